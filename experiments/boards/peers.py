@@ -28,9 +28,7 @@ from experiments.boards.battles import folds_of_battles, folds_of_judges, read_b
 from experiments.shared.command_line import find_data, make_parser, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData
-from rankwise.leaderboard.bradley_terry import BradleyTerry
-from rankwise.leaderboard.jackknife import LeaveOut
-from rankwise.leaderboard.least_squares import LeastSquares
+from rankwise.leaderboard.models import BradleyTerry, LeastSquares
 from rankwise.leaderboard.tally import Tally
 
 YEARS = range(2010, 2020)
@@ -44,10 +42,8 @@ def least_squares(games, alpha):
     model = LeastSquares(tally)
     alpha = model.choose_alpha(np.random.default_rng(0)) if alpha is None else alpha
     solution = model.solve(alpha)
-    exact = LeaveOut(model.system, solution, alpha * tally.total_weight)
-    leverage = tally.weight * exact.resistances[tally.pair]
     said = tally.target
-    margin = said - (said - exact.margins[tally.pair]) / np.maximum(1 - leverage, 1e-3)
+    margin = said - model.left_out(solution, alpha).held_out
     factor = minimize_scalar(
         lambda c: tally.count @ (np.logaddexp(0, -c * margin) + (1 - said) / 2 * c * margin),
         bounds=(0, 20),

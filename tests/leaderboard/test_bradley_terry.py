@@ -9,11 +9,11 @@ from scipy.special import expit
 from experiments.boards import peers as comparisons
 from rankwise import PairGraph, RankLogistic
 from rankwise.datasets import PairData
-from rankwise.leaderboard import bradley_terry, rate, solving
-from rankwise.leaderboard.bradley_terry import BradleyTerry
-from rankwise.leaderboard.jackknife import held_out_margins, jackknife
-from rankwise.leaderboard.least_squares import alpha_grid
+from rankwise.leaderboard import models, rate, solving
+from rankwise.leaderboard.jackknife import held_out_margins
 from rankwise.leaderboard.likelihood import VERDICTS
+from rankwise.leaderboard.models import BradleyTerry
+from rankwise.leaderboard.solving import alpha_grid
 from rankwise.leaderboard.tally import Tally
 from tests import oracle_boards
 
@@ -141,10 +141,10 @@ def test_a_newton_step_without_a_comparison_misses_little_of_the_refit(ties):
     alpha, model = 1e-3, _model(data, Z, ties)
     full = model.solve(alpha)
     system, shift = model.local(full, alpha)
-    steps, caution = held_out_margins(system, full, shift, np.arange(data.n_pairs))
+    steps, caution = held_out_margins(system, full.unknowns, shift, np.arange(data.n_pairs))
     assert not caution
     tally = model.tally
-    inside = tally.margins(full.ratings, full.effects)[tally.pair][tally.outcome]
+    inside = model.margins(full)[tally.pair][tally.outcome]
     for k in range(0, data.n_pairs, 7):
         kept = np.delete(np.arange(data.n_pairs), k)
         again = _model(*_without(data, Z, kept), ties).solve(alpha)
@@ -180,9 +180,8 @@ def test_the_jackknife_is_near_that_of_refits(ties, clustered):
     units = np.arange(n) if clusters is None else clusters
     alpha, model = 1e-3, _model(data, Z, ties)
     full = model.solve(alpha)
-    system, shift = model.local(full, alpha)
     thin = np.zeros(model.tally.n_items, bool)
-    spread = jackknife(system, full, shift, clusters, np.random.default_rng(0), thin)
+    spread = model.spread(full, alpha, clusters, np.random.default_rng(0), thin)
     changes = []
     for unit in range(units.max() + 1):
         kept = np.flatnonzero(units != unit)
@@ -253,10 +252,10 @@ def test_alpha_has_the_least_held_out_log_loss(limit, monkeypatch):
     data, Z = _games(11, 60)
     model = _model(data, Z, "half")
     alpha = model.choose_alpha(np.random.default_rng(0))
-    alphas = alpha_grid(model.system)[:: bradley_terry.EVERY]
+    alphas = alpha_grid(model.system)[:: models.EVERY]
     losses = [model.held_out_log_loss(model.solve(a), a) for a in alphas]
     assert alpha == pytest.approx(alphas[int(np.argmin(losses))])
-    monkeypatch.setattr(bradley_terry, "COVARIANCE_LIMIT", limit)
+    monkeypatch.setattr(solving, "COVARIANCE_LIMIT", limit)
     assert model.choose_alpha(np.random.default_rng(0)) in alphas
     board = rate(data, model="bradley-terry", alpha="auto", n_resamples=0)
     assert board.alpha == pytest.approx(alpha) or limit == 2
@@ -270,10 +269,10 @@ def test_expected_is_wins_less_losses():
         margins = np.linspace(-2, 2, 5)
         theta = model.fit(1e-3).theta
         if ties == "half":
-            np.testing.assert_allclose(model.expected(margins), 2 * expit(margins) - 1)
+            np.testing.assert_allclose(model.expected(margins, theta), 2 * expit(margins) - 1)
         else:
             truth = [oracle_boards.chances(m, theta) for m in margins]
-            np.testing.assert_allclose(model.expected(margins), [c[0] - c[2] for c in truth])
+            np.testing.assert_allclose(model.expected(margins, theta), [c[0] - c[2] for c in truth])
         assert found.ratings.mean() == pytest.approx(0.0, abs=1e-9)
 
 

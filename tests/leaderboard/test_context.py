@@ -129,7 +129,7 @@ def test_scales_are_chosen_on_later_comparisons():
 def test_ratings_fade_to_the_constant_after_the_last_day():
     board = rate(games(4, drift=1.0), scales=SCALES, **IN_CONTEXT)
     later, much_later, never = (board.at(3 + d).ratings for d in (2.0, 1e4, 1e5))
-    values = board.solved.model.system.values(board.solved.model.unknowns)
+    values = board.solved.model.system.parts(board.solved.solution.unknowns)
     np.testing.assert_allclose(much_later, never, atol=1e-12)
     parts = board.solved.model.parts
     phi = parts.point() * 1.0

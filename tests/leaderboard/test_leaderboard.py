@@ -15,15 +15,15 @@ from scipy import stats
 
 from rankwise import PairGraph, RankRLS
 from rankwise.datasets import PairData
-from rankwise.leaderboard import Leaderboard, Margin, least_squares, rate, rate_groups, solving
-from rankwise.leaderboard.least_squares import (
+from rankwise.leaderboard import Leaderboard, Margin, models, rate, rate_groups, solving
+from rankwise.leaderboard.models import draw_units
+from rankwise.leaderboard.solving import (
+    RatingSystem,
     alpha_grid,
     best_alpha,
     leave_one_out_errors,
     tenfold_errors,
 )
-from rankwise.leaderboard.resampling import Units, resample
-from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.tally import Tally
 from rankwise.uncertainty.jackknife import ranks_within
 
@@ -174,8 +174,9 @@ def test_with_features_the_ratings_are_those_of_rank_rls(n_features, limit, monk
     scores = RankRLS(0.01).fit(X, graph).predict(X)
     np.testing.assert_allclose(board.ratings, scores - scores.mean(), atol=1e-10)
     np.testing.assert_allclose(board.rate_features(X), board.ratings, atol=1e-10)
-    units, rng = Units(Tally.of(graph)), np.random.default_rng(0)
-    for counts, sample in zip(units.draw(5, rng), board.samples, strict=True):
+    rng = np.random.default_rng(0)
+    for sample in board.samples:
+        counts = draw_units(Tally.of(graph).count, rng)
         again = repeated_outcomes(graph, counts)
         scores = RankRLS(0.01).fit(X, again).predict(X)
         np.testing.assert_allclose(sample, scores - scores.mean(), atol=1e-9)
@@ -264,7 +265,7 @@ def test_auto_takes_the_alpha_of_least_error():
 
 def test_auto_of_very_many_items_uses_ten_folds(monkeypatch):
     graph = random_games(n_items=12)
-    monkeypatch.setattr(least_squares, "EIGEN_LIMIT", 10)
+    monkeypatch.setattr(models, "EIGEN_LIMIT", 10)
     system = RatingSystem(Tally.of(graph))
     alphas = alpha_grid(system)
     errors = tenfold_errors(system, alphas, np.random.default_rng(0))
@@ -302,9 +303,10 @@ def repeated_outcomes(graph, counts):
 @pytest.mark.parametrize("n_games", [60, 3000])
 def test_samples_equal_an_explicit_loop_over_the_same_draws(n_games):
     graph = random_games(n_items=4, n_games=n_games, weights=(1.0, 2.0), levels=(0.0, 1.0))
-    units = Units(Tally.of(graph))
+    rng = np.random.default_rng(5)
     board = rate(graph, alpha=0.01, n_resamples=6, random_state=5, intervals="bootstrap")
-    for counts, sample in zip(units.draw(6, np.random.default_rng(5)), board.samples, strict=True):
+    for sample in board.samples:
+        counts = draw_units(Tally.of(graph).count, rng)
         assert counts.sum() == graph.n_pairs
         expected = RankRLS(0.01).fit(np.eye(4), repeated_outcomes(graph, counts)).coef_
         np.testing.assert_allclose(sample, expected, atol=1e-9)
@@ -331,20 +333,12 @@ def test_samples_of_clusters_equal_an_explicit_loop_over_the_same_draws():
 def test_every_comparison_is_drawn_equally_often(n_games):
     graph = random_games(n_items=4, n_games=n_games, levels=(0.0, 1.0))
     tally = Tally.of(graph)
-    counts = Units(tally).draw(2000, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    counts = np.array([draw_units(tally.count, rng) for _ in range(2000)])
     variance = tally.count * (1 - tally.count / graph.n_pairs)
     z = (counts.mean(axis=0) - tally.count) / np.sqrt(variance / 2000)
     assert np.abs(z).max() < 4
     np.testing.assert_allclose(counts.var(axis=0) / variance, 1, atol=0.15)
-
-
-def test_batches_do_not_change_the_samples(monkeypatch):
-    graph = random_games()
-    system, units = RatingSystem(Tally.of(graph)), Units(Tally.of(graph))
-    whole = resample(system, units, 0.01, 10, np.random.default_rng(0)).ratings
-    monkeypatch.setattr("rankwise.leaderboard.resampling.BATCH", 1)
-    parts = resample(system, units, 0.01, 10, np.random.default_rng(0)).ratings
-    np.testing.assert_allclose(whole, parts, atol=1e-12)
 
 
 def test_items_missing_in_a_resample_do_not_move_the_others():

@@ -11,8 +11,7 @@ from rankwise.datasets import PairData
 from rankwise.leaderboard import jackknife as jackknife_module
 from rankwise.leaderboard import rate, rate_groups, solving
 from rankwise.leaderboard.covariates import covariates_of
-from rankwise.leaderboard.least_squares import leave_one_out_errors, tenfold_errors
-from rankwise.leaderboard.solving import TINY, RatingSystem
+from rankwise.leaderboard.solving import TINY, RatingSystem, leave_one_out_errors, tenfold_errors
 from rankwise.leaderboard.tally import Tally
 
 
@@ -112,7 +111,7 @@ def test_effects_of_very_many_items_are_estimated(monkeypatch):
     data = battles(n_items=30, n=600)
     options = {"covariates": ["length"], "side": True}
     exact = rate(data, **options)
-    for module, name in ((jackknife_module, "COVARIANCE_LIMIT"), (solving, "DENSE_LIMIT")):
+    for module, name in ((solving, "COVARIANCE_LIMIT"), (solving, "DENSE_LIMIT")):
         monkeypatch.setattr(module, name, 10)
     monkeypatch.setattr(jackknife_module, "N_DRAWS", 1500)
     monkeypatch.setattr(jackknife_module, "N_SKETCHES", 500)

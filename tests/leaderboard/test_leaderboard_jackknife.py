@@ -10,10 +10,10 @@ from scipy import stats
 
 from rankwise import PairGraph, RankRLS
 from rankwise.leaderboard import jackknife as module
-from rankwise.leaderboard import rate, tally
+from rankwise.leaderboard import rate, solving, tally
 from rankwise.leaderboard.formats import footnotes
-from rankwise.leaderboard.jackknife import jackknife
-from rankwise.leaderboard.solving import RatingSystem, Solution
+from rankwise.leaderboard.models import LeastSquares
+from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.tally import Tally
 from tests.leaderboard.test_leaderboard import consistent_games, graphs, quiet_rate, random_games
 
@@ -37,12 +37,8 @@ def covariance_by_refits(graph, alpha, X, units):
 
 
 def spread_of(graph, alpha=ALPHA, X=None, clusters=None, seed=0):
-    system = RatingSystem(Tally.of(graph), X)
-    weights, flows = system.tally.sums
-    ratings, effects = system.solve(weights[None], flows[None], alpha)
-    solution = Solution(ratings[0], effects[0])
-    thin = np.zeros(graph.n_items, bool)
-    return jackknife(system, solution, alpha, clusters, np.random.default_rng(seed), thin)
+    model, thin = LeastSquares(Tally.of(graph), X), np.zeros(graph.n_items, bool)
+    return model.spread(model.solve(alpha), alpha, clusters, np.random.default_rng(seed), thin)
 
 
 def assert_covariance(spread, expected):
@@ -157,7 +153,7 @@ def test_draws_estimate_the_exact_standard_errors(alpha, clustered, monkeypatch)
     graph = consistent_games(np.linspace(-1, 1, 60), 600, seed=0)
     clusters = np.arange(graph.n_pairs) // 3 if clustered else None
     exact = spread_of(graph, alpha, clusters=clusters)
-    monkeypatch.setattr(module, "COVARIANCE_LIMIT", 10)
+    monkeypatch.setattr(solving, "COVARIANCE_LIMIT", 10)
     monkeypatch.setattr(module, "N_DRAWS", 2000)
     monkeypatch.setattr(module, "N_SKETCHES", 1000)
     drawn = spread_of(graph, alpha, clusters=clusters)
@@ -172,7 +168,7 @@ def test_draws_are_honest_about_items_with_one_comparison(monkeypatch):
     graph = PairGraph(
         np.r_[games.winner, 50, 51], np.r_[games.loser, 0, 50], np.r_[games.magnitude, 1, 1]
     )
-    monkeypatch.setattr(module, "COVARIANCE_LIMIT", 10)
+    monkeypatch.setattr(solving, "COVARIANCE_LIMIT", 10)
     drawn = spread_of(graph, 1e-8)
     assert drawn.errors[50] == pytest.approx(1.0, rel=0.25)
     assert drawn.errors[51] == pytest.approx(2**0.5, rel=0.25)
@@ -185,12 +181,10 @@ def test_sketched_leverages_approach_the_exact_ones(alpha, monkeypatch):
     weights, _ = system.tally.sums
     shift = alpha * graph.total_weight
     inverse = np.linalg.inv(system.grounded(weights, shift))
-    B = system.tally.incidence.toarray()
+    B = system.E.toarray()
     exact = weights * np.einsum("ij,jk,ik->i", B, inverse, B)
     monkeypatch.setattr(module, "N_SKETCHES", 4000)
-    sparse = module.SparseSystem(system, weights, shift, np.float32)
-    rng = np.random.default_rng(0)
-    found = module._sketched_leverages(system, weights, shift, sparse, rng)
+    found = module._sketched_leverages(system, weights, shift, np.random.default_rng(0))
     bound = 5 * np.sqrt(2 / 4000) * np.minimum(exact, 1 - exact)
     assert (np.abs(found - exact) < bound + 1e-4).all()
 
@@ -201,7 +195,7 @@ def test_the_footnotes_say_what_was_estimated(monkeypatch):
     assert said in footnotes(rate(graph))
     clustered = rate(graph, clusters=np.arange(graph.n_pairs) % 9)
     assert f"{said} over 9 clusters" in footnotes(clustered)
-    monkeypatch.setattr(module, "COVARIANCE_LIMIT", 5)
+    monkeypatch.setattr(solving, "COVARIANCE_LIMIT", 5)
     assert f"{said} estimated from 200 draws" in footnotes(rate(graph))
 
 

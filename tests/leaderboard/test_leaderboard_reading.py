@@ -514,7 +514,7 @@ def test_one_judge_is_no_table():
 
 def test_judges_of_very_many_items_are_compared_with_all_comparisons(monkeypatch):
     data, _ = judged(n_judges=4, n_each=15)
-    monkeypatch.setattr(import_module("rankwise.leaderboard.jackknife"), "COVARIANCE_LIMIT", 3)
+    monkeypatch.setattr(import_module("rankwise.leaderboard.solving"), "COVARIANCE_LIMIT", 3)
     board = rate(data)
     margin = board.ratings[data.first] - board.ratings[data.second]
     right = np.sign(margin) == data.outcome

@@ -8,8 +8,9 @@ import pytest
 
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
-from rankwise.leaderboard.least_squares import LeastSquares, leave_one_out_errors, trusted_alpha
+from rankwise.leaderboard.models import LeastSquares
 from rankwise.leaderboard.prior import read_prior
+from rankwise.leaderboard.solving import leave_one_out_errors, trusted_alpha
 from rankwise.leaderboard.tally import Tally
 
 ALPHA = 0.02
@@ -53,7 +54,7 @@ def test_votes_left_out_are_foreseen_as_by_refits():
     data, _ = votes(n_votes=30)
     B, both = priors()
     _, read = read_prior(both, data)
-    model = LeastSquares(Tally.of(data), read.design, n_free=2)
+    model = LeastSquares(Tally.of(data), B=read.basis)
     squares = []
     for k in range(data.n_pairs):
         kept = np.arange(data.n_pairs) != k

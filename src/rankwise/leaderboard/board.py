@@ -191,7 +191,7 @@ class Consistency(NamedTuple):
     cycle_ratio: float | None
 
 
-def consistency(tally: Tally, ratings: Array, expected: Array, effects: Array) -> Consistency:
+def consistency(tally: Tally, expected: Array, effects: Array) -> Consistency:
     """Split Σ ω δ² in disagreement about the same two items, circles and the rest.
 
     With w and ȳ the weight and the mean margin of each distinct pair, and L r = d,
@@ -207,7 +207,7 @@ def consistency(tally: Tally, ratings: Array, expected: Array, effects: Array) -
     tally = tally.controlled(effects)
     weights, flows = tally.sums
     between = float(np.sum(flows**2 / weights))
-    circles = max(0.0, between - explained_by_ratings(tally, ratings))
+    circles = max(0.0, between - explained_by_ratings(tally))
     disagreement = max(0.0, tally.squared_target - between)
     n_circles = len(tally.first) - (tally.n_items - int(tally.components.max()))
     n_repeats = len(tally.outcome) - len(tally.first)
@@ -555,7 +555,7 @@ class Leaderboard:
         if parts is None:
             raise ValueError("the board was made without time= and context=; pass them to rate.")
         phi, solved = parts.point(time, context), self.solved
-        ratings = self.scale.values(model.ratings_at(phi))
+        ratings = self.scale.values(model.ratings_at(phi, solved.solution))
         spread = None if self.spread is None else self.scale.spread(model.spread_at(phi))
         records = records_of(solved.tally)
         if self.comparisons is not None and self.comparisons.rankings is not None:
@@ -594,7 +594,7 @@ class Leaderboard:
         table = np.full((3, n_times, len(at)), np.nan)
         for k, time in enumerate(times):
             phi = model.parts.point(time)
-            table[0, k] = self.scale.values(model.ratings_at(phi))[at]
+            table[0, k] = self.scale.values(model.ratings_at(phi, self.solved.solution))[at]
             spread = None if self.spread is None else self.scale.spread(model.spread_at(phi))
             if spread is not None:
                 width = spread.quantile((1 + self.confidence) / 2) * spread.errors[at]

@@ -110,12 +110,14 @@ def check_model(
     model: str | None,
     data: PairData,
     seen: Circumstances | None,
-    has_more: bool,
+    *,
+    known: Any,
     side: bool,
     ties: str,
     alpha: Any,
+    intervals: str | None,
 ) -> str:
-    """The model, if it goes with the data and the other options."""
+    """The model, if it goes with the other options; `known` are features or a prior."""
     if model is None:
         usual = "least-squares" if data.rankings is None else "plackett-luce"
         model = usual if seen is None else "bradley-terry"
@@ -123,10 +125,10 @@ def check_model(
     is_listwise = model == "plackett-luce"
     if seen is not None and model != "bradley-terry":
         raise ValueError(f"time= and context= are for model='bradley-terry', not {model!r}.")
-    if seen is not None and (has_more or alpha is not None):
+    if seen is not None and (known is not None or alpha is not None or intervals == "bootstrap"):
         raise ValueError(
-            "time= and context= go without features=, prior= and alpha=; scales= says how strong "
-            "the regularization is."
+            "time= and context= go without features=, prior=, alpha= and intervals='bootstrap'; "
+            "scales= says how strong the regularization is."
         )
     if data.rankings is None and is_listwise:
         raise ValueError(
@@ -135,18 +137,23 @@ def check_model(
         )
     if data.rankings is not None and side:
         raise ValueError("side=True is for two sides; the items of a ranking have none.")
-    if is_listwise and has_more:
+    if is_listwise and known is not None:
         raise ValueError(
             "features=, prior= and model='plackett-luce' do not go together; use 'least-squares', "
             "or RankLogistic(likelihood='plackett-luce') on the rows of the rankings."
         )
-    if is_listwise and ties != "half":
-        raise ValueError(f"ties={ties!r} is for 'bradley-terry'; rankings share places.")
+    if is_listwise and (ties != "half" or intervals == "bootstrap"):
+        raise ValueError(
+            "model='plackett-luce' shares places and has intervals='jackknife'; ties= and "
+            "intervals='bootstrap' are for comparisons of two."
+        )
     return model
 
 
-def check_prior(features: Any, intervals: Any) -> None:
+def check_prior(prior: Any, features: Any, intervals: str | None) -> None:
     """Refuse what does not go with a prior."""
+    if prior is None:
+        return
     if features is not None:
         raise ValueError(
             "prior= and features= are two ways to say what is known of the items; pass one of them "

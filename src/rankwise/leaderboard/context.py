@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +14,11 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times, in_days
-from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.jackknife import root_of
 from rankwise.leaderboard.likelihood import Fit
-from rankwise.leaderboard.solving import RatingSystem, Solution
+from rankwise.leaderboard.models import BradleyTerry
+from rankwise.leaderboard.solving import TOLERANCE, RatingSystem, Solution, iterative_solver
 from rankwise.leaderboard.tally import Tally
-from rankwise.solvers.least_squares import conjugate_gradients
 from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import Spread
 
@@ -166,6 +166,24 @@ class Parts:
         at = np.stack(columns, axis=1).ravel(), np.arange(0, m * n + 1, m)
         return sp.csr_matrix((np.stack(values, axis=1).ravel(), *at), shape=(n, self.size))
 
+    def margins(
+        self, parts: Array, first: Indices, second: Indices, times: Any, codes: Indices
+    ) -> Array:
+        """By how much the first items should win, by the parts of all items."""
+        phi = self.at(times, codes)
+        return np.asarray(phi.multiply(parts[first] - parts[second]).sum(axis=1)).ravel()
+
+    def words(self) -> str:
+        """What the board says of the scales."""
+        scales, times = self.scales, self.seen.times
+        said = [f"constant {scales.constant:.2g}"]
+        if times is not None:
+            unit = " days" if times.dtype.kind == "M" else ""
+            said += [f"time {scales.time:.2g} with a half-life of {scales.half_life:.3g}{unit}"]
+        if self.seen.levels:
+            said += [f"context {scales.context:.2g}"]
+        return f"ratings in context; scales in logits: {', '.join(said)}"
+
     def point(self, time: Any = None, context: Any = None) -> Array:
         """φ of one moment and one context: the last day, and the mix of levels, if not given."""
         seen = self.seen
@@ -219,68 +237,45 @@ class ContextSystem(RatingSystem):
     ----------
     tally : Tally
         The comparisons; a cell is one of the circumstances.
-    parts : Parts
-        Of a rating.
+    root : ndarray of shape (q, q)
+        Of the covariance of the parts.
     phi : sparse matrix of shape (n_cells, q)
         How much of each part there is in each cell.
     """
 
-    def __init__(self, tally: Tally, parts: Parts, phi: sp.csr_matrix) -> None:
+    def __init__(self, tally: Tally, root: Array, phi: sp.csr_matrix) -> None:
         super().__init__(tally)
-        n, q = tally.n_items, parts.size
+        n, (_, q) = tally.n_items, phi.shape
         rows = phi[tally.cell]
-        m = np.diff(rows.indptr)
-        ends = np.repeat(tally.first, m) * q, np.repeat(tally.second, m) * q
-        shape = (len(tally.first), n * q)
-        one, two = (
-            sp.csr_matrix((rows.data, end + rows.indices, rows.indptr), shape=shape) for end in ends
+        m, shape = np.diff(rows.indptr), (len(tally.first), n * q)
+        first, second = (
+            sp.csr_matrix((rows.data, np.repeat(end * q, m) + rows.indices, rows.indptr), shape)
+            for end in (tally.first, tally.second)
         )
-        self.design = (one - two).tocsr()
-        self._turned = self.design.T.tocsr()
-        self.root, self.n_parts = parts.root(), q
-        self._squares = ((rows @ self.root) ** 2, abs(tally.incidence).T.tocsr())
-        self.n_ratings = self.n_regularized = n * q
-        self.size = self.n_ratings + tally.n_covariates
+        self.E = sp.hstack([first - second, tally.covariates], format="csr")
+        every = sp.identity(tally.n_covariates)
+        self.T = sp.block_diag([sp.kron(sp.identity(n), root), every], format="csr")
+        self.n_regularized, self.size = n * q, n * q + tally.n_covariates
 
-    def values(self, unknowns: Array) -> Array:
+    def parts(self, unknowns: Array) -> Array:
         """Parts of the items, of shape (n_items, q) or (n_items, q, n_columns)."""
-        inner = unknowns[: self.n_ratings].reshape(self.tally.n_items, self.n_parts, -1)
-        return (self.root @ inner).reshape(*inner.shape[:2], *unknowns.shape[1:])
+        inner = self.inner(unknowns)[: self.n_regularized]
+        return inner.reshape(self.tally.n_items, -1, *unknowns.shape[1:])
 
-    def margins(self, unknowns: Array) -> Array:
-        """Of each distinct pair."""
-        inner = self.values(unknowns).reshape(self.n_ratings, *unknowns.shape[1:])
-        return np.asarray(self.design @ inner) + self.tally.covariates @ unknowns[self.n_ratings :]
+    @cached_property
+    def _squares(self) -> sp.csr_matrix:
+        return (self.E @ self.T).power(2).T.tocsr()
 
-    def pulled(self, flows: Array) -> Array:
-        """``Dᵀ f`` of flows of shape (n_distinct,) or (n_distinct, n_columns)."""
-        inner = (self._turned @ flows).reshape(self.tally.n_items, self.n_parts, -1)
-        items = (self.root.T @ inner).reshape(self.n_ratings, *flows.shape[1:])
-        return np.concatenate([items, self.tally.covariates.T @ flows])
+    def solver(
+        self, weights: Array, shift: float, tol: float = TOLERANCE, dtype: Any = np.float64
+    ) -> Callable[[Array], Array]:
+        """By conjugate gradients, without the matrix."""
+        penalty = self.penalty(shift)
 
-    def right(self, flows: Array) -> Array:
-        """``Dᵀ f`` of each weighting."""
-        return self.pulled(flows.T).T
+        def product(v: Array) -> Array:
+            return self.right(weights[:, None] * self.margins(v)) + penalty[:, None] * v
 
-    def product(self, curvatures: Array, shift: float, v: Array) -> Array:
-        """``(Dᵀ W D + Λ) v`` of columns v."""
-        flows = curvatures[:, None] * self.margins(v)
-        return self.pulled(flows) + self.penalty(shift)[:, None] * v
-
-    def solve_columns(self, curvatures: Array, shift: float, right: Array, tol: float) -> Array:
-        """``(Dᵀ W D + Λ)⁻¹`` times columns, by conjugate gradients."""
-        squares, incidence = self._squares
-        items = (incidence @ (curvatures[:, None] * squares)).ravel()
-        effects = curvatures @ self.tally.covariates**2
-        diagonal = np.r_[items, effects] + self.penalty(shift)
-        return conjugate_gradients(
-            lambda v: self.product(curvatures, shift, v),
-            right, diagonal, tol=tol, max_iter=MAX_ITERATIONS,
-        ).x  # fmt: skip
-
-    def solver(self, curvatures: Array, shift: float, tol: float) -> Callable[[Array], Array]:
-        """Solve for one right-hand side after the other."""
-        return lambda right: self.solve_columns(curvatures, shift, right[:, None], tol)[:, 0]
+        return iterative_solver(product, self._squares @ weights + penalty, tol, MAX_ITERATIONS)
 
 
 class InContext(BradleyTerry):
@@ -292,10 +287,12 @@ class InContext(BradleyTerry):
 
     Parameters
     ----------
-    tally : Tally
-        The comparisons, each circumstance a cell.
+    data : PairData
+        The comparisons.
     seen : Circumstances
-        Of each cell.
+        Of each of them.
+    Z : ndarray of shape (n_comparisons, n_covariates)
+        Columns of covariates.
     scales : Scales
         Of the parts of a rating.
     ties : {"half", "davidson"}
@@ -304,46 +301,27 @@ class InContext(BradleyTerry):
 
     can_leave_out = False
 
-    def __init__(self, tally: Tally, seen: Circumstances, scales: Scales, ties: str) -> None:
-        super().__init__(tally, None, ties)
+    def __init__(
+        self, data: PairData, seen: Circumstances, Z: Array, scales: Scales, ties: str
+    ) -> None:
+        tally = Tally.of(data, Z, np.arange(data.n_pairs))
+        super().__init__(tally, ties=ties)
         self.parts = Parts(seen, scales)
-        self.system: ContextSystem = ContextSystem(
-            tally, self.parts, self.parts.at(seen.times, seen.codes)
-        )
-        self.alpha = 0.5 / tally.total_weight
-        self.unknowns, self.draws = np.empty(0), np.empty((0, 0, 0))
-
-    def learn(self, tol: float = GAP) -> Fit:
-        """Find the mode; the scales say how strong the regularization is."""
-        fit = self.fit(self.alpha, tol=tol)
-        self.theta, self.unknowns = fit.theta, fit.unknowns
-        return fit
+        phi = self.parts.at(seen.times, seen.codes)
+        self.system: ContextSystem = ContextSystem(tally, self.parts.root(), phi)
+        self.alpha = 0.5 / tally.total_weight  # the scales say how strong the regularization is
 
     def solve(self, alpha: float) -> Solution:
         """Ratings of the last day."""
-        self.learn()
-        ratings = self.ratings_at(self.parts.point())
-        effects = self.unknowns[self.system.n_ratings :]
-        ties = float(np.exp(self.theta)) if self.verdicts.has_parameter else self._without_ties
-        return Solution(ratings, effects, ties, self._words())
+        fit = self.fit(alpha, tol=GAP)
+        ratings = self.ratings_at(self.parts.point(), fit)
+        effects = fit.unknowns[self.system.n_regularized :]
+        ties = self.ties_of(fit)
+        return Solution(fit.unknowns, ratings, effects, fit.theta, ties, self.parts.words())
 
-    def _words(self) -> str:
-        scales = self.parts.scales
-        said = [f"constant {scales.constant:.2g}"]
-        if self.parts.seen.times is not None:
-            unit = " days" if self.parts.seen.times.dtype.kind == "M" else ""
-            said += [f"time {scales.time:.2g} with a half-life of {scales.half_life:.3g}{unit}"]
-        if self.parts.seen.levels:
-            said += [f"context {scales.context:.2g}"]
-        return f"ratings in context; scales in logits: {', '.join(said)}"
-
-    def margins(self, solution: Solution) -> Array:
-        """Of each distinct pair, in its circumstances."""
-        return self.system.margins(self.unknowns)
-
-    def ratings_at(self, phi: Array) -> Array:
+    def ratings_at(self, phi: Array, solution: Solution | Fit) -> Array:
         """Ratings of all items, of mean 0 in each component."""
-        return self.tally.centered(self.system.values(self.unknowns) @ phi)
+        return self.tally.centered(self.system.parts(solution.unknowns) @ phi)
 
     def spread(
         self,
@@ -354,52 +332,37 @@ class InContext(BradleyTerry):
         thin: NDArray[np.bool_],
     ) -> Spread:
         """Errors by the posterior; clusters and thin items need no care, since the prior has it."""
-        system, weight = self.system, self.tally.count * self.tally.weight
-        m = system.margins(self.unknowns)[self.tally.pair]
-        bends = self.verdicts.at(m, self.tally.target, self.theta).mm
-        curvatures = self.tally.by_pair(weight * bends)
-        if system.size * len(self.tally.first) <= EXACT_SIZE:
-            matrix = system.product(curvatures, 1.0, np.eye(system.size))
-            root = root_of(np.asarray(np.linalg.inv(matrix), np.float64))
+        system, tally = self.system, self.tally
+        bends = self.verdicts.at(self.margins(solution)[tally.pair], tally.target, solution.theta)
+        curvatures, penalty = (
+            tally.by_pair(tally.count * tally.weight * bends.mm),
+            system.penalty(1),
+        )
+        if system.size * len(tally.first) <= EXACT_SIZE:
+            matrix = system.dense_gram(curvatures) + np.diag(penalty)
+            self.draws = root_of(np.asarray(np.linalg.inv(matrix), np.float64))
         else:
             noise = rng.standard_normal((len(curvatures) + system.size, N_DRAWS))
-            flows, own = np.split(noise, [len(curvatures)])
-            right = system.pulled(np.sqrt(curvatures)[:, None] * flows)
-            right += np.sqrt(system.penalty(1.0))[:, None] * own
-            root = system.solve_columns(curvatures, 1.0, right, DRAW_TOLERANCE) / np.sqrt(N_DRAWS)
-        self.draws, self.effect_draws = system.values(root), root[system.n_ratings :]
+            flows, own = np.split(noise / np.sqrt(N_DRAWS), [len(curvatures)])
+            right = system.right(np.sqrt(curvatures)[:, None] * flows)
+            right += np.sqrt(penalty)[:, None] * own
+            self.draws = system.solver(curvatures, 1.0, DRAW_TOLERANCE)(right)
         return self.spread_at(self.parts.point())
 
     def spread_at(self, phi: Array) -> Spread:
         """Errors of the ratings in one of the circumstances."""
-        root = np.einsum("iqk,q->ik", self.draws, phi)
-        members = self.tally.components
-        sums = np.zeros((members.max() + 1, root.shape[1]))
-        np.add.at(sums, members, root)
-        root -= (sums / np.maximum(1, np.bincount(members))[:, None])[members]
-        is_exact = root.shape[1] == self.system.size
-        return Spread(root, max(1, len(self.tally.outcome) - 1), self.effect_draws, is_exact)
+        root = np.einsum("iqk,q->ik", self.system.parts(self.draws), phi)
+        effects = self.draws[self.system.n_regularized :]
+        freedom, is_exact = max(1, len(self.tally.outcome) - 1), len(self.draws) == root.shape[1]
+        return Spread(self.tally.centered(root), freedom, effects, is_exact)
 
-    def resample(self, *arguments: Any) -> Solution:
-        """Not for ratings in context."""
-        raise ValueError("intervals='bootstrap' is not for time= and context=; leave it out.")
-
-    def log_loss(self, data: PairData, seen: Circumstances, Z: Array) -> float:
+    def log_loss(self, fit: Fit, data: PairData, seen: Circumstances, Z: Array) -> float:
         """Mean log loss of other comparisons, with these columns of covariates."""
-        phi = self.parts.at(seen.times, seen.codes)
-        values = self.system.values(self.unknowns)
-        margins = np.asarray(phi.multiply(values[data.first] - values[data.second]).sum(axis=1))
-        margins = margins.ravel() + Z @ self.unknowns[self.system.n_ratings :]
-        losses = self.verdicts.at(margins, data.outcome, self.theta).value
+        parts = self.system.parts(fit.unknowns)
+        margins = self.parts.margins(parts, data.first, data.second, seen.times, seen.codes)
+        margins += Z @ fit.unknowns[self.system.n_regularized :]
+        losses = self.verdicts.at(margins, data.outcome, fit.theta).value
         return float(data.weight @ losses / data.weight.sum())
-
-
-def in_context(
-    data: PairData, seen: Circumstances, Z: Array, scales: Scales, ties: str
-) -> InContext:
-    """The model of comparisons with columns Z of covariates."""
-    cells = np.arange(data.n_pairs)
-    return InContext(Tally.of(data, Z, cells), seen, scales, ties)
 
 
 def choose_scales(
@@ -434,9 +397,9 @@ def choose_scales(
         for start, stop in SPLITS:
             a, b = int(start * data.n_pairs), int(stop * data.n_pairs)
             before, later = np.sort(order[:a]), order[a:b]
-            model = in_context(data.take(before), seen.take(before), Z[before], scales, ties)
-            model.learn(ROUGH_GAP)
-            total += model.log_loss(data.take(later), seen.take(later), Z[later])
+            model = InContext(data.take(before), seen.take(before), Z[before], scales, ties)
+            fit = model.fit(model.alpha, tol=ROUGH_GAP)
+            total += model.log_loss(fit, data.take(later), seen.take(later), Z[later])
         return total
 
     tried = {now: loss(now)}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array
 from rankwise.datasets import PairData
 from rankwise.inputs import as_real
-from rankwise.leaderboard.solving import DENSE_LIMIT, RatingSystem, SparseSystem
+from rankwise.leaderboard.solving import RatingSystem
 from rankwise.uncertainty.jackknife import Spread
 
 SIDE = "first side"
@@ -188,21 +188,14 @@ def check_identified(system: RatingSystem, names: tuple[str, ...]) -> None:
     ``Zᵀ W Z − Cᵀ L⁺ C`` with C = Bᵀ W Z. The reciprocal of a diagonal entry of its inverse is
     what is left of that column next to the others, too.
     """
-    tally, p = system.tally, system.n_ratings
     if not names:
         return
+    tally, Z = system.tally, system.tally.covariates
     weights, _ = tally.sums
-    Z = tally.covariates
-    if system.X is None and tally.n_items > DENSE_LIMIT:
-        alone = replace(tally, covariates=Z[:, :0])
-        items = SparseSystem(RatingSystem(alone), weights, 0.0)
-        cross = tally.incidence.T @ (weights[:, None] * Z)
-        solved = np.column_stack([items.solve(column, 1e-9) for column in cross.T])
-        left = Z.T @ (weights[:, None] * Z) - cross.T @ solved
-    else:
-        matrix = system.grounded(weights, 1e-13 * tally.total_weight)
-        cross = matrix[:p, p:]
-        left = matrix[p:, p:] - cross.T @ np.linalg.lstsq(matrix[:p, :p], cross, rcond=1e-12)[0]
+    items = RatingSystem(replace(tally, covariates=Z[:, :0]), system.X, system.B)
+    cross = items.right(weights[:, None] * Z)
+    solve = items.solver(weights, 1e-13 * tally.total_weight, 1e-9)
+    left = Z.T @ (weights[:, None] * Z) - cross.T @ solve(cross)
     values, vectors = np.linalg.eigh(left / tally.total_weight)
     if values[0] > KNOWN:
         return

@@ -11,9 +11,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times
 from rankwise.leaderboard.covariates import SIDE
-from rankwise.leaderboard.jackknife import LeaveOut, held_out_residuals
 from rankwise.leaderboard.likelihood import Davidson, HalfWins
-from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
 ELO_STEPS = (0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5)  # of a logit: K = 32 points is 0.18
 LEAST = 1e-12  # a chance
@@ -82,15 +80,13 @@ def chances_of(solved: Any) -> Chances:
     """The curve of a board: the model's own, or fitted to margins of comparisons left out."""
     model, tally = solved.model, solved.tally
     if model.logits == 1 and model.verdicts.has_parameter:
-        return Chances(theta=model.theta)
+        return Chances(theta=solved.solution.theta)
     said, weight = np.sign(tally.target), tally.count * tally.weight
     margins = model.margins(solved.solution)[tally.pair]
     if model.logits == 1:
         return fit_chances(margins, said, weight, slope=False)
-    system, shift = model.local(solved.solution, solved.alpha)
-    if system.X is not None or system.size <= COVARIANCE_LIMIT:
-        exact = LeaveOut(system, solved.solution, shift * tally.total_weight)
-        margins = tally.target - held_out_residuals(tally, exact.margins, exact.resistances)
+    if not model.system.is_huge:
+        margins = tally.target - model.left_out(solved.solution, solved.alpha).held_out
     return fit_chances(margins, said, weight)
 
 
@@ -106,11 +102,9 @@ def margins_of(
         ratings = np.append(solved.solution.ratings, 0.0)
         margins = ratings[first] - ratings[second]
     else:
-        values = np.vstack(
-            [solved.model.system.values(solved.model.unknowns), np.zeros(parts.size)]
-        )
-        phi = parts.at(times, codes)
-        margins = np.asarray(phi.multiply(values[first] - values[second]).sum(axis=1)).ravel()
+        known = solved.model.system.parts(solved.solution.unknowns)
+        values = np.vstack([known, np.zeros(parts.size)])
+        margins = parts.margins(values, first, second, times, codes)
     names = solved.control.names
     if SIDE in names and not neutral:
         at = names.index(SIDE)

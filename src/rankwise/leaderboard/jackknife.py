@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any
 
@@ -11,29 +10,25 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.leaderboard.resampling import Units
-from rankwise.leaderboard.solving import RatingSystem, Solution, SparseSystem
+from rankwise.leaderboard.solving import BLOCK, RatingSystem
 from rankwise.leaderboard.tally import Tally
-from rankwise.machine import Progress, check_matrix_fits
-from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
+from rankwise.machine import check_matrix_fits, track
+from rankwise.uncertainty.jackknife import Spread
 
 N_DRAWS = 200
 N_SKETCHES = 64
 SKETCH_TOLERANCE = 1e-4
 DRAW_TOLERANCE = 1e-3
 ALONE = 1e-3  # 1 − leverage of a comparison that the others cannot check
-BLOCK = 2**22  # numbers
 
 
 def jackknife(
     system: RatingSystem,
-    solution: Solution,
+    unknowns: Array,
     alpha: float,
     clusters: Indices | None,
     rng: np.random.Generator,
     thin: NDArray[np.bool_],
-    *,
-    is_prior: bool = False,
 ) -> Spread:
     """``V = (U − 1)/U Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ`` over U comparisons or clusters u.
 
@@ -52,28 +47,26 @@ def jackknife(
     regularized. If all noise is alike the two add up to σ² A⁻¹, the posterior covariance.
     """
     tally, shift = system.tally, alpha * system.tally.total_weight
-    if system.X is None and system.size > COVARIANCE_LIMIT:
-        return _by_draws(system, solution, shift, clusters, rng, thin)
-    exact = LeaveOut(system, solution, shift)
-    held_out = held_out_residuals(tally, exact.margins, exact.resistances)
-    squares = missing_noise(tally, held_out, thin)
-    if clusters is None:
-        n_units = len(tally.outcome)
-        squares += tally.by_pair(tally.count * (tally.weight * held_out) ** 2)
+    n_units = len(tally.outcome) if clusters is None else int(clusters.max()) + 1
+    if system.is_huge:
+        root = _by_draws(system, unknowns, shift, clusters, rng, thin)
+        freedom, is_exact = min(n_units, N_DRAWS), False
     else:
-        n_units = int(clusters.max()) + 1
-    meat = system.gram(squares[None])[0]
-    if is_prior:
-        drawn = np.arange(system.n_regularized)
-        meat[drawn, drawn] += shift * mean_noise(tally, held_out, np.ones(len(held_out), bool))
-    V = exact.inverse @ meat @ exact.inverse
-    if clusters is not None:
-        V += _over_clusters(exact, Units(tally, clusters))
-    root = root_of(V * max(1, n_units - 1) / n_units)
-    items, effects = np.split(root, [system.n_ratings])
-    if system.X is not None:
-        items = (system.X - system.X.mean(axis=0)) @ items
-    return Spread(items, max(1, n_units - 1), effects)
+        exact = LeaveOut(system, unknowns, shift)
+        squares = missing_noise(tally, exact.held_out, thin)
+        if clusters is None:
+            squares += tally.by_pair(tally.count * (tally.weight * exact.held_out) ** 2)
+        meat = system.dense_gram(squares)
+        if system.has_prior:
+            drawn, every = np.arange(system.n_regularized), np.ones(len(tally.count), bool)
+            meat[drawn, drawn] += shift * mean_noise(tally, exact.held_out, every)
+        V = exact.inverse @ meat @ exact.inverse
+        if clusters is not None:
+            V += _over_clusters(exact, clusters)
+        root, freedom, is_exact = root_of(V), n_units, True
+    root *= np.sqrt(max(1, n_units - 1) / n_units)
+    ratings, effects = system.ratings_and_effects(root)
+    return Spread(ratings, max(1, freedom - 1), effects, is_exact)
 
 
 class LeaveOut:
@@ -83,66 +76,68 @@ class LeaveOut:
     ----------
     system : RatingSystem
         The comparisons.
-    solution : Solution
-        Ratings of shape (n_items,) and effects of all comparisons.
+    unknowns : ndarray of shape (n_unknowns,)
+        The solution of all comparisons.
     shift : float
         λ.
     """
 
-    def __init__(self, system: RatingSystem, solution: Solution, shift: float) -> None:
+    def __init__(self, system: RatingSystem, unknowns: Array, shift: float) -> None:
         size = system.size
         check_matrix_fits(4 * size, size, "the covariance", 'use intervals="bootstrap"')
-        self.system, self.solution = system, solution
+        self.system = system
         weights, _ = system.tally.sums
         self.matrix = system.grounded(weights, shift)
         self.inverse = np.asarray(np.linalg.inv(self.matrix), np.float64)
-        self.margins = system.tally.margins(solution.ratings, solution.effects)
+        self.margins = system.margins(unknowns)
 
     @cached_property
     def resistances(self) -> Array:
         """``xᵀ A⁻¹ x`` of each distinct pair."""
-        system, tally, inverse = self.system, self.system.tally, self.inverse
-        first, second, Z = tally.first, tally.second, tally.covariates
-        if system.X is None:
-            own, n = inverse.diagonal(), tally.n_items
-            values = own[first] + own[second] - 2 * inverse[first, second]
-            cross = inverse[first, n:] - inverse[second, n:]
-            values += np.einsum("ij,ij->i", 2 * cross + Z @ inverse[n:, n:], Z)
-            return np.asarray(values)
-        values = np.empty(len(first))
-        size = max(1, BLOCK // system.size)
-        for start in range(0, len(first), size):
+        system, n = self.system, len(self.margins)
+        if system.T is None:  # few entries in a row, as many in each
+            at, values = (part.reshape(n, -1) for part in (system.E.indices, system.E.data))
+            between = self.inverse[at[:, :, None], at[:, None, :]]
+            return np.asarray(np.einsum("ka,kab,kb->k", values, between, values))
+        resistances, size = np.empty(n), max(1, BLOCK // system.size)
+        for start in range(0, n, size):
             D = system.rows(slice(start, start + size))
-            values[start : start + size] = np.einsum("ij,ij->i", D @ inverse, D)
-        return values
+            resistances[start : start + size] = np.einsum("ij,ij->i", D @ self.inverse, D)
+        return resistances
 
-    def change(self, pairs: NDArray[np.integer], weights: Array, flows: Array) -> Array:
-        """``u − u^(−g)``: Woodbury's formula, or a solve where g has more pairs than unknowns.
+    @property
+    def held_out(self) -> Array:
+        """Residual of a comparison of each outcome, left out."""
+        return held_out_residuals(self.system.tally, self.margins, self.resistances)
 
-        With the rows D of the pairs of g, their weights W and what is left of their flows
-        ρ = f − W D u it is ``A⁻¹ Dᵀ (I − W D A⁻¹ Dᵀ)⁻¹ ρ = (A − Dᵀ W D)⁻¹ Dᵀ ρ``.
+    def change(self, rows: Indices) -> Array:
+        """``u − u^(−g)`` without some comparisons g: Woodbury's formula, or a solve for many.
+
+        With their rows D, weights W and what is left of their flows ρ = W (δ − D u) it is
+        ``A⁻¹ Dᵀ (I − W D A⁻¹ Dᵀ)⁻¹ ρ = (A − Dᵀ W D)⁻¹ Dᵀ ρ``.
         """
-        system, tally, n = self.system, self.system.tally, self.system.tally.n_items
-        left = flows - weights * self.margins[pairs]
-        if len(pairs) > system.size:
-            every = np.zeros((2, len(tally.first)))
-            every[0, pairs], every[1, pairs] = weights, left
-            matrix = self.matrix - system.gram(every[:1])[0]
-            return np.linalg.solve(matrix, system.right(every[1:])[0])
-        if system.X is None:
-            first, second, Z = tally.first[pairs], tally.second[pairs], tally.covariates[pairs]
-            Y = self.inverse[first] - self.inverse[second] + Z @ self.inverse[n:]
-            resistances = Y[:, first] - Y[:, second] + Y[:, n:] @ Z.T
-        else:
-            D = system.rows(pairs)
-            Y = D @ self.inverse
-            resistances = Y @ D.T
-        inner = np.eye(len(pairs)) - weights[:, None] * resistances
+        system, tally, outcome = self.system, self.system.tally, self.system.tally.outcome[rows]
+        pairs, weights = tally.pair[outcome], tally.weight[outcome]
+        left = weights * (tally.target[outcome] - self.margins[pairs])
+        if len(rows) > system.size:
+            gone, flows = np.zeros((2, len(self.margins)))
+            np.add.at(gone, pairs, weights)
+            np.add.at(flows, pairs, left)
+            matrix = self.matrix - system.dense_gram(gone)
+            return np.asarray(np.linalg.solve(matrix, system.right(flows)))
+        D = system.rows(pairs)
+        Y = D @ self.inverse
+        inner = np.eye(len(pairs)) - weights[:, None] * (Y @ D.T)
         return np.asarray(np.linalg.solve(inner, left) @ Y)
 
 
+def members_of(clusters: Indices) -> list[Indices]:
+    """The comparisons of each cluster."""
+    return np.split(np.argsort(clusters, kind="stable"), np.cumsum(np.bincount(clusters))[:-1])
+
+
 def held_out_margins(
-    system: RatingSystem, solution: Solution, alpha: float, clusters: Indices
+    system: RatingSystem, unknowns: Array, alpha: float, clusters: Indices
 ) -> tuple[Array, str]:
     """Margin of every comparison without its own cluster, and a note if that is not so.
 
@@ -150,15 +145,12 @@ def held_out_margins(
     """
     tally = system.tally
     pair = tally.pair[tally.outcome]
-    margins = tally.margins(solution.ratings, solution.effects)[pair]
-    if system.X is None and system.size > COVARIANCE_LIMIT:
+    margins = system.margins(unknowns)[pair]
+    if system.is_huge:
         return margins, "judges are compared with ratings with their own votes in"
-    exact, units = LeaveOut(system, solution, alpha * tally.total_weight), Units(tally, clusters)
-    order = np.argsort(clusters, kind="stable")
-    for rows in np.split(order, np.cumsum(np.bincount(clusters))[:-1]):
-        change = exact.change(*units.of(int(clusters[rows[0]])))
-        (ratings,), (effects,) = system.unpacked(change[None])
-        margins[rows] -= tally.margins(ratings, effects)[pair[rows]]
+    exact = LeaveOut(system, unknowns, alpha * tally.total_weight)
+    for rows in members_of(clusters):
+        margins[rows] -= system.rows(pair[rows]) @ exact.change(rows)
     return margins, ""
 
 
@@ -196,18 +188,15 @@ def missing_noise(tally: Tally, held_out: Array, thin: NDArray[np.bool_]) -> Arr
     return tally.by_pair(lack * (thin[tally.first] | thin[tally.second])[tally.pair])
 
 
-def _over_clusters(exact: LeaveOut, units: Units) -> Array:
+def _over_clusters(exact: LeaveOut, clusters: Indices) -> Array:
     """Σ (u^(−g) − u)(u^(−g) − u)ᵀ of the unknowns u over the clusters g, exact."""
-    V = np.zeros_like(exact.inverse)
-    n_units = units.weights.shape[0]
-    meter = Progress("jackknife", n_units)
-    size = max(1, BLOCK // len(V))
-    for start in range(0, n_units, size):
-        numbers = range(start, min(n_units, start + size))
-        changes = np.array([exact.change(*units.of(g)) for g in numbers])
-        V += changes.T @ changes
-        meter.update(numbers.stop)
-    meter.close()
+    V, changes = np.zeros_like(exact.inverse), []
+    members = members_of(clusters)
+    for number, rows in enumerate(track(members, "jackknife"), start=1):
+        changes.append(exact.change(rows))
+        if number == len(members) or len(changes) * len(V) > BLOCK:
+            V += np.transpose(changes) @ changes
+            changes = []
     return V
 
 
@@ -226,12 +215,12 @@ def root_of(V: Array) -> Array:
 
 def _by_draws(
     system: RatingSystem,
-    solution: Solution,
+    unknowns: Array,
     shift: float,
     clusters: Indices | None,
     rng: np.random.Generator,
     thin: NDArray[np.bool_],
-) -> Spread:
+) -> Array:
     """The same for very many items: random leave-out changes, each one solve of one system.
 
     ``A⁻¹ Dᵀ z`` has the covariance V if z is a sum of what the units add to the flows of the
@@ -240,87 +229,42 @@ def _by_draws(
     """
     tally = system.tally
     weights, _ = tally.sums
-    margins = tally.margins(solution.ratings, solution.effects)
-    sparse = SparseSystem(system, weights, shift, np.float32)
-    resistances = _sketched_leverages(system, weights, shift, sparse, rng) / weights
-    held_out = held_out_residuals(tally, margins, resistances)
+    resistances = _sketched_leverages(system, weights, shift, rng) / weights
+    held_out = held_out_residuals(tally, system.margins(unknowns), resistances)
     if clusters is None:
-        n_units = len(tally.outcome)
-        scale = np.sqrt(tally.by_pair(tally.count * (tally.weight * held_out) ** 2))
+        changes = sp.diags(np.sqrt(tally.by_pair(tally.count * (tally.weight * held_out) ** 2)))
     else:
-        n_units = int(clusters.max()) + 1
-        at = tally.pair[tally.outcome], clusters
-        shape = len(tally.first), n_units
-        flow = (tally.weight * held_out)[tally.outcome]
-        changes = sp.coo_matrix((flow, at), shape).tocsr()
+        flow, at = (tally.weight * held_out)[tally.outcome], (tally.pair[tally.outcome], clusters)
+        changes = sp.coo_matrix((flow, at), (len(weights), clusters.max() + 1)).tocsr()
     more = np.sqrt(missing_noise(tally, held_out, thin))
-    root = np.empty((N_DRAWS, system.size))
-    meter = Progress("jackknife", N_DRAWS)
-    for k in range(N_DRAWS):
-        if clusters is None:
-            flows = scale * _signs(len(tally.first), rng)
-        else:
-            flows = changes @ _signs(n_units, rng)
-        flows += more * _signs(len(tally.first), rng)
-        root[k] = sparse.solve(system.right(flows[None])[0], DRAW_TOLERANCE)
-        meter.update(k + 1)
-    meter.close()
-    root *= np.sqrt(max(1, n_units - 1) / n_units / N_DRAWS)
-    items, effects = np.split(root.T, [tally.n_items])
-    return Spread(items, max(1, min(n_units, N_DRAWS) - 1), effects, is_exact=False)
+    solve = system.solver(weights, shift, DRAW_TOLERANCE, np.float32)
+    root = np.empty((system.size, N_DRAWS))
+    for k in track(range(N_DRAWS), "jackknife"):
+        flows = changes @ _signs(changes.shape[1], rng) + more * _signs(len(more), rng)
+        root[:, k] = solve(system.right(flows))
+    return np.asarray(root / np.sqrt(N_DRAWS))
 
 
 def _sketched_leverages(
-    system: RatingSystem,
-    weights: Array,
-    shift: float,
-    sparse: SparseSystem,
-    rng: np.random.Generator,
+    system: RatingSystem, weights: Array, shift: float, rng: np.random.Generator
 ) -> Array:
     """Leverage of each distinct pair, with an error of 18 % of h or of 1 − h, the smaller.
 
     With λ as comparisons of every item with 0 the hat matrix H is a projection. So h is the mean
     square of H q over random signs q, and 1 − h that of q − H q.
     """
-    tally = system.tally
-    root = np.sqrt(weights)
-    inside, outside = np.zeros((2, len(tally.first)))
-    meter = Progress("leverages", N_SKETCHES)
-    for k in range(N_SKETCHES):
-        signs, own = _signs(len(tally.first), rng), _signs(system.size, rng)
-        own[: tally.n_items] = tally.centered(own[: tally.n_items])
-        right = system.right((root * signs)[None])[0] + np.sqrt(system.penalty(shift)) * own
-        items, effects = np.split(sparse.solve(right, SKETCH_TOLERANCE), [tally.n_items])
-        projected = root * tally.margins(items, effects)
+    n, root = system.tally.n_items, np.sqrt(weights)
+    inside, outside = np.zeros((2, len(weights)))
+    solve = system.solver(weights, shift, SKETCH_TOLERANCE, np.float32)
+    for _ in track(range(N_SKETCHES), "leverages"):
+        signs, own = _signs(len(weights), rng), _signs(system.size, rng)
+        own[:n] = system.tally.centered(own[:n])
+        right = system.right(root * signs) + np.sqrt(system.penalty(shift)) * own
+        projected = root * system.margins(solve(right))
         inside += projected**2
         outside += (signs - projected) ** 2
-        meter.update(k + 1)
-    meter.close()
     return np.asarray(inside / (inside + outside))
 
 
 def _signs(size: int, rng: np.random.Generator) -> Array:
     return np.where(rng.integers(2, size=size, dtype=np.int8), 1.0, -1.0)
-
-
-class LocalSpread(ABC):
-    """The errors of a model whose solution is that of least squares nearby."""
-
-    system: RatingSystem
-
-    @abstractmethod
-    def local(self, solution: Solution, alpha: float) -> tuple[RatingSystem, float]:
-        """Least squares with the same solution and curvature, and their alpha."""
-
-    def spread(
-        self,
-        solution: Solution,
-        alpha: float,
-        clusters: Indices | None,
-        rng: np.random.Generator,
-        thin: NDArray[np.bool_],
-    ) -> Spread:
-        """Errors of ratings and effects, by leaving out every comparison or cluster."""
-        system, shift = self.local(solution, alpha)
-        is_prior = self.system.has_prior
-        return jackknife(system, solution, shift, clusters, rng, thin, is_prior=is_prior)

@@ -6,13 +6,12 @@ The margin m of a comparison is in logits: without ties the first item wins with
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.solving import TINY, RatingSystem
 
 TOLERANCE = 1e-14  # of the gap, relative to the objective
@@ -116,7 +115,7 @@ class Fit(NamedTuple):
     Attributes
     ----------
     unknowns : ndarray of shape (n_unknowns,)
-        Weights of the features, or ratings, followed by the effects of the covariates.
+        Those of the system.
     theta : float
         Parameter of the ties.
     objective : float
@@ -133,85 +132,21 @@ class Fit(NamedTuple):
     gap: float
     n_iter: int
 
-    @property
-    def is_done(self) -> bool:
-        """Whether the gap is as small as it was to be, but for rounding."""
-        return self.gap <= 1e5 * TOLERANCE
 
+class Point(NamedTuple):
+    """The objective J at some unknowns, W times its slope, and derivatives by outcome."""
 
-class _Point(NamedTuple):
-    unknowns: Array  # u and θ
+    unknowns: Array
     value: float
-    derivatives: Derivatives
+    slope: Array
+    derivatives: Any = None
 
 
-class _Problem:
+class PairLikelihood:
     """``J(u, θ) = 1/W Σ ω ℓ(m, θ) + ½ [u, θ]ᵀ Λ [u, θ] / W`` with the margins m = D u.
 
-    Λ is 2αW for ratings, and next to nothing for effects and for θ.
-    """
-
-    def __init__(
-        self,
-        system: RatingSystem,
-        verdicts: Verdicts,
-        alpha: float,
-        count: NDArray[np.integer] | None,
-    ) -> None:
-        tally = system.tally
-        self.system, self.verdicts = system, verdicts
-        self.weight = (tally.count if count is None else count) * tally.weight
-        self.total = float(self.weight.sum())
-        self.shift = 2 * alpha * self.total
-        self.penalty = np.r_[system.penalty(self.shift), TINY * self.total]
-
-    def at(self, unknowns: Array) -> _Point:
-        tally = self.system.tally
-        margins = self.system.margins(unknowns[:-1])[tally.pair]
-        derivatives = self.verdicts.at(margins, tally.target, unknowns[-1])
-        value = float(self.weight @ derivatives.value + 0.5 * self.penalty @ unknowns**2)
-        return _Point(unknowns, value / self.total, derivatives)
-
-    def slope(self, point: _Point) -> Array:
-        """W times the gradient in u and θ."""
-        derivatives = point.derivatives
-        slope = np.append(self.pull_back(derivatives.m), self.weight @ derivatives.t)
-        return np.asarray(slope + self.penalty * point.unknowns)
-
-    def gap(self, slope: Array) -> float:
-        """``J − min J ≤ ½ gᵀ Λ⁻¹ g/W``, since J is strongly convex: ‖∇J‖²/(4α) for ratings."""
-        return float(0.5 * slope**2 @ (1 / self.penalty) / self.total)
-
-    def pull_back(self, values: Array) -> Array:
-        """``Dᵀ (ω v)`` of a value for each outcome."""
-        flows = self.system.tally.by_pair(self.weight * values)
-        return np.asarray(self.system.right(flows[None])[0])
-
-    def step(self, point: _Point, slope: Array, tol: float) -> Array:
-        """Newton's step; θ by its Schur complement."""
-        derivatives = point.derivatives
-        curvatures = self.system.tally.by_pair(self.weight * derivatives.mm)
-        solve = self.system.solver(curvatures, self.shift, tol)
-        step = -solve(slope[:-1])
-        if not self.verdicts.has_parameter:
-            return np.append(step, 0.0)
-        cross = self.pull_back(derivatives.mt)
-        carried = solve(cross)
-        own = float(self.weight @ derivatives.tt) + TINY * self.total - float(cross @ carried)
-        change = (-slope[-1] - float(cross @ step)) / max(own, 1e-300)
-        return np.append(step - change * carried, change)
-
-
-def maximize_likelihood(
-    system: RatingSystem,
-    verdicts: Verdicts,
-    alpha: float,
-    *,
-    start: Fit | None = None,
-    count: NDArray[np.integer] | None = None,
-    tol: float = TOLERANCE,
-) -> Fit:
-    """Minimize ``1/W Σ ω ℓ(r_i − r_j + zᵀγ, θ) + α ‖r‖²``.
+    Λ is 2αW for ratings, and next to nothing for effects and for θ. The gap is
+    ``J − min J ≤ ½ gᵀ Λ⁻¹ g/W``, since J is strongly convex: ‖∇J‖²/(4α) for ratings.
 
     Parameters
     ----------
@@ -221,44 +156,81 @@ def maximize_likelihood(
         ℓ, minus the log likelihood.
     alpha : float
         Regularization.
-    start : Fit, optional
-        Where to begin; zero, and what the share of ties says, if not given.
     count : ndarray of shape (n_outcomes,), optional
         How often each outcome was there, instead of the counts of the tally.
-    tol : float
-        Of the gap, relative to the objective.
     """
-    problem = _Problem(system, verdicts, alpha, count)
-    if start is None:
-        tied = float(problem.weight @ (system.tally.target == 0)) / problem.total
-        first = np.r_[np.zeros(system.size), verdicts.start(min(tied, 0.99))]
-    else:
-        first = np.r_[start.unknowns, start.theta]
-    point, first_size, n_iter = problem.at(first), None, 0
+
+    def __init__(
+        self, system: RatingSystem, verdicts: Verdicts, alpha: float, count: Indices | None = None
+    ) -> None:
+        tally = system.tally
+        self.system, self.verdicts = system, verdicts
+        self.weight = (tally.count if count is None else count) * tally.weight
+        self.total = float(self.weight.sum())
+        self.shift = 2 * alpha * self.total
+        self.penalty = np.r_[system.penalty(self.shift), TINY * self.total]
+
+    def start(self) -> Array:
+        """Zero, and the θ that the share of ties says."""
+        tied = float(self.weight @ (self.system.tally.target == 0)) / self.total
+        return np.append(np.zeros(self.system.size), self.verdicts.start(min(tied, 0.99)))
+
+    def at(self, unknowns: Array) -> Point:
+        """Of u and θ."""
+        tally = self.system.tally
+        margins = self.system.margins(unknowns[:-1])[tally.pair]
+        derivatives = self.verdicts.at(margins, tally.target, unknowns[-1])
+        value = float(self.weight @ derivatives.value + 0.5 * self.penalty @ unknowns**2)
+        slope = np.append(self.pull_back(derivatives.m), self.weight @ derivatives.t)
+        slope += self.penalty * unknowns
+        return Point(unknowns, value / self.total, slope, derivatives)
+
+    def pull_back(self, values: Array) -> Array:
+        """``Dᵀ (ω v)`` of a value for each outcome."""
+        return self.system.right(self.system.tally.by_pair(self.weight * values))
+
+    def step(self, point: Point, tol: float) -> Array:
+        """Newton's step; θ by its Schur complement."""
+        derivatives, slope = point.derivatives, point.slope
+        curvatures = self.system.tally.by_pair(self.weight * derivatives.mm)
+        solve = self.system.solver(curvatures, self.shift, tol)
+        step: Array = -solve(slope[:-1])
+        if not self.verdicts.has_parameter:
+            return np.append(step, 0.0)
+        cross = self.pull_back(derivatives.mt)
+        carried = solve(cross)
+        own = float(self.weight @ derivatives.tt) + TINY * self.total - float(cross @ carried)
+        change = (-slope[-1] - float(cross @ step)) / max(own, 1e-300)
+        return np.asarray(np.append(step - change * carried, change))
+
+
+def newton(problem: Any, start: Array, tol: float = TOLERANCE) -> tuple[Point, float, int]:
+    """Minimize until the relative gap is `tol`; where it ended, the gap, and how many steps.
+
+    A problem has `penalty`, `total`, `at` and `step`, as `PairLikelihood` has them.
+    """
+    point, first_size, n_iter = problem.at(start), None, 0
     while True:
-        slope = problem.slope(point)
-        gap = problem.gap(slope) / point.value
+        gap = float(0.5 * point.slope**2 @ (1 / problem.penalty) / problem.total) / point.value
         if gap <= tol or n_iter == MAX_ITERATIONS:
             break
-        size = float(np.linalg.norm(slope))
+        size = float(np.linalg.norm(point.slope))
         first_size = first_size or size
-        forcing = min(ROUGH, max(EXACT, size / first_size))
-        lower = _search(problem, point, problem.step(point, slope, forcing), slope)
+        step = problem.step(point, min(ROUGH, max(EXACT, size / first_size)))
+        lower = _search(problem, point, step)
         if lower is None:
             break
         point, n_iter = lower, n_iter + 1
-    return Fit(point.unknowns[:-1], float(point.unknowns[-1]), point.value, gap, n_iter)
+    return point, gap, n_iter
 
 
-def _search(problem: _Problem, point: _Point, step: Array, slope: Array) -> _Point | None:
+def _search(problem: Any, point: Point, step: Array) -> Point | None:
     """The longest of the steps 1, ½, ¼, … that goes down as it should; None if none does."""
-    expected = float(slope @ step) / problem.total
-    if not expected < 0:
-        return None
+    expected = float(point.slope @ step) / problem.total
     t = 1.0
-    while t > LEAST_STEP:
+    while expected < 0 and t > LEAST_STEP:
         with np.errstate(over="ignore", invalid="ignore"):
-            trial = problem.at(point.unknowns + t * step)
+            trial: Point = problem.at(point.unknowns + t * step)
         if trial.value <= point.value + 1e-4 * t * expected + 1e-15 * point.value:
             return trial
         t *= 0.5

@@ -11,10 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.leaderboard.jackknife import ALONE, LeaveOut
-from rankwise.leaderboard.least_squares import LeastSquares
-from rankwise.leaderboard.resampling import Units
-from rankwise.leaderboard.tally import Tally
+from rankwise.leaderboard.jackknife import ALONE, LeaveOut, members_of
 from rankwise.uncertainty.jackknife import EQUAL
 
 LARGEST = 2_500_000  # items times outcomes of boards whose neighbors are all looked at: a second
@@ -71,7 +68,7 @@ class Case:
         self.gap = gap
         self.inverse, self.margins = exact.inverse.copy(), exact.margins.copy()
         self.resistances = exact.resistances.copy()
-        self.slopes = self._along(self.inverse @ direction)
+        self.slopes = self.system.margins(self.inverse @ direction)
         self.left = self.tally.count.copy()
 
     def fewest_votes(self) -> Indices:
@@ -121,9 +118,8 @@ class Case:
         return max(1, min(enough, free, int(self.left[outcome]), n_left // STRIDE))
 
     def _drop(self, pair: int, weight: float, target: float) -> None:
-        x = self.system.rows([pair])[0]
-        g = self.inverse @ x
-        along = self._along(g)
+        (g,) = self.system.rows([pair]) @ self.inverse
+        along = self.system.margins(g)
         share = weight / (1 - weight * along[pair])
         pull = share * (target - self.margins[pair])
         self.gap -= pull * self.slopes[pair]
@@ -131,10 +127,6 @@ class Case:
         self.margins = self.margins - pull * along
         self.resistances = self.resistances + share * along**2
         self.inverse += share * np.outer(g, g)
-
-    def _along(self, unknowns: Array) -> Array:
-        (ratings,), (effects,) = self.system.unpacked(unknowns[None])
-        return self.tally.margins(ratings, effects)
 
 
 def least_units(terms: Array, leverages: Array, counts: Indices, gap: float) -> int:
@@ -164,14 +156,14 @@ def least_units(terms: Array, leverages: Array, counts: Indices, gap: float) -> 
 
 def votes_to_overturn(solved: Any, a: int, b: int, exact: LeaveOut | None = None) -> Overturn:
     """Of the order of item a, which is above, and b; confirmed by a refit if `exact` is None."""
-    tally, current = solved.tally, solved
-    is_final = isinstance(solved.model, LeastSquares) or exact is not None
+    tally, current, is_linear = solved.tally, solved, solved.model.is_linear
+    is_final = is_linear or exact is not None
     exact = exact or left_out(solved)
     at_least, is_turned = None, True
     removed = np.zeros(len(tally.count), np.intp)
     while (gap := _gap(current, a, b)) > 0:
-        case = Case(exact, _direction(solved, a, b), gap)
-        if isinstance(solved.model, LeastSquares):
+        case = Case(exact, exact.system.difference(a, b), gap)
+        if is_linear:
             leverages = tally.weight * case.resistances[tally.pair]
             at_least = least_units(case.terms(), leverages, tally.count, gap)
         removed += case.fewest_votes()
@@ -180,22 +172,25 @@ def votes_to_overturn(solved: Any, a: int, b: int, exact: LeaveOut | None = None
             break
         current = _refitted(solved, tally.count - removed)  # a Newton step is not the whole way
         exact = left_out(current)
-    rows = _rows_of(tally, removed)
-    return Overturn(len(rows) if is_turned else None, at_least, len(tally.outcome), rows)
+    starts = np.r_[0, np.cumsum(tally.count)]
+    rows = [tally.by_outcome[starts[k] : starts[k] + n] for k, n in enumerate(removed) if n]
+    first_rows = np.sort(np.concatenate([np.empty(0, np.intp), *rows]))
+    n_removed = len(first_rows) if is_turned else None
+    return Overturn(n_removed, at_least, len(tally.outcome), first_rows)
 
 
 def blocks_to_overturn(
     solved: Any, a: int, b: int, codes: Indices, labels: NDArray[Any]
 ) -> Overturn:
     """The same by whole blocks of comparisons: judges, prompts."""
-    tally, current, direction = solved.tally, solved, _direction(solved, a, b)
+    tally, current, members = solved.tally, solved, members_of(codes)
+    direction = solved.model.system.difference(a, b)
     left, at_least = list(range(len(labels))), None
     while (gap := _gap(current, a, b)) > 0:
         exact = left_out(current)
-        units = Units(exact.system.tally, codes)
-        if current is solved and isinstance(solved.model, LeastSquares):
-            at_least = _least_blocks(Case(exact, direction, gap), units, codes)
-        falls = [float(direction @ exact.change(*units.of(g))) for g in left]
+        if current is solved and solved.model.is_linear:
+            at_least = _least_blocks(Case(exact, direction, gap), members)
+        falls = [float(direction @ exact.change(members[g])) for g in left]
         best = int(np.argmax(falls))
         if len(left) == 1 or not falls[best] > 0:
             break
@@ -207,15 +202,16 @@ def blocks_to_overturn(
     return Overturn(n, at_least, len(labels), labels[removed])
 
 
-def _least_blocks(case: Case, units: Units, codes: Indices) -> int:
-    n_units, half = units.weights.shape[0], np.linalg.cholesky(case.inverse)
-    terms = [np.bincount(codes, term[case.tally.outcome]) for term in case.terms()]
-    norms = []
-    for weights in units.weights.toarray():
-        block = case.system.gram(weights[None])[0]
-        norms.append(np.linalg.norm(half.T @ block @ half, 2))
-    counts = np.ones(n_units, np.intp)
-    return least_units(np.array(terms), np.array(norms), counts, case.gap)
+def _least_blocks(case: Case, members: list[Indices]) -> int:
+    tally, half = case.tally, np.linalg.cholesky(case.inverse)
+    terms, sums, norms = case.terms(), [], []
+    for outcomes in (tally.outcome[rows] for rows in members):
+        sums.append(terms[:, outcomes].sum(axis=1))
+        weights = np.zeros(len(tally.first))
+        np.add.at(weights, tally.pair[outcomes], tally.weight[outcomes])
+        norms.append(np.linalg.norm(half.T @ case.system.dense_gram(weights) @ half, 2))
+    counts = np.ones(len(members), np.intp)
+    return least_units(np.transpose(sums), np.array(norms), counts, case.gap)
 
 
 def next_places(solved: Any, order: list[int]) -> list[Overturn]:
@@ -231,18 +227,10 @@ def next_places(solved: Any, order: list[int]) -> list[Overturn]:
     return found
 
 
-def _rows_of(tally: Tally, removed: Indices) -> Indices:
-    """The first comparisons of each outcome, as many as were removed."""
-    starts = np.r_[0, np.cumsum(tally.count)]
-    some = np.flatnonzero(removed)
-    rows = [tally.by_outcome[starts[k] : starts[k] + removed[k]] for k in some]
-    return np.sort(np.concatenate([np.empty(0, np.intp), *rows]))
-
-
 def left_out(solved: Any) -> LeaveOut:
     """The least squares behind a board, or those that touch its likelihood."""
-    system, alpha = solved.model.local(solved.solution, solved.alpha)
-    return LeaveOut(system, solved.solution, alpha * system.tally.total_weight)
+    exact: LeaveOut = solved.model.left_out(solved.solution, solved.alpha)
+    return exact
 
 
 def _gap(solved: Any, a: int, b: int) -> float:
@@ -250,17 +238,6 @@ def _gap(solved: Any, a: int, b: int) -> float:
     ratings = solved.solution.ratings
     gap = float(ratings[a] - ratings[b])
     return gap if gap > EQUAL * float(np.abs(ratings).max()) else 0.0
-
-
-def _direction(solved: Any, a: int, b: int) -> Array:
-    """Return d with dᵀ w = r_a − r_b."""
-    system = solved.model.system
-    direction = np.zeros(system.size)
-    if system.X is None:
-        direction[[a, b]] = 1.0, -1.0
-    else:
-        direction[: system.n_ratings] = system.X[a] - system.X[b]
-    return direction
 
 
 def _refitted(solved: Any, count: Indices) -> Any:

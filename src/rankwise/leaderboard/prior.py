@@ -13,8 +13,7 @@ from rankwise.arrays import Array
 from rankwise.datasets import PairData
 from rankwise.frames import as_array, frame_columns
 from rankwise.inputs import as_real
-from rankwise.leaderboard.least_squares import leave_one_out_errors
-from rankwise.leaderboard.solving import RatingSystem
+from rankwise.leaderboard.solving import RatingSystem, leave_one_out_errors
 from rankwise.text_tables import count, listed
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
@@ -76,11 +75,6 @@ class Priors(NamedTuple):
     columns: Array
     basis: Array
     note: str
-
-    @property
-    def design(self) -> Array:
-        """``[I, B]``: r = u + B β."""
-        return np.hstack([np.eye(len(self.basis)), self.basis])
 
     def worth(self, ratings: Array, factor: float, system: RatingSystem, alpha: float) -> Prior:
         """From the ratings, the unit of the board and the least squares behind it.

@@ -25,13 +25,11 @@ from rankwise.leaderboard.border import (
     encode_labels,
     read_comparisons,
 )
-from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.context import (
     Circumstances,
     InContext,
     Scales,
     choose_scales,
-    in_context,
 )
 from rankwise.leaderboard.covariates import (
     Covariates,
@@ -41,16 +39,14 @@ from rankwise.leaderboard.covariates import (
 )
 from rankwise.leaderboard.jackknife import held_out_margins
 from rankwise.leaderboard.judges import Judge, judges_of, krippendorff, weights_of
-from rankwise.leaderboard.least_squares import LeastSquares
-from rankwise.leaderboard.plackett_luce import PlackettLuce
+from rankwise.leaderboard.models import BradleyTerry, LeastSquares, PlackettLuce
 from rankwise.leaderboard.prior import read_prior
 from rankwise.leaderboard.solving import RatingSystem, Solution
 from rankwise.leaderboard.standing import in_rankings, ordered_columns, records_of, standing_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
 
-RatingModel = LeastSquares | BradleyTerry
-MODELS: dict[str, type[RatingModel]] = {
+MODELS: dict[str, type[LeastSquares]] = {
     "least-squares": LeastSquares,
     "bradley-terry": BradleyTerry,
     "plackett-luce": PlackettLuce,
@@ -223,26 +219,26 @@ def rate(
     """
     data = read_comparisons(pairs, items, covariates, time, context, columns)
     seen = Circumstances.of(data)
-    has_more = features is not None or prior is not None
-    model = check_model(model, data, seen, has_more, side, ties, alpha)
     n_draws = check_options(
         intervals, n_resamples, confidence, order, min_comparisons, data.n_items
     )
+    way = intervals if n_draws else None
+    known = prior if features is None else features
+    model = check_model(
+        model, data, seen, known=known, side=side, ties=ties, alpha=alpha, intervals=way
+    )
+    check_prior(prior, features, way)
     X = None if features is None else check_features(features, data.n_items)
     priors = None
     if prior is not None:
-        check_prior(features, n_draws and intervals)
         data, priors = read_prior(prior, data)
-        X = priors.design
     if alpha is None:
         alpha = 1e-8 if priors is None else "auto"
-    n_free = 0 if priors is None else priors.basis.shape[1]
+    B = None if priors is None else priors.basis
     codes = check_clusters(data, clusters, n_draws)
     judged = None if data.judges is None else encode_labels("judges", data.judges, data.n_pairs)
     rng = np.random.default_rng(random_state)
-    learn = partial(
-        _fit, side=side, model=model, ties=ties, X=X, n_free=n_free, alpha=alpha, rng=rng
-    )
+    learn = partial(_fit, side=side, model=model, ties=ties, X=X, B=B, alpha=alpha, rng=rng)
     if seen is not None:
         learn = partial(
             _fit_in_context, seen=seen, side=side, ties=ties, scales=scales, half_life=half_life
@@ -263,21 +259,21 @@ def rate(
     if data.rankings is not None:
         records = in_rankings(records, data.rankings)
     spread = None
-    samples = Solution(np.empty((0, data.n_items)), np.empty((0, tally.n_covariates)))
+    samples, drawn_effects = np.empty((0, data.n_items)), np.empty((0, tally.n_covariates))
     if n_draws and intervals == "jackknife":
         spread = unit.spread(fit.model.spread(solution, fit.alpha, codes, rng, records.thin))
     elif n_draws:
-        drawn = fit.model.resample(solution, fit.alpha, codes, n_draws, rng)
-        samples = Solution(unit.values(drawn.ratings), unit.factor * drawn.effects)
+        drawn, drawn_effects = fit.model.resample(solution, fit.alpha, codes, n_draws, rng)
+        samples, drawn_effects = unit.values(drawn), unit.factor * drawn_effects
     ratings = unit.values(solution.ratings)
-    known = (records.n > 0) | (X is not None)
+    known = (records.n > 0) | (X is not None) | (B is not None)
     standing = standing_of(
-        ratings, spread, samples.ratings, components, confidence,
+        ratings, spread, samples, components, confidence,
         order=order, counted=known & (records.n >= min_comparisons), known=known, thin=records.thin,
     )  # fmt: skip
     effects = unit.factor * solution.effects
     judges, note = _judges(data, judged, fit, confidence)
-    expected = fit.model.expected(fit.model.margins(solution))
+    expected = fit.model.expected(fit.model.margins(solution), solution.theta)
     margin_effects = fit.model.margin_effects(solution, fit.alpha)
     learner = None if features is None else fit.model.learner(features, solution, fit.alpha)
     worth, said = None, ""
@@ -290,9 +286,9 @@ def rate(
         columns=ordered_columns(data.items, ratings, standing, records, components),
         items=data.items,
         ratings=ratings,
-        samples=samples.ratings,
+        samples=samples,
         spread=spread,
-        effects=effects_of(fit.control, effects, spread, samples.effects, confidence),
+        effects=effects_of(fit.control, effects, spread, drawn_effects, confidence),
         judges=judges,
         krippendorff=krippendorff(data.first, data.second, data.outcome) if judges else None,
         meetings=meetings_of(tally, expected),
@@ -304,7 +300,7 @@ def rate(
         n_comparisons=data.n_pairs,
         n_clusters=None if codes is None or not n_draws else int(codes.max()) + 1,
         notes=tuple(filter(None, [said, solution.note, note])),
-        **consistency(tally, solution.ratings, expected, margin_effects)._asdict(),
+        **consistency(tally, expected, margin_effects)._asdict(),
         model_=learner,
         level=0.0 if learner is None else float(learner.predict(features).mean()),
         comparisons=data,
@@ -326,7 +322,7 @@ class Solved(NamedTuple):
 
     control: Covariates
     tally: Tally
-    model: RatingModel
+    model: LeastSquares
     alpha: float
     solution: Solution
     components: Indices
@@ -338,7 +334,7 @@ def _fit(
     model: str,
     ties: str,
     X: Array | None,
-    n_free: int,
+    B: Array | None,
     alpha: float | str,
     rng: np.random.Generator,
 ) -> Solved:
@@ -346,9 +342,9 @@ def _fit(
     control = covariates_of(data, side)
     tally = Tally.of(data, control.columns)
     if data.rankings is not None and model == "plackett-luce":
-        fitted: RatingModel = PlackettLuce(tally, data.rankings)
+        fitted: LeastSquares = PlackettLuce(tally, data.rankings)
     else:
-        fitted = MODELS[model](tally, X, ties, n_free)
+        fitted = MODELS[model](tally, X, B, ties)
     check_identified(fitted.system, control.names)
     is_number = isinstance(alpha, Real) and 0 < alpha < np.inf
     if not is_number and alpha != "auto":
@@ -359,7 +355,7 @@ def _fit(
             "pass a number such as alpha=0.01."
         )
     chosen = max(LEAST_ALPHA, float(alpha)) if is_number else fitted.choose_alpha(rng)
-    components = tally.components if X is None else np.ones(data.n_items, np.intp)
+    components = tally.components if X is None and B is None else np.ones(data.n_items, np.intp)
     return Solved(control, tally, fitted, chosen, fitted.solve(chosen), components)
 
 
@@ -380,7 +376,7 @@ def _fit_in_context(
         scales = choose_scales(data, seen, control.columns, ties, half_life)
     elif half_life is not None:
         scales = scales._replace(half_life=float(half_life))
-    model = in_context(data, seen, control.columns, Scales(*scales), ties)
+    model = InContext(data, seen, control.columns, Scales(*scales), ties)
     solution = model.solve(model.alpha)
     return Solved(control, model.tally, model, model.alpha, solution, model.tally.components)
 
@@ -392,10 +388,10 @@ def _judges(
     if judged is None or judged.n_groups < 2 or isinstance(fit.model, InContext):
         return (), ""
     system, shift = fit.model.local(fit.solution, fit.alpha)
-    margins, note = held_out_margins(system, fit.solution, shift, judged.codes)
+    margins, note = held_out_margins(system, fit.solution.unknowns, shift, judged.codes)
     sign = np.where(data.first < data.second, 1.0, -1.0)
     outcome = np.sign(data.outcome) if fit.model.logits is not None else data.outcome
-    expected = sign * fit.model.expected(margins)
+    expected = sign * fit.model.expected(margins, fit.solution.theta)
     return judges_of(outcome, expected, judged.codes, judged.labels, confidence), note
 
 

@@ -1,25 +1,31 @@
-"""Ratings of one or many weightings of the same comparisons."""
+"""The linear system behind ratings, and the strength of its regularization."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import svd
+import scipy.sparse as sp
+from scipy.linalg import block_diag, eigh, svd
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.leaderboard.tally import Tally
 from rankwise.solvers.least_squares import conjugate_gradients
+from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
 DENSE_LIMIT = 300  # items; above, conjugate gradients are faster than a dense solve
 TOLERANCE = 1e-11
 MAX_ITERATIONS = 10_000
 TINY = 1e-12  # λ of an effect, as a share of W
 RANK = 1e-12  # of the largest singular value of the features; less is rounding
+RELATIVE = np.logspace(-5, 3, 33)  # alphas, from almost no regularization to a very strong one
+LEAST_TRUST = 3e-3  # of a prior; below, its variance would be any number
+BLOCK = 2**22  # numbers
 
 
 class Solution(NamedTuple):
@@ -27,27 +33,36 @@ class Solution(NamedTuple):
 
     Attributes
     ----------
-    ratings : ndarray of shape (n_items,) or (n_weightings, n_items)
+    unknowns : ndarray of shape (n_unknowns,)
+        What the system was solved for.
+    ratings : ndarray of shape (n_items,)
         Their mean is 0 in each component.
-    effects : ndarray of shape (n_covariates,) or (n_weightings, n_covariates)
+    effects : ndarray of shape (n_covariates,)
         γ of the columns of the tally.
+    theta : float
+        Log of the parameter of the ties, if the model has one.
     ties : float or None
         The parameter of the ties, if the model has one.
     note : str
         What a reader of the board must know, such as a separable record; empty if nothing.
     """
 
+    unknowns: Array
     ratings: Array
     effects: Array
+    theta: float = 0.0
     ties: float | None = None
     note: str = ""
 
 
 class RatingSystem:
-    """``Dᵀ W D u + λu = Dᵀ W δ`` with a row ``D = [x_i − x_j, z]`` for each distinct pair.
+    """``Dᵀ W D u + Λu = Dᵀ W δ`` with a row of D for each distinct pair.
 
-    The unknowns u are the weights w of the features X, and r = X w, followed by the effects γ of
-    the covariates, which are not regularized (but for `TINY`, where the data leave them open).
+    A row is ``[x_i − x_j, b_i − b_j, z]``. The unknowns u are the weights w of the features X,
+    those β of a prior B, so that r = X w + B β, and the effects γ of the covariates. Only w is
+    regularized (the others by `TINY`, where the data leave them open). D is the product of a sparse
+    matrix E of shape (n_distinct, n_inner) with T of shape (n_inner, n_unknowns): without features
+    T is the identity, and not there.
 
     Parameters
     ----------
@@ -57,40 +72,48 @@ class RatingSystem:
         Features of the items; without them X is the identity. They are replaced by as many as
         their rank, whose differences have the same inner products; r is the same. So columns that
         say the same (a gap filled with the median, and its indicator) make no system singular.
-    n_free : int
-        So many of the last features are not regularized; all features are then taken as they are.
-
-    Attributes
-    ----------
-    n_ratings : int
-        Number of unknowns that ratings are made of: features, or items.
-    n_regularized : int
-        How many of them, the first ones, are regularized.
-    size : int
-        Number of unknowns.
+    B : ndarray of shape (n_items, n_free), optional
+        What is known of the items and not regularized.
     """
 
-    def __init__(self, tally: Tally, X: Array | None = None, n_free: int = 0) -> None:
-        self.tally = tally
-        if X is not None and np.array_equal(X[tally.first], X[tally.second]):
-            raise ValueError(
-                "the features of the two items are the same in every comparison, so nothing can be "
-                "learned from them; pass other features, or none."
-            )
-        if X is not None and not n_free:
-            self.n_features = min(X.shape)
-            centered = np.column_stack([tally.centered(column) for column in X.T])
-            _, size, directions = svd(centered, full_matrices=False)
-            X = (X - X.mean(axis=0)) @ directions[size > RANK * size[0]].T
-        self.X = X
-        self.n_ratings = tally.n_items if X is None else X.shape[1]
-        self.n_regularized = self.n_ratings - n_free
-        self.size = self.n_ratings + tally.n_covariates
+    def __init__(self, tally: Tally, X: Array | None = None, B: Array | None = None) -> None:
+        self.tally, self.B = tally, np.empty((tally.n_items, 0)) if B is None else B
+        first, second, n = tally.first, tally.second, len(tally.first)
+        self.free = np.hstack([self.B[first] - self.B[second], tally.covariates])
+        n_free = self.free.shape[1]
+        values = np.column_stack([np.ones(n), -np.ones(n), self.free])
+        columns = np.tile(np.arange(-2, n_free) + tally.n_items, (n, 1))
+        columns[:, 0], columns[:, 1] = first, second
+        starts, shape = np.arange(0, values.size + 1, 2 + n_free), (n, tally.n_items + n_free)
+        self.E = sp.csr_matrix((values.ravel(), columns.ravel(), starts), shape)
+        self.X, self.n_regularized = X, tally.n_items
+        self.T: Any = None
+        if X is not None:
+            if np.array_equal(X[first], X[second]):
+                raise ValueError(
+                    "the features of the two items are the same in every comparison, so nothing "
+                    "can be learned from them; pass other features, or none."
+                )
+            _, size, directions = svd(tally.centered(X), full_matrices=False)
+            self.X = (X - X.mean(axis=0)) @ directions[size > RANK * size[0]].T
+            self.T = block_diag(self.X, np.eye(n_free))
+            self.n_features, self.n_regularized = min(X.shape), self.X.shape[1]
+        self.size = self.n_regularized + n_free
 
     @property
     def has_prior(self) -> bool:
-        """Whether some features, a prior's, are not regularized."""
-        return self.n_regularized < self.n_ratings
+        """Whether there is a B."""
+        return bool(self.B.shape[1])
+
+    @property
+    def is_large(self) -> bool:
+        """Whether conjugate gradients solve it."""
+        return self.T is None and bool(self.tally.n_items > DENSE_LIMIT)
+
+    @property
+    def is_huge(self) -> bool:
+        """Whether its inverse is too large to look at."""
+        return self.T is None and bool(self.size > COVARIANCE_LIMIT)
 
     def of(self, tally: Tally) -> RatingSystem:
         """The same unknowns for other weights, targets or counts of the same pairs."""
@@ -103,215 +126,221 @@ class RatingSystem:
         tiny = TINY * self.tally.total_weight
         return np.repeat([shift, tiny], [self.n_regularized, self.size - self.n_regularized])
 
-    def solve(self, weights: Array, flows: Array, alpha: float) -> tuple[Array, Array]:
-        """Ratings and effects for many weightings.
-
-        Parameters
-        ----------
-        weights, flows : ndarray of shape (n_weightings, n_distinct)
-            Σ ω and Σ ω δ of each distinct pair.
-        alpha : float
-            λ of a weighting is alpha times the sum of its weights.
-        """
-        shifts = alpha * weights.sum(axis=1)
-        if self.X is None and self.tally.n_items > DENSE_LIMIT:
-            return self._by_conjugate_gradients(weights, flows, shifts)
-        matrices, right = self.gram(weights), self.right(flows)
-        diagonal = np.arange(self.size)
-        for matrix, shift in zip(matrices, shifts, strict=True):
-            matrix[diagonal, diagonal] += self.penalty(shift)
-        return self.unpacked(np.asarray(np.linalg.solve(matrices, right[:, :, None])[:, :, 0]))
-
-    def unpacked(self, unknowns: Array) -> tuple[Array, Array]:
-        """Ratings, whose mean is 0, and effects."""
-        w, effects = np.split(unknowns, [self.n_ratings], axis=1)
-        if self.X is None:
-            return w, effects
-        ratings = w @ self.X.T
-        return ratings - ratings.mean(axis=1, keepdims=True), effects
+    def inner(self, unknowns: Array) -> Array:
+        """``T u``: ratings by the features, β and γ."""
+        return unknowns if self.T is None else np.asarray(self.T @ unknowns)
 
     def margins(self, unknowns: Array) -> Array:
-        """``D u`` of each distinct pair."""
-        w, effects = unknowns[: self.n_ratings], unknowns[self.n_ratings :]
-        return self.tally.margins(w if self.X is None else self.X @ w, effects)
-
-    def solver(self, curvatures: Array, shift: float, tol: float) -> Callable[[Array], Array]:
-        """Solve with ``Dᵀ W D + λI`` for these weights, one right-hand side after the other."""
-        if self.X is None and self.tally.n_items > DENSE_LIMIT:
-            sparse = SparseSystem(self, curvatures, shift)
-            return lambda right: sparse.solve(right, tol)
-        matrix = self.grounded(curvatures, shift)
-        return lambda right: np.asarray(np.linalg.solve(matrix, right))
-
-    def rows(self, pairs: Any) -> Array:
-        """``[x_i − x_j, z]`` of some of the distinct pairs, dense."""
-        first, second = self.tally.first[pairs], self.tally.second[pairs]
-        if self.X is None:
-            items, numbers = np.zeros((len(first), self.n_ratings)), np.arange(len(first))
-            items[numbers, first], items[numbers, second] = 1.0, -1.0
-        else:
-            items = self.X[first] - self.X[second]
-        return np.hstack([items, self.tally.covariates[pairs]])
-
-    def free_rows(self, pairs: Any) -> Array:
-        """The part of these rows that is not regularized."""
-        Z = np.asarray(self.tally.covariates[pairs])
-        if self.X is None or not self.has_prior:
-            return Z
-        free = self.X[:, self.n_regularized :]
-        return np.hstack([free[self.tally.first[pairs]] - free[self.tally.second[pairs]], Z])
+        """``D u`` of each distinct pair; of each column of u."""
+        return np.asarray(self.E @ self.inner(unknowns))
 
     def right(self, flows: Array) -> Array:
-        """``Dᵀ f`` of each weighting."""
-        divergences = (self.tally.incidence.T @ flows.T).T
-        items = divergences if self.X is None else divergences @ self.X
-        return np.hstack([items, flows @ self.tally.covariates])
+        """``Dᵀ f``; of each column of f."""
+        pulled = self._turned @ flows
+        return np.asarray(pulled if self.T is None else self.T.T @ pulled)
 
-    def gram(self, weights: Array) -> Array:
-        """``Dᵀ W D`` of each weighting, dense."""
-        is_narrow = self.X is not None and self.X.shape[1] < self.tally.n_items
-        if is_narrow and self.tally.n_items > DENSE_LIMIT:
-            D = self.rows(slice(None))
-            return np.array([D.T @ (w[:, None] * D) for w in weights])
-        matrices = self._of_items(weights)
-        if self.X is None:
-            return matrices
-        n, p = self.X.shape
-        T = np.zeros((n + self.tally.n_covariates, self.size))
-        T[:n, :p], T[n:, p:] = self.X, np.eye(self.tally.n_covariates)
-        return np.asarray(T.T @ matrices @ T)
+    @cached_property
+    def _turned(self) -> sp.csr_matrix:
+        return self.E.T.tocsr()
+
+    def rows(self, pairs: Any) -> Any:
+        """Some rows of D."""
+        return self.E[pairs] if self.T is None else self.E[pairs] @ self.T
+
+    def difference(self, a: int, b: int) -> Array:
+        """Return d with dᵀ u = r_a − r_b."""
+        inner = np.zeros(self.E.shape[1])
+        inner[[a, b]] = 1.0, -1.0
+        n = self.tally.n_items
+        inner[n : n + self.B.shape[1]] = self.B[a] - self.B[b]
+        return inner if self.T is None else np.asarray(self.T.T @ inner)
+
+    def gram(self, weights: Array) -> Any:
+        """``Dᵀ W D``, sparse if D is."""
+        E = self.E
+        values = E.data * np.repeat(weights, np.diff(E.indptr))
+        matrix = self._turned @ sp.csr_matrix((values, E.indices, E.indptr), E.shape)
+        return matrix if self.T is None else self.T.T @ (matrix @ self.T)
+
+    def dense_gram(self, weights: Array) -> Array:
+        """The same as an array."""
+        matrix = self.gram(weights)
+        return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
 
     def grounded(self, weights: Array, shift: float) -> Array:
-        """``Dᵀ W D + λI``, dense, invertible without features also if λ = 0.
-
-        Right-hand sides ``Bᵀ f`` and their solutions sum to zero in each component. So a multiple
-        of the matrix of ones may be added there: it changes no rating, and the condition of the
-        matrix no longer depends on λ.
-        """
-        matrix = np.asarray(self.gram(weights[None])[0])
-        if self.X is None:
-            n, members = self.tally.n_items, self.tally.components
-            items = matrix[:n, :n]
-            together = members[:, None] == members
-            items += together * (items.trace() / n / np.bincount(members)[members])
-            isolated = np.flatnonzero(self.tally.degrees(weights) == 0)
-            items[isolated, isolated] += 1.0
+        """``Dᵀ W D + Λ``, dense, invertible without features and prior also if λ = 0."""
+        matrix = self.dense_gram(weights)
+        if self.T is None and not self.has_prior:
+            n = self.tally.n_items
+            matrix[:n, :n] = ground(matrix[:n, :n], self.tally.components)
         size = np.arange(len(matrix))
         matrix[size, size] += self.penalty(shift)
         return matrix
 
-    def _of_items(self, weights: Array) -> Array:
-        """The same for items without features."""
-        tally, n, Z = self.tally, self.tally.n_items, self.tally.covariates
-        matrices = np.zeros((len(weights), n + Z.shape[1], n + Z.shape[1]))
-        first, second = tally.first[tally.edges], tally.second[tally.edges]
-        edges = tally.by_edge(weights)
-        matrices[:, first, second] = -edges
-        matrices[:, second, first] = -edges
-        diagonal = np.arange(n)
-        matrices[:, diagonal, diagonal] = (abs(tally.incidence).T @ weights.T).T
-        if Z.shape[1]:
-            for matrix, w in zip(matrices, weights, strict=True):
-                weighted = w[:, None] * Z
-                matrix[:n, n:] = tally.incidence.T @ weighted
-                matrix[n:, :n] = matrix[:n, n:].T
-                matrix[n:, n:] = Z.T @ weighted
-        return matrices
-
-    def _by_conjugate_gradients(
-        self, weights: Array, flows: Array, shifts: Array
-    ) -> tuple[Array, Array]:
-        unknowns = np.zeros((len(weights), self.size))
-        right, start = self.right(flows), None
-        for k, (w, shift) in enumerate(zip(weights, shifts, strict=True)):
-            system = SparseSystem(self, w, float(shift))
-            unknowns[k] = system.solve(right[k], TOLERANCE, start)
-            start = unknowns[0]
-        return self.unpacked(unknowns)
-
-
-class SparseSystem:
-    """``(Dᵀ W D + λI) u = d`` by conjugate gradients; one weighting, many right-hand sides.
-
-    One at a time: a vector of 1e5 items stays in the cache, a block of them does not, and the
-    block took twice as long for each of its columns.
-
-    Parameters
-    ----------
-    system : RatingSystem
-        The comparisons, without features.
-    weights : ndarray of shape (n_distinct,)
-        Σ ω of each distinct pair.
-    shift : float
-        λ, at least 0.
-    dtype : {float64, float32}
-        Precision of the products; single precision is twice as fast and good for a tolerance of
-        1e-4 or so.
-    """
-
-    def __init__(
+    def solver(
         self,
-        system: RatingSystem,
         weights: Array,
         shift: float,
+        tol: float = TOLERANCE,
         dtype: type[np.floating] = np.float64,
-    ) -> None:
-        tally, Z = system.tally, system.tally.covariates
-        weighted = weights[:, None] * Z
-        self._cross = (tally.incidence.T @ weighted if Z.size else weighted[:0]).astype(dtype)
-        self._inner = (Z.T @ weighted).astype(dtype)
-        own = np.r_[tally.degrees(weights), self._inner.diagonal()] + system.penalty(shift)
-        self._diagonal = np.where(own > 0, own, 1.0).astype(dtype)
-        self._adjacency = tally.adjacency(weights.astype(dtype))
+    ) -> Callable[[Array], Array]:
+        """Solve with ``Dᵀ W D + Λ`` for these weights, for one right-hand side or for columns.
 
-    def solve(self, right: Array, tol: float, start: Array | None = None) -> Array:
-        """The solution for one right-hand side that sums to zero in each component."""
-        dtype = self._diagonal.dtype
-        solved = conjugate_gradients(
-            self._product,
-            right[:, None].astype(dtype),
-            self._diagonal,
-            tol=tol,
-            max_iter=MAX_ITERATIONS,
-            start=None if start is None else start[:, None].astype(dtype),
-        )
-        if not solved.converged:
+        A vector of 1e5 items stays in the cache of the processor, a block of them does not: solve
+        for one after the other then. Single precision is twice as fast and good for a tolerance of
+        1e-4 or so.
+        """
+        if not self.is_large:
+            dense = self.grounded(weights, shift)
+            return lambda right: np.asarray(np.linalg.solve(dense, right))
+        matrix = (self.gram(weights) + sp.diags(self.penalty(shift))).tocsr().astype(dtype)
+        return iterative_solver(matrix.__matmul__, matrix.diagonal(), tol)
+
+    def ratings_and_effects(self, unknowns: Array) -> tuple[Array, Array]:
+        """Ratings, of mean 0 (in each component if there are no features), and effects."""
+        inner, n = self.inner(unknowns), self.tally.n_items
+        split = n + self.B.shape[1]
+        if self.X is None and not self.has_prior:
+            return self.tally.centered(inner[:n]), inner[n:]
+        ratings = inner[:n] + self.B @ inner[n:split]
+        return ratings - ratings.mean(axis=0), inner[split:]
+
+
+def ground(matrix: Array, components: Indices) -> Array:
+    """Make a Laplacian of the items invertible.
+
+    Right-hand sides ``Dᵀ f`` and their solutions sum to zero in each component. So a multiple of
+    the matrix of ones may be added there: it changes no rating, and the condition of the matrix no
+    longer depends on λ.
+    """
+    isolated = np.flatnonzero(matrix.diagonal() == 0)
+    together = components[:, None] == components
+    matrix = matrix + together * (
+        matrix.trace() / len(matrix) / np.bincount(components)[components]
+    )
+    matrix[isolated, isolated] += 1.0
+    return matrix
+
+
+def iterative_solver(
+    product: Callable[[Array], Array], diagonal: Array, tol: float, max_iter: int | None = None
+) -> Callable[[Array], Array]:
+    """Solve by conjugate gradients, with the diagonal of the matrix as preconditioner."""
+    diagonal = np.where(diagonal > 0, diagonal, 1.0).astype(diagonal.dtype)
+
+    def solve(right: Array) -> Array:
+        columns = right.reshape(len(right), -1).astype(diagonal.dtype)
+        limit = max_iter or MAX_ITERATIONS
+        solved = conjugate_gradients(product, columns, diagonal, tol=tol, max_iter=limit)
+        if not (solved.converged or max_iter):
             warn_user(
                 f"conjugate gradients stopped after {MAX_ITERATIONS} iterations before the "
                 "ratings were exact; a larger alpha makes the system easier.",
                 ConvergenceWarning,
             )
-        return np.asarray(solved.x[:, 0])
+        return np.asarray(solved.x.reshape(right.shape))
 
-    def _product(self, v: Array) -> Array:
-        n = self._adjacency.shape[0]
-        product = self._diagonal[:, None] * v
-        product[:n] -= self._adjacency @ v[:n]
-        if len(v) > n:
-            product[:n] += self._cross @ v[n:]
-            inner = self._inner - np.diag(self._inner.diagonal())
-            product[n:] += self._cross.T @ v[:n] + inner @ v[n:]
-        return product
+    return solve
 
 
-def explained_by_ratings(tally: Tally, start: Array) -> float:
+def explained_by_ratings(tally: Tally) -> float:
     """rᵀ d of the ratings without regularization, L r = d; without covariates.
 
     It is the largest value of ``2 rᵀ d − rᵀ L r``, so that the square of the error of r counts.
-
-    Parameters
-    ----------
-    tally : Tally
-        The comparisons.
-    start : ndarray of shape (n_items,)
-        A first guess, the regularized ratings.
     """
     weights, flows = tally.sums
     system = RatingSystem(tally)
-    right = system.right(flows[None])[0]
-    if tally.n_items <= DENSE_LIMIT:
-        L = system.grounded(weights, 0.0)
-        ratings = np.asarray(np.linalg.solve(L, right), np.float64)
-    else:
-        ratings = SparseSystem(system, weights, 0.0).solve(right, 1e-7, start)
-    return float(2 * ratings @ right - weights @ tally.differences(ratings) ** 2)
+    right = system.right(flows)
+    ratings = system.solver(weights, 0.0, 1e-7)(right)
+    return float(2 * ratings @ right - weights @ system.margins(ratings) ** 2)
+
+
+def best_alpha(alphas: Array, errors: Array) -> float:
+    """The alpha of least error; the largest if several have it."""
+    return float(alphas[errors == np.nanmin(errors)].max())
+
+
+def trusted_alpha(alphas: Array, log_likelihoods: Array) -> float:
+    """The alpha by which a prior is trusted, from how well each foresees votes left out.
+
+    u has the variance s² ∝ 1/α, and its mean is taken over the likelihoods with a density of s that
+    rises with s (Chung and others, A nondegenerate penalized likelihood estimator, 2013). The alpha
+    of the best likelihood would often be infinite for few votes: the prior would be taken for the
+    truth, and the intervals would miss it.
+    """
+    weights = log_likelihoods - np.log(alphas)
+    weights = np.exp(weights - weights.max())
+    return float(weights.sum() / (weights @ (1 / alphas)))
+
+
+def alpha_grid(system: RatingSystem) -> Array:
+    """λ from 1e-5 to 1e3 times the mean eigenvalue of ``Xᵀ L X``."""
+    tally, X = system.tally, system.X
+    weights, _ = tally.sums
+    mean = 2 * weights.sum() / tally.n_items
+    if X is not None:
+        squares = ((X[tally.first] - X[tally.second]) ** 2).sum(axis=1)
+        mean = float(weights @ squares) / system.n_features
+    relative = RELATIVE[RELATIVE > LEAST_TRUST] if system.has_prior else RELATIVE
+    return np.asarray(relative * mean / tally.total_weight)
+
+
+def leave_one_out_errors(system: RatingSystem, alphas: Array) -> Array:
+    """Weighted mean square of δ − (r_i − r_j), r trained without that comparison; exact.
+
+    With x = x_i − x_j and A = Xᵀ L X + λI the residual of a comparison that is left out is
+    ``e / (1 − ω xᵀ A⁻¹ x)``. The λ of that fold is α (W − ω), as in a rating
+    that is trained on the rest. One eigendecomposition serves all comparisons. What is not
+    regularized is taken out first, by a Schur complement: its part of the leverage does not depend
+    on λ.
+    """
+    tally, p = system.tally, system.n_regularized
+    weights, flows = tally.sums
+    gram, right = system.dense_gram(weights), system.right(flows)
+    inner = gram[p:, p:] + np.diag(system.penalty(0.0)[p:])
+    onto = np.linalg.solve(inner, np.column_stack([gram[p:, :p], right[p:]]))
+    values, vectors = eigh(gram[:p, :p] - gram[:p, p:] @ onto[:, :-1])
+    values = np.maximum(values, 0.0)
+    Y = vectors if system.X is None else system.X @ vectors
+    right = vectors.T @ (right[:p] - gram[:p, p:] @ onto[:, -1])
+    onto = np.column_stack([onto[:, :-1] @ vectors, onto[:, -1]])
+    sums = np.zeros(len(alphas))
+    for outcomes in _outcomes_of_one_weight(tally, len(values)):
+        pairs, omega = tally.pair[outcomes], tally.weight[outcomes[0]]
+        z = system.free[pairs]
+        scale = 1 / (values[:, None] + alphas * (tally.total_weight - omega))
+        x = Y[tally.first[pairs]] - Y[tally.second[pairs]] - z @ onto[:, :-1]
+        target = tally.target[outcomes] - z @ onto[:, -1]
+        residual = target[:, None] - x @ (scale * right[:, None])
+        own = np.einsum("ij,ij->i", z, np.linalg.solve(inner, z.T).T)[:, None]
+        held_out = residual / (1 - omega * (own + x**2 @ scale))
+        sums += omega * (tally.count[outcomes] @ held_out**2)
+    return np.asarray(sums / tally.total_weight)
+
+
+def _outcomes_of_one_weight(tally: Tally, n_columns: int) -> Iterator[Indices]:
+    """All outcomes in blocks that fit the cache and have the same weight."""
+    order = np.argsort(tally.weight, kind="stable")
+    changes = 1 + np.flatnonzero(np.diff(tally.weight[order]))
+    size = max(1, BLOCK // n_columns)
+    for same in np.split(order, changes):
+        for start in range(0, len(same), size):
+            yield same[start : start + size]
+
+
+def tenfold_errors(
+    system: RatingSystem, alphas: Array, rng: np.random.Generator, n_folds: int = 10
+) -> Array:
+    """The same by ten folds of the comparisons, for more items than can be decomposed."""
+    tally = system.tally
+    fold = rng.permutation(len(tally.outcome)) % n_folds
+    sums = np.zeros(len(alphas))
+    for k in range(n_folds):
+        held_out = np.bincount(tally.outcome[fold == k], minlength=len(tally.count))
+        weights, flows = tally.pair_sums(tally.count - held_out)
+        right, weight = system.right(flows), held_out * tally.weight
+        for at, alpha in enumerate(alphas):
+            solved = system.solver(weights, float(alpha) * weights.sum())(right)
+            errors = tally.target - system.margins(solved)[tally.pair]
+            sums[at] += weight @ errors**2
+    return np.asarray(sums / tally.total_weight)

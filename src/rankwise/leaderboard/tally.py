@@ -131,14 +131,6 @@ class Tally:
         """Sums over the outcomes of each distinct pair."""
         return np.asarray(np.bincount(self.pair, values, minlength=len(self.first)), np.float64)
 
-    def differences(self, ratings: Array) -> Array:
-        """``B r``: first less second item of each distinct pair, along the first axis."""
-        return np.asarray(ratings[self.first] - ratings[self.second])
-
-    def margins(self, ratings: Array, effects: Array) -> Array:
-        """``B r + Z γ``: by how much the first item of each distinct pair should win."""
-        return np.asarray(self.differences(ratings) + self.covariates @ effects)
-
     def controlled(self, effects: Array) -> Tally:
         """The same comparisons with the effects of the covariates taken from their outcomes."""
         if not self.n_covariates and self.cell is None:
@@ -173,32 +165,11 @@ class Tally:
         return np.asarray(np.add.reduceat(weights, self.edges, axis=-1))
 
     @cached_property
-    def incidence(self) -> sp.csr_matrix:
-        """B of shape (n_distinct, n_items): a row is e_first − e_second, so L = Bᵀ diag(w) B."""
-        n = len(self.first)
-        columns = np.column_stack([self.first, self.second]).ravel()
-        signs = np.tile([1.0, -1.0], n)
-        shape = (n, self.n_items)
-        return sp.csr_matrix((signs, columns, np.arange(0, 2 * n + 1, 2)), shape=shape)
-
-    def degrees(self, weights: Array) -> Array:
-        """The diagonal of L."""
-        n = self.n_items
-        both = np.bincount(self.first, weights, n) + np.bincount(self.second, weights, n)
-        return np.asarray(both, np.float64)
-
-    def adjacency(self, weights: Array) -> sp.csr_matrix:
-        """Symmetric S with the weights of the pairs, so that L = diag(degrees) − S."""
-        pattern, weights = self._pattern, self.by_edge(weights)
-        shape = (self.n_items, self.n_items)
-        return sp.csr_matrix((weights[pattern.data], pattern.indices, pattern.indptr), shape=shape)
-
-    @cached_property
     def components(self) -> Indices:
         """The component of each item, numbered from 1 by size."""
-        S = self._pattern.copy()
-        S.data[:] = 1
-        labels = connected_components(S, connection="strong")[1]  # S is symmetric: no transpose
+        shape = (self.n_items, self.n_items)
+        met = sp.coo_matrix((np.ones(len(self.first)), (self.first, self.second)), shape)
+        labels = connected_components(met, directed=False)[1]
         sizes = np.bincount(labels)
         number = np.empty(len(sizes), dtype=np.intp)
         first_item = np.unique(labels, return_index=True)[1]
@@ -206,22 +177,14 @@ class Tally:
         return np.asarray(number[labels])
 
     def centered(self, ratings: Array) -> Array:
-        """Less the mean of each component."""
-        component = self.components
-        sums, sizes = np.bincount(component, ratings), np.bincount(component)
-        return np.asarray(ratings - (sums / np.maximum(1, sizes))[component])
+        """Less the mean of each component; along the first axis."""
+        return np.asarray(ratings - (self._averages @ ratings)[self.components - 1])
 
     @cached_property
-    def _pattern(self) -> sp.csr_matrix:
-        """The edge of each entry of S."""
-        first, second = self.first[self.edges], self.second[self.edges]
-        starts = np.r_[0, np.cumsum(np.bincount(first, minlength=self.n_items))]
-        numbers = np.arange(1, len(first) + 1, dtype=np.int32)
-        shape = (self.n_items, self.n_items)
-        upper = sp.csr_matrix((numbers, second, starts), shape=shape)
-        both = (upper + upper.T.tocsr()).tocsr()
-        both.data -= 1
-        return both
+    def _averages(self) -> sp.csr_matrix:
+        members = self.components - 1
+        shares = (1 / np.bincount(members))[members]
+        return sp.csr_matrix((shares, (members, np.arange(self.n_items))))
 
 
 def _joined(codes: Indices, n_codes: int, values: Array) -> tuple[Indices, int]:
