@@ -63,7 +63,7 @@ def test_version_and_usage_errors():
     assert succeed("--version").stdout == f"rankwise {rankwise.__version__}\n"
     assert run("no-such-command").exit_code == 2
     assert run("train").exit_code == 2
-    assert run("train", "x", "-o", "y", "--model", "forest").exit_code == 2
+    assert run("train", "x", "-o", "y", "--model", "forest").exit_code == 1
 
 
 # Training
@@ -273,7 +273,7 @@ def test_columns_are_matched_by_name(tmp_path, table, model, problem):
     assert done.stderr == ""
     write_table(other, problem, ["size"])
     assert "lacks 2 of the 3 columns" in (message := fail("predict", model, other))
-    assert message.endswith("age, stars.")
+    assert "age, stars. It has size" in message
 
 
 def test_data_to_predict_need_no_target(tmp_path, table, model):
@@ -293,8 +293,8 @@ def test_letor_features_are_padded_but_never_cut(tmp_path, letor):
     scores = succeed("predict", tmp_path / "m.rw", few).stdout.splitlines()
     np.testing.assert_array_equal([float(score) for score in scores], expected)
     message = fail("predict", tmp_path / "m.rw", many)
-    assert "up to number 9" in message
-    assert "trained on 3" in message
+    assert "9 features" in message
+    assert "expecting 3" in message
 
 
 def test_names_and_numbers_of_features_are_not_mixed_up(tmp_path, letor, table, model):
@@ -462,7 +462,7 @@ def test_a_table_with_another_number_of_columns_is_refused(tmp_path):
     table.write_text("a,b\n3,4\n")
     refused = run("predict", path, table)
     assert refused.exit_code == 1
-    assert "1 features and does not know their names" in refused.stderr
+    assert "2 features" in refused.stderr
 
 
 def test_auto_trains_saves_and_works_in_every_command(tmp_path, table):
@@ -535,3 +535,11 @@ def test_a_metric_of_ones_own_is_named_by_module_and_function(model, table, tmp_
     succeed("report", model, table, "-o", "page.html", "-m", "judged_by_me:best")
     assert "The score of the first item." in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "judged_by_me" in fail("evaluate", model, table, "-m", "judged_by_me:worst")
+    own = (table, *TABLE, "-m", "judged_by_me:best", "--json")
+    chosen = json.loads(succeed("train", *own, "-o", "own.rw").stdout)["chosen"]
+    best = json.loads(succeed("cv", *own).stdout)["best"]
+    assert chosen["metric"] == "best"
+    assert (best["alpha"], best["best"]) == pytest.approx(
+        (chosen["alpha"], chosen["held_out_score"])
+    )
+    succeed("evaluate", "own.rw", table)

@@ -201,5 +201,8 @@ def test_auto_takes_the_columns_of_a_table_as_they_are(races, tmp_path):
     assert kinds == {"size": "category", "day": "date", "x": "number"}
     assert len(succeed("predict", tmp_path / "m.rw", races).stdout.split()) == 240
     succeed("evaluate", tmp_path / "m.rw", races)
+    succeed(*given, "--calibrate", "-o", tmp_path / "c.rw")
+    first, *rows = succeed("predict", tmp_path / "c.rw", races, "--intervals").stdout.split()
+    assert (first, len(rows)) == ("score,error,rank,rank_low,rank_high", 240)
     succeed(*given, "--order", "size=small,mid,large", "-o", tmp_path / "n.rw")
     assert "Columns" in str(load(tmp_path / "n.rw")[0])

@@ -197,7 +197,7 @@ def test_warnings_are_notes_of_one_line_told_once(tmp_path, table, monkeypatch):
 
 
 def test_quiet_work_draws_no_bars(monkeypatch):
-    from rankwise.cli import session
+    from rankwise.cli import output as session
     from rankwise.machine import Progress
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)

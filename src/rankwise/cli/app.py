@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
+import re
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -18,14 +19,13 @@ from rankwise.cli import (
     export,
     info,
     judge,
+    output,
     predict,
     rank,
     report,
-    session,
     train,
 )
-from rankwise.cli.options import flag
-from rankwise.cli.session import DEBUG_HELP, QUIET_HELP, telling
+from rankwise.cli.options import Common
 
 SHOW_ALL = "rankwise.help_all"
 COLUMN_OF_HELP = 24  # where what an option does begins, if it is not longer itself
@@ -42,6 +42,8 @@ MAIN = {  # options that the short help shows
     "rank": ("winner", "loser", "sides", "outcome", "scores", "weight", "judge", "group",
              "features", "model", "scale", "page", "output", "as_json", "help"),
 }  # fmt: skip
+_SECTION = re.compile(r"^(\w+)\n---+\n", re.MULTILINE)
+_ENTRY = re.compile(r"^(\w+) : (.+)\n((?:    .+\n?)+)", re.MULTILINE)
 
 
 def _show_all(ctx: typer.Context, wanted: bool) -> None:
@@ -52,66 +54,102 @@ def _show_all(ctx: typer.Context, wanted: bool) -> None:
 
 
 HelpAll = Annotated[
-    bool,
-    typer.Option("--help-all", callback=_show_all, is_eager=True, help="Show all options."),
+    bool, typer.Option("--help-all", callback=_show_all, is_eager=True, help="Show all options.")
 ]
-Quiet = Annotated[bool, flag("--quiet", "-q", help=QUIET_HELP)]
-Debug = Annotated[bool, flag("--debug", help=DEBUG_HELP)]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="No notes and no progress; train says nothing at all."),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")]
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Give a function the signature that typer reads.
 
-    A parameter annotated by a dataclass stands for the fields of that class: so commands share
-    their options. ``--quiet`` and ``--debug`` are added to every command.
+    Parameters that are positional only are arguments, the others are options. A parameter annotated
+    by a dataclass stands for the fields of that class: so commands share their options. What help
+    says of them is in the docstrings, see `read_help`. ``--quiet`` and ``--debug`` are added.
     """
-    hints = get_type_hints(function, include_extras=True)
-    bundles = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
+    hints = get_type_hints(function)
+    said, about = read_help(Common, function), read_help(function)[""]
+    bundles: dict[str, Any] = {}
+    arguments: list[str] = []
+    shown: list[tuple[str, Any, Any]] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        bundle: type = hints[name]
+        if is_dataclass(bundle):
+            bundles[name] = bundle
+            known = read_help(*reversed(inspect.getmro(bundle)[:-1]))
+            types = get_type_hints(bundle)
+            for one in fields(bundle):
+                shown.append((one.name, _option(types[one.name], known[one.name]), one.default))
+            continue
+        is_argument = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
+        if is_argument:
+            arguments.append(name)
+        shown.append((name, _option(bundle, said[name], is_argument), parameter.default))
+    shown += [("quiet", Quiet, False), ("debug", Debug, False), ("help_all", HelpAll, False)]
 
-    def run(**given: Any) -> None:
-        quiet, debug, _ = given.pop("quiet"), given.pop("debug"), given.pop("help_all")
+    def run(**values: Any) -> None:
+        quiet, debug, _ = values.pop("quiet"), values.pop("debug"), values.pop("help_all")
         for name, bundle in bundles.items():
-            own = {field.name: given.pop(field.name) for field in dataclasses.fields(bundle)}
-            given[name] = bundle(**own)  # type: ignore[operator]
-        with telling(quiet=quiet, debug=debug):
-            function(**given)
+            values[name] = bundle(**{one.name: values.pop(one.name) for one in fields(bundle)})
+        positional = [values.pop(name) for name in arguments]
+        with output.telling(quiet=quiet, debug=debug):
+            function(*positional, **values)
 
-    parameters = _parameters(function, hints, bundles)
-    run.__name__, run.__doc__ = function.__name__, function.__doc__
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    run.__name__, run.__doc__ = function.__name__, about
+    run.__annotations__ = {name: hint for name, hint, _ in shown}
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, kind, default=d, annotation=hint) for name, hint, d in shown]
+    )
     return run
 
 
-def _parameters(
-    function: Callable[..., None], hints: dict[str, Any], bundles: dict[str, Any]
-) -> list[inspect.Parameter]:
-    defaults: list[tuple[str, Any, Any]] = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.name not in bundles:
-            defaults.append((parameter.name, hints[parameter.name], parameter.default))
-            continue
-        bundle = bundles[parameter.name]
-        types = get_type_hints(bundle, include_extras=True)
-        fields = dataclasses.fields(bundle)
-        defaults += [(field.name, types[field.name], field.default) for field in fields]
-    defaults += [("quiet", Quiet, False), ("debug", Debug, False), ("help_all", HelpAll, False)]
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return [
-        inspect.Parameter(name, kind, default=default, annotation=hint)
-        for name, hint, default in defaults
-    ]
+def read_help(*documented: Any) -> dict[str, Any]:
+    """What docstrings say of each option; the empty name has what the last one begins with.
+
+    An option is described as a parameter of NumPy's docstrings, with what stands for its value in
+    place of a type, after names that are not made of its own, such as -o. A section that is not
+    called Parameters is a heading of the help.
+    """
+    said: dict[str, Any] = {}
+    for one in documented:
+        said[""], *sections = _SECTION.split(inspect.cleandoc(one.__doc__ or ""))
+        for panel, text in zip(sections[::2], sections[1::2], strict=True):
+            for name, form, help in _ENTRY.findall(text):
+                words = form.split()
+                names = [word for word in words if word.startswith("-")]
+                if not any(word.startswith("--") for word in names):
+                    names.append(f"--{name.replace('_', '-')}")
+                said[name] = {
+                    "names": names,
+                    "metavar": words[-1] if words[-1] not in names else None,
+                    "help": " ".join(help.split()),
+                    "rich_help_panel": None if panel == "Parameters" else panel,
+                }
+    return said
+
+
+def _option(hint: Any, said: dict[str, Any], is_argument: bool = False) -> Any:
+    options = {name: value for name, value in said.items() if name != "names"}
+    if is_argument:
+        return Annotated[hint, typer.Argument(**options)]
+    if hint is bool:
+        options["metavar"] = None
+    return Annotated[hint, typer.Option(*said["names"], **options)]
 
 
 class _PlainFlags:
     """Shows no type for options without a value: typer has "bool" even for --help."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for option in found:
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for option in parameters:
             if getattr(option, "is_flag", False):
                 option.metavar = ""
-        return found
+        return parameters
 
 
 class _Command(_PlainFlags, TyperCommand):
@@ -187,4 +225,4 @@ def rankwise(
 
     Start with "rankwise demo", or "rankwise train DATA -o model.rw" on data of your own.
     """
-    session.begin(quiet=quiet, debug=debug)
+    output.begin(quiet=quiet, debug=debug)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from rankwise.cli.options import AsJson, Confidence, DataArgument, Metrics, TableOptions, option
-from rankwise.cli.pairs import ItemOptions, open_data
+from rankwise.cli.options import ItemOptions, TableOptions
 
 if TYPE_CHECKING:
     from rankwise.metrics import Evaluation, Metric
@@ -18,30 +17,34 @@ TITLES = {"text": "{}", "markdown": "## {}\n", "latex": "% {}", "html": "<h2>{}<
 
 
 def compare(
-    data: DataArgument,
-    rankers: Annotated[
-        list[Path],
-        typer.Argument(metavar="RANKER…", help="Two or more models, or files of scores."),
-    ],
+    data: Path,
+    rankers: list[Path],
+    /,
     table: TableOptions,
     pairs: ItemOptions,
-    metric: Metrics = None,
-    baseline: Annotated[
-        str | None, option("Compare the others with this one only.", "NAME")
-    ] = None,
-    test: Annotated[
-        str,
-        option("wilcoxon (ranks of differences) or randomization (their mean).", "NAME", "--test"),
-    ] = "wilcoxon",
-    confidence: Confidence = 0.95,
-    style: Annotated[str, option("text, markdown, latex or html.", "NAME", "--as")] = "text",
-    as_json: AsJson = False,
+    metric: list[str] | None = None,
+    baseline: str | None = None,
+    test: str = "wilcoxon",
+    confidence: float = 0.95,
+    style: str = "text",
+    as_json: bool = False,
 ) -> None:
-    """Compare models, or files of scores, by a paired test."""
-    from rankwise.cli.data import open_ranker
+    """Compare models, or files of scores, by a paired test.
+
+    Parameters
+    ----------
+    rankers : RANKER…
+        Two or more models, or files of scores.
+    baseline : NAME
+        Compare the others with this one only.
+    test : NAME
+        wilcoxon (ranks of differences) or randomization (their mean).
+    style : --as NAME
+        text, markdown, latex or html.
+    """
+    from rankwise.cli.data import open_data, open_ranker
     from rankwise.cli.models import metrics_for
-    from rankwise.cli.output import check_inputs, print_json
-    from rankwise.cli.session import note
+    from rankwise.cli.output import check_inputs, note, print_json
     from rankwise.inputs import check_option
     from rankwise.metrics import evaluate
     from rankwise.model_selection import compare as paired_test
@@ -85,8 +88,7 @@ def compare(
 
 def print_comparison(test: Comparison) -> None:
     """One row for each two rankers."""
-    from rankwise.cli.output import print_table
-    from rankwise.cli.session import note
+    from rankwise.cli.output import note, print_table
 
     if test.n_groups == 1:
         note("there is one group only, so nothing can be said about chance")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rankwise.cli.models import (
     DEFAULT_METRIC,
@@ -15,19 +16,8 @@ from rankwise.cli.models import (
     numbers_in,
     settings,
 )
-from rankwise.cli.options import (
-    AsJson,
-    DataArgument,
-    Metrics,
-    ModelName,
-    ModelOptions,
-    Output,
-    PerGroup,
-    TrainingTableOptions,
-    WeightColumn,
-    option,
-)
-from rankwise.cli.pairs import ItemOptions, pair_graph
+from rankwise.cli.options import ItemOptions, ModelOptions, TrainingTableOptions
+from rankwise.cli.output import note
 
 if TYPE_CHECKING:
     from rankwise.cli.training import TrainingSet
@@ -35,68 +25,66 @@ if TYPE_CHECKING:
     from rankwise.model_selection import HeldOutCurves
 
 FOLDS_OF_EDGES = 10
+NO_SCORES = "-o: {} gives no score for each item; use --leave group or a number of folds."
 PREPARED = "features scaled and filled by all rows, without a look at the scores"
-Leave = Annotated[
-    str,
-    option(
-        "What is held out: one group or one pair of items at a time, or one of N folds; of "
-        "comparisons group, judge or edge (ten folds of them).",
-        "auto|group|pair|judge|edge|N",
-    ),
-]
 
 
 def cv(
-    file: DataArgument,
+    data: Path,
+    /,
     model: ModelOptions,
     table: TrainingTableOptions,
     pairs: ItemOptions,
-    leave: Leave = "auto",
-    metric: Metrics = None,
-    output: Output = None,
-    per_group: PerGroup = None,
-    weight: WeightColumn = None,
-    as_json: AsJson = False,
+    leave: str = "auto",
+    metric: list[str] | None = None,
+    output: Path | None = None,
+    per_group: Path | None = None,
+    weight: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Cross-validate a model: judge each candidate on held-out data.
 
     By default, what is held out and which candidate is best is what `train` decides on the same
     data; the first --metric chooses. With -o the held-out scores of the best candidate are written,
     one a line, and nan for items without a score, which are never held out.
+
+    Parameters
+    ----------
+    leave : auto|group|pair|judge|edge|N
+        What is held out: one group or one pair of items at a time, or one of N folds; of
+        comparisons group, judge or edge (ten folds of them).
     """
     from rankwise.cli.output import check_inputs, check_output, print_json, write_text
-    from rankwise.cli.session import note
     from rankwise.cli.training import read_training
     from rankwise.datasets import write_scores
-    from rankwise.metrics import get_metric
     from rankwise.model_selection.curves import standard_error
     from rankwise.text_tables import csv_text
 
-    check_inputs(file, pairs.items)
-    check_output(output, file, per_group, pairs.items)
-    check_output(per_group, file, pairs.items)
+    check_inputs(data, pairs.items)
+    check_output(output, data, per_group, pairs.items)
+    check_output(per_group, data, pairs.items)
     if leave == "pair" and output is not None:
-        raise _gives_no_scores("--leave pair")
-    if model.model is ModelName.auto and (output, per_group) != (None, None):
+        raise ValueError(NO_SCORES.format("--leave pair"))
+    if model.model == "auto" and (output, per_group) != (None, None):
         raise ValueError("-o and --per-group: the model auto has no curve; use another model.")
     estimator = make_model(model, metric[0] if metric else None, search=True)
-    data = read_training(file, table, pairs, model, estimator, weight)
-    if model.model is ModelName.auto:
-        _judge_members(estimator, leave, data, as_json)
+    training = read_training(data, table, pairs, model, estimator, weight)
+    if model.model == "auto":
+        _judge_members(estimator, leave, training, as_json)
         return
-    usual = [get_metric(DEFAULT_METRIC)]
-    if data.groups is not None:  # one list is held out pair by pair: others have no value there
-        usual += metrics_for(None, data.y, data.weights)
-    metrics = metrics_for(metric or usual, data.y)
+    wanted: list[Any] = metric or [DEFAULT_METRIC]
+    if not metric and training.groups is not None:  # others have no value for a pair of one list
+        wanted += metrics_for(None, training.y, training.weights)
+    metrics = metrics_for(wanted, training.y)
     start = time.perf_counter()
-    curves, fixed = hold_out(model, metrics, leave, data)
+    curves, fixed = hold_out(model, metrics, leave, training)
     seconds = time.perf_counter() - start
     best = curves.best(metrics[0])
     if output is not None:
         if curves.predictions is None:
-            raise _gives_no_scores(curves.describe())
+            raise ValueError(NO_SCORES.format(curves.describe()))
         write_scores(output, curves.predictions[:, 0, best], gaps=True)
-        n_gaps = data.summary["items_without_score"]
+        n_gaps = training.summary["items_without_score"]
         if n_gaps:
             note(f"{n_gaps:,} items without score are never held out: nan in {output}")
     if per_group is not None:
@@ -110,11 +98,11 @@ def cv(
         for k in range(len(curves.candidates))
     ]
     summary = {
-        "data": data.summary,
+        "data": training.summary,
         "model": type(estimator).__name__.removesuffix("CV"),
         "held_out_by": curves.describe(),
         "fixed": fixed,
-        "prepared": PREPARED if data.steps else "",
+        "prepared": PREPARED if training.steps else "",
         "best": {**candidates[best], "by": metrics[0].name, "standard_error": error},
         "candidates": candidates,
         "seconds": round(seconds, 3),
@@ -122,8 +110,8 @@ def cv(
     if as_json:
         print_json(summary)
     else:
-        data.print_columns()
-        print_summary(summary, data.lines(), best)
+        training.print_columns()
+        print_summary(summary, training.lines(), best)
 
 
 def print_summary(summary: dict[str, Any], about_data: list[tuple[str, str]], best: int) -> None:
@@ -150,7 +138,7 @@ def print_summary(summary: dict[str, Any], about_data: list[tuple[str, str]], be
     print_table(table, best=best)
 
 
-def _judge_members(ranker: Any, leave: str, data: TrainingSet, as_json: bool) -> None:
+def _judge_members(ranker: Any, leave: str, training: TrainingSet, as_json: bool) -> None:
     """Hold out every member of the model auto, and judge the combination on groups not drawn."""
     from rankwise.cli.output import print_json, print_pairs
     from rankwise.cli.train import describe, member_lines, print_members
@@ -158,25 +146,20 @@ def _judge_members(ranker: Any, leave: str, data: TrainingSet, as_json: bool) ->
     if leave != "auto":
         raise ValueError(f"--leave {leave}: the model auto holds out each group; leave it out.")
     start = time.perf_counter()
-    fit_model(ranker, data)
+    fit_model(ranker, training)
     seconds = time.perf_counter() - start
     chosen = describe(ranker)
     if as_json:
-        print_json({"data": data.summary, "model": "AutoRanker", **chosen, "seconds": seconds})
+        print_json({"data": training.summary, "model": "AutoRanker", **chosen, "seconds": seconds})
         return
-    data.print_columns()
-    print_pairs([*data.lines(), ("model", f"AutoRanker, {seconds:.2f} s"), *member_lines(chosen)])
+    training.print_columns()
+    model = ("model", f"AutoRanker, {seconds:.2f} s")
+    print_pairs([*training.lines(), model, *member_lines(chosen)])
     print_members(ranker)
 
 
-def _gives_no_scores(way: str) -> ValueError:
-    return ValueError(
-        f"-o: {way} gives no score for each item; use --leave group or a number of folds."
-    )
-
-
 def hold_out(
-    options: ModelOptions, metrics: list[Metric], leave: str, data: TrainingSet
+    options: ModelOptions, metrics: list[Metric], leave: str, training: TrainingSet
 ) -> tuple[HeldOutCurves, dict[str, Any]]:
     """Judge every candidate on held-out data: the curve through the best, and what it fixes.
 
@@ -189,7 +172,7 @@ def hold_out(
         How to judge; the first one chooses.
     leave : str
         "auto", "group", "pair", or a number of folds.
-    data : TrainingSet
+    training : TrainingSet
         Prepared features, scores, groups and weights.
     """
     from rankwise.inputs import read_target
@@ -199,25 +182,25 @@ def hold_out(
     candidates: dict[str, Any] = {"alpha": None}  # None stands for those of the search
     if options.alpha != "auto":
         candidates["alpha"] = numbers_in("--alpha", options.alpha)
-    if options.model is ModelName.pursuit:
+    if options.model == "pursuit":
         candidates = {"n_basis": None}
-    if options.model is ModelName.corankrls and "nu" not in values:
+    if options.model == "corankrls" and "nu" not in values:
         candidates["nu"] = None
-    cv, lines = _cv(options, leave, data), []
-    y, groups, weights = data.y, data.groups, data.weights
-    if data.nuisance is not None:
-        y, groups, weights = read_target(y, groups, weights, data.nuisance), None, None
+    cv, lines = _cv(options, leave, training), []
+    y, groups, weights = training.y, training.groups, training.weights
+    if training.nuisance is not None:
+        y, groups, weights = read_target(y, groups, weights, training.nuisance), None, None
     gammas = values["gamma"] if isinstance(values.get("gamma"), list) else []
     for gamma in gammas or [None]:
         added = [f"gamma={gamma}"] if gammas else []
         model = make_model(replace(options, set=[*(options.set or ()), *added]), search=False)
         curves = held_out_curves(
-            *(model, data.prepared, y, groups),
+            *(model, training.prepared, y, groups),
             scoring=metrics,
             cv=cv,
             candidates=candidates,
             sample_weight=weights,
-            time=data.time,
+            time=training.time,
         )
         line, fixed = curves.line(metric)
         lines.append((line, {**fixed, **({"gamma": gamma} if gammas else {})}))
@@ -225,26 +208,26 @@ def hold_out(
     return max(lines, key=lambda each: sign * each[0].overall(metric)[each[0].best(metric)])
 
 
-def _cv(options: ModelOptions, leave: str, data: TrainingSet) -> Any:
+def _cv(options: ModelOptions, leave: str, training: TrainingSet) -> Any:
     """What `held_out_curves` calls it."""
     if leave == "auto":
-        return data.cv
-    if data.time is not None:
+        return training.cv
+    if training.time is not None:
         raise ValueError(f"--time and --leave {leave} both say what is held out; give one.")
-    if data.pairs is not None and leave in ("edge", "judge"):
-        if leave == "judge" and data.cv == "auto":
+    if training.pairs is not None and leave in ("edge", "judge"):
+        if leave == "judge" and training.cv == "auto":
             raise ValueError("--leave judge: name the column of judges with --judge.")
-        data.y = pair_graph(data.pairs.compared, None, data.y, is_one=True)
-        return data.cv if leave == "judge" else FOLDS_OF_EDGES
+        training.y = training.pairs.graph(None, training.y, is_one=True)
+        return training.cv if leave == "judge" else FOLDS_OF_EDGES
     if leave == "group":
-        if data.summary["groups"] < 2:
+        if training.summary["groups"] < 2:
             raise ValueError(
                 "--leave group: the data are one list; name the column of groups with --group, "
                 "or use --leave pair or a number of folds."
             )
         return None
     if leave == "pair":
-        if options.model is not ModelName.rankrls:
+        if options.model != "rankrls":
             raise ValueError(f"--leave pair is for the model rankrls, not for {options.model}.")
         return "leave-pair-out"
     if not leave.isdecimal() or int(leave) < 2:

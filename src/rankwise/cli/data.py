@@ -1,15 +1,18 @@
-"""Models from files, and data as they need them: items for a model, files of scores."""
+"""Models from files, and data as they need them: items, comparisons, files of scores."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from rankwise.cli.options import TableOptions, split_names
-from rankwise.cli.session import note
+from rankwise.cli.options import ItemOptions, TableOptions, split_names
+from rankwise.cli.output import note
+from rankwise.text_tables import listed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from rankwise.estimators.columns import Columns
 
 NOTES = "rankwise train"
+MOST_FOLDS = 10  # of judges
+SHOWN_NAMES = 8
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,7 @@ class DataFile:
     """
 
     rows_are = "items"
+    usual_metrics: list[str] | None = None  # those that suit the scores
 
     def __init__(
         self,
@@ -106,10 +112,9 @@ class DataFile:
     ) -> None:
         from rankwise.datasets.tables import open_unless_letor
 
-        self.usual_metrics: list[str] | None = None  # those that suit the scores
         self.path, self.table, self.target_needed = path, table, target_needed
         self.weight = weight
-        marks: Any = (table.delimiter, table.decimal, not table.no_header, str(table.format))
+        marks: Any = (table.delimiter, table.decimal, not table.no_header, table.format)
         opened = open_unless_letor(str(path), *marks)
         self.is_letor, self._opened = opened is None, cast("Any", opened)
         self.names = [] if opened is None else list(opened.names)
@@ -125,52 +130,39 @@ class DataFile:
         """Number of rows of a table, those with gaps included."""
         return len(self._opened.read([0], [])[0])
 
-    def read_table(self, **options: Any) -> RankingData:
-        """The columns of a table with their types; a role "none" is no column."""
+    def read(self, **options: Any) -> RankingData:
+        """The columns of a table with their types, or svmlight rows; a role "none" is no column."""
         from rankwise.datasets import read_ranking
 
-        target, group = self.table.target or "auto", split_names(self.table.group, self.names)
-        known: dict[str, Any] = {
-            "target": None if target == "none" else target,
-            "group": None if group == ["none"] else group or "auto",
-            "id": self.table.id,
-            "weight": self.weight,
-            "missing": self.table.missing or (),
-            "levels": self.table.levels(),
-            "lower": self.table.lower_is_better,
-            "target_needed": self.target_needed,
-        }
-        known |= options
-        lower = known.pop("lower")
-        return turned(read_ranking(self._opened, as_frame=True, **known), lower)
-
-    def read_rows(self, **options: Any) -> RankingData:
-        """Svmlight rows."""
-        from rankwise.datasets import read_ranking
-
-        given: dict[str, Any] = {
-            "zero_based": self.table.zero_based,
-            "lower": self.table.lower_is_better,
-            **options,
-        }
-        lower = given.pop("lower")
-        return turned(read_ranking(self.path, format="letor", **given), lower)
+        table = self.table
+        lower = options.pop("lower", table.lower_is_better)
+        if self.is_letor:
+            options = {"zero_based": table.zero_based, **options}
+            data = read_ranking(self.path, format="letor", **options)
+        else:
+            target, group = table.target or "auto", split_names(table.group, self.names)
+            known: dict[str, Any] = {
+                "target": None if target == "none" else target,
+                "group": None if group == ["none"] else group or "auto",
+                "id": table.id,
+                "weight": self.weight,
+                "missing": table.missing or (),
+                "levels": table.levels(),
+                "target_needed": self.target_needed,
+            }
+            data = read_ranking(self._opened, as_frame=True, **{**known, **options})
+        return data._replace(y=-data.y) if lower and data.y is not None else data
 
     def read_judged(self) -> RankingData:
         """Items with their true scores, and no features that are not needed."""
-        return self.read_rows() if self.is_letor else self.read_table(features=[])
+        return self.read() if self.is_letor else self.read(features=[])
 
     def read_for(self, trained: TrainedModel) -> RankingData:
         """Items with the features that the model was trained on, in its order."""
         from rankwise.frames import frame_matrix
         from rankwise.model_selection.scoring import needs_groups
 
-        if self.is_letor:
-            data = self._read_rows_for(trained)
-        elif trained.features:
-            data = self._read_columns_for(trained)
-        else:
-            data = self._read_by_position(trained)
+        data = self._rows_for(trained) if self.is_letor else self._columns_for(trained)
         if not self.is_letor and trained.columns is None:
             data = data._replace(X=frame_matrix("the table", data.X))
         group = trained.notes.group
@@ -184,47 +176,31 @@ class DataFile:
             note(f"{lacks}: all its items are one list")
         return data
 
-    def _read_columns_for(self, trained: TrainedModel) -> RankingData:
+    def _columns_for(self, trained: TrainedModel) -> RankingData:
         """The columns of a table, as they were when the model was trained."""
-        from rankwise.inputs import suggestion
-
-        names, columns = trained.features, trained.columns
+        names = trained.features
+        if not names:
+            if trained.notes.data:
+                raise ValueError(
+                    f"{trained.name} was trained on svmlight rows, whose features have numbers, "
+                    f"but {self.path} is a table, whose features have names; write it as svmlight "
+                    "rows."
+                )
+            note(f"{trained.name} does not know the names of its features; matched by position")
+            return self.read()
         missing = [name for name in names if name not in self.names]
         if missing:
-            free = [name for name in self.names if name not in names]
-            listed = (f"{name} ({suggestion(name, free).strip()})" for name in missing)
             raise ValueError(
                 f"{self.path} lacks {len(missing)} of the {len(names)} columns that {trained.name} "
-                f"was trained on: {', '.join(listed).replace(' ()', '')}."
+                f"was trained on: {listed(missing, SHOWN_NAMES)}. It has {listed(self.names, 30)}."
             )
-        facts = columns.facts_ if columns else []
+        facts = trained.columns.facts_ if trained.columns else []
         text = [c.name for c in facts if c.kind in ("category", "text", "order") or c.form]
         free = [c.name for c in facts if c.kind in ("date", "vector") or c.why]
-        return self.read_table(
-            **self.roles_of(trained),
-            features=names,
-            text=text,
-            numeric=[name for name in names if name not in text + free],
-        )
+        numeric = [name for name in names if name not in text + free]
+        return self.read(**self.roles_of(trained), features=names, text=text, numeric=numeric)
 
-    def _read_by_position(self, trained: TrainedModel) -> RankingData:
-        """A table for a model that does not know the names of its features."""
-        if trained.notes.data:
-            raise ValueError(
-                f"{trained.name} was trained on svmlight rows, whose features have numbers, but "
-                f"{self.path} is a table, whose features have names; write it as svmlight rows."
-            )
-        found = self.read_table()
-        if found.X.num_columns != trained.n_features:
-            raise ValueError(
-                f"{trained.name} has {trained.n_features} features and does not know their names, "
-                f"but {self.path} has {found.X.num_columns} columns of features; leave the others "
-                "out, or train the model on a data frame with names."
-            )
-        note(f"{trained.name} does not know the names of its features; matched by position")
-        return found
-
-    def _read_rows_for(self, trained: TrainedModel) -> RankingData:
+    def _rows_for(self, trained: TrainedModel) -> RankingData:
         """Svmlight rows; trailing features that the file does not have are zero."""
         if trained.columns is not None:
             raise ValueError(
@@ -237,19 +213,16 @@ class DataFile:
             "zero_based": self.table.zero_based or trained.notes.zero_based,
             "lower": self.table.lower_is_better or trained.notes.lower,
         }
-        data = self.read_rows(**counts)
+        data = self.read(**counts)
         n_columns, n_features = data.X.shape[1], trained.n_features
+        if n_columns < n_features:
+            return self.read(n_features=n_features, **counts)
         if n_columns > n_features and trained.notes.sparse:
             note(
                 f"features of {self.path} beyond the {n_features} of the training data are left out"
             )
             return data._replace(X=data.X[:, :n_features])
-        if n_columns > n_features:
-            raise ValueError(
-                f"{self.path} has features up to number {n_columns}, but {trained.name} was "
-                f"trained on {n_features}; predict from the features of the training data."
-            )
-        return data if n_columns == n_features else self.read_rows(n_features=n_features, **counts)
+        return data  # the model refuses more features
 
     def to_recognize(self, trained: TrainedModel, data: Any) -> tuple[str, Any, Any, Any]:
         """The sketch of the training rows, and those of the file with the same columns."""
@@ -260,26 +233,175 @@ class DataFile:
             is_whole = set(notes.columns) <= set(self.names)
             sketch = notes.whole_rows if is_whole else notes.rows
             features = notes.columns if is_whole else trained.features
-            data = self.read_table(**self.roles_of(trained), features=features)
+            data = self.read(**self.roles_of(trained), features=features)
         scored = data.take(np.flatnonzero(~np.isnan(data.y)))
         return sketch, scored.X, scored.y, scored.groups
 
     def roles_of(self, trained: TrainedModel) -> dict[str, Any]:
         """Target and group of the training data, where the user says nothing else."""
         notes, table = trained.notes, self.table
-        found: dict[str, Any] = {"lower": table.lower_is_better or notes.lower}
-        if table.target is None and notes.target in self.names:
-            found["target"] = notes.target
+        roles: dict[str, Any] = {"lower": table.lower_is_better or notes.lower}
+        if not self.target_needed and table.target is None:
+            roles["target"] = None
+        elif table.target is None and notes.target in self.names:
+            roles["target"] = notes.target
         groups = split_names([notes.group], self.names)
         if table.group is None and groups and set(groups) <= set(self.names):
-            found["group"] = groups
+            roles["group"] = groups
         if not table.missing:
-            found["missing"] = notes.missing
+            roles["missing"] = notes.missing
         if not table.levels():
-            found["levels"] = notes.levels
-        if not self.target_needed and table.target is None:
-            found["target"] = None
-        return found
+            roles["levels"] = notes.levels
+        return roles
+
+
+class PairFile(DataFile):
+    """Comparisons in one file, and the items that were compared in another."""
+
+    rows_are = "comparisons"
+
+    def __init__(
+        self, path: Path, table: TableOptions, pairs: ItemOptions, weight: str | None = None
+    ) -> None:
+        from rankwise.datasets import read_pairs
+
+        assert pairs.items is not None
+        if table.target is not None:
+            raise ValueError("comparisons take the place of scores; leave out --target or --items.")
+        alone = replace(table, target="none", group=table.group or ["none"])
+        super().__init__(pairs.items, alone, target_needed=False)
+        if self.is_letor:
+            raise ValueError(f"{pairs.items} has svmlight rows, expected a table with item names.")
+        columns = {**pairs.columns(), "weight": weight, "delimiter": table.delimiter}
+        self.compared = read_pairs(path, **columns)
+        if self.compared.read_as:
+            note(f"{self.compared.read_as}; --sides and --outcome say it otherwise.")
+        self.table.id = table.id or self._naming_column()
+        is_weighted = bool((self.compared.weight != 1).any())
+        self.usual_metrics = ["disagreement(average=pairs)" if is_weighted else "disagreement"]
+
+    def _naming_column(self) -> str:
+        """The column in which most of the compared items are."""
+        from rankwise.datasets.columns import distinct_cells
+
+        names = {str(item) for item in self.compared.items}
+        n_names: dict[str, int] = {}
+        for at, column in self._opened.read(range(len(self.names)), []).items():
+            with suppress(ValueError):  # a column of lists has no names
+                n_names[self.names[at]] = len(names.intersection(distinct_cells(column)[1]))
+        best = max(n_names, key=n_names.__getitem__)
+        if not n_names[best]:
+            raise ValueError(
+                f"{self.path}: no column has names of compared items, such as {min(names)}; name "
+                "it with --id."
+            )
+        return best
+
+    def item_rows(self, ids: NDArray[np.object_]) -> NDArray[np.intp]:
+        """The row of each compared item."""
+        return rows_of_items(self.compared.items, ids, f"{self.path}, column {self.table.id},")
+
+    def read_for(self, trained: TrainedModel) -> RankingData:
+        """Each comparison as a list of two items with the features of the model."""
+        return self._lists(super().read_for(trained))
+
+    def read_judged(self) -> RankingData:
+        """The same without features."""
+        return self._lists(super().read_judged())
+
+    def _lists(self, items: RankingData) -> RankingData:
+        """Each comparison as a list of two items, the winner first."""
+        import numpy as np
+
+        assert items.ids is not None
+        pairs, rows = self.compared, self.item_rows(items.ids)
+        ends = rows[np.column_stack([pairs.winner, pairs.loser])]
+        labels = pairs.items.astype(str)
+        names = zip(labels[pairs.winner], labels[pairs.loser], strict=True)
+        lists = [f"{k}. {winner} – {loser}" for k, (winner, loser) in enumerate(names, start=1)]
+        others = np.zeros(pairs.n_pairs)
+        return items.take(ends.ravel())._replace(
+            y=np.column_stack([pairs.magnitude, others]).ravel(),
+            groups=np.repeat(lists, 2),
+            weight=np.column_stack([pairs.weight, others + 1]).ravel(),
+        )
+
+    def to_recognize(self, trained: TrainedModel, data: Any) -> tuple[str, Any, Any, Any]:
+        """The comparisons, which a model may have been trained on."""
+        return (trained.notes.rows, *self.rows())
+
+    def rows(self) -> tuple[Any, NDArray[np.float64], Any]:
+        """The comparisons as a table, numbers and labels, of which a fingerprint is made."""
+        import numpy as np
+
+        from rankwise.datasets.files import import_arrow
+
+        pairs = self.compared
+        ends = np.column_stack([pairs.winner, pairs.loser])
+        ends = np.where(pairs.outcome[:, None] == 0, np.sort(ends), ends)  # ties have no first item
+        labels = pairs.items.astype(str)
+        columns = {"winner": labels[ends[:, 0]], "loser": labels[ends[:, 1]]}
+        return import_arrow().table(columns), pairs.magnitude, pairs.judges
+
+    def graph(self, groups: Any, options: Any, *, is_one: bool = False) -> Any:
+        """The comparisons as a graph with the options of an estimator, or of another graph.
+
+        If it is one, its edges are held out, not its components.
+        """
+        from rankwise.graphs import PairGraph
+
+        pairs, names = self.compared, ("cost", "group_weight")
+        known = {name: getattr(options, name) for name in names if hasattr(options, name)}
+        groups = [0] * pairs.n_items if is_one else groups
+        ends = (pairs.winner, pairs.loser, pairs.magnitude, pairs.weight, pairs.n_items)
+        return PairGraph(*ends, groups=groups, **known)
+
+    def judge_folds(self) -> Any:
+        """Folds of whole judges, if comparisons have judges."""
+        from sklearn.model_selection import GroupKFold
+
+        judges = self.compared.judges
+        if judges is None:
+            return "auto"
+        n_judges = len(set(judges.tolist()))
+        if n_judges < 2:
+            raise ValueError(
+                "--judge: there is one judge only, so none can be held out; leave it out."
+            )
+        return list(GroupKFold(min(MOST_FOLDS, n_judges)).split(judges, groups=judges))
+
+
+def rows_of_items(items: NDArray[Any], ids: NDArray[np.object_], where: str) -> NDArray[np.intp]:
+    """The row of each compared item; those that are not there, or twice, are told."""
+    import numpy as np
+
+    names = [str(item) for item in items]
+    row, n_rows = {name: k for k, name in enumerate(ids.tolist())}, Counter(ids.tolist())
+    missing = [name for name in names if name not in row]
+    if missing:
+        raise ValueError(
+            f"{where} lacks {len(missing):,} of the {len(names):,} compared items: "
+            f"{listed(missing, 5)}. Add their rows, leave out their comparisons, or name another "
+            "column of items."
+        )
+    repeated = [name for name in names if n_rows[name] > 1]
+    if repeated:
+        raise ValueError(f"{where} has items twice: {listed(repeated, 5)}. Give each one row.")
+    return np.array([row[name] for name in names])
+
+
+def open_data(
+    path: Path, table: TableOptions, pairs: ItemOptions, *, weight: str | None = None
+) -> DataFile:
+    """Scored items, or comparisons if their items are named."""
+    if pairs.items is not None:
+        return PairFile(path, table, pairs, weight)
+    if pairs != ItemOptions():
+        raise ValueError(
+            f"{path}: who won is asked for in comparisons only; name the table of their items with "
+            "--items."
+        )
+    return DataFile(path, table, weight=weight)
 
 
 @dataclass
@@ -380,11 +502,6 @@ class ScoreFile:
         return ""
 
 
-def turned(data: RankingData, lower: bool) -> RankingData:
-    """The data with scores of which the larger ones are better."""
-    return data._replace(y=-data.y) if lower and data.y is not None else data
-
-
 def scored_items(data: Any) -> NDArray[np.intp]:
     """Where the items are that have a true score."""
     import numpy as np
@@ -410,7 +527,8 @@ def open_model(path: Path) -> TrainedModel:
             "it in Python."
         )
     first = model[0] if hasattr(model, "steps") else model
-    columns = first if isinstance(first, Columns) else getattr(first, "table_", None)
+    inner = getattr(first, "estimator_", first)  # of a CalibratedRanker
+    columns = first if isinstance(first, Columns) else getattr(inner, "table_", None)
     if columns is None:
         features = [str(name) for name in getattr(first, "feature_names_in_", ())]
     else:

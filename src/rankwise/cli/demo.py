@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from rankwise.cli.options import option
 from rankwise.machine import calm
 
 METRICS = ["ndcg@10", "disagreement", "tau"]
 
 
-Folder = Annotated[Path, option("Where the files go.", "FOLDER", "--output", "-o")]
+def demo(output: Path = Path("rankwise-demo")) -> None:
+    """Make data, train, compare four rankers, and write a report.
 
-
-def demo(output: Folder = Path("rankwise-demo")) -> None:
-    """Make data, train, compare four rankers, and write a report."""
+    Parameters
+    ----------
+    output : -o FOLDER
+        Where the files go.
+    """
     from rankwise.cli.data import TrainingNotes
     from rankwise.cli.output import print_pairs, say
     from rankwise.datasets import read_letor

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from rankwise.cli.options import AsJson, Metrics, PerGroup, TableOptions, WeightColumn
-from rankwise.cli.pairs import ItemOptions, open_data
-
-Ranker = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model, or a file with one score a line.")
-]
-ScoredData = Annotated[Path, typer.Argument(metavar="DATA", help="Scored items, or comparisons.")]
+from rankwise.cli.options import ItemOptions, TableOptions
 
 
 def evaluate(
-    model: Ranker,
-    data: ScoredData,
+    model: Path,
+    data: Path,
+    /,
     table: TableOptions,
     pairs: ItemOptions,
-    metric: Metrics = None,
-    per_group: PerGroup = None,
-    weight: WeightColumn = None,
-    as_json: AsJson = False,
+    metric: list[str] | None = None,
+    per_group: Path | None = None,
+    weight: str | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Evaluate a model, or a file of scores, on items or comparisons."""
+    """Evaluate a model, or a file of scores, on items or comparisons.
+
+    Parameters
+    ----------
+    model : MODEL
+        A model, or a file with one score a line.
+    data : DATA
+        Scored items, or comparisons.
+    """
     import numpy as np
 
     import rankwise.metrics as library
-    from rankwise.cli.data import open_ranker
+    from rankwise.cli.data import open_data, open_ranker
     from rankwise.cli.models import metrics_for, too_good
-    from rankwise.cli.output import check_inputs, check_output, print_json, print_table, write_text
-    from rankwise.cli.session import note
+    from rankwise.cli.output import (
+        check_inputs,
+        check_output,
+        note,
+        print_json,
+        print_table,
+        write_text,
+    )
     from rankwise.text_tables import csv_text
 
     check_inputs(model, data, pairs.items)

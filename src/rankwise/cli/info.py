@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from rankwise.cli.data import read_notes
-from rankwise.cli.options import AsJson
+from rankwise.cli.data import SHOWN_NAMES, read_notes
 from rankwise.text_tables import listed
 
-SHOWN = 8
 
+def info(model: Path | None = None, /, as_json: bool = False) -> None:
+    """Say what this installation, or a model file, is made of.
 
-def info(
-    model: Annotated[
-        Path | None,
-        typer.Argument(metavar="MODEL", help="A model file; the installation if not given."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Say what this installation, or a model file, is made of."""
+    Parameters
+    ----------
+    model : MODEL
+        A model file; the installation if not given.
+    """
     from rankwise.cli.output import print_json, print_pairs
     from rankwise.datasets.files import location
     from rankwise.environment import describe_environment
@@ -64,8 +59,8 @@ def _header_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("model", found["ranker"] + (" after scaling" if found["model"] == "Pipeline" else "")),
         ("kernel", str(parameters.get("kernel", ""))),
         *((name, f"{v:.6g}" if isinstance(v, float) else str(v)) for name, v in chosen.items()),
-        ("features", f"{features:,}" + (f": {listed(names, SHOWN)}" if names else "")),
-        ("categories", listed(categories, SHOWN)),
+        ("features", f"{features:,}" + (f": {listed(names, SHOWN_NAMES)}" if names else "")),
+        ("categories", listed(categories, SHOWN_NAMES)),
         ("data", notes.data),
         ("n_rows", str(notes.n_rows or "")),
         ("target", notes.target),

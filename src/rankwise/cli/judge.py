@@ -5,75 +5,82 @@ from __future__ import annotations
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from rankwise.cli.options import Output, flag, option
-from rankwise.cli.output import say
+from rankwise.cli.output import note, say
 
 if TYPE_CHECKING:
     from rankwise.judge import Address, ItemSet, JudgementStore
 
-Items = Annotated[
-    Path,
-    typer.Argument(
-        metavar="ITEMS",
-        help="Table with one item a row, .txt with one a line, or folder of pictures or texts.",
-    ),
-]
-Database = Annotated[
-    Path | None, option("Where the answers are kept; ITEMS.judged.db if not given.", "FILE")
-]
-Name = Annotated[str | None, option("Column that names the items.", "COLUMN")]
-Show = Annotated[str | None, option("Columns that judges see; all if not given.", "A,B,…")]
-Image = Annotated[str | None, option("Column with the file names of pictures.", "COLUMN")]
-Images = Annotated[
-    Path | None, option("Where the pictures are; beside ITEMS if not given.", "FOLDER")
-]
-Title = Annotated[str, option("The question on the page.", "TEXT")]
-Goal = Annotated[str, option("Find the best items, or the whole order.", "top|order")]
-Top = Annotated[int, option("How many best items to find.", "N")]
-Level = Annotated[float, option("How sure the page has to be to say that it is settled.", "P")]
-Host = Annotated[str, option("0.0.0.0 lets in other computers; they need the token.", "ADDRESS")]
-Port = Annotated[int, option("Port of the page; 0 for any free one.", "N")]
-Token = Annotated[str | None, option("Secret part of the address; made up if needed.", "WORD")]
-Seed = Annotated[int | None, option("Seed of sides and ties.", "N")]
-
 
 def judge(
-    items: Items,
-    database: Database = None,
-    name: Name = None,
-    show: Show = None,
-    image: Image = None,
-    images: Images = None,
-    markdown: Annotated[bool, flag("--markdown", help="Show text as Markdown.")] = False,
-    blind: Annotated[
-        bool,
-        flag("--blind", help="Show no names before an answer, and no board before it is settled."),
-    ] = False,
-    no_features: Annotated[
-        bool, flag("--no-features", help="Choose questions without the columns of the table.")
-    ] = False,
-    title: Title = "Which one is better?",
-    goal: Goal = "top",
-    top: Top = 3,
-    level: Level = 0.9,
-    host: Host = "127.0.0.1",
-    port: Port = 8765,
-    token: Token = None,
-    open_browser: Annotated[bool, flag("--open", help="Open the page in a browser.")] = False,
-    accept_changes: Annotated[
-        bool, flag("--accept-changes", help="Go on although the items have changed.")
-    ] = False,
-    random_state: Seed = None,
-    output: Output = None,
+    items: Path,
+    /,
+    database: Path | None = None,
+    name: str | None = None,
+    show: str | None = None,
+    image: str | None = None,
+    images: Path | None = None,
+    markdown: bool = False,
+    blind: bool = False,
+    no_features: bool = False,
+    title: str = "Which one is better?",
+    goal: str = "top",
+    top: int = 3,
+    level: float = 0.9,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    token: str | None = None,
+    open_browser: bool = False,
+    accept_changes: bool = False,
+    random_state: int | None = None,
+    output: Path | None = None,
 ) -> None:
     """Ask people which of two items is better, on a local page.
 
     Answers are on the disk before the next question. Stop with Ctrl-C, and go on later with the
     same command. -o writes the answers as CSV for "rankwise rank", and asks nothing.
+
+    Parameters
+    ----------
+    items : ITEMS
+        Table with one item a row, .txt with one a line, or folder of pictures or texts.
+    database : FILE
+        Where the answers are kept; ITEMS.judged.db if not given.
+    name : COLUMN
+        Column that names the items.
+    show : A,B,…
+        Columns that judges see; all if not given.
+    image : COLUMN
+        Column with the file names of pictures.
+    images : FOLDER
+        Where the pictures are; beside ITEMS if not given.
+    markdown : flag
+        Show text as Markdown.
+    blind : flag
+        Show no names before an answer, and no board before it is settled.
+    no_features : flag
+        Choose questions without the columns of the table.
+    title : TEXT
+        The question on the page.
+    goal : top|order
+        Find the best items, or the whole order.
+    top : N
+        How many best items to find.
+    level : P
+        How sure the page has to be to say that it is settled.
+    host : ADDRESS
+        0.0.0.0 lets in other computers; they need the token.
+    port : N
+        Port of the page; 0 for any free one.
+    token : WORD
+        Secret part of the address; made up if needed.
+    open_browser : --open
+        Open the page in a browser.
+    accept_changes : flag
+        Go on although the items have changed.
+    random_state : N
+        Seed of sides and ties.
     """
     from rankwise.cli.output import check_output, write_text
 
@@ -130,8 +137,6 @@ def judge(
 
 
 def _tell(found: ItemSet, store: JudgementStore, address: Address) -> None:
-    from rankwise.cli.session import note
-
     n = store.n_answers()
     say(f"{len(found.items):,} items, {n:,} answer{'s' * (n != 1)} so far in {store.path}")
     if found.feature_names:

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rankwise.cli.options import ModelName, ModelOptions, Scale
+from rankwise.cli.options import ModelOptions
 
 if TYPE_CHECKING:
     from rankwise.cli.training import TrainingSet
     from rankwise.metrics import Metric
 
-CLASSES = {  # module in estimators, learner, search
-    ModelName.rankrls: ("rank_rls", "RankRLS", "RankRLSCV"),
-    ModelName.ranksvm: ("rank_svm", "RankSVM", "RankSVMCV"),
-    ModelName.ranklogistic: ("rank_logistic", "RankLogistic", "RankLogisticCV"),
-    ModelName.corankrls: ("co_rank_rls", "CoRankRLS", "CoRankRLSCV"),
-    ModelName.pursuit: ("ranking_pursuit", "RankingPursuit", "RankingPursuitCV"),
-    ModelName.auto: ("auto_ranker", "AutoRanker", "AutoRanker"),
+CLASSES = {  # module in estimators, learner
+    "rankrls": ("rank_rls", "RankRLS"),
+    "ranksvm": ("rank_svm", "RankSVM"),
+    "ranklogistic": ("rank_logistic", "RankLogistic"),
+    "corankrls": ("co_rank_rls", "CoRankRLS"),
+    "pursuit": ("ranking_pursuit", "RankingPursuit"),
+    "auto": ("auto_ranker", "AutoRanker"),
 }
+SCALES = (
+    *("auto", "standard", "minmax", "maxabs", "robust"),
+    *("group", "log+group", "standard+group", "none"),
+)
 DEFAULT_METRIC = "disagreement"  # chooses parameters
 METRICS = ("disagreement", "tau")
 MOST_LEVELS = 32  # 2 ** y is the gain of NDCG
@@ -63,24 +68,27 @@ def make_model(
     search : bool, optional
         Whether it chooses its parameters by cross-validation; by default if there is a choice.
     """
+    from rankwise.inputs import check_option
     from rankwise.metrics import get_metric
 
-    home, *names = CLASSES[options.model]
+    check_option("--model", options.model, list(CLASSES))
+    check_option("--scale", options.scale, SCALES)
+    home, name = CLASSES[options.model]
     module = import_module(f"rankwise.estimators.{home}")
-    plain, searching = (getattr(module, name) for name in names)
-    values = settings(options)
+    plain, values = getattr(module, name), settings(options)
     _check_names(options, plain, values)
-    if options.model is ModelName.auto:
-        return plain(scoring=metric and get_metric(metric).name, **values)
+    scoring = None if metric is None else get_metric(read_metric(metric))
+    if options.model == "auto":
+        return plain(scoring=scoring, **values)
     alphas = None if options.alpha == "auto" else numbers_in("--alpha", options.alpha)
     if search is None:
-        search = options.model is ModelName.pursuit or alphas is None or len(alphas) > 1
+        search = options.model == "pursuit" or alphas is None or len(alphas) > 1
         if not search and metric is not None:
             raise ValueError(
                 f"--metric {metric} has no effect with --alpha {options.alpha}, which "
                 "leaves nothing to choose; leave one of them out."
             )
-    takes_one = not search or options.model is ModelName.corankrls
+    takes_one = not search or options.model == "corankrls"
     if takes_one and isinstance(values.get("gamma"), list):
         raise ValueError(
             f"--set gamma={values['gamma']}: one value is needed here; several are chosen among "
@@ -88,12 +96,12 @@ def make_model(
         )
     if not search:
         return plain(**values, **({"alpha": alphas[0]} if alphas else {}))
-    values["scoring"] = get_metric(metric or DEFAULT_METRIC).name
-    if options.model is not ModelName.pursuit:
+    values["scoring"] = scoring or DEFAULT_METRIC
+    if options.model != "pursuit":
         values["alphas"] = alphas
-    if options.model is ModelName.corankrls and "nu" in values:
+    if options.model == "corankrls" and "nu" in values:
         values["nus"] = [values.pop("nu")]
-    return searching(**values)
+    return getattr(module, f"{name}CV")(**values)
 
 
 def _check_names(options: ModelOptions, plain: Any, values: dict[str, Any]) -> None:
@@ -123,24 +131,23 @@ def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
     from rankwise.estimators.group_scaler import GroupScaler
 
     scale, kernel = options.scale, getattr(model, "kernel", "precomputed")
-    if options.model is ModelName.auto and scale not in (Scale.auto, Scale.none):
+    if options.model == "auto" and scale not in ("auto", "none"):
         raise ValueError("the model auto tries several scalings itself; leave out --scale.")
-    if scale is Scale.auto:  # kernel values are no features, and chi2 wants them non-negative
-        raw = kernel in ("precomputed", "chi2", "additive_chi2")
-        scale = Scale.none if raw else Scale.standard
-    elif kernel == "precomputed" and scale is not Scale.none:
+    if scale == "auto":  # kernel values are no features, and chi2 wants them non-negative
+        scale = "none" if kernel in ("precomputed", "chi2", "additive_chi2") else "standard"
+    elif kernel == "precomputed" and scale != "none":
         raise ValueError(f"--scale {scale} has no meaning for --kernel precomputed; use none.")
     if "group" in scale:
         log, standard = "log" in scale, "standard" in scale
         return GroupScaler(with_log=log, with_standard=standard, with_mean=not is_sparse)
-    if scale is Scale.minmax and is_sparse:
+    if scale == "minmax" and is_sparse:
         raise ValueError("--scale minmax would make these sparse features dense; use maxabs.")
     return {
-        Scale.none: lambda: None,
-        Scale.standard: lambda: preprocessing.StandardScaler(with_mean=not is_sparse),
-        Scale.minmax: preprocessing.MinMaxScaler,
-        Scale.maxabs: preprocessing.MaxAbsScaler,
-        Scale.robust: lambda: preprocessing.RobustScaler(with_centering=not is_sparse),
+        "none": lambda: None,
+        "standard": lambda: preprocessing.StandardScaler(with_mean=not is_sparse),
+        "minmax": preprocessing.MinMaxScaler,
+        "maxabs": preprocessing.MaxAbsScaler,
+        "robust": lambda: preprocessing.RobustScaler(with_centering=not is_sparse),
     }[scale]()
 
 
@@ -173,20 +180,17 @@ def metrics_for(names: Sequence[str | Metric] | None, y: Any, weights: Any = Non
     from rankwise.metrics.registry import get_metrics
 
     if names:
-        return get_metrics([_read_metric(name) for name in names])
+        return get_metrics([read_metric(name) for name in names])
     known = y[~np.isnan(y)]
     is_graded = (known >= 0).all() and (known < MOST_LEVELS).all() and (known % 1 == 0).all()
     usual = usual_metrics(known, weights is not None) if is_graded else METRICS
     return get_metrics(usual)
 
 
-def _read_metric(name: str | Metric) -> Any:
+def read_metric(name: str | Metric) -> Any:
     """A metric by its name, or a function as MODULE:FUNCTION, from the folder one is in."""
     if not isinstance(name, str) or ":" not in name:
         return name
-    import sys
-    from importlib import import_module
-
     module, _, function = name.partition(":")
     sys.path.insert(0, "")
     try:
@@ -201,7 +205,7 @@ def too_good(metric: str, score: float, n_items: int) -> str:
     """A question, if items that are not very few were ranked without any error."""
     from rankwise.metrics import get_metric
 
-    perfect = 1.0 if get_metric(metric).greater_is_better else 0.0
+    perfect = 1.0 if get_metric(read_metric(metric)).greater_is_better else 0.0
     if abs(score - perfect) > 5e-5 or n_items < 20:
         return ""
     return "no error at all: is the score itself, or what follows from it, among the columns?"

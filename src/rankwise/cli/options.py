@@ -1,138 +1,87 @@
-"""Options that several commands share, as typer reads them."""
+"""Options that several commands share; `rankwise.cli.app` reads their help from the docstrings."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
-
-DATA, MODEL, OUTPUT = "Data", "Model", "Output"
+from typing import Any
 
 
-def option(help: str, metavar: str | None = None, *names: str, panel: str | None = None) -> Any:
-    """An option with a value; `names` are those that differ from the name of the parameter."""
-    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel)
+class Common:
+    """Arguments and options of several commands.
 
+    Parameters
+    ----------
+    data : DATA
+        svmlight rows with qid (LETOR), CSV, TSV, Parquet, Feather or JSON; - is standard input.
+    model : MODEL
+        A file written by rankwise train.
+    confidence : X
+        Level of the intervals.
+    random_state : N
+        Seed of everything that is random.
 
-def flag(*names: str, help: str, panel: str | None = None) -> Any:
-    """An option without a value."""
-    return typer.Option(*names, help=help, rich_help_panel=panel)
+    Data
+    ----
+    weight : COLUMN
+        Weights of the items.
 
-
-ModelName = StrEnum(
-    "ModelName", ["rankrls", "ranksvm", "ranklogistic", "corankrls", "pursuit", "auto"]
-)
-
-
-class Scale(StrEnum):
-    """How features are scaled."""
-
-    auto = "auto"
-    standard = "standard"
-    minmax = "minmax"
-    maxabs = "maxabs"
-    robust = "robust"
-    group = "group"
-    log_group = "log+group"
-    standard_group = "standard+group"
-    none = "none"
-
-
-FileFormat = StrEnum("FileFormat", ["auto", "letor", "csv", "tsv", "parquet", "feather", "json"])
-
-DataArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA",
-        help="svmlight rows with qid (LETOR), CSV, TSV, Parquet, Feather or JSON; - is standard "
-        "input.",
-    ),
-]
-ModelArgument = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A file written by rankwise train.")
-]
-Output = Annotated[
-    Path | None,
-    option("Where to write; - is standard output.", "FILE", "--output", "-o", panel=OUTPUT),
-]
-PerGroup = Annotated[
-    Path | None, option("Write the metrics of each group as CSV.", "FILE", panel=OUTPUT)
-]
-AsJson = Annotated[bool, flag("--json", help="Print JSON for machines.", panel=OUTPUT)]
-Metrics = Annotated[
-    list[str] | None,
-    option(
-        "ndcg@10, map, p@5, mrr, err, auc, disagreement, tau, …, or MODULE:FUNCTION; repeatable.",
-        "NAME",
-        "--metric",
-        "-m",
-        panel=OUTPUT,
-    ),
-]
-Seed = Annotated[int, option("Seed of everything that is random.", "N")]
-Confidence = Annotated[float, option("Level of the intervals.", "X")]
-
-
-WeightColumn = Annotated[
-    str | None,
-    option("Weights of the items.", "COLUMN", panel=DATA),
-]
-
-
-def _data(help: str, metavar: str = "COLUMN") -> Any:
-    return option(help, metavar, panel=DATA)
+    Output
+    ------
+    output : -o FILE
+        Where to write; - is standard output.
+    per_group : FILE
+        Write the metrics of each group as CSV.
+    as_json : --json
+        Print JSON for machines.
+    metric : -m NAME
+        ndcg@10, map, p@5, mrr, err, auc, disagreement, tau, …, or MODULE:FUNCTION; repeatable.
+    """
 
 
 @dataclass
 class TableOptions:
-    """How data for a trained model are read; the model knows its features."""
+    """How data for a trained model are read; the model knows its features.
 
-    format: Annotated[
-        FileFormat, _data("letor, csv, tsv, parquet, feather or json; told by the content.", "NAME")
-    ] = FileFormat.auto
-    delimiter: Annotated[str | None, _data("Between the columns of a text table.", "CHARACTER")] = (
-        None
-    )
-    decimal: Annotated[
-        str | None, _data("In front of decimals; found if not given.", "CHARACTER")
-    ] = None
-    no_header: Annotated[
-        bool,
-        flag(
-            "--no-header",
-            help="The first line holds no names; columns are called 0, 1, 2, …",
-            panel=DATA,
-        ),
-    ] = False
-    target: Annotated[
-        str | None, _data("Scores, larger is better; found by name if not given.")
-    ] = None
-    group: Annotated[
-        list[str] | None,
-        _data("Queries, users; found by name if not given.", "COLUMNS"),
-    ] = None
-    id: Annotated[str | None, _data("Column of names of the items.")] = None
-    missing: Annotated[
-        list[str] | None, _data("A word or number that is a gap; may be repeated.", "WORD")
-    ] = None
-    order: Annotated[
-        list[str] | None,
-        _data(
-            "Words of the scores, worst first, or of another column; may be repeated.",
-            "[COLUMN=]LOW,MID,HIGH",
-        ),
-    ] = None
-    lower_is_better: Annotated[
-        bool, flag("--lower-is-better", help="The smaller the score the better.", panel=DATA)
-    ] = False
-    zero_based: Annotated[
-        bool, flag("--zero-based", help="Features of svmlight rows count from 0.", panel=DATA)
-    ] = False
+    Data
+    ----
+    format : NAME
+        letor, csv, tsv, parquet, feather or json; told by the content.
+    delimiter : CHARACTER
+        Between the columns of a text table.
+    decimal : CHARACTER
+        In front of decimals; found if not given.
+    no_header : flag
+        The first line holds no names; columns are called 0, 1, 2, …
+    target : COLUMN
+        Scores, larger is better; found by name if not given.
+    group : COLUMNS
+        Queries, users; found by name if not given.
+    id : COLUMN
+        Column of names of the items.
+    missing : WORD
+        A word or number that is a gap; may be repeated.
+    order : [COLUMN=]LOW,MID,HIGH
+        Words of the scores, worst first, or of another column; may be repeated.
+    lower_is_better : flag
+        The smaller the score the better.
+    zero_based : flag
+        Features of svmlight rows count from 0.
+    """
+
+    format: str = "auto"
+    delimiter: str | None = None
+    decimal: str | None = None
+    no_header: bool = False
+    target: str | None = None
+    group: list[str] | None = None
+    id: str | None = None
+    missing: list[str] | None = None
+    order: list[str] | None = None
+    lower_is_better: bool = False
+    zero_based: bool = False
 
     def levels(self) -> list[str]:
         """Words of the scores from the worst to the best, if there are words."""
@@ -143,84 +92,141 @@ class TableOptions:
 
     def orders(self) -> dict[str, list[str]]:
         """Words of other columns from low to high."""
-        given = (text.rpartition("=") for text in self.order or () if "=" in text)
-        return {name: split_names([words]) for name, _, words in given}
+        named = (text.rpartition("=") for text in self.order or () if "=" in text)
+        return {name: split_names([words]) for name, _, words in named}
 
 
 @dataclass
 class TrainingTableOptions(TableOptions):
-    """How training data are read."""
+    """How training data are read.
 
-    features: Annotated[
-        list[str] | None,
-        _data("To learn from, with commas; all if not given.", "COLUMNS"),
-    ] = None
-    ignore: Annotated[list[str] | None, _data("To leave out, with commas.", "COLUMNS")] = None
-    categorical: Annotated[
-        list[str] | None,
-        _data("Columns to take as categories, whatever they look like.", "COLUMNS"),
-    ] = None
-    numeric: Annotated[
-        list[str] | None, _data("Columns to take as numbers, whatever they look like.", "COLUMNS")
-    ] = None
-    nuisance: Annotated[
-        list[str] | None,
-        _data(
-            "No features, but part of the scores, such as the position of a click: the effect of "
-            "each value (of numbers by --numeric: one slope) is taken out.",
-            "COLUMNS",
-        ),
-    ] = None
-    time: Annotated[
-        str | None,
-        _data("Dates or numbers: parameters are judged on groups that came later."),
-    ] = None
-    no_impute: Annotated[
-        bool,
-        flag("--no-impute", help="Refuse gaps in numbers instead of filling them.", panel=DATA),
-    ] = False
+    Data
+    ----
+    features : COLUMNS
+        To learn from, with commas; all if not given.
+    ignore : COLUMNS
+        To leave out, with commas.
+    categorical : COLUMNS
+        Columns to take as categories, whatever they look like.
+    numeric : COLUMNS
+        Columns to take as numbers, whatever they look like.
+    nuisance : COLUMNS
+        No features, but part of the scores, such as the position of a click: the effect of each
+        value (of numbers by --numeric: one slope) is taken out.
+    time : COLUMN
+        Dates or numbers: parameters are judged on groups that came later.
+    no_impute : flag
+        Refuse gaps in numbers instead of filling them.
+    """
+
+    features: list[str] | None = None
+    ignore: list[str] | None = None
+    categorical: list[str] | None = None
+    numeric: list[str] | None = None
+    nuisance: list[str] | None = None
+    time: str | None = None
+    no_impute: bool = False
 
 
 @dataclass
 class ModelOptions:
-    """What is trained; None stands for what the model itself takes."""
+    """What is trained; None stands for what the model itself takes.
 
-    model: Annotated[
-        ModelName,
-        option("rankrls, ranksvm, ranklogistic, corankrls, pursuit, auto.", "NAME", panel=MODEL),
-    ] = ModelName.rankrls
-    alpha: Annotated[
-        str,
-        option(
-            "Regularization; auto chooses it by cross-validation.",
-            "auto|X|X,Y,…",
-            panel=MODEL,
-        ),
-    ] = "auto"
-    scale: Annotated[
-        Scale,
-        option(
-            "auto, standard, minmax, maxabs, robust, group, log+group, standard+group or none.",
-            "NAME",
-            panel=MODEL,
-        ),
-    ] = Scale.auto
-    kernel: Annotated[
-        str | None,
-        option("linear, rbf, poly, cosine, laplacian, …, precomputed.", "NAME", panel=MODEL),
-    ] = None
-    time_limit: Annotated[
-        float | None,
-        option("For the model auto: no further member is begun then.", "SECONDS", panel=MODEL),
-    ] = None
-    set: Annotated[
-        list[str] | None,
-        option(
-            "Another parameter: n_basis=300, gamma=0.1,1, cost=sign.",
-            "NAME=VALUE",
-            panel=MODEL,
-        ),
-    ] = None
+    Model
+    -----
+    model : NAME
+        rankrls, ranksvm, ranklogistic, corankrls, pursuit, auto.
+    alpha : auto|X|X,Y,…
+        Regularization; auto chooses it by cross-validation.
+    scale : NAME
+        auto, standard, minmax, maxabs, robust, group, log+group, standard+group or none.
+    kernel : NAME
+        linear, rbf, poly, cosine, laplacian, …, precomputed.
+    time_limit : SECONDS
+        For the model auto: no further member is begun then.
+    set : NAME=VALUE
+        Another parameter: n_basis=300, gamma=0.1,1, cost=sign.
+    """
+
+    model: str = "rankrls"
+    alpha: str = "auto"
+    scale: str = "auto"
+    kernel: str | None = None
+    time_limit: float | None = None
+    set: list[str] | None = None
+
+
+@dataclass
+class PairOptions:
+    """Which columns say who met whom, and who won.
+
+    Comparisons
+    -----------
+    winner : COLUMN
+        Item that won.
+    loser : COLUMN
+        Item that lost; loser if not given.
+    sides : A,B
+        Two columns of items, the first side first.
+    outcome : COLUMN
+        With --sides, who won: left, first, a, 1, the name of the column or of the item, tie, both
+        bad, …; --winner if not given.
+    map : WORD=SIDE
+        What a word of the outcome means, first, second or tie; may be repeated.
+    wins : A,B[,TIES]
+        With --sides, how often each side won, and neither.
+    scores : A,B
+        With --sides, the points of each side.
+    margin : flag
+        The difference of scores counts, not only who won.
+    magnitude : COLUMN
+        By how much; 0 is a tie.
+    tie : COLUMN
+        Whether it was a tie.
+    judge : COLUMN
+        Who judged; also what is left out as a whole.
+    """
+
+    winner: str = "winner"
+    loser: str | None = None
+    sides: str | None = None
+    outcome: str | None = None
+    map: list[str] | None = None
+    wins: str | None = None
+    scores: str | None = None
+    margin: bool = False
+    magnitude: str | None = None
+    tie: str | None = None
+    judge: str | None = None
+
+    def columns(self) -> dict[str, Any]:
+        """The columns as `read_pairs` takes them."""
+        if self.sides is not None and self.loser is not None:
+            raise ValueError("--sides says who took part; leave out --loser.")
+        alike = ("winner", "outcome", "margin", "magnitude", "tie", "judge")
+        columns: dict[str, Any] = {name: getattr(self, name) for name in alike}
+        columns["loser"] = self.loser or "loser"
+        for name in ("sides", "wins", "scores"):
+            names = getattr(self, name)
+            columns[name] = None if names is None else split_names([names])
+        meanings = [text.rpartition("=") for text in self.map or ()]
+        if not all(equals for _, equals, _ in meanings):
+            raise ValueError(f"--map {self.map}: expected WORD=first, WORD=second or WORD=tie.")
+        columns["outcome_words"] = {word: side for word, _, side in meanings}
+        return columns
+
+
+@dataclass
+class ItemOptions(PairOptions):
+    """The same for commands that take either scored items or comparisons of items.
+
+    Comparisons
+    -----------
+    items : FILE
+        DATA are comparisons of the items of this table.
+    """
+
+    items: Path | None = None
 
 
 def split_names(texts: list[str] | None, known: Sequence[str] = ()) -> list[str]:

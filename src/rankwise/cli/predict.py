@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-from rankwise.cli.options import DataArgument, ModelArgument, Output, TableOptions, flag, option
+from rankwise.cli.options import TableOptions
 
 
 def predict(
-    model: ModelArgument,
-    data: DataArgument,
+    model: Path,
+    data: Path,
+    /,
     table: TableOptions,
-    output: Output = None,
-    column: Annotated[
-        str | None, option("Write a copy of the table with a column of this name added.", "NAME")
-    ] = None,
-    rank: Annotated[
-        bool, flag("--rank", help="Ranks inside the groups (1 is best), not scores.")
-    ] = False,
-    intervals: Annotated[
-        bool,
-        flag(
-            "--intervals",
-            help="Scores with standard errors, and ranks with intervals; CSV, or columns with "
-            "--column. For models of rankwise train --calibrate.",
-        ),
-    ] = False,
-    level: Annotated[
-        float | None, option("Level of the intervals of --intervals; 0.95.", "NUMBER")
-    ] = None,
-    best_set: Annotated[
-        float | None,
-        option(
-            "Scores, and 1 for the items of each group that hold its best one with this "
-            "probability, such as 0.9. For models of rankwise train --calibrate.",
-            "LEVEL",
-        ),
-    ] = None,
+    output: Path | None = None,
+    column: str | None = None,
+    rank: bool = False,
+    intervals: bool = False,
+    level: float | None = None,
+    best_set: float | None = None,
 ) -> None:
-    """Score items: one number a line, in the order of the input."""
+    """Score items: one number a line, in the order of the input.
+
+    \b
+    rankwise predict model.rw new.csv --column rank --rank -o ranked.csv
+
+    Parameters
+    ----------
+    column : NAME
+        Write a copy of the table with a column of this name added.
+    rank : flag
+        Ranks inside the groups (1 is best), not scores.
+    intervals : flag
+        Scores with standard errors, and ranks with intervals; CSV, or columns with --column. For
+        models of rankwise train --calibrate.
+    level : NUMBER
+        Level of the intervals of --intervals; 0.95.
+    best_set : LEVEL
+        Scores, and 1 for the items of each group that hold its best one with this probability, such
+        as 0.9. For models of rankwise train --calibrate.
+    """  # noqa: D301
     from rankwise.cli.data import DataFile, open_model
     from rankwise.cli.output import check_inputs, check_output, write_text
     from rankwise.datasets import write_table_with_scores

@@ -3,43 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from rankwise.cli.options import DataArgument, Metrics, ModelArgument, TableOptions, option
-from rankwise.cli.pairs import ItemOptions, open_data
-
-Page = Annotated[
-    Path, option("Where to write the page; - is standard output.", "FILE", "--output", "-o")
-]
-TrainingFile = Annotated[
-    Path | None,
-    option("Training data, for the path of coefficients and the curve of held-out scores.", "FILE"),
-]
-PreviousFile = Annotated[
-    Path | None,
-    option("The model in use so far, or a file of its scores, to compare with.", "RANKER"),
-]
-Title = Annotated[str | None, option("Title of the page.", "TEXT")]
+from rankwise.cli.options import ItemOptions, TableOptions
 
 
 def report(
-    model: ModelArgument,
-    data: DataArgument,
-    output: Page,
+    model: Path,
+    data: Path,
+    /,
+    output: Path,
     table: TableOptions,
     pairs: ItemOptions,
-    train: TrainingFile = None,
-    previous: PreviousFile = None,
-    metric: Metrics = None,
-    title: Title = None,
+    train: Path | None = None,
+    previous: Path | None = None,
+    metric: list[str] | None = None,
+    title: str | None = None,
 ) -> None:
-    """Write a page (HTML) that shows how a model ranks a file."""
+    """Write a page (HTML) that shows how a model ranks a file.
+
+    Parameters
+    ----------
+    output : -o FILE
+        Where to write the page; - is standard output.
+    train : FILE
+        Training data, for the path of coefficients and the curve of held-out scores.
+    previous : RANKER
+        The model in use so far, or a file of its scores, to compare with.
+    title : TEXT
+        Title of the page.
+    """
     import numpy as np
 
-    from rankwise.cli.data import open_model, open_ranker
+    from rankwise.cli.data import open_data, open_model, open_ranker
     from rankwise.cli.models import metrics_for
-    from rankwise.cli.output import check_inputs, check_output, say
-    from rankwise.cli.session import note
+    from rankwise.cli.output import check_inputs, check_output, note, say
     from rankwise.report import report as make_page
 
     check_inputs(model, data, train, previous, pairs.items)

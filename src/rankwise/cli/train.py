@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from rankwise.cli.options import (
-    AsJson,
-    DataArgument,
-    ModelName,
-    ModelOptions,
-    TrainingTableOptions,
-    WeightColumn,
-    flag,
-    option,
-)
-from rankwise.cli.pairs import ItemOptions
-from rankwise.cli.session import current, note
+from rankwise.cli.options import ItemOptions, ModelOptions, TrainingTableOptions
+from rankwise.cli.output import current, note
 
 if TYPE_CHECKING:
     from rankwise.cli.training import TrainingSet
@@ -28,38 +17,17 @@ if TYPE_CHECKING:
 HINT = "--model auto combines several models: often better, slower, harder to explain"
 
 
-ChoosingMetric = Annotated[
-    str | None,
-    option(
-        "Chooses the parameters; disagreement if not given.",
-        "NAME",
-        "--metric",
-        "-m",
-        panel="Model",
-    ),
-]
-
-
-Calibrate = Annotated[
-    bool,
-    flag(
-        "--calibrate",
-        help="Also find standard errors and probabilities.",
-        panel="Model",
-    ),
-]
-
-
 def train(
-    file: DataArgument,
-    output: Annotated[Path, option("Where to write the model.", "FILE", "--output", "-o")],
+    data: Path,
+    /,
+    output: Path,
     model: ModelOptions,
     table: TrainingTableOptions,
     pairs: ItemOptions,
-    metric: ChoosingMetric = None,
-    calibrate: Calibrate = False,
-    weight: WeightColumn = None,
-    as_json: AsJson = False,
+    metric: str | None = None,
+    calibrate: bool = False,
+    weight: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Train a model, choose its parameters, and write it to a file.
 
@@ -70,68 +38,69 @@ def train(
     rankwise train houses.csv --target price --group district -o houses.rw
     rankwise train houses.csv --target price --model auto -o auto.rw
     rankwise train games.csv --items players.csv -o players.rw
+
+    Parameters
+    ----------
+    output : -o FILE
+        Where to write the model.
+
+    Model
+    -----
+    metric : -m NAME
+        Chooses the parameters, disagreement if not given; a name, or MODULE:FUNCTION.
+    calibrate : flag
+        Also find standard errors and probabilities.
     """  # noqa: D301
     from rankwise.cli.models import fit_model, make_model, too_good
     from rankwise.cli.output import check_inputs, check_output, print_json, print_pairs
     from rankwise.cli.training import read_training
     from rankwise.persistence import save
+    from rankwise.uncertainty import CalibratedRanker
 
-    check_inputs(file, pairs.items)
-    check_output(output, file, pairs.items)
+    check_inputs(data, pairs.items)
+    check_output(output, data, pairs.items)
     estimator = make_model(model, metric)
-    data = read_training(file, table, pairs, model, estimator, weight)
-    if data.cv != "auto" and "cv" in estimator.get_params():
-        estimator.set_params(cv=data.cv)
-    ranker = estimator
-    if calibrate and data.nuisance is not None:
+    training = read_training(data, table, pairs, model, estimator, weight)
+    if training.cv != "auto" and "cv" in estimator.get_params():
+        estimator.set_params(cv=training.cv)
+    if calibrate and training.nuisance is not None:
         raise ValueError("--calibrate and --nuisance do not go together; leave out one of them.")
-    if calibrate:
-        from rankwise.uncertainty import CalibratedRanker
-
-        ranker = CalibratedRanker(estimator)
+    ranker = CalibratedRanker(estimator) if calibrate else estimator
     start = time.perf_counter()
-    fitted = fit_model(ranker, data)
+    fitted = fit_model(ranker, training)
     seconds = time.perf_counter() - start
     inner = ranker.estimator_ if calibrate else ranker
     chosen = describe(inner)
     if chosen.get("held_out_score") is not None:
-        note(too_good(chosen["metric"], chosen["held_out_score"], data.X.shape[0]))
+        n_items = training.X.shape[0]
+        note(too_good(metric or chosen["metric"], chosen["held_out_score"], n_items))
     short = {name: v for name, v in chosen.items() if not isinstance(v, (list, dict))}
-    notes = data.notes(shlex.join(["rankwise", *sys.argv[1:]]), short)
+    notes = training.notes(shlex.join(["rankwise", *sys.argv[1:]]), short)
     save(fitted, output, notes=notes.as_notes())
-    calibration = (
-        {
-            "units": ranker.units_,
-            "n_units": ranker.n_units_,
-            "n_pairs": ranker.n_pairs_,
-            "log_loss": ranker.log_loss_,
-            "trained_again": ranker.members_ is not None,
-        }
-        if calibrate
-        else None
-    )
-    effects = nuisance_effects(inner)
-    summary = {
-        "data": data.summary,
+    calibration = None
+    if calibrate:
+        facts = ("units", "n_units", "n_pairs", "log_loss")
+        calibration = {name: getattr(ranker, f"{name}_") for name in facts}
+        calibration["trained_again"] = ranker.members_ is not None
+    summary: dict[str, Any] = {
+        "data": training.summary,
         "model": type(inner).__name__.removesuffix("CV"),
         "kernel": getattr(estimator, "kernel", None),
         "chosen": chosen,
         "calibration": calibration,
-        "nuisance": effects,
-        "scaler": type(data.scaler).__name__ if data.scaler is not None else None,
+        "nuisance": nuisance_effects(inner),
+        "scaler": type(training.scaler).__name__ if training.scaler is not None else None,
         "seconds": round(seconds, 3),
         "output": output,
-        "hint": HINT if model.model is ModelName.rankrls and data.pairs is None else "",
+        "hint": HINT if model.model == "rankrls" and training.pairs is None else "",
     }
     if as_json:
         print_json(summary)
     elif not current.quiet:
-        data.print_columns()
-        print_pairs(_lines(summary, data))
-        if effects:
-            print_effects(effects)
-        if hasattr(inner, "members_"):
-            print_members(inner)
+        training.print_columns()
+        print_pairs(_lines(summary, training))
+        print_effects(summary["nuisance"])
+        print_members(inner)
 
 
 def nuisance_effects(ranker: Any) -> list[dict[str, Any]]:
@@ -144,10 +113,12 @@ def nuisance_effects(ranker: Any) -> list[dict[str, Any]]:
 
 
 def print_effects(effects: list[dict[str, Any]]) -> None:
-    """One row for each effect of the nuisance."""
+    """One row for each effect of the nuisance, if there are some."""
     from rankwise.cli.output import print_table, say, shown
     from rankwise.text_tables import Table
 
+    if not effects:
+        return
     rows = [[row["name"], *map(shown, (row["effect"], row["standard_error"]))] for row in effects]
     say("")
     print_table(Table(["nuisance", "effect", "standard error"], rows))
@@ -155,37 +126,35 @@ def print_effects(effects: list[dict[str, Any]]) -> None:
 
 def describe(ranker: Any) -> dict[str, Any]:
     """Parameters that were chosen or given, and how good the chosen ones were; JSON has no nan."""
+    from rankwise.metrics import get_metric
     from rankwise.text_tables import plain
 
     if hasattr(ranker, "members_"):
-        found = {
+        facts = ("combine", "best_member", "estimate", "members", "notes")
+        chosen = {
             "metric": ranker.scoring_,
             "held_out_score": ranker.score_,
-            "combine": ranker.combine_,
-            "best_member": ranker.best_member_,
-            "estimate": ranker.estimate_,
-            "members": ranker.members_,
-            "notes": ranker.notes_,
+            **{name: getattr(ranker, f"{name}_") for name in facts},
         }
     elif hasattr(ranker, "cv_results_"):
-        found = {
+        chosen = {
             **ranker.best_params_,
-            "metric": str(ranker.scoring),
+            "metric": get_metric(ranker.scoring).name,
             "held_out_score": ranker.best_score_,
             "held_out_by": ranker.cv_results_.get("cv", "folds"),
             "n_candidates": ranker.cv_results_["mean_score"].size,
         }
     else:
-        found = {name: getattr(ranker, name) for name in ("alpha", "nu") if hasattr(ranker, name)}
-    described: dict[str, Any] = plain(found)
+        chosen = {name: getattr(ranker, name) for name in ("alpha", "nu") if hasattr(ranker, name)}
+    described: dict[str, Any] = plain(chosen)
     return described
 
 
-def _lines(summary: dict[str, Any], data: TrainingSet) -> list[tuple[str, str]]:
+def _lines(summary: dict[str, Any], training: TrainingSet) -> list[tuple[str, str]]:
     """The summary for people."""
     chosen, calibration = summary["chosen"], summary["calibration"]
     kernel = f", kernel {summary['kernel']}" if summary["kernel"] else ""
-    lines = [*data.lines(), ("model", f"{summary['model']}{kernel}")]
+    lines = [*training.lines(), ("model", f"{summary['model']}{kernel}")]
     if kernel:
         lines.append(("scaling", summary["scaler"] or "none"))
     values = ", ".join(
@@ -233,18 +202,16 @@ def member_lines(chosen: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def print_members(ranker: Any) -> None:
-    """One row for each member."""
+    """One row for each member of the model auto."""
     from rankwise.cli.output import print_table, say, shown
     from rankwise.text_tables import Table
 
-    def cells(row: dict[str, Any]) -> list[str]:
-        if "score" not in row:
-            return [row["name"], "", "", "", "", f"{row['seconds']:.1f}", row["note"]]
-        interval = f"{shown(row['low'])} … {shown(row['high'])}"
-        alpha = "" if math.isnan(row["alpha"]) else f"{row['alpha']:.3g}"
-        numbers = [shown(row["score"]), interval, alpha, f"{row['weight']:+.3f}"]
-        return [row["name"], *numbers, f"{row['seconds']:.1f}", row["note"]]
-
+    if not hasattr(ranker, "members_"):
+        return
+    rows = []
+    for row in ranker.members_:
+        name = f"{row['name']} ({row['note']})" if row["note"] else row["name"]
+        judged = [shown(row["score"]), f"{row['weight']:+.3f}"] if "score" in row else ["", ""]
+        rows.append([name, *judged, f"{row['seconds']:.1f}"])
     say("")
-    header = ["member", ranker.scoring_, "95% interval", "alpha", "weight", "seconds", ""]
-    print_table(Table(header, [cells(row) for row in ranker.members_]))
+    print_table(Table(["member", ranker.scoring_, "weight", "seconds"], rows))

@@ -202,7 +202,7 @@ def places_of_words(table: Table, at: int, column: Any, words: Sequence[str]) ->
     """The place of each word in an order, counted from 0; an unknown word is refused."""
     arrow = import_arrow()
     place: dict[str, int | None] = {word.lower(): k for k, word in enumerate(words)}
-    place |= dict.fromkeys(MISSING - place.keys())
+    place |= dict.fromkeys((MISSING | GAPS) - place.keys())
     codes, texts = distinct_cells(column)
     unknown = [k for k, text in enumerate(texts) if text.lower() not in place]
     if unknown:

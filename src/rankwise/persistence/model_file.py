@@ -23,7 +23,7 @@ from rankwise.estimators.anatomy import last_step, transform_step
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.columns import Columns
 from rankwise.leaderboard import Leaderboard
-from rankwise.model_selection.scoring import predict_items
+from rankwise.model_selection.scoring import group_metadata, predict_items
 from rankwise.persistence.facts import ESTIMATORS, restore, state
 
 FORMAT = "rankwise model"
@@ -362,9 +362,10 @@ def _try(model: Any, n_bytes: int) -> None:
         raise ValueError(f"scores of 1 and 4 items have the shapes {one.shape}, {scores.shape}")
     if not np.isfinite(scores).all():
         raise ValueError("the scores of the model are not finite")
+    groups = group_metadata(ranker, "predict", [0] * 4)
     if (
         hasattr(ranker, "predict_above")
-        and not np.isfinite(ranker.predict_above(items, 0, 1)).all()
+        and not np.isfinite(ranker.predict_above(items, 0, 1, **groups)).all()
     ):
         raise ValueError("the probabilities of the model are not finite")
 
