@@ -362,12 +362,10 @@ def _try(model: Any, n_bytes: int) -> None:
         raise ValueError(f"scores of 1 and 4 items have the shapes {one.shape}, {scores.shape}")
     if not np.isfinite(scores).all():
         raise ValueError("the scores of the model are not finite")
-    groups = group_metadata(ranker, "predict", [0] * 4)
-    if (
-        hasattr(ranker, "predict_above")
-        and not np.isfinite(ranker.predict_above(items, 0, 1, **groups)).all()
-    ):
-        raise ValueError("the probabilities of the model are not finite")
+    if hasattr(ranker, "predict_above"):
+        groups = group_metadata(ranker, "predict", [0] * 4)
+        if not np.isfinite(ranker.predict_above(items, 0, 1, **groups)).all():
+            raise ValueError("the probabilities of the model are not finite")
 
 
 def _compares_texts(ranker: Any) -> bool:
