@@ -139,6 +139,7 @@ def reach_tables_by_keyboard(app, pagename, templatename, context, doctree):
     """What scrolls can have the focus, so that arrow keys scroll it."""
     if "body" in context:
         body = re.sub(r"<table class=\"(?!field-list)", '<table tabindex="0" class="', context["body"])
+        body = body.replace('<div class="equation"', '<div tabindex="0" class="equation"')
         context["body"] = body.replace("<pre>", '<pre tabindex="0">')
 
 
