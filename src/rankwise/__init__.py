@@ -18,9 +18,11 @@ _HOMES = {
     "estimators.group_scaler": ["GroupScaler"],
     "estimators.hinge_features": ["HingeFeatures"],
     "estimators.label_ranker": ["LabelRanker", "LabelRankerCV"],
-    "estimators.rank_logistic": ["RankLogistic", "RankLogisticCV", "RankLogisticPath"],
+    "estimators.margin_rankers": [
+        *("RankLogistic", "RankLogisticCV", "RankLogisticPath"),
+        *("RankSVM", "RankSVMCV", "RankSVMPath"),
+    ],
     "estimators.rank_rls": ["RankRLS", "RankRLSCV", "RankRLSPath"],
-    "estimators.rank_svm": ["RankSVM", "RankSVMCV", "RankSVMPath"],
     "estimators.ranking_pursuit": ["RankingPursuit", "RankingPursuitCV"],
     "estimators.sums": ["Sums"],
     "features.view": ["View"],
@@ -41,9 +43,8 @@ def __getattr__(name: str) -> object:
         return import_module(f"rankwise.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'rankwise' has no attribute {name!r}")
-    value = getattr(import_module(f"rankwise.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+    globals()[name] = getattr(import_module(f"rankwise.{_HOME[name]}"), name)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from rankwise import PairGraph, RankingPursuit, RankingPursuitCV, View, make_target
 from rankwise.errors import UndefinedMetricError
 from rankwise.estimators.ranking_pursuit import validation_rows
-from rankwise.estimators.unscored import split_unscored
+from rankwise.estimators.training_data import split_unscored
 from rankwise.inputs import read_target
 from rankwise.metrics import get_metric
 

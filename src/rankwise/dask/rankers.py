@@ -16,11 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.dask.blocks import RowBlock, align, find_split_groups, gather_groups, whole_rows
-from rankwise.estimators.kernel_model import KernelModel
-from rankwise.estimators.margin_ranker import minimize_to_gap, report_solution, warn_unfinished
+from rankwise.estimators.base import KernelModel
+from rankwise.estimators.margin_rankers import (
+    LOSSES,
+    choose_method,
+    minimize_to_gap,
+    report_solution,
+    warn_unfinished,
+)
+from rankwise.estimators.margin_rankers import RankSVM as LocalRankSVM
 from rankwise.estimators.rank_rls import RankRLS as LocalRankRLS
-from rankwise.estimators.rank_svm import LOSSES, choose_method
-from rankwise.estimators.rank_svm import RankSVM as LocalRankSVM
 from rankwise.estimators.sums import Sums
 from rankwise.features.feature_map import FeatureMap, basis_map
 from rankwise.graphs import PreferenceGraph, ScoreGraph

@@ -15,7 +15,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.estimators.boosted_trees import (
     TreeFeatures,
 )
-from rankwise.estimators.problem import ranking_loss
+from rankwise.estimators.training_data import ranking_loss
 from rankwise.features.group_scaling import scale_in_groups
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups

@@ -34,8 +34,8 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import TreeFeatures
 from rankwise.estimators.columns import Columns, Views
 from rankwise.estimators.group_scaler import GroupScaler
-from rankwise.estimators.problem import check_rows
 from rankwise.estimators.rank_rls import RankRLS
+from rankwise.estimators.training_data import check_rows
 from rankwise.frames import as_frame, check_same_index, take_rows
 from rankwise.groups import encode_groups
 from rankwise.inputs import as_whole, check_option, read_target

@@ -1,17 +1,26 @@
-"""What every ranker has in common: ranks inside groups, a score, and how scikit-learn sees it."""
+"""What rankers have in common: ranks inside groups, a score, kernel models and their paths."""
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.frames import check_same_index
+from rankwise.arrays import Array
+from rankwise.estimators.anatomy import ScoreFunctions
+from rankwise.estimators.training_data import check_rows
+from rankwise.features.feature_map import FeatureMap
+from rankwise.features.kernel import KernelParameters
+from rankwise.frames import as_array, check_same_index, take_rows
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
-from rankwise.inputs import split_weighted
+from rankwise.inputs import as_scores, split_weighted
+from rankwise.losses.nuisance import Effects
+from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.scoring import predict_items
 
@@ -124,3 +133,198 @@ def _concordance(graph: PreferenceGraph, scores: NDArray[np.floating[Any]]) -> f
             "score is undefined: the graph has no edge of positive magnitude to be right about."
         )
     return float(1.0 - np.mean(wrong))
+
+
+class SemiSupervisedMixin(RankerMixin):
+    """A ranker that takes NaN in y as "not scored", in `fit` and in `score`."""
+
+    allows_unscored = True
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Mean over groups of the fraction of scored pairs that are ordered rightly.
+
+        Parameters
+        ----------
+        X, groups, sample_weight
+            As in ``RankRLS.score``.
+        y : array-like or target of `make_target`
+            True scores; rows with NaN do not count.
+
+        Returns
+        -------
+        float
+            1 minus the disagreement error; tied predictions count one half.
+        """
+        if not isinstance(y, PreferenceGraph):
+            check_same_index(X=X, y=y, groups=groups)
+            y, groups, sample_weight = split_weighted(y, groups, sample_weight)
+            y = as_scores(y, allow_nan=True)
+            check_consistent_length(X, y, groups, sample_weight)
+            scored = np.flatnonzero(~np.isnan(y.reshape(len(y), -1)).any(axis=1))
+            if not len(scored):
+                raise ValueError("score needs rows with a score, but y is all NaN.")
+            X, y = take_rows(X, scored), y[scored]
+            groups, sample_weight = (
+                None if each is None else np.asarray(as_array(each))[scored]
+                for each in (groups, sample_weight)
+            )
+        return super().score(X, y, groups, sample_weight)
+
+
+class KernelModel(RankerMixin, KernelParameters):
+    """A ranker whose scores are ``X coef_`` or ``k(X, X_fit_) dual_coef_``."""
+
+    learned: ClassVar[tuple[str, ...]] = (
+        *("coef_", "dual_coef_", "X_fit_", "basis_indices_"),
+        *("nuisance_coef_", "nuisance_se_", "nuisance_names_"),
+    )
+    """Attributes that not every fit sets, so that a fit must forget those of an earlier one."""
+
+    alpha: Any
+    _nuisance_names: list[str] = []  # noqa: RUF012
+    output_shape_: tuple[int, ...] = ()
+    intercept_: Any = 0.0  # as of linear models of scikit-learn without one
+
+    @calm
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Score items; larger is better, and only differences (inside a group) have a meaning.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items; kernel values to the training items if ``kernel="precomputed"``.
+
+        Returns
+        -------
+        ndarray of shape (n_items,) or (n_items, n_outputs)
+            Scores.
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, accept_sparse="csr", reset=False)
+        return self._scores(X, self._columns).reshape((X.shape[0], *self.output_shape_))
+
+    @calm
+    def predict_by(self, X: Any, coefficients: Array) -> NDArray[Any]:
+        """Score items by other coefficients than those of the fit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+        coefficients : ndarray of shape (n_coefficients, k)
+            Weights of what `regressors` gives, one model in each column.
+
+        Returns
+        -------
+        ndarray of shape (n_items, k)
+            Scores; equal items have equal ones, to the last bit.
+        """
+        check_is_fitted(self)
+        return self._scores(check_rows(self, X, accept_sparse="csr", reset=False), coefficients)
+
+    @calm
+    def regressors(self, X: Any) -> Any:
+        """What the coefficients are coefficients of: scores are ``regressors(X) @ coefficients``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_items, n_coefficients)
+            The columns of X for a linear model (`coef_`), else kernel values to the training or
+            basis items (`dual_coef_`).
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, accept_sparse="csr", reset=False)
+        return self._feature_map(len(self._columns)).features(X)
+
+    def score_functions(self) -> ScoreFunctions:
+        """What the scores are made of."""
+        columns = np.asarray(self._columns, dtype=np.float64)
+        features = self._feature_map(len(columns))
+        return ScoreFunctions([features], [columns], self.intercept_, self.output_shape_)
+
+    def _store_features(self, features: FeatureMap) -> None:
+        """Forget an earlier fit with other parameters, keep the items of this one."""
+        self._forget()
+        if features.items is not None:
+            self.X_fit_ = features.items
+        if features.basis is not None:
+            self.basis_indices_ = features.basis
+
+    def _forget(self) -> None:
+        for name in self.learned:
+            self.__dict__.pop(name, None)
+
+    def _keep_effects(self, effects: Effects) -> None:
+        self.nuisance_coef_, self.nuisance_se_ = effects
+        self.nuisance_names_ = list(self._nuisance_names)
+
+    def _store(self, columns: Array) -> None:
+        """Keep coefficients of shape (n, n_outputs) under their public names."""
+        single = not self.output_shape_
+        if self.make_kernel().is_linear:
+            self.coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns.T)
+        else:
+            self.dual_coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns)
+
+    @property
+    def _columns(self) -> Array:
+        if hasattr(self, "coef_"):
+            return np.asarray(np.atleast_2d(self.coef_).T)
+        return self.dual_coef_.reshape(len(self.dual_coef_), -1)
+
+    def _scores(self, X: Any, columns: Array) -> NDArray[Any]:
+        return self._feature_map(len(columns)).scores(X, columns)
+
+    def _feature_map(self, n_coefficients: int) -> FeatureMap:
+        basis, items = getattr(self, "basis_indices_", None), getattr(self, "X_fit_", None)
+        return FeatureMap(self.make_kernel(), None, n_coefficients, basis, items)
+
+
+Model = TypeVar("Model", bound=KernelModel)
+
+
+class ModelPath(Generic[Model]):
+    """Models along a list of alphas.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        In the order given.
+    coefficients : ndarray of shape (n_alphas, n, n_outputs)
+        Weights of the features (linear kernel) or of the training or basis items.
+    """
+
+    def __init__(self, template: Model, alphas: Array, coefficients: Array) -> None:
+        self._template = template
+        self.alphas = alphas
+        self.coefficients = coefficients
+
+    def __len__(self) -> int:
+        return len(self.alphas)
+
+    @calm
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Scores of all models, shape (n_items, n_alphas) or (n_items, n_outputs, n_alphas)."""
+        model = self._template
+        n_alphas, n, _ = self.coefficients.shape
+        columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
+        scores = model.predict_by(X, columns)
+        return scores.reshape((len(scores), *model.output_shape_, n_alphas))
+
+    def model(self, index: int) -> Model:
+        """The fitted estimator of ``alphas[index]``."""
+        model = copy.copy(self._template)
+        model.alpha = float(self.alphas[index])
+        model._store(self.coefficients[index])
+        return model

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.problem import check_rows
+from rankwise.estimators.training_data import check_rows
 from rankwise.features.group_scaling import ROUNDING, scale_in_groups
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import encode_groups

@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.problem import check_rows
+from rankwise.estimators.base import SemiSupervisedMixin
 from rankwise.estimators.search import Search
-from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
+from rankwise.estimators.training_data import PartlyScored, check_rows, split_unscored
 from rankwise.features.feature_map import FeatureMap, FeatureRows
 from rankwise.features.kernel import KernelParameters
 from rankwise.features.view import View, check_views, fit_view

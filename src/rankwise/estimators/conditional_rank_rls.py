@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.problem import check_table, warn_of_solutions
 from rankwise.estimators.search import BaseSearch
+from rankwise.estimators.training_data import check_table, warn_of_solutions
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import BaseEstimator, Kernel
 from rankwise.frames import as_array, check_same_index, column_names

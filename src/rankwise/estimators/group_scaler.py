@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from rankwise.estimators.problem import check_rows
+from rankwise.estimators.training_data import check_rows
 from rankwise.features.group_scaling import scale_in_groups, scale_sparse_in_groups, signed_log
 from rankwise.groups import encode_groups
 from rankwise.inputs import split_weighted

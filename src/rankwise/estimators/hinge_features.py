@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from rankwise.estimators.problem import check_rows
+from rankwise.estimators.training_data import check_rows
 from rankwise.inputs import as_whole
 
 

@@ -15,10 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
-from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.kernel_model import KernelModel
-from rankwise.estimators.problem import check_rows, check_table, warn_of_solutions
+from rankwise.estimators.base import KernelModel, RankerMixin
 from rankwise.estimators.search import Search
+from rankwise.estimators.training_data import check_rows, check_table, warn_of_solutions
 from rankwise.features.feature_map import Features, make_features
 from rankwise.frames import as_array, column_names, refuse_masked
 from rankwise.inputs import as_real, check_alphas, check_option

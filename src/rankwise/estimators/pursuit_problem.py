@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators.problem import ranking_loss
-from rankwise.estimators.unscored import PartlyScored
+from rankwise.estimators.training_data import PartlyScored, ranking_loss
 from rankwise.features.basis import check_basis, choose_basis
 from rankwise.features.dictionary import choose_functions
 from rankwise.features.feature_map import FeatureMap, take_columns

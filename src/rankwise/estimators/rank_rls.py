@@ -12,16 +12,15 @@ from sklearn.utils.metaestimators import available_if
 
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
-from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.kernel_model import KernelModel, ModelPath
-from rankwise.estimators.problem import (
+from rankwise.estimators.base import KernelModel, ModelPath, RankerMixin
+from rankwise.estimators.search import Search
+from rankwise.estimators.training_data import (
     check_beta,
     check_finite,
     check_rows,
     ranking_loss,
     warn_of_solutions,
 )
-from rankwise.estimators.search import Search
 from rankwise.features.feature_map import (
     FeatureMap,
     Features,

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.problem import check_beta, check_graph, check_rows
+from rankwise.estimators.base import SemiSupervisedMixin
 from rankwise.estimators.pursuit_problem import (
     choose_search,
     list_views,
@@ -25,7 +25,13 @@ from rankwise.estimators.pursuit_problem import (
     make_search,
 )
 from rankwise.estimators.search import Search
-from rankwise.estimators.unscored import PartlyScored, SemiSupervisedMixin, split_unscored
+from rankwise.estimators.training_data import (
+    PartlyScored,
+    check_beta,
+    check_graph,
+    check_rows,
+    split_unscored,
+)
 from rankwise.features.dictionary import function_values
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import KernelParameters

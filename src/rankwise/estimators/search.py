@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.problem import no_nuisance
+from rankwise.estimators.training_data import no_nuisance
 from rankwise.features.kernel import BaseEstimator, KernelParameters
 from rankwise.inputs import read_target
 from rankwise.machine import calm

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators.problem import check_beta, check_rows
 from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
+from rankwise.estimators.training_data import check_beta, check_rows
 from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.gram import plain_system
