@@ -18,10 +18,7 @@ _HOMES = {
     "estimators.group_scaler": ["GroupScaler"],
     "estimators.hinge_features": ["HingeFeatures"],
     "estimators.label_ranker": ["LabelRanker", "LabelRankerCV"],
-    "estimators.margin_rankers": [
-        *("RankLogistic", "RankLogisticCV", "RankLogisticPath"),
-        *("RankSVM", "RankSVMCV", "RankSVMPath"),
-    ],
+    "estimators.margin": ["MarginPath", "RankLogistic", "RankLogisticCV", "RankSVM", "RankSVMCV"],
     "estimators.rank_rls": ["RankRLS", "RankRLSCV", "RankRLSPath"],
     "estimators.ranking_pursuit": ["RankingPursuit", "RankingPursuitCV"],
     "estimators.sums": ["Sums"],

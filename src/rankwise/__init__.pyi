@@ -20,12 +20,11 @@ from rankwise.estimators.group_scaler import GroupScaler as GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures as HingeFeatures
 from rankwise.estimators.label_ranker import LabelRanker as LabelRanker
 from rankwise.estimators.label_ranker import LabelRankerCV as LabelRankerCV
-from rankwise.estimators.margin_rankers import RankLogistic as RankLogistic
-from rankwise.estimators.margin_rankers import RankLogisticCV as RankLogisticCV
-from rankwise.estimators.margin_rankers import RankLogisticPath as RankLogisticPath
-from rankwise.estimators.margin_rankers import RankSVM as RankSVM
-from rankwise.estimators.margin_rankers import RankSVMCV as RankSVMCV
-from rankwise.estimators.margin_rankers import RankSVMPath as RankSVMPath
+from rankwise.estimators.margin import MarginPath as MarginPath
+from rankwise.estimators.margin import RankLogistic as RankLogistic
+from rankwise.estimators.margin import RankLogisticCV as RankLogisticCV
+from rankwise.estimators.margin import RankSVM as RankSVM
+from rankwise.estimators.margin import RankSVMCV as RankSVMCV
 from rankwise.estimators.rank_rls import RankRLS as RankRLS
 from rankwise.estimators.rank_rls import RankRLSCV as RankRLSCV
 from rankwise.estimators.rank_rls import RankRLSPath as RankRLSPath

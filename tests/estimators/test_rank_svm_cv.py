@@ -118,13 +118,13 @@ def test_held_out_scores_equal_refits(data):
 
 def test_a_fold_that_leaves_nothing_to_learn_is_explained():
     X = np.arange(6.0)[:, None]
-    with pytest.raises(ValueError, match="leaves no preference to train on"):
+    with pytest.raises(ValueError, match="leaves no pair to train on"):
         RankSVMCV([1.0], cv=None).fit(X, [1, 2, 1, 1, 1, 1], [0, 0, 1, 1, 2, 2])
 
 
 def test_exact_shortcuts_are_for_rank_rls(data):
     X, y, groups = data
-    with pytest.raises(TypeError, match="exact for RankRLS only"):
+    with pytest.raises(ValueError, match="leave-pair-out is for RankRLS"):
         leave_pair_out(RankSVM(), X, y)
     with pytest.raises(ValueError, match="takes a RankRLS, got RankSVM"):
         permutation_test(RankSVM(), X, y, groups)

@@ -30,8 +30,8 @@ from rankwise.model_selection import (
     held_out_curves,
     leave_group_out_predict,
 )
-from rankwise.model_selection.candidates import Candidates
-from rankwise.model_selection.folds import HoldOutPlan, choose_plan
+from rankwise.model_selection.folds import choose_plan
+from rankwise.model_selection.task import Candidates
 
 ALPHAS = np.array([1e-3, 0.1, 10.0])
 VIEWS = [View([0, 1, 2]), View([2, 3, 4])]
@@ -69,15 +69,12 @@ def test_results_of_all_searches_have_the_same_keys(data, name):
     X, y, groups = data
     results = SEARCHES[name].fit(X, y, groups).cv_results_
     shared = {"params", "mean_score", "group_score", "groups", "n_undefined", "cv"}
-    own = {"co": {"alphas", "nus"}, "pursuit": {"n_basis"}}.get(name, {"alphas"})
+    own = {"n_basis" if name == "pursuit" else "alphas"}
     assert set(results) == shared | own | {"predictions"}
     assert len(results["params"]) == len(results["mean_score"])
     assert results["cv"] == ("leave-group-out" if name == "rls" else "folds of groups")
     np.testing.assert_array_equal(results["groups"], np.unique(groups))
-    held = results["predictions"]
-    held = held[:, 0, 1] if name == "co" else held[0][:, 1]
-    scores = results["group_score"]
-    scores = scores[:, 0, 1] if name == "co" else scores[0][:, 1]
+    held, scores = results["predictions"][0][:, 1], results["group_score"][0][:, 1]
     again = get_metric("disagreement")(y, held, groups, per_group=True, undefined="nan")
     np.testing.assert_allclose(scores, again, atol=1e-12)
 
@@ -172,24 +169,24 @@ def test_one_chooser_for_all(data):
     loss, pairs = [get_metric("ndcg")], [get_metric("disagreement")]
     some = slice(0, 30)
     cases = [
-        (RankRLS(), groups, pairs, HoldOutPlan("leave-group-out")),
-        (RankRLS(), None, pairs, HoldOutPlan("leave-pair-out")),
-        (RankRLS(), None, loss, HoldOutPlan("folds of items", 10)),
-        (RankRLS(cost="sign"), None, pairs, HoldOutPlan("folds of items", 10)),
-        (RankSVM(), groups, pairs, HoldOutPlan("folds of groups", 5)),
-        (RankSVM(), np.where(groups < 3, groups, 3), pairs, HoldOutPlan("folds of groups", 4)),
-        (CoRankRLS(views=VIEWS), None, pairs, HoldOutPlan("folds of items", 5)),
-        (RankingPursuit(), groups, pairs, HoldOutPlan("folds of groups", 5)),
+        (RankRLS(), groups, pairs, "leave-group-out", 12),
+        (RankRLS(), None, pairs, "leave-pair-out", 0),
+        (RankRLS(), None, loss, "folds of items", 10),
+        (RankRLS(cost="sign"), None, pairs, "folds of items", 10),
+        (RankSVM(), groups, pairs, "folds of groups", 5),
+        (RankSVM(), np.where(groups < 3, groups, 3), pairs, "folds of groups", 4),
+        (CoRankRLS(views=VIEWS), None, pairs, "folds of items", 5),
+        (RankingPursuit(), groups, pairs, "folds of groups", 5),
     ]
-    for model, labels, metrics, expected in cases:
-        assert choose_plan(model.hold_out_task(X, y, labels), "auto", metrics) == expected
+    for model, labels, metrics, name, n_folds in cases:
+        plan = choose_plan(model.hold_out_task(X, y, labels), "auto", metrics)
+        assert (plan.name, len(plan.folds)) == (name, n_folds)
     chain = PairGraph(np.arange(29), np.arange(1, 30))
     for model, n_folds in ((RankRLS(), 10), (RankSVM(), 5)):
         task = model.hold_out_task(X[some], chain)
-        assert choose_plan(task, "auto", pairs) == HoldOutPlan("folds of edges", n_folds)
-    splits = iter([(np.arange(5, 30), np.arange(5)), (np.arange(5), np.arange(5, 30))])
-    way = choose_plan(RankRLS().hold_out_task(X[some], y[some]), splits, pairs)
-    assert len(way.cv) == 2  # an iterator can be read once only
+        plan = choose_plan(task, "auto", pairs)
+        assert (plan.name, len(plan.folds)) == ("folds of edges", n_folds)
+        np.testing.assert_array_equal(np.sort(np.concatenate(plan.folds)), np.arange(29))
 
 
 def test_splits_that_can_be_read_once_serve_all_kernels_and_outputs(data):

@@ -363,7 +363,7 @@ def test_leave_pair_out_refuses_what_it_cannot_do(rng):
         (RankRLS(), make_target(y, groups)),
         (RankRLS(), PairGraph([0], [1], None, None, M)),
     ]:
-        with pytest.raises(ValueError, match="scores of one list"):
+        with pytest.raises(ValueError, match="one list in which all pairs are edges"):
             leave_pair_out(model, X, target)
     with pytest.raises(ValueError, match="at least 4 items"):
         leave_pair_out(RankRLS(), X[:3], y[:3])

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from experiments.treersvm11 import certificate as ranksvm_certificate
 from rankwise import RankSVM, RankSVMCV, ScoreGraph
-from rankwise.estimators.margin_rankers import REASONS
+from rankwise.estimators.margin import REASONS
 from rankwise.losses import HingeLoss
 from rankwise.solvers import descent, margin_objective
 from rankwise.solvers.bundle import Bundle

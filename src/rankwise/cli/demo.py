@@ -96,7 +96,7 @@ def _train_rivals(train: Any) -> dict[str, Any]:
     from sklearn.preprocessing import StandardScaler
 
     from rankwise.estimators.auto_ranker import AutoRanker
-    from rankwise.estimators.margin_rankers import RankSVMCV
+    from rankwise.estimators.margin import RankSVMCV
 
     auto = AutoRanker(n_resamples=0).fit(train.X, train.y, train.groups)
     rank_svm = make_pipeline(StandardScaler(), RankSVMCV(scoring="ndcg@10"))

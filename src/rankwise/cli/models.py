@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 CLASSES = {  # module in estimators, learner
     "rankrls": ("rank_rls", "RankRLS"),
-    "ranksvm": ("rank_svm", "RankSVM"),
-    "ranklogistic": ("rank_logistic", "RankLogistic"),
+    "ranksvm": ("margin", "RankSVM"),
+    "ranklogistic": ("margin", "RankLogistic"),
     "corankrls": ("co_rank_rls", "CoRankRLS"),
     "pursuit": ("ranking_pursuit", "RankingPursuit"),
     "auto": ("auto_ranker", "AutoRanker"),

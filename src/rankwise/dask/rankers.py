@@ -17,14 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.dask.blocks import RowBlock, align, find_split_groups, gather_groups, whole_rows
 from rankwise.estimators.base import KernelModel
-from rankwise.estimators.margin_rankers import (
+from rankwise.estimators.margin import (
     LOSSES,
     choose_method,
     minimize_to_gap,
     report_solution,
     warn_unfinished,
 )
-from rankwise.estimators.margin_rankers import RankSVM as LocalRankSVM
+from rankwise.estimators.margin import RankSVM as LocalRankSVM
 from rankwise.estimators.rank_rls import RankRLS as LocalRankRLS
 from rankwise.estimators.sums import Sums
 from rankwise.features.feature_map import FeatureMap, basis_map

@@ -42,8 +42,13 @@ from rankwise.inputs import as_whole, check_option, read_target
 from rankwise.machine import Progress, calm, track
 from rankwise.metrics import get_metric
 from rankwise.metrics.ranking import Ranking, Targets
-from rankwise.model_selection.curves import mean_defined, standard_error
-from rankwise.model_selection.later import label_rows, later_blocks, take_target
+from rankwise.model_selection.curves import (
+    label_rows,
+    mean_defined,
+    standard_error,
+    take_target,
+)
+from rankwise.model_selection.folds import later_blocks
 from rankwise.model_selection.scoring import predict_items
 from rankwise.rows import row_products
 from rankwise.text_tables import Table

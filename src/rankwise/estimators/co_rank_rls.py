@@ -29,17 +29,11 @@ from rankwise.groups import encode_groups
 from rankwise.inputs import check_alphas, check_nus, read_target
 from rankwise.losses import SquaredLoss
 from rankwise.machine import calm, check_matrix_fits
-from rankwise.metrics import Metric, get_metric
+from rankwise.metrics import get_metric
 from rankwise.metrics.averaging import mean
 from rankwise.metrics.ranking import Ranking, Targets
-from rankwise.model_selection.candidates import (
-    Candidates,
-    asked_alphas,
-    default_alphas,
-)
-from rankwise.model_selection.curves import HeldOutCurves
 from rankwise.model_selection.hold_out import check_rest
-from rankwise.model_selection.task import RefitTask
+from rankwise.model_selection.task import Candidates, HoldOutTask, default_alphas
 from rankwise.solvers.co_regularized import CoSystem, coupling, scored_system, solve_co_regularized
 
 NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
@@ -396,7 +390,7 @@ class CoRankRLSPath:
         return model
 
 
-class CoTask(RefitTask):
+class CoTask(HoldOutTask):
     """What CoRankRLS minimizes, for every alpha and nu, and without some of the scored rows.
 
     Only scored rows are held out. One reduction for each fold and nu serves all alphas.
@@ -428,8 +422,8 @@ class CoTask(RefitTask):
         loss: SquaredLoss,
         known_coupling: Array | None = None,
     ) -> None:
-        super().__init__(loss.graph, X.shape[0], target.scored)
-        self._X, self._learner, self._known_coupling = X, model, known_coupling
+        super().__init__(model, loss.graph, target.scored, X.shape[0])
+        self._X, self._known_coupling = X, known_coupling
         self.views, self.target, self.loss = views, target, loss
         self._sizes = [view.n_features for view in views]
         self._starts = np.cumsum(self._sizes)[:-1]  # of the second and later views
@@ -474,14 +468,11 @@ class CoTask(RefitTask):
                     "Leave it out or give it other columns.",
                 )
 
-    def candidates(self, **values: ArrayLike | None) -> Candidates:
-        """By default 40 alphas as for RankRLS, averaged over the views, and seven nus."""
-        alphas = asked_alphas(values, self._learner.alpha)
-        if alphas is None:
-            alphas = default_alphas(float(np.trace(self.system.scored)) / len(self.views))
-        nus = values.get("nu", [self._learner.nu])
-        checked = check_nus(NUS if nus is None else nus, "nus")
-        return Candidates({"alpha": alphas, "nu": checked})
+    def default_values(self, name: str) -> Array:
+        """40 alphas as for RankRLS, averaged over the views, and seven nus."""
+        if name == "nu":
+            return np.array(NUS)
+        return default_alphas(float(np.trace(self.system.scored)) / len(self.views))
 
     def scores_without(self, held: Indices, candidates: Candidates) -> Array:
         """The mean of the views, trained without some of the scored rows, counted among these.
@@ -493,7 +484,7 @@ class CoTask(RefitTask):
         loss = SquaredLoss(self.loss.graph.subset(kept))
         check_rest(loss.graph.n_pairs > 0)
         C = self.system.coupling if self.target.agrees_on_unscored else None
-        rest = CoTask(self._learner, self._X, self.views, self.target.without(held), loss, C)
+        rest = CoTask(self.learner, self._X, self.views, self.target.without(held), loss, C)
         coef, _ = rest.coefficients(candidates.axes["nu"], candidates.axes["alpha"])
         X = self._X[self.target.scored[held]]
         views = zip(self.views, coef, strict=True)
@@ -502,7 +493,7 @@ class CoTask(RefitTask):
 
     def train(self, **values: Any) -> CoRankRLS:
         """The learner trained on all data."""
-        model: CoRankRLS = self._learner.set_params(**values)
+        model: CoRankRLS = self.learner.set_params(**values)
         return model._fit_task(self)
 
 
@@ -544,10 +535,10 @@ random_state
     best_params_ : dict
         Both.
     cv_results_ : dict
-        "alphas", "nus", "params" (a list with one dict for each nu), "mean_score" of shape (n_nus,
-        n_alphas), "group_score" of shape (n_groups, n_nus, n_alphas), "groups" (their labels),
-        "n_undefined", "cv" (which way was taken), and "predictions" of shape
-        (n_items, n_nus, n_alphas) if asked for, nan in rows without a score.
+        "alphas", "params" (a list with one dict for each nu), "mean_score" of shape (n_nus,
+        n_alphas), "group_score" (a list with one array of shape (n_groups, n_alphas) for each nu),
+        "groups" (their labels), "n_undefined", "cv" (which way was taken), and "predictions" of
+        shape (n_items, n_alphas) for each nu if asked for, nan in rows without a score.
     best_estimator_ : CoRankRLS
         The model trained on all data.
     views_, view_coef_, basis_indices_, n_scored_, n_unscored_, n_pairs_
@@ -593,21 +584,3 @@ random_state
         """How differently the views order items; see ``CoRankRLS.view_disagreement``."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.view_disagreement(X, groups))
-
-    def _tables(
-        self, runs: list[HeldOutCurves], points: list[dict[str, Any]], metric: Metric
-    ) -> dict[str, Any]:
-        """Scores for `cv_results_`: a row for each nu, a column for each alpha."""
-        (run,) = runs
-        axes = run.candidates.axes
-        shape = len(axes["nu"]), len(axes["alpha"])
-        tables = {
-            "alphas": axes["alpha"],
-            "nus": axes["nu"],
-            "params": [{"nu": float(nu)} for nu in axes["nu"]],
-            "mean_score": run.overall(metric).reshape(shape),
-            "group_score": run.by_group[metric.name].reshape(-1, *shape),
-        }
-        if self.store_predictions:
-            tables["predictions"] = np.asarray(run.predictions).reshape(-1, *shape)
-        return tables

@@ -404,12 +404,12 @@ class ConditionalTask(TableTask):
     def __init__(
         self, model: ConditionalRankRLS, data: _Data, leave: str, names: tuple[str, str]
     ) -> None:
-        super().__init__(data.table, leave, model.alpha, names)
-        self._model, self._data = model, data
+        super().__init__(model, data.table, leave, names)
+        self._data = data
 
     def train(self, **values: Any) -> ConditionalRankRLS:
         """ConditionalRankRLS of one alpha."""
-        model: ConditionalRankRLS = self._model.set_params(**values)
+        model: ConditionalRankRLS = self.learner.set_params(**values)
         return model._fit_data(self._data)
 
 

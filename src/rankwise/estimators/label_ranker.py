@@ -391,12 +391,12 @@ class LabelTask(TableTask):
     """LabelRanker with its data, for cross-validation: instances are held out."""
 
     def __init__(self, model: LabelRanker, data: _Data) -> None:
-        super().__init__(data.table, "rows", model.alpha)
-        self._model, self._data = model, data
+        super().__init__(model, data.table, "rows")
+        self._data = data
 
     def train(self, **values: Any) -> LabelRanker:
         """LabelRanker of one alpha."""
-        model: LabelRanker = self._model.set_params(**values)
+        model: LabelRanker = self.learner.set_params(**values)
         model._fit_data(self._data).gaps_ = self.gaps(model.alpha)
         return model
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -30,32 +31,46 @@ from rankwise.features.feature_map import (
     make_features,
 )
 from rankwise.frames import check_same_index
+from rankwise.graphs import PairGraph
 from rankwise.inputs import Target, check_alphas, read_target
 from rankwise.losses import SquaredLoss
 from rankwise.losses.nuisance import nuisance_effects
 from rankwise.machine import Progress, calm
-from rankwise.model_selection.candidates import Candidates
-from rankwise.model_selection.folds import Folds
-from rankwise.model_selection.hold_out import Refit, Units, dense_rows
-from rankwise.model_selection.task import LeastSquaresTask
+from rankwise.model_selection.folds import FEWEST_FOR_PAIRS, Folds
+from rankwise.model_selection.hold_out import (
+    Refit,
+    Units,
+    coefficients_without,
+    dense_rows,
+    held_out_scores,
+    item_spectrum,
+    shortcut_for,
+)
+from rankwise.model_selection.task import (
+    DECADES,
+    Candidates,
+    HeldOutPairs,
+    HoldOutTask,
+    default_alphas,
+    pair_distance,
+)
+from rankwise.rows import row_products
 from rankwise.solvers import minimize
+from rankwise.solvers.least_squares import KRYLOV_STEPS
 
 if TYPE_CHECKING:
-    from rankwise.estimators.sums import Sums
+    pass
 
 MOST_REFITS = 10  # folds that are trained by iterations; more are dearer than a Gram matrix
-
-
-def has_fixed_features(model: Any) -> bool:
-    """Whether the features of a ranker do not depend on rows that are yet to come."""
-    has_basis = not isinstance(model.basis, str) or model.n_basis is not None
-    if isinstance(model.kernel, str) and model.kernel == "linear":
-        return not has_basis
-    return bool(model.kernel != "precomputed" and has_basis)
+ITERATIVE_DECADES = (-7.5, 1.0)  # where alphas start and end that iterations can tell apart
+JUDGED_TOL = 1e-4  # of the residuals of models that are judged and not kept
 
 
 def _learns_in_chunks(model: Any) -> bool:
-    if not has_fixed_features(model):
+    """Whether the features do not depend on rows that are yet to come; an error otherwise."""
+    is_linear = isinstance(model.kernel, str) and model.kernel == "linear"
+    has_basis = not isinstance(model.basis, str) or model.n_basis is not None
+    if is_linear == has_basis or model.kernel == "precomputed":
         raise AttributeError(
             "partial_fit needs features that do not change from chunk to chunk, but kernel="
             f"{model.kernel!r}, n_basis={model.n_basis!r}; use kernel='linear' without a basis, or "
@@ -85,124 +100,6 @@ class RankRLSParameters:
         return tags
 
 
-class ChunkedFit(RankRLSParameters, KernelModel):
-    """Mixin that learns from chunks of rows; the result is that of `fit` on all of them."""
-
-    learned = (*KernelModel.learned, "n_samples_seen_", "_sums", "_features")
-
-    n_pairs_: Any
-
-    __metadata_request__partial_fit = {  # noqa: RUF012
-        "groups": True,
-        "sample_weight": True,
-        "whole_groups": False,
-    }
-
-    _sums: Sums
-    _features: FeatureMap
-
-    @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
-    @calm
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        whole_groups: bool = False,
-    ) -> Self:
-        """Learn from one more chunk of rows.
-
-        After any number of chunks, in any order, the coefficients are those of one `fit` on all
-        rows, to rounding. The model keeps `Sums` of them. For linear models and for kernels with a
-        basis, which is chosen from the first chunk or given.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-            At least one row; always with the same features.
-        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            Scores, or a target of `make_target`; several outputs only for ``cost="magnitude",
-            ties="include"``.
-        groups : array-like of shape (n_rows,), optional
-            Group labels. A group may have rows in several chunks under ``cost="magnitude",
-            ties="include"``, else it comes whole in one. None in all chunks puts all rows of all
-            chunks in one group.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weights of the rows, as in `fit`; chunks without have weights of 1.
-        whole_groups : bool
-            Promise that no group of this chunk has rows in another one, as in the chunks of
-            `read_letor`: nothing is kept of them, which saves memory and time.
-
-        Returns
-        -------
-        RankRLS
-            The model of all rows so far; its coefficients are zero as long as there is no pair.
-
-        Raises
-        ------
-        ValueError
-            If a group comes back after its rows have been given up; the model is left as it was.
-
-        See Also
-        --------
-        Sums : Batches added up in several processes, merged, subtracted, solved for many alphas.
-
-        Notes
-        -----
-        Of the groups seen last up to 128 MiB are kept; those that are given up are known by their
-        labels, and a row that still belongs to one is refused, never counted wrongly. A group of
-        any length takes at most about two matrices of p × p.
-
-        A chunk of n rows and p features (or basis items) costs n p² + p³/3; make chunks longer than
-        p rows. `alpha` may be changed between chunks, other parameters may not. `solver` is not
-        looked at. `fit` forgets the chunks, and `partial_fit` after `fit` begins anew.
-
-        Examples
-        --------
-        >>> from rankwise import RankRLS
-        >>> model = RankRLS(alpha=0.1)
-        >>> model.partial_fit([[0.0], [1.0], [4.0]], [0, 1, 2], ["a", "a", "b"]).coef_.round(3)
-        array([0.909])
-        >>> model.partial_fit([[5.0], [2.0]], [4, 5], ["b", "a"]).coef_.round(3)
-        array([2.297])
-        >>> whole = [[0.0], [1.0], [4.0], [5.0], [2.0]], [0, 1, 2, 4, 5], ["a", "a", "b", "b", "a"]
-        >>> RankRLS(alpha=0.1).fit(*whole).coef_.round(3)
-        array([2.297])
-        """
-        from rankwise.estimators.sums import Sums  # it solves to RankRLS
-
-        alphas = check_alphas([self.alpha], "alpha")
-        check_same_index(X=X, y=y, groups=groups)
-        sums: Sums | None = getattr(self, "_sums", None)
-        X = check_rows(self, X, reset=sums is None)
-        rule = {name: getattr(self, name) for name in ("cost", "ties", "group_weight", "beta")}
-        if sums is None:
-            features, new = fixed_map(self, X), Sums(**rule)
-            new.add(features.features(X), y, groups, sample_weight, whole_groups=whole_groups)
-            self._store_features(features)
-            self._features, self._sums = features, new
-        else:
-            self._check_same({**rule, "kernel": self.make_kernel()})
-            R = self._features.features(X)
-            sums.add(R, y, groups, sample_weight, whole_groups=whole_groups)
-        self.output_shape_ = self._sums.output_shape
-        self._store(self._features.coefficients(self._sums.coefficients(alphas)[0]))
-        self.n_samples_seen_, self.n_pairs_ = self._sums.n_items, self._sums.n_pairs
-        self.solver_, self.n_iter_ = "primal", 1
-        return self
-
-    def _check_same(self, now: dict[str, Any]) -> None:
-        before = {**self._sums.rule, "kernel": self._features.kernel}
-        for name, value in now.items():
-            if value != before[name]:
-                raise ValueError(
-                    f"{name} is {value!r} but was {before[name]!r} in the chunks before; only "
-                    "alpha may change between chunks. Train a clone of the model instead."
-                )
-
-
 def fixed_map(model: Any, X: Any) -> FeatureMap:
     """The features of all chunks: the columns themselves, or a basis chosen from the first one."""
     kernel = model.make_kernel()
@@ -218,7 +115,7 @@ def fixed_map(model: Any, X: Any) -> FeatureMap:
 
 
 @dataclass(eq=False, repr=False)
-class RankRLS(ChunkedFit):
+class RankRLS(RankRLSParameters, KernelModel):
     """Regularized least-squares ranking.
 
     Learns a function f from scores, scores in groups or pairwise preferences by minimizing
@@ -322,6 +219,13 @@ class RankRLS(ChunkedFit):
     """
 
     takes_nuisance = True
+    learned = (*KernelModel.learned, "n_samples_seen_", "_sums", "_features")
+
+    __metadata_request__partial_fit = {  # noqa: RUF012
+        "groups": True,
+        "sample_weight": True,
+        "whole_groups": False,
+    }
 
     alpha: float = 1e-3
 
@@ -367,6 +271,103 @@ class RankRLS(ChunkedFit):
         X, loss = self._check_data(X, target, to_fit=True)
         features = self._make_features(X, loss, to_fit=True)
         self._store(self._learn(loss, features, alphas)[0])
+        return self
+
+    @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
+    @calm
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        whole_groups: bool = False,
+    ) -> Self:
+        """Learn from one more chunk of rows.
+
+        After any number of chunks, in any order, the coefficients are those of one `fit` on all
+        rows, to rounding. The model keeps `Sums` of them. For linear models and for kernels with a
+        basis, which is chosen from the first chunk or given.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            At least one row; always with the same features.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Scores, or a target of `make_target`; several outputs only for ``cost="magnitude",
+            ties="include"``.
+        groups : array-like of shape (n_rows,), optional
+            Group labels. A group may have rows in several chunks under ``cost="magnitude",
+            ties="include"``, else it comes whole in one. None in all chunks puts all rows of all
+            chunks in one group.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, as in `fit`; chunks without have weights of 1.
+        whole_groups : bool
+            Promise that no group of this chunk has rows in another one, as in the chunks of
+            `read_letor`: nothing is kept of them, which saves memory and time.
+
+        Returns
+        -------
+        RankRLS
+            The model of all rows so far; its coefficients are zero as long as there is no pair.
+
+        Raises
+        ------
+        ValueError
+            If a group comes back after its rows have been given up; the model is left as it was.
+
+        See Also
+        --------
+        Sums : Batches added up in several processes, merged, subtracted, solved for many alphas.
+
+        Notes
+        -----
+        Of the groups seen last up to 128 MiB are kept; those that are given up are known by their
+        labels, and a row that still belongs to one is refused, never counted wrongly. A group of
+        any length takes at most about two matrices of p × p.
+
+        A chunk of n rows and p features (or basis items) costs n p² + p³/3; make chunks longer than
+        p rows. `alpha` may be changed between chunks, other parameters may not. `solver` is not
+        looked at. `fit` forgets the chunks, and `partial_fit` after `fit` begins anew.
+
+        Examples
+        --------
+        >>> from rankwise import RankRLS
+        >>> model = RankRLS(alpha=0.1)
+        >>> model.partial_fit([[0.0], [1.0], [4.0]], [0, 1, 2], ["a", "a", "b"]).coef_.round(3)
+        array([0.909])
+        >>> model.partial_fit([[5.0], [2.0]], [4, 5], ["b", "a"]).coef_.round(3)
+        array([2.297])
+        >>> whole = [[0.0], [1.0], [4.0], [5.0], [2.0]], [0, 1, 2, 4, 5], ["a", "a", "b", "b", "a"]
+        >>> RankRLS(alpha=0.1).fit(*whole).coef_.round(3)
+        array([2.297])
+        """
+        from rankwise.estimators.sums import Sums  # it solves to RankRLS
+
+        alphas = check_alphas([self.alpha], "alpha")
+        check_same_index(X=X, y=y, groups=groups)
+        is_first = not hasattr(self, "_sums")
+        X = check_rows(self, X, reset=is_first)
+        rule = {name: getattr(self, name) for name in ("cost", "ties", "group_weight", "beta")}
+        sums = Sums(**rule) if is_first else self._sums
+        features = fixed_map(self, X) if is_first else self._features
+        before = {**sums.rule, "kernel": features.kernel}
+        for name, value in {**rule, "kernel": self.make_kernel()}.items():
+            if value != before[name]:
+                raise ValueError(
+                    f"{name} is {value!r} but was {before[name]!r} in the chunks before; only "
+                    "alpha may change between chunks. Train a clone of the model instead."
+                )
+        sums.add(features.features(X), y, groups, sample_weight, whole_groups=whole_groups)
+        if is_first:
+            self._store_features(features)
+            self._features: FeatureMap = features
+            self._sums: Sums = sums
+        self.output_shape_ = sums.output_shape
+        self._store(features.coefficients(sums.coefficients(alphas)[0]))
+        self.n_samples_seen_, self.n_pairs_ = sums.n_items, sums.n_pairs
+        self.solver_, self.n_iter_ = "primal", 1
         return self
 
     @calm
@@ -510,12 +511,12 @@ class RankRLS(ChunkedFit):
         self._keep_effects(nuisance_effects(dense_rows(R), w, Z, *of_loss, alpha))
 
 
-class RankRLSTask(LeastSquaresTask):
-    """RankRLS with its data, for cross-validation.
+class RankRLSTask(HoldOutTask):
+    """RankRLS with its data, for cross-validation: no training again where there is a shortcut.
 
     Parameters
     ----------
-    model : RankRLS
+    learner : RankRLS
         The learner.
     X : array or sparse matrix
         The items.
@@ -523,43 +524,97 @@ class RankRLSTask(LeastSquaresTask):
         What is minimized.
     """
 
-    def __init__(self, model: RankRLS, X: Any, loss: SquaredLoss) -> None:
-        super().__init__(loss, model.output_shape_, model.alpha, Refit(model.tol, model.max_iter))
-        self._model, self._X = model, X
-        is_wide = is_searched_by_iterations(model.make_kernel(), X, model.solver)
+    def __init__(self, learner: RankRLS, X: Any, loss: SquaredLoss) -> None:
+        super().__init__(learner, loss.graph)
+        self.output_shape, self.loss, self._X = learner.output_shape_, loss, X
+        is_wide = is_searched_by_iterations(learner.make_kernel(), X, learner.solver)
         self.refits = is_wide and loss.nuisance is None
+        self._features: Features | None = None
 
-    def held_out(self, folds: Folds, candidates: Candidates, progress: bool | None = None) -> Array:
-        """By iterations for a few folds of very wide sparse X, else by shortcut."""
-        self._choose_way(len(folds))
-        return super().held_out(folds, candidates, progress)
+    def features(self, n_folds: int = 0, *, spend: bool = False) -> Features:
+        """Features or kernel matrix; `spend` is for a use that overwrites a kernel matrix.
 
-    def coefficients_without(self, units: Units, candidates: Candidates) -> Array:
-        """The same for the models themselves."""
-        self._choose_way(len(units.members))
-        return super().coefficients_without(units, candidates)
-
-    def shortcut_for(self, units: Units) -> str:
-        """How `coefficients_without` leaves out the units."""
-        self._choose_way(len(units.members))
-        return super().shortcut_for(units)
-
-    def _choose_way(self, n_folds: int) -> None:
+        Very wide sparse X is for iterations, unless these are dearer than a Gram matrix.
+        """
         if self.refits and n_folds > MOST_REFITS:
             self.refits, self._features = False, None
+        features = self._features
+        if features is None and self.refits:
+            features = make_features(self.learner.make_kernel(), self._X, "iterative")
+        elif features is None:
+            features = self.learner._make_features(self._X, self.loss, to_fit=False)
+        self._features = None if spend and features.method == "dual" else features
+        return features
 
-    def make_features(self) -> Features:
-        """The features or the kernel matrix."""
-        if self.refits:
-            return make_features(self._model.make_kernel(), self._X, "iterative")
-        return self._model._make_features(self._X, self.loss, to_fit=False)
+    def default_values(self, _: str) -> Array:
+        """40 alphas from rounding to 1e4 times the mean squared distance in a pair.
+
+        They run from no regularization to nothing else, whatever the scale of features and the
+        amount of data; those of iterations only as far as these can tell them apart.
+        """
+        decades = ITERATIVE_DECADES if self.refits else DECADES
+        return default_alphas(pair_distance(self.loss, self.features()), decades)
+
+    def held_out(self, folds: Folds, candidates: Candidates, progress: bool | None = None) -> Array:
+        """By shortcut where there is one; spends the kernel matrix."""
+        features = self.features(len(folds), spend=True)
+        refit = Refit(self.learner.tol, self.learner.max_iter, progress)
+        if self.refits and len(candidates) > 1:
+            refit = Refit(max(refit.tol, JUDGED_TOL), KRYLOV_STEPS, progress)
+        return held_out_scores(self.loss, features, folds, candidates.axes["alpha"], refit)
+
+    def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:
+        """By training again."""
+        features = self.features()
+        method, matrix = features.method, features.matrix
+        loss = self.loss.of_items(np.arange(self.n_rows), edges)
+        R = matrix.copy() if method == "dual" else matrix
+        limits = {"tol": self.learner.tol, "max_iter": self.learner.max_iter}
+        w = minimize(method, loss, R, candidates.axes["alpha"], **limits).coef
+        return row_products(matrix, w[:, :, 0].T)
+
+    def shortcut_for(self, units: Units) -> str:
+        """How `coefficients_without` leaves out the units: by a shortcut, or by "refit"."""
+        return shortcut_for(self.loss, self.features(len(units.members)), units)
+
+    def coefficients_without(self, units: Units, alphas: Array) -> Array:
+        """Coefficients of the models without each unit, and last of the model of all data.
+
+        Shape (n_coefficients, n_units + 1, n_outputs, n_alphas); `KernelModel.regressors` says
+        what they are coefficients of. By shortcut where there is one; spends the kernel matrix.
+        """
+        features = self.features(len(units.members), spend=True)
+        refit = Refit(self.learner.tol, self.learner.max_iter)
+        return coefficients_without(self.loss, features, units, alphas, refit)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether all is one list in which every two are a pair, without weights or nuisance."""
+        is_plain = self.graph.item_weights is None and self.loss.nuisance is None
+        return self.graph.is_complete and is_plain
+
+    def pairs(self) -> HeldOutPairs:
+        """For one list in which every two items are a pair; spends the kernel matrix."""
+        return self._pairs if self.has_pairs else super().pairs()
+
+    @cached_property
+    def _pairs(self) -> HeldOutPairs:
+        beta, scores = self.loss.beta, np.asarray(self.graph.scores)
+        if len(scores) < FEWEST_FOR_PAIRS:
+            raise ValueError(
+                f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {len(scores)}: "
+                "without two of them at least one pair must be left to train on."
+            )
+        spectrum = item_spectrum(self.features(spend=True), centered=beta == 0, overwrite=True)
+        return HeldOutPairs(spectrum, scores.reshape(len(scores), -1), beta)
 
     def train(self, **values: Any) -> RankRLS:
         """RankRLS of one alpha; spends the kernel matrix."""
-        self._model.alpha = float(values["alpha"])
-        alphas = np.array([self._model.alpha])
-        self._model._store(self._model._learn(self.loss, self.spend_features(), alphas)[0])
-        return self._model
+        model: RankRLS = self.learner
+        model.alpha = float(values["alpha"])
+        features = self.features(spend=True)
+        model._store(model._learn(self.loss, features, np.array([model.alpha]))[0])
+        return model
 
 
 class RankRLSPath(ModelPath[RankRLS]):

@@ -40,8 +40,7 @@ from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.inputs import check_option, read_target
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
-from rankwise.model_selection.candidates import Candidates
-from rankwise.model_selection.task import RefitTask
+from rankwise.model_selection.task import Candidates, HoldOutTask
 from rankwise.solvers.pursuit import PursuitProblem, Step, pursue
 
 
@@ -532,7 +531,7 @@ train_error_
         yield from self.best_estimator_.staged_predict(X)
 
 
-class PursuitTask(RefitTask):
+class PursuitTask(HoldOutTask):
     """RankingPursuit with its data: one pursuit for each fold serves all numbers of steps.
 
     Only scored rows are held out; unscored ones take part in every fold.
@@ -551,16 +550,13 @@ class PursuitTask(RefitTask):
 
     def __init__(self, learner: RankingPursuit, X: Any, scores: PartlyScored) -> None:
         _units(scores)  # refuses a single row
-        self._learner, self._X, self._scores = learner, X, scores
+        self._X, self._scores = X, scores
         graph = scores.graph(learner.cost, learner.ties, learner.group_weight)
-        super().__init__(graph, X.shape[0], scores.scored)
+        super().__init__(learner, graph, scores.scored, X.shape[0])
 
-    def candidates(self, **values: ArrayLike | None) -> Candidates:
-        """By default all numbers of steps up to `n_basis`."""
-        steps = values.get("n_basis", [self._learner.n_basis])
-        if steps is None:
-            steps = np.arange(1, int(self._learner.n_basis) + 1)
-        return Candidates({"n_basis": np.asarray(steps, dtype=np.float64)})
+    def default_values(self, _: str) -> Array:
+        """All numbers of steps up to `n_basis`."""
+        return np.arange(1.0, int(self.learner.n_basis) + 1)
 
     def scores_without(self, held: Indices, candidates: Candidates) -> Array:
         """A pursuit that ended early stays as it is for the steps that are left."""
@@ -576,7 +572,7 @@ class PursuitTask(RefitTask):
         return self._trained(values["n_basis"])
 
     def _trained(self, n_basis: int, scores: PartlyScored | None = None) -> RankingPursuit:
-        model = copy.copy(self._learner)
+        model: RankingPursuit = copy.copy(self.learner)
         model.n_basis = n_basis
         rng = check_random_state(model.random_state)
         return model._fit_rows(self._X, self._scores if scores is None else scores, rng)

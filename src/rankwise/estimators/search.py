@@ -10,20 +10,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.arrays import Array
+from rankwise.errors import warn_user
 from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.training_data import no_nuisance
 from rankwise.features.kernel import BaseEstimator, KernelParameters
 from rankwise.inputs import read_target
 from rankwise.machine import calm
 from rankwise.metrics import Metric
-from rankwise.model_selection.candidates import warn_at_edge
 from rankwise.model_selection.curves import (
     HeldOutCurves,
     check_scoring,
+    later_curves,
     score_candidates,
 )
 from rankwise.model_selection.folds import read_splits
-from rankwise.model_selection.later import later_curves
+from rankwise.model_selection.task import Candidates
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -124,9 +126,7 @@ class BaseSearch(BaseEstimator):
             setattr(self, f"{name}_", value)
             is_asked = getattr(self, self.axes[name] or "", None) is not None
             if value > 0 and (is_asked or name == "alpha"):  # there is no nu below 0
-                line = run.candidates.line(at, name)
-                place = int(np.flatnonzero(line == at)[0])
-                warn_at_edge(name, run.candidates.axes[name], scores[line], place)
+                warn_at_edge(name, run.candidates, scores, at)
         self.best_score_ = float(scores[at])
         searched = [name for name in self.lists if np.ndim(getattr(self, name))]
         self.best_params_ = {**chosen, **{name: points[best][name] for name in searched}}
@@ -141,21 +141,40 @@ class BaseSearch(BaseEstimator):
     def _tables(
         self, runs: list[HeldOutCurves], points: list[dict[str, Any]], metric: Metric
     ) -> dict[str, Any]:
-        """Scores for `cv_results_`: a row for each point, a column for each candidate."""
-        (name,) = self.axes
-        values = [run.candidates.axes[name] for run in runs]
-        is_single = runs[0].by_group[metric.name].shape[2] == 1
-        output = 0 if is_single else slice(None)
+        """Scores for `cv_results_`: a row for each point and nu, a column for each candidate."""
+        first = next(iter(self.axes))
+        single = runs[0].by_group[metric.name].shape[2] == 1
+        output = 0 if single else slice(None)
+        values, params, means, scores, predictions = [], [], [], [], []
+        for run, point in zip(runs, points, strict=True):
+            for line, others in run.candidates.lines():
+                values.append(run.candidates.axes[first])
+                params.append({**point, **others})
+                means.append(run.mean(metric)[line, output])
+                scores.append(run.by_group[metric.name][:, line, output])
+                held = run.predictions
+                predictions.append(None if held is None else held[:, output, line])
         tables: dict[str, Any] = {
-            (self.axes[name] or name): values if name == "alpha" else values[0].astype(int),
-            "params": points,
-            "mean_score": np.stack([run.mean(metric)[:, output] for run in runs]),
-            "group_score": [run.by_group[metric.name][..., output] for run in runs],
+            (self.axes[first] or first): values if first == "alpha" else values[0].astype(int),
+            "params": params,
+            "mean_score": np.stack(means),
+            "group_score": scores,
         }
         if self.store_predictions:
-            every = [run.predictions for run in runs]
-            tables["predictions"] = [None if each is None else each[:, output] for each in every]
+            tables["predictions"] = predictions
         return tables
+
+
+def warn_at_edge(name: str, candidates: Candidates, scores: Array, at: int) -> None:
+    """Warn if the grid of a parameter ends at the choice `at` and no other value is as good."""
+    grid, line = candidates.axes[name], candidates.line(at, name)
+    others = np.delete(scores[line], np.flatnonzero(line == at))
+    value = candidates[at][name]
+    if len(others) and (others != scores[at]).all() and value in (grid.min(), grid.max()):
+        warn_user(
+            f"the best {name} {value:g} is at the edge of the grid from {grid.min():g} to "
+            f"{grid.max():g}; extend the grid, or scale the features."
+        )
 
 
 class Search(BaseSearch, KernelParameters):

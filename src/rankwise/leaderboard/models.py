@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise.arrays import Array, Indices
 from rankwise.datasets.rankings import Rankings
 from rankwise.errors import warn_user
-from rankwise.estimators.rank_logistic import RankLogistic
+from rankwise.estimators.margin import RankLogistic
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.graphs import ScoreGraph
 from rankwise.inputs import check_option

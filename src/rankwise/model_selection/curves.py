@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -10,29 +9,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
+from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph
-from rankwise.groups import Groups
-from rankwise.inputs import read_target
+from rankwise.groups import Groups, encode_groups
+from rankwise.inputs import Nuisance, Target, read_target
 from rankwise.machine import calm, track
 from rankwise.metrics import Metric, get_metric
-from rankwise.metrics.averaging import check_has_weights
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.registry import MetricName, get_metrics
-from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.folds import (
     EDGES,
+    LATER,
     PAIR,
     PAIRWISE,
     Folds,
     HoldOutPlan,
     choose_plan,
-    edge_folds,
     fold_numbers,
-    make_folds,
+    later_blocks,
 )
-from rankwise.model_selection.task import HoldOutTask, hold_out_task
+from rankwise.model_selection.task import Candidates, HoldOutTask, hold_out_task
 
 
 def score_groups(
@@ -240,8 +238,6 @@ def held_out_curves(
     task = hold_out_task(estimator, X, y, groups, advice, sample_weight)
     values = dict.fromkeys(task.parameters) if candidates is None else candidates
     if time is not None:
-        from rankwise.model_selection.later import later_curves
-
         target = read_target(y, groups, sample_weight, X=X, allow_nan=task.rows is not None)
         return later_curves(estimator, X, target, time, values, metrics, progress)
     return score_candidates(task, values, cv, metrics, progress)
@@ -270,31 +266,21 @@ def judge(
     progress: bool | None = None,
 ) -> HeldOutCurves:
     """Hold out, and score each group."""
-    graph = task.graph
+    graph, folds = task.graph, plan.folds
+    if plan.name in (PAIR, EDGES):
+        if plan.name == PAIR:
+            wrong, labels = _leave_pair_out(task, candidates, metrics), graph.group_labels
+        else:
+            wrong = _leave_edges_out(task, candidates, folds, progress)
+            labels = np.arange(len(folds))
+        by_group = {metric.name: from_disagreement(metric, wrong) for metric in metrics}
+        refits = task.refits or plan.name == EDGES
+        return HeldOutCurves(candidates, by_group, labels, plan.name, len(folds), refits)
+    held, by_group = task.held_out(folds, candidates, progress), {}
     for metric in metrics:
-        if graph.item_weights is not None:
-            check_has_weights(metric.core)
-        if graph.scores is None and metric.name not in PAIRWISE[:2]:
-            raise ValueError(
-                f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "
-                "use scoring='disagreement' or 'concordance'."
-            )
-    if plan.name == PAIR:
-        return _leave_pair_out(task, candidates, metrics)
-    if plan.name == EDGES:
-        return _folds_of_edges(task, candidates, plan.cv, metrics, progress)
-    folds = make_folds(plan.cv, graph)
-    held = task.held_out(folds, candidates, progress)
-    scored = [score_groups(graph, held, folds, metric) for metric in metrics]
-    return HeldOutCurves(
-        candidates,
-        {metric.name: scores for metric, (scores, _) in zip(metrics, scored, strict=True)},
-        scored[0][1],
-        plan.name,
-        len(folds),
-        task.refits,
-        by_row(task, held),
-    )
+        by_group[metric.name], labels = score_groups(graph, held, folds, metric)
+    way = plan.name, len(folds), task.refits
+    return HeldOutCurves(candidates, by_group, labels, *way, by_row(task, held))
 
 
 def by_row(task: HoldOutTask, held: Array) -> Array:
@@ -306,55 +292,98 @@ def by_row(task: HoldOutTask, held: Array) -> Array:
     return out
 
 
-def _leave_pair_out(
-    task: HoldOutTask, candidates: Candidates, metrics: Sequence[Metric]
-) -> HeldOutCurves:
-    graph, pairs = task.graph, task.pairs()
-    if pairs is None:
-        raise ValueError(
-            "leave-pair-out is for RankRLS on one list in which all pairs are edges, but there are "
-            f"{graph.n_groups} groups, cost={graph.cost!r} and ties={graph.ties!r}; hold out "
-            "groups or folds."
-        )
+def _leave_pair_out(task: HoldOutTask, candidates: Candidates, metrics: Sequence[Metric]) -> Array:
+    """Share of the pairs that are ordered wrongly, (1, n_candidates, n_outputs)."""
+    pairs = task.pairs()
     for metric in metrics:
         if metric.name not in PAIRWISE:
             raise ValueError(
                 f"leave-pair-out holds out two items, of which {metric.name} has no value; use "
                 f"{', '.join(PAIRWISE)}, or a number of folds."
             )
-        if isinstance(metric, Metric) and metric.name == "auc":
+        if metric.name == "auc":
             metric(pairs.scores, pairs.scores)  # refuses scores of more than two levels
-    error = pairs.disagreement(candidates.axes["alpha"]).T
-    by_group = {metric.name: from_disagreement(metric, error)[None] for metric in metrics}
-    return HeldOutCurves(candidates, by_group, graph.group_labels, PAIR, 0, task.refits)
+    return pairs.disagreement(candidates.axes["alpha"]).T[None]
 
 
-def _folds_of_edges(
-    task: HoldOutTask,
-    candidates: Candidates,
-    cv: Any,
-    metrics: Sequence[Metric],
-    progress: bool | None,
-) -> HeldOutCurves:
-    """One connected component: hold out edges instead of items, and train again for each fold."""
+def _leave_edges_out(
+    task: HoldOutTask, candidates: Candidates, folds: Folds, progress: bool | None
+) -> Array:
+    """Share of the edges of each fold that models of the others order wrongly."""
     edges = task.graph.pairs()
-    if hasattr(cv, "__iter__") or hasattr(cv, "split"):
-        fold = edge_folds(cv, edges.n_pairs)
-    elif isinstance(cv, numbers.Integral) and 2 <= int(cv) <= edges.n_pairs:
-        fold = np.random.default_rng(0).permutation(edges.n_pairs) % int(cv)
-    else:
+    wrong = np.empty((len(folds), len(candidates), 1))
+    for k, held in enumerate(track(folds, "training again without edges", progress)):
+        kept = np.delete(np.arange(edges.n_pairs), held)
+        scores = task.from_edges(edges.with_edges(kept), candidates)
+        wrong[k, :, 0] = edges.with_edges(held).disagreement(scores, pooled=True)[0]
+    return wrong
+
+
+def later_curves(
+    model: Any,
+    X: Any,
+    target: Target,
+    time: Any,
+    values: Mapping[str, ArrayLike | None],
+    metrics: Sequence[Metric],
+    progress: bool | None = None,
+) -> HeldOutCurves:
+    """Metrics of later groups for every candidate; the model is trained again for each block.
+
+    Parameters
+    ----------
+    model : estimator
+        Any learner that has ``hold_out_task``.
+    X, target
+        The items, and what is known about them.
+    time : array-like of shape (n_items,)
+        When each item was seen; see `later_blocks`.
+    values : mapping from str to array-like or None
+        As in `held_out_curves`.
+    metrics : sequence of Metric
+        How held-out groups are judged.
+    progress : bool, optional
+        Whether to draw a bar; by default only on a terminal.
+    """
+    if target.groups is None:
         raise ValueError(
-            f"cv={cv!r}: the preferences are all connected, so edges are held out; give a "
-            f"number of folds from 2 to the {edges.n_pairs} edges, or splits of them, or build the "
-            "PairGraph with the groups of the items to hold these out."
+            "time says when items were seen, but y is a preference graph; pass scores and groups."
         )
-    n_folds = int(fold.max()) + 1
-    wrong = np.empty((n_folds, len(candidates), 1))
-    for k in track(range(n_folds), "training again without edges", progress):
-        scores = task.from_edges(edges.with_edges(fold != k), candidates)
-        wrong[k, :, 0] = edges.with_edges(fold == k).disagreement(scores, pooled=True)[0]
-    by_group = {metric.name: from_disagreement(metric, wrong) for metric in metrics}
-    return HeldOutCurves(candidates, by_group, np.arange(n_folds), EDGES, n_folds, True)
+    blocks = later_blocks(time, target.groups)
+    candidates = model.hold_out_task(X, target).candidates(**values)
+    n_outputs = np.reshape(target.y, (len(target.y), -1)).shape[1]
+    held = np.full((len(target.y), n_outputs, len(candidates)), np.nan)
+    for k in track(range(1, len(blocks)), "training on what came before", progress):
+        rows = np.sort(np.concatenate(blocks[: k + 1]))
+        task = model.hold_out_task(take_rows(X, rows), take_target(target, rows))
+        items = rows if task.rows is None else rows[task.rows]
+        U = np.flatnonzero(np.isin(items, blocks[k]))
+        held[items[U]] = task.held_out([U], candidates, False)[U]
+    judged = np.flatnonzero(~np.isnan(held).any(axis=(1, 2)))
+    known = take_target(target, judged)
+    Y, groups = known.y.reshape(len(judged), -1), known.groups or encode_groups(None, 0)
+    by_group = {
+        metric.name: metric_by_group(metric, Y, groups, known.weight, held[judged])
+        for metric in metrics
+    }
+    n_folds = len(blocks) - 1
+    return HeldOutCurves(candidates, by_group, groups.labels, LATER, n_folds, True, held)
+
+
+def take_target(target: Target, rows: Indices) -> Target:
+    """What is known about some rows."""
+    codes, labels = target.groups or encode_groups(None, len(target.y))
+    weight = None if target.weight is None else target.weight[rows]
+    taken = Target(target.y[rows], encode_groups(labels[codes[rows]], len(rows)), weight)
+    if target.nuisance is None:
+        return taken
+    values, names = target.nuisance
+    return taken._replace(nuisance=Nuisance(values[rows], names))
+
+
+def label_rows(target: Target) -> NDArray[Any] | None:
+    """The label of the group of each row."""
+    return None if target.groups is None else target.groups.labels[target.groups.codes]
 
 
 class SearchCurve(NamedTuple):
@@ -389,15 +418,10 @@ def curves_of_search(search: Any) -> list[SearchCurve]:
     """One curve for each row of ``cv_results_["mean_score"]``."""
     results, best = search.cv_results_, search.best_params_
     parameter = "alpha" if "alphas" in results else "n_basis"
-    settings = results.get("params") or [{"nu": float(nu)} for nu in results["nus"]]
-    is_chosen = [all(best[n] == v for n, v in each.items() if n in best) for each in settings]
-    curves = []
-    for k, params in enumerate(settings):
-        scores, values = results["group_score"], results.get(f"{parameter}s")
-        scores = scores[k] if isinstance(scores, list) else scores[:, k]
-        if values is None:
-            values = np.arange(1, scores.shape[1] + 1)
-        x = values[k] if isinstance(values, list) else values
+    curves: list[SearchCurve] = []
+    for k, params in enumerate(results["params"]):
         shown = {name: value for name, value in params.items() if name in best}
-        curves.append(SearchCurve(shown, parameter, x, scores, k == is_chosen.index(True)))
+        is_chosen = shown.items() <= best.items() and not any(one.is_chosen for one in curves)
+        x = results["alphas"][k] if parameter == "alpha" else results["n_basis"]
+        curves.append(SearchCurve(shown, parameter, x, results["group_score"][k], is_chosen))
     return curves

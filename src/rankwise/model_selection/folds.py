@@ -11,15 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
+from rankwise.datasets.times import as_times, in_days
+from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.roots import items_of_components
+from rankwise.groups import Groups
+from rankwise.metrics.averaging import check_has_weights
 
 Folds = list[NDArray[np.intp]]
 GROUP, PAIR = "leave-group-out", "leave-pair-out"
 GROUPS, ITEMS, EDGES = "folds of groups", "folds of items", "folds of edges"
+LATER = "later groups"
 PAIRWISE = ("disagreement", "concordance", "auc")  # metrics that a held-out pair has
 FEWEST_FOR_PAIRS, MOST_FOR_PAIRS = 4, 1500  # items; leave-pair-out is cubic in their number
 EXACT_FOLDS, REFIT_FOLDS = 10, 5
+N_BLOCKS = 6  # in the order of time; all but the first are judged
 
 
 def make_folds(cv: Any, graph: PreferenceGraph) -> Folds:
@@ -53,7 +59,11 @@ def make_folds(cv: Any, graph: PreferenceGraph) -> Folds:
             unit = "groups" if n_groups > 1 else "items"
             raise ValueError(f"cv={cv}; expected 2 to {n_units} folds of the {n_units} {unit}.")
         cv = GroupKFold(cv) if n_groups > 1 else KFold(cv, shuffle=True, random_state=0)
-    return _check_splits(_splits(cv, graph), graph.n_items)
+    if hasattr(cv, "split"):
+        with warnings.catch_warnings():  # of splitters that say that they do not look at groups
+            warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
+            cv = list(cv.split(np.empty((graph.n_items, 1)), graph.scores, graph.groups))
+    return _check_splits(list(cv), graph.n_items)
 
 
 def read_splits(cv: Any) -> Any:
@@ -69,15 +79,6 @@ def fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:
         sizes = [len(U) for U in folds]
         numbers[np.concatenate(folds)] = np.repeat(np.arange(len(folds)), sizes)
     return numbers
-
-
-def _splits(cv: Any, graph: PreferenceGraph) -> list[Any]:
-    if not hasattr(cv, "split"):
-        return list(cv)
-    with warnings.catch_warnings():
-        # one call serves splitters that know groups and those that say that they do not
-        warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
-        return list(cv.split(np.empty((graph.n_items, 1)), graph.scores, graph.groups))
 
 
 def _check_splits(splits: list[Any], n_items: int, what: str = "items") -> Folds:
@@ -104,10 +105,20 @@ def _check_splits(splits: list[Any], n_items: int, what: str = "items") -> Folds
     return folds
 
 
-def edge_folds(cv: Any, n_edges: int) -> NDArray[np.intp]:
-    """For each edge the number of its fold, by a splitter or by splits of the edges."""
-    splits = cv.split(np.empty((n_edges, 1))) if hasattr(cv, "split") else cv
-    return fold_numbers(_check_splits(list(splits), n_edges, "edges"), n_edges)
+def edge_folds(cv: Any, n_edges: int) -> Folds:
+    """Folds of the edges: so many of random ones, or what a splitter or splits say."""
+    if hasattr(cv, "split"):
+        cv = cv.split(np.empty((n_edges, 1)))
+    if hasattr(cv, "__iter__"):
+        return _check_splits(list(cv), n_edges, "edges")
+    if not isinstance(cv, numbers.Integral) or not 2 <= int(cv) <= n_edges:
+        raise ValueError(
+            f"cv={cv!r}: the preferences are all connected, so edges are held out; give a "
+            f"number of folds from 2 to the {n_edges} edges, or splits of them, or build the "
+            "PairGraph with the groups of the items to hold these out."
+        )
+    fold = np.random.default_rng(0).permutation(n_edges) % int(cv)
+    return [np.flatnonzero(fold == k) for k in range(int(cv))]
 
 
 def _as_positions(part: Any, n_items: int) -> NDArray[np.intp]:
@@ -123,19 +134,19 @@ def _as_positions(part: Any, n_items: int) -> NDArray[np.intp]:
 
 
 class HoldOutPlan(NamedTuple):
-    """How data are held out.
+    """What is held out.
 
     Attributes
     ----------
     name : str
         "leave-group-out", "leave-pair-out", "folds of groups", "folds of items" or "folds of
         edges".
-    cv : None, int, splitter or list
-        What makes the folds; None for one group at a time.
+    folds : list of ndarray of int
+        Items, or edges, that are held out together; none for leave-pair-out.
     """
 
     name: str
-    cv: Any = None
+    folds: Folds
 
 
 def choose_plan(task: Any, cv: Any, metrics: Sequence[Any]) -> HoldOutPlan:
@@ -165,35 +176,44 @@ def choose_plan(task: Any, cv: Any, metrics: Sequence[Any]) -> HoldOutPlan:
         How held-out data will be judged.
     """
     graph = task.graph
-    several, has_scores = graph.n_units > 1, graph.scores is not None
-    if isinstance(cv, str):
-        if cv == "auto":
-            return _automatic(task, metrics)
-        if cv == PAIR:
-            return HoldOutPlan(PAIR)
+    for metric in metrics:
+        if graph.item_weights is not None:
+            check_has_weights(metric.core)
+        if graph.scores is None and metric.name not in PAIRWISE[:2]:
+            raise ValueError(
+                f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "
+                "use scoring='disagreement' or 'concordance'."
+            )
+    if isinstance(cv, str) and cv not in ("auto", PAIR):
         raise ValueError(
             f"cv={cv!r} is unknown; use 'auto', '{PAIR}', None, a number of folds or a splitter."
         )
-    if cv is None:
-        return HoldOutPlan(GROUP)
-    if not several and not has_scores:
-        return HoldOutPlan(EDGES, read_splits(cv))
-    return HoldOutPlan(GROUPS if several else ITEMS, read_splits(cv))
+    if isinstance(cv, str):
+        name, cv = _automatic(task, metrics) if cv == "auto" else (PAIR, None)
+    elif cv is None:
+        name = GROUP
+    elif graph.n_units > 1:
+        name = GROUPS
+    else:
+        name = EDGES if graph.scores is None else ITEMS
+    if name == PAIR:
+        return HoldOutPlan(name, [])
+    folds = edge_folds(cv, graph.n_pairs) if name == EDGES else make_folds(cv, graph)
+    return HoldOutPlan(name, folds)
 
 
-def _automatic(task: Any, metrics: Sequence[Any]) -> HoldOutPlan:
+def _automatic(task: Any, metrics: Sequence[Any]) -> tuple[str, int | None]:
+    """What "auto" holds out, and in how many folds."""
     graph = task.graph
     n_folds = REFIT_FOLDS if task.refits else EXACT_FOLDS
     if graph.scores is None and _is_mostly_connected(graph):
-        return HoldOutPlan(EDGES, min(n_folds, max(2, graph.n_pairs)))
+        return EDGES, min(n_folds, max(2, graph.n_pairs))
     if graph.n_units > 1:
-        if not task.refits:
-            return HoldOutPlan(GROUP)
-        return HoldOutPlan(GROUPS, min(n_folds, graph.n_units))
+        return (GROUPS, min(n_folds, graph.n_units)) if task.refits else (GROUP, None)
     is_small = FEWEST_FOR_PAIRS <= graph.n_items <= MOST_FOR_PAIRS
     if is_small and all(metric.name in PAIRWISE for metric in metrics) and task.has_pairs:
-        return HoldOutPlan(PAIR)
-    return HoldOutPlan(ITEMS, min(n_folds, max(2, graph.n_items // 2)))  # a pair in each
+        return PAIR, None
+    return ITEMS, min(n_folds, max(2, graph.n_items // 2))  # a pair in each
 
 
 def _is_mostly_connected(graph: PreferenceGraph) -> bool:
@@ -201,3 +221,36 @@ def _is_mostly_connected(graph: PreferenceGraph) -> bool:
     if graph.n_units < 2 or not isinstance(graph, PairGraph) or graph.has_groups:
         return graph.n_units < 2
     return bool(2 * np.bincount(graph.groups[graph.winner]).max() > graph.n_pairs)
+
+
+def later_blocks(time: Any, groups: Groups, n_blocks: int = N_BLOCKS) -> Folds:
+    """Rows in blocks of whole groups, from the earliest to the latest.
+
+    A group is as late as its last row, and groups of one time stay together. If there is one
+    group only, its items are the units.
+
+    Parameters
+    ----------
+    time : array-like of shape (n_items,)
+        Dates or numbers.
+    groups : Groups
+        Groups of the items.
+    n_blocks : int
+        Number of blocks, of about as many groups; fewer if there are fewer times.
+    """
+    moments = in_days(as_times(as_array(time, "time"), len(groups.codes), "row"))
+    unit = groups.codes if groups.n_groups > 1 else np.arange(len(groups.codes))
+    last = np.full(unit.max() + 1, -np.inf)
+    np.maximum.at(last, unit, moments)
+    distinct, place = np.unique(last, return_inverse=True)
+    if len(distinct) < 2:
+        raise ValueError(
+            "all rows are of one time, so nothing came later; pass the time of each row or group, "
+            "or leave out time."
+        )
+    earlier = np.cumsum(np.bincount(place)) - 1  # the last unit of each time
+    block = np.minimum(earlier * n_blocks // len(last), n_blocks - 1)[place]
+    _, block = np.unique(block, return_inverse=True)
+    if block.max() == 0:  # nearly all units are of the last time
+        block = (place == place.max()).astype(np.intp)
+    return [np.flatnonzero(block[unit] == k) for k in range(block.max() + 1)]

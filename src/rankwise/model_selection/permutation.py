@@ -20,7 +20,7 @@ from rankwise.inputs import Target, read_target
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.curves import judge
-from rankwise.model_selection.folds import PAIR, PAIRWISE, choose_plan, make_folds
+from rankwise.model_selection.folds import PAIR, PAIRWISE, choose_plan
 from rankwise.model_selection.task import HoldOutTask
 
 CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
@@ -144,10 +144,6 @@ def permutation_test(
     candidates = task.candidates(**({} if alphas is None else {"alpha": alphas}))
     plan = choose_plan(task, cv, [metric])
     pairs = task.pairs() if plan.name == PAIR else None
-    if pairs is None and plan.cv is not None and not isinstance(plan.cv, numbers.Integral):
-        every = np.arange(graph.n_items)  # the folds of the data for all permutations
-        folds = [(np.setdiff1d(every, U), U) for U in make_folds(plan.cv, graph)]
-        plan = plan._replace(cv=folds)
     n_alphas, n_outputs = len(candidates), graph.y[0].size
     best = np.max if metric.greater_is_better else np.min
     scores = []

@@ -14,7 +14,7 @@ from rankwise.errors import UndefinedMetricError
 from rankwise.machine import calm
 from rankwise.model_selection.curves import by_row
 from rankwise.model_selection.folds import make_folds
-from rankwise.model_selection.task import HeldOutPairs, HoldOutTask, hold_out_task
+from rankwise.model_selection.task import HeldOutPairs, hold_out_task
 
 BLOCK_ENTRIES = 2**21
 
@@ -220,14 +220,9 @@ def leave_pair_out(
     """
     advice = "For rankers without exact hold-out leave out whole groups or folds of items."
     task = hold_out_task(estimator, X, y, None, advice, sample_weight)
-    if task.refits:
-        raise TypeError(
-            f"estimator is a {type(estimator).__name__}; leave_pair_out is exact for RankRLS only. "
-            "For other rankers hold out whole groups or folds of items."
-        )
     candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
     checked = candidates.axes["alpha"]
-    pairs = _pairs_of_complete_list(task)
+    pairs = task.pairs()
     n_pairs = _count_pairs(pairs.scores)
     disagreement = pairs.disagreement(checked)
     shape = (*task.output_shape, *(() if alphas is None else (len(checked),)))
@@ -238,21 +233,6 @@ def leave_pair_out(
         _pairs=pairs,
         _shape=task.output_shape,
     )
-
-
-def _pairs_of_complete_list(task: HoldOutTask) -> HeldOutPairs:
-    if task.graph.item_weights is not None:
-        raise ValueError(
-            "leave_pair_out takes no weights of items; hold out folds of items, "
-            "cross_val_predict_groups(..., cv=10)."
-        )
-    pairs = task.pairs()
-    if pairs is None:
-        raise ValueError(
-            "leave_pair_out needs scores of one list with cost='magnitude' and ties='include', so "
-            "that all pairs are edges; for groups use leave_group_out_predict."
-        )
-    return pairs
 
 
 def _count_pairs(scores: Array) -> NDArray[np.int64]:

@@ -34,12 +34,17 @@ from rankwise.inputs import check_option
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
 from rankwise.metrics import Metric
-from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.best_sets import held_out_gaps
-from rankwise.model_selection.candidates import Candidates, asked_alphas, default_alphas
-from rankwise.model_selection.curves import HeldOutCurves
-from rankwise.model_selection.folds import Folds, make_folds, read_splits
+from rankwise.model_selection.curves import HeldOutCurves, metric_by_group
+from rankwise.model_selection.folds import (
+    EXACT_FOLDS,
+    REFIT_FOLDS,
+    Folds,
+    make_folds,
+    read_splits,
+)
 from rankwise.model_selection.hold_out import Refit, check_rest, held_out_scores
+from rankwise.model_selection.task import Candidates, default_alphas, make_candidates
 from rankwise.solvers.tables import Side, Table
 
 OVERFLOW = (
@@ -47,7 +52,6 @@ OVERFLOW = (
     "sklearn.preprocessing.StandardScaler."
 )
 ROUNDING = 1e-14  # of a squared length: no spread, but what rounding leaves
-EXACT_FOLDS, REFIT_FOLDS = 10, 5
 FEW_ENTRIES = 2**23  # of the features of all cells, for leave-row-out of incomplete tables
 
 
@@ -78,12 +82,12 @@ class TableTask(ABC):
 
     Parameters
     ----------
+    learner : estimator
+        With the value of its alpha.
     table : Table
         The table; the columns of each row are ranked.
     leave : {"rows", "columns", "both"}
         What is held out.
-    alpha : float
-        The value that the learner has.
     names : tuple of str
         What the user calls a row and a column of the table.
     """
@@ -92,28 +96,29 @@ class TableTask(ABC):
 
     def __init__(
         self,
+        learner: Any,
         table: Table,
         leave: str,
-        alpha: float,
         names: tuple[str, str] = ("row", "column"),
     ) -> None:
         check_option("leave", leave, ("rows", "columns", "both"))
-        self._table, self._leave, self._alpha, self._names = table, leave, alpha, names
+        self.learner, self._table, self._leave, self._names = learner, table, leave, names
 
     @abstractmethod
     def train(self, **values: Any) -> Any:
         """The learner trained on all data, with this alpha."""
 
     def candidates(self, **values: ArrayLike | None) -> Candidates:
-        """By default 40 alphas from rounding to 1e4 times the mean squared distance in a pair."""
-        alphas = asked_alphas(values, self._alpha)
-        if alphas is None:
-            with np.errstate(over="ignore", invalid="ignore"):
-                scale = _spread(self._table.rows) * _spread(self._table.columns)
-            if not np.isfinite(scale):
-                raise ValueError(OVERFLOW)
-            alphas = default_alphas(scale)
-        return Candidates({"alpha": alphas})
+        """As of `HoldOutTask`."""
+        return make_candidates(self, values)
+
+    def default_values(self, _: str) -> Array:
+        """40 alphas from rounding to 1e4 times the mean squared distance in a pair."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            scale = _spread(self._table.rows) * _spread(self._table.columns)
+        if not np.isfinite(scale):
+            raise ValueError(OVERFLOW)
+        return default_alphas(scale)
 
     def held_out(self, alphas: Array, cv: Any, progress: bool | None = None) -> HeldOutTable:
         """Held-out scores of all cells.
@@ -154,21 +159,13 @@ class TableTask(ABC):
         known = ~np.isnan(Y) & ~np.isnan(held.scores).any(axis=2)
         rows = np.nonzero(known)[0] * (not self._table.loss.one_list)
         labels, codes = np.unique(rows, return_inverse=True)
-        targets = Targets(Y[known], Groups(codes, labels))
-        rankings = [Ranking(targets, held.scores[known, k]) for k in range(len(candidates))]
+        groups, scores = Groups(codes, labels), held.scores[known][:, None]
         by_group = {
-            metric.name: np.stack([metric.by_group(each).values for each in rankings], axis=1)
+            metric.name: metric_by_group(metric, Y[known][:, None], groups, None, scores)
             for metric in metrics
         }
-        return HeldOutCurves(
-            candidates,
-            {name: values[:, :, None] for name, values in by_group.items()},
-            labels,
-            held.way,
-            held.n_folds,
-            held.refits,
-            held.scores.reshape(-1, 1, len(candidates)),
-        )
+        predictions = held.scores.reshape(-1, 1, len(candidates))
+        return HeldOutCurves(candidates, by_group, labels, *held[1:], predictions)
 
     def _leave_one_side(self, alphas: Array, cv: Any, progress: bool | None) -> HeldOutTable:
         table, is_rows = self._table, self._leave == "rows"

@@ -33,7 +33,7 @@ from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS, Conditi
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
 from rankwise.estimators.label_ranker import LabelRanker, LabelRankerCV
-from rankwise.estimators.margin_rankers import RankLogistic, RankLogisticCV, RankSVM, RankSVMCV
+from rankwise.estimators.margin import RankLogistic, RankLogisticCV, RankSVM, RankSVMCV
 from rankwise.estimators.rank_rls import RankRLS, RankRLSCV
 from rankwise.estimators.ranking_pursuit import (
     PursuitFunction,

@@ -474,12 +474,11 @@ def _list_differences(task: Any, first: Indices, second: Indices, fold: Indices)
     If there is one fold only, without these two items: leave-pair-out.
     """
     candidates = task.candidates()
-    pairs = None if fold.max() else task.pairs()
-    if pairs is None:
+    if fold.max():
         scores = task.held_out(items_of_components(fold), candidates)[:, 0, 0]
         return np.asarray(scores[first] - scores[second])
     out = np.empty(len(first))
-    for rows, block in pairs.differences(float(candidates.axes["alpha"][0]), BLOCK):
+    for rows, block in task.pairs().differences(float(candidates.axes["alpha"][0]), BLOCK):
         at = np.flatnonzero((first >= rows.start) & (first < rows.stop))
         out[at] = block[first[at] - rows.start, second[at], 0]
     return out

@@ -22,16 +22,14 @@ from sklearn.base import clone
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import fit_ranker, last_step, transform_items
-from rankwise.estimators.rank_rls import RankRLS
+from rankwise.estimators.rank_rls import RankRLS, RankRLSTask
 from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import as_scores, check_option, make_target, split_weighted
 from rankwise.machine import calm, track
-from rankwise.model_selection.candidates import Candidates
 from rankwise.model_selection.hold_out import Units, dense_rows
 from rankwise.model_selection.scoring import needs_groups, predict_items
-from rankwise.model_selection.task import LeastSquaresTask
 
 BLOCK = 2**22  # numbers
 COVARIANCE_LIMIT = 2000  # items of which all differences are looked at
@@ -358,7 +356,7 @@ class LeftOut:
         Of the models without each unit, and last of the model of all data.
     members : list of estimator or None
         The models without each unit, where they were trained again.
-    task : LeastSquaresTask or None
+    task : RankRLSTask or None
         The RankRLS and its data.
     """
 
@@ -369,7 +367,7 @@ class LeftOut:
     units: Units
     coefficients: Array | None = None
     members: list[Any] | None = None
-    task: LeastSquaresTask | None = None
+    task: RankRLSTask | None = None
 
     def jackknives(self) -> list[Jackknife]:
         """The standard errors of each output."""
@@ -463,8 +461,7 @@ def leave_units_out(
     chosen = make_units(task.graph, units, beta=ranker.beta)
     if task.shortcut_for(chosen) == "refit" and len(chosen.members) > MAX_REFITS:
         chosen = folds_of_units(chosen, MAX_REFITS)
-    alpha = Candidates({"alpha": np.array([float(ranker.alpha)])})
-    coefficients = task.coefficients_without(chosen, alpha)[..., 0]
+    coefficients = task.coefficients_without(chosen, np.array([float(ranker.alpha)]))[..., 0]
     return LeftOut(model, X, labels, task.graph, chosen, coefficients, task=task)
 
 

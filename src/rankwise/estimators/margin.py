@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,13 +39,13 @@ from rankwise.losses import (
 )
 from rankwise.losses.nuisance import ProfileLoss
 from rankwise.machine import Progress, calm
-from rankwise.model_selection.candidates import (
+from rankwise.model_selection.hold_out import check_rest, dense_rows
+from rankwise.model_selection.task import (
     Candidates,
-    asked_alphas,
+    HoldOutTask,
     default_alphas,
+    pair_distance,
 )
-from rankwise.model_selection.hold_out import dense_rows
-from rankwise.model_selection.task import RefitTask, pair_distance
 from rankwise.rows import row_products
 from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimize_margin
 from rankwise.solvers.margin_objective import MarginObjective, make_objective
@@ -63,7 +63,7 @@ REASONS = {
 
 
 class MarginPath(ModelPath[Any]):
-    """Models along a list of alphas, each with the gap that was certified.
+    """Models along a list of alphas, as `RankSVM.path` and `RankLogistic.path` return them.
 
     Attributes
     ----------
@@ -117,8 +117,6 @@ class MarginRanker(MarginParameters, KernelModel):
 
     A subclass declares the parameters, which graph it learns from and how it is trained.
     """
-
-    path_class: ClassVar[type[MarginPath]] = MarginPath
 
     warm_start: bool = False
 
@@ -201,7 +199,7 @@ class MarginRanker(MarginParameters, KernelModel):
 
         Returns
         -------
-        RankSVMPath or RankLogisticPath
+        MarginPath
             The models of all alphas.
 
         Examples
@@ -221,7 +219,7 @@ class MarginRanker(MarginParameters, KernelModel):
         self._store_features(features.map)
         solutions = self._solve_path(features.matrix, loss, alphas)
         W = np.stack([solution.best.w for solution in solutions], axis=1)
-        return self.path_class(self, alphas, features.coefficients(W).T[:, :, None], solutions)
+        return MarginPath(self, alphas, features.coefficients(W).T[:, :, None], solutions)
 
     def hold_out_task(
         self,
@@ -296,14 +294,14 @@ class MarginRanker(MarginParameters, KernelModel):
         return np.asarray(features.matrix.T @ before)
 
 
-class MarginTask(RefitTask):
+class MarginTask(HoldOutTask):
     """RankSVM or RankLogistic with its data: a warm-started path over alpha for every fold.
 
     Held-out items stay in the kernel map or basis that all folds share; they are not trained on.
 
     Parameters
     ----------
-    model : MarginRanker
+    learner : MarginRanker
         The learner.
     graph : PreferenceGraph
         The preferences.
@@ -314,47 +312,40 @@ class MarginTask(RefitTask):
     """
 
     def __init__(
-        self, model: MarginRanker, graph: PreferenceGraph, loss: MarginLoss, features: Features
+        self, learner: MarginRanker, graph: PreferenceGraph, loss: MarginLoss, features: Features
     ) -> None:
-        super().__init__(graph, graph.n_items)
-        self._model, self._loss, self._features = model, loss, features
+        super().__init__(learner, graph)
+        self._loss, self._features = loss, features
 
-    def candidates(self, **values: ArrayLike | None) -> Candidates:
-        """By default 21 alphas from 1e-9 to 10 times the mean squared distance in a pair."""
-        alphas = asked_alphas(values, self._model.alpha)
-        if alphas is None:
-            alphas = default_alphas(pair_distance(SquaredLoss(self.graph), self._features), DECADES)
-        return Candidates({"alpha": alphas})
+    def default_values(self, _: str) -> Array:
+        """21 alphas from 1e-9 to 10 times the mean squared distance in a pair."""
+        return default_alphas(pair_distance(SquaredLoss(self.graph), self._features), DECADES)
 
     def scores_without(self, held: Indices, candidates: Candidates) -> Array:
         """Train on the features of the others."""
-        R = self._features.matrix
-        rest = np.setdiff1d(np.arange(self.graph.n_items), held)
-        return self._scores(R[rest], rest, self.graph.subset(rest), candidates, R[held])
+        rest = np.setdiff1d(np.arange(self.n_rows), held)
+        return self._scores(rest, self.graph.subset(rest), candidates, held)
 
     def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:
         """Train on the features of all items."""
-        R = self._features.matrix
-        return self._scores(R, np.arange(self.n_rows), edges, candidates, R)
+        every = np.arange(self.n_rows)
+        return self._scores(every, edges, candidates, every)
+
+    def _scores(
+        self, rows: Indices, graph: PreferenceGraph, candidates: Candidates, judged: Indices
+    ) -> Array:
+        """Scores of some items by the models of other rows and their graph."""
+        R, loss = self._features.matrix, self._loss.of_items(rows, graph)
+        check_rest(loss.graph.n_pairs > 0)
+        solutions = self.learner._solve_path(R[rows], loss, candidates.axes["alpha"])
+        return row_products(R[judged], np.stack([one.best.w for one in solutions], axis=1))
 
     def train(self, **values: Any) -> MarginRanker:
         """The learner trained on all data."""
-        path = self._model._follow(self._loss, self._features, np.array([values["alpha"]]))
+        path = self.learner._follow(self._loss, self._features, np.array([values["alpha"]]))
         ranker: MarginRanker = path.model(0)
         ranker._describe(self._loss, self._features.matrix, path.solutions[0])
         return ranker
-
-    def _scores(
-        self, R: Any, rows: Indices, graph: PreferenceGraph, candidates: Candidates, new: Any
-    ) -> Array:
-        loss = self._loss.of_items(rows, graph)
-        if not loss.graph.n_pairs:
-            raise ValueError(
-                "a fold leaves no preference to train on: they are all in one group (or fold). Use "
-                "more or smaller folds."
-            )
-        solutions = self._model._solve_path(R, loss, candidates.axes["alpha"])
-        return row_products(new, np.stack([solution.best.w for solution in solutions], axis=1))
 
 
 def minimize_to_gap(model: Any, objective: MarginObjective, **options: Any) -> MarginSolution:
@@ -410,22 +401,6 @@ LOSSES: dict[str, type[PreferenceLoss]] = {
     "squared_hinge": SquaredHingeLoss,
 }
 SOLVERS = ("auto", "lbfgs", "newton-cg", "bmrm")
-
-
-class RankSVMPath(MarginPath):
-    """Models along a list of alphas, as `RankSVM.path` returns them.
-
-    Attributes
-    ----------
-    alphas : ndarray of shape (n_alphas,)
-        In the order given.
-    coefficients : ndarray of shape (n_alphas, n, 1)
-        Weights of the features (linear kernel) or of the training or basis items.
-    gaps : ndarray of shape (n_alphas,)
-        Certified relative gap of each.
-    n_iters : ndarray of shape (n_alphas,)
-        Iterations that each took.
-    """
 
 
 @dataclass(eq=False, repr=False)
@@ -540,8 +515,6 @@ class RankSVM(MarginRanker):
     loss: str = "hinge"
     solver: str = "auto"
 
-    path_class = RankSVMPath
-
     def _loss_and_method(self) -> tuple[type[PreferenceLoss], str]:
         method = choose_method(self.loss, self.solver)
         return LOSSES[self.loss], method
@@ -638,22 +611,6 @@ LIKELIHOODS: dict[str, type[MarginLoss]] = {
     "pairs": LogisticLoss,
     "plackett-luce": PlackettLuceLoss,
 }
-
-
-class RankLogisticPath(MarginPath):
-    """Models along a list of alphas, as `RankLogistic.path` returns them.
-
-    Attributes
-    ----------
-    alphas : ndarray of shape (n_alphas,)
-        In the order given.
-    coefficients : ndarray of shape (n_alphas, n, 1)
-        Weights of the features (linear kernel) or of the training or basis items.
-    gaps : ndarray of shape (n_alphas,)
-        Certified relative gap of each.
-    n_iters : ndarray of shape (n_alphas,)
-        Iterations that each took.
-    """
 
 
 @dataclass(eq=False, repr=False)
@@ -768,7 +725,6 @@ class RankLogistic(MarginRanker):
     (array([0.93, 0.85]), False)
     """
 
-    path_class = RankLogisticPath
     takes_nuisance = True
 
     alpha: float = 1e-3
