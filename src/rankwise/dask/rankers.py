@@ -16,16 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.dask.blocks import RowBlock, align, find_split_groups, gather_groups, whole_rows
+from rankwise.estimators import margin, rank_rls
 from rankwise.estimators.base import KernelModel
-from rankwise.estimators.margin import (
-    LOSSES,
-    choose_method,
-    minimize_to_gap,
-    report_solution,
-    warn_unfinished,
-)
-from rankwise.estimators.margin import RankSVM as LocalRankSVM
-from rankwise.estimators.rank_rls import RankRLS as LocalRankRLS
 from rankwise.estimators.sums import Sums
 from rankwise.features.feature_map import FeatureMap, basis_map
 from rankwise.graphs import PreferenceGraph, ScoreGraph
@@ -174,7 +166,7 @@ class RankRLS(LazyModel):
     2
     """
 
-    local_class = LocalRankRLS
+    local_class = rank_rls.RankRLS
 
     alpha: float = 1e-3
     _: KW_ONLY
@@ -280,7 +272,7 @@ class RankSVM(LazyModel):
     True
     """
 
-    local_class = LocalRankSVM
+    local_class = margin.RankSVM
 
     alpha: float = 1e-3
     _: KW_ONLY
@@ -312,19 +304,20 @@ class RankSVM(LazyModel):
         """
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         check_option("group_weight", self.group_weight, GROUP_WEIGHTS)
-        self.solver_ = choose_method(self.loss, "lbfgs" if self.solver == "auto" else self.solver)
+        solver = "lbfgs" if self.solver == "auto" else self.solver
+        self.solver_ = margin.choose_method(self.loss, solver)
         blocks, features = self._whole_blocks(X, y, groups)
         shared, prepare = dask.delayed(features, traverse=False), dask.delayed(_prepare)
-        make_loss = LOSSES[self.loss]
+        make_loss = margin.LOSSES[self.loss]
         kept = [prepare(block, shared, make_loss, self.group_weight) for block in blocks]
         loss = ClusterLoss(list(dask.persist(*kept)))
         identity = sp.identity(features.n_features, format="csr")
         objective = MarginObjective(identity, loss, alpha, loss.magnitude, loss.n_items)
-        solution = minimize_to_gap(self, objective, moment=loss.moment)
+        solution = margin.minimize_to_gap(self, objective, moment=loss.moment)
         self.n_pairs_, self.n_evaluations_ = loss.n_pairs, loss.n_evaluations
-        report_solution(self, solution)
+        margin.report_solution(self, solution)
         self._store(features.coefficients(solution.best.w[:, None]))
-        warn_unfinished(self, [solution], [alpha])
+        margin.warn_unfinished(self, [solution], [alpha])
         return self
 
 
