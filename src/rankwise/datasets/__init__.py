@@ -11,8 +11,13 @@ from rankwise.datasets.letor import read_letor
 from rankwise.datasets.letor_writer import read_group_sizes, write_group_sizes, write_letor
 from rankwise.datasets.pair_data import PairData
 from rankwise.datasets.ranking import RankingData, read_ranking
-from rankwise.datasets.score_tables import ScoreTable, read_score_table
-from rankwise.datasets.scores import read_scores, write_scores, write_table_with_scores
+from rankwise.datasets.scores import (
+    ScoreTable,
+    read_score_table,
+    read_scores,
+    write_scores,
+    write_table_with_scores,
+)
 from rankwise.datasets.synthetic import RankingProblem, make_ranking
 from rankwise.datasets.trec import (
     TrecRun,

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets.files import import_arrow
-from rankwise.datasets.labels import (
+from rankwise.datasets.tables import Table
+from rankwise.datasets.times import in_days, read_times
+from rankwise.datasets.words import (
     GAPS,
     MISSING,
     as_text,
@@ -21,8 +23,6 @@ from rankwise.datasets.labels import (
     finite_number,
     show,
 )
-from rankwise.datasets.tables import Table
-from rankwise.datasets.times import in_days, read_times
 from rankwise.inputs import suggestion
 from rankwise.text_tables import listed
 

@@ -3,60 +3,44 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.datasets import outcome_words as usual
-from rankwise.datasets.columns import Column, column_numbers, distinct_cells, position_of
+from rankwise.datasets import words as usual
+from rankwise.datasets.columns import column_numbers, distinct_cells, position_of
 from rankwise.datasets.files import PathLike
-from rankwise.datasets.labels import MISSING, distinct_labels, finite_number, is_gap, show
-from rankwise.datasets.pair_data import PairColumns, PairData, read_as
+from rankwise.datasets.pair_data import (
+    PairColumns,
+    PairData,
+    Rankings,
+    check_rankings,
+    from_lists,
+    read_as,
+    read_places,
+)
 from rankwise.datasets.ranking import complete_rows
-from rankwise.datasets.rankings import Rankings, check_rankings, from_lists, read_places
 from rankwise.datasets.tables import FrameTable, Table, open_table
 from rankwise.datasets.times import read_times
+from rankwise.datasets.words import MISSING, distinct_labels, finite_number, is_gap, show
 from rankwise.frames import frame_columns
 from rankwise.text_tables import count, listed
 
-if TYPE_CHECKING:
-    pass
-
 _LARGEST = 10**8  # comparisons that win counts may stand for
+_HINTS = {
+    "winner": " Pass sides= and outcome= if it names two sides and who won.",
+    "loser": " Pass sides= if the winner column says which of two sides won.",
+}
 
 
-def read_pairs(
-    path: PathLike,
-    *,
-    winner: Column = "winner",
-    loser: Column = "loser",
-    sides: Sequence[Column] | None = None,
-    outcome: Column | None = None,
-    wins: Sequence[Column] | None = None,
-    scores: Sequence[Column] | None = None,
-    margin: bool = False,
-    magnitude: Column | None = None,
-    weight: Column | None = None,
-    tie: Column | None = None,
-    group: Column | None = None,
-    judge: Column | None = None,
-    cluster: Column | None = None,
-    covariates: Sequence[Column | tuple[Column, Column]] = (),
-    outcome_words: Mapping[str, str] | None = None,
-    ranking: Column | None = None,
-    item: Column = "item",
-    place: Column = "place",
-    places: Sequence[Column] | None = None,
-    unlisted: str = "absent",
-    time: Column | None = None,
-    context: Column | Sequence[Column] = (),
-    delimiter: str | None = None,
-) -> PairData:
+def read_pairs(path: PathLike, *, delimiter: str | None = None, **columns: Any) -> PairData:
     """Read a table of comparisons, one a row; the first line of a text names the columns.
+
+    All parameters but `path` and `delimiter` name columns (`**columns`), or say how to read them.
 
     Parameters
     ----------
@@ -162,12 +146,7 @@ def read_pairs(
     >>> battles.items[battles.first], battles.items[battles.second], battles.outcome
     (array(['owl', 'owl'], dtype='<U5'), array(['crow', 'heron'], dtype='<U5'), array([-1.,  0.]))
     """
-    columns = PairColumns(
-        winner, loser, sides, outcome, wins, scores, margin, magnitude, weight, tie, group,
-        judge, cluster, covariates, outcome_words or {}, ranking, item, place, places, unlisted,
-        time, context,
-    )  # fmt: skip
-    return _Rows(open_table(os.fspath(path), delimiter), columns).data()
+    return _Rows(open_table(os.fspath(path), delimiter), PairColumns(**columns)).data()
 
 
 def pairs_from_frame(frame: Any, **columns: Any) -> PairData:
@@ -194,7 +173,9 @@ def pairs_from_frame(frame: Any, **columns: Any) -> PairData:
     (array(['crow', 'jay', 'owl'], dtype='<U4'), array([ 1., -1.]))
     """
     if isinstance(frame, (list, tuple)) and not set(columns) - {"unlisted"}:
-        return _ranked_data(*from_lists(frame), PairColumns(**columns))
+        rankings, items = from_lists(frame)
+        rows = np.arange(rankings.n_rankings)
+        return _ranked_data(rankings, items, PairColumns(**columns), rows, {"contexts": {}})
     by_name = frame if isinstance(frame, Mapping) else frame_columns(frame)
     if by_name is None:
         raise TypeError(
@@ -205,6 +186,30 @@ def pairs_from_frame(frame: Any, **columns: Any) -> PairData:
     return _Rows(FrameTable(by_name), PairColumns(**columns)).data()
 
 
+class _Cells(NamedTuple):
+    """A column of labels: its distinct texts, and which of them each row has."""
+
+    codes: Indices
+    texts: list[str]
+
+    def each(self, values: Any) -> NDArray[Any]:
+        """The value of every row, from one for each distinct text."""
+        return np.asarray(values)[self.codes]
+
+    def is_in(self, words: Any) -> NDArray[np.bool_]:
+        """Whether the text of a row, in small letters, is one of the words."""
+        return self.each([text.lower() in words for text in self.texts])
+
+    def take(self, rows: Indices) -> _Cells:
+        """Some rows, and the texts that they have."""
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        return _Cells(codes, [self.texts[k] for k in used])
+
+    def quoted(self, is_meant: NDArray[np.bool_]) -> str:
+        """The texts of some rows, for a message."""
+        return listed((show(self.texts[k]) for k in np.unique(self.codes[is_meant])), 5)
+
+
 class _Rows:
     """The rows of a table of comparisons that have no gap, column by column."""
 
@@ -212,50 +217,41 @@ class _Rows:
         self._table = table
         self._wanted = asked.recognized(table.names)
         self._read_as = "" if self._wanted is asked else read_as(self._wanted)
-        self._at: dict[str, int] = {}
-        for role in ("magnitude", "weight", "tie", "group", "judge", "cluster"):
-            column = getattr(self._wanted, role)
-            if column is not None:
-                self._at[role] = position_of(table, column, role)
-            elif role not in ("judge", "cluster") and table.names.count(role) == 1:
-                self._at[role] = table.names.index(role)
-        self._counts, self._scores = self._positions("wins"), self._positions("scores")
-        context, time = self._wanted.context, self._wanted.time
-        context = [context] if isinstance(context, (str, int)) else context
-        self._contexts = {str(c): position_of(table, c, "context") for c in context}
-        if time is not None and (time != "rows" or "rows" in table.names):
-            self._at["time"] = position_of(table, time, "time")
-        self._find_items()
+        self._at = self._positions()
         self._controls = self._covariate_columns()
         self._read()
 
-    def _positions(self, role: str) -> list[int]:
-        return [position_of(self._table, c, role) for c in getattr(self._wanted, role) or ()]
-
-    def _find_items(self) -> None:
-        """Columns of the two items and, if these are sides, of the outcome."""
+    def _positions(self) -> dict[str, list[int]]:
+        """Where the columns of each role are."""
         wanted, names = self._wanted, self._table.names
-        if wanted.is_ranked:
-            if wanted.places is not None:
-                self._ends = self._positions("places")
-                return
-            for role in ("ranking", "place"):
-                self._at[role] = position_of(self._table, getattr(wanted, role), role)
-            self._ends = [position_of(self._table, wanted.item, "item")]
-            return
-        said = wanted.winner if wanted.outcome is None else wanted.outcome
-        if wanted.sides is None:
-            hint = " Pass sides= and outcome= if it names two sides and who won."
-            winner = position_of(self._table, said, "winner", hint)
-            hint = " Pass sides= if the winner column says which of two sides won."
-            loser = position_of(self._table, wanted.loser, "loser", hint * ("winner" in names))
-            self._ends = [winner, loser]
-            return
-        self._ends = self._positions("sides")
-        if self._ends[0] == self._ends[1]:
+        optional = ["magnitude", "weight", "tie", "group", "judge", "cluster", "time", "context"]
+        asked = {role: getattr(wanted, role) for role in optional}
+        for role in optional[:4]:
+            if asked[role] is None and names.count(role) == 1:
+                asked[role] = role
+        if wanted.time == "rows" and "rows" not in names:
+            asked["time"] = None
+        who_won = wanted.winner if wanted.outcome is None else wanted.outcome
+        if wanted.places is not None:
+            items: dict[str, Any] = {"places": wanted.places}
+        elif wanted.ranking is not None:
+            items = {"item": wanted.item}
+            asked |= {"ranking": wanted.ranking, "place": wanted.place}
+        elif wanted.sides is None:
+            items = {"winner": who_won, "loser": wanted.loser}
+        else:
+            items = {"sides": wanted.sides}
+            asked |= {"wins": wanted.wins, "scores": wanted.scores}
+            asked["outcome"] = who_won if wanted.wins is wanted.scores is None else None
+        at = {}
+        for role, columns in {**asked, **items}.items():
+            several = [columns] if isinstance(columns, (str, int)) else columns or ()
+            hint = _HINTS.get(role, "")
+            at[role] = [position_of(self._table, column, role, hint) for column in several]
+        at["items"] = [place for role in items for place in at.pop(role)]
+        if wanted.sides is not None and len(set(at["items"])) < 2:
             raise ValueError(f"sides is {wanted.sides!r}; pass the names of two different columns.")
-        if not self._counts and not self._scores:
-            self._at["outcome"] = position_of(self._table, said, "outcome")
+        return {role: places for role, places in at.items() if places}
 
     def _covariate_columns(self) -> dict[str, list[int]]:
         places = {}
@@ -269,37 +265,34 @@ class _Rows:
 
     def _read(self) -> None:
         """Read the columns as numbers or as texts, and leave out the rows that have gaps."""
-        numbers = [self._at[role] for role in ("magnitude", "weight") if role in self._at]
-        numbers += self._counts + self._scores
+        with_numbers = ["magnitude", "weight", "wins", "scores", *["outcome"] * self._wanted.margin]
+        numbers = [at for role in with_numbers for at in self._at.get(role, ())]
         numbers += [at for pair in self._controls.values() if len(pair) == 2 for at in pair]
-        if self._wanted.margin and "outcome" in self._at:
-            numbers.append(self._at["outcome"])
-        used = {
-            *self._at.values(),
-            *self._contexts.values(),
-            *(at for pair in self._controls.values() for at in pair),
-        }
-        texts = [*self._ends, *sorted(used - {*numbers, *self._ends})]
+        used = {at for places in (*self._at.values(), *self._controls.values()) for at in places}
+        items = self._at["items"]
+        texts = [*items, *sorted(used - {*numbers, *items})]
         self._columns = columns = self._table.read(texts, numbers)
         self._numbers = {at: self._as_numbers(at, columns[at]) for at in numbers}
-        self._texts = {at: distinct_cells(columns[at]) for at in texts}
-        if "outcome" in self._at and self._wanted.outcome_words:
-            self._translate(self._at["outcome"])
+        self._texts = {at: _Cells(*distinct_cells(columns[at])) for at in texts}
+        self._translate()
         kept = complete_rows(self._table, self._gaps())
-        n_rows = len(columns[texts[0]])
-        self._rows = np.arange(n_rows) if kept is None else kept
+        self._rows = np.arange(len(columns[items[0]])) if kept is None else kept
         if kept is not None:
             self._numbers = {at: column[kept] for at, column in self._numbers.items()}
-            self._texts = {at: _used(codes[kept], t) for at, (codes, t) in self._texts.items()}
+            self._texts = {at: cells.take(kept) for at, cells in self._texts.items()}
 
-    def _translate(self, at: int) -> None:
+    def _translate(self) -> None:
         """Replace the outcomes by the words that they stand for."""
-        known, (codes, texts) = self._wanted.outcome_words, self._texts[at]
-        absent = [word for word in known if word not in texts]
+        known, cells = self._wanted.outcome_words, self._cells("outcome")
+        if not known or cells is None:
+            return
+        absent = [word for word in known if word not in cells.texts]
         if absent:
-            shown = f"{listed(map(show, absent), 5)}; there are {listed(map(show, texts), 20)}"
+            there = listed(map(show, cells.texts), 20)
+            shown = f"{listed(map(show, absent), 5)}; there are {there}"
             raise self._table.error(f"outcome_words has words that the column has not: {shown}.")
-        self._texts[at] = codes, [known.get(text, text) for text in texts]
+        translated = [known.get(text, text) for text in cells.texts]
+        self._texts[self._at["outcome"][0]] = _Cells(cells.codes, translated)
 
     def _as_numbers(self, at: int, column: Any) -> Array:
         """A column as floats, NaN for a gap; infinite numbers and words are refused."""
@@ -317,25 +310,25 @@ class _Rows:
                 raise self._table.error(problem, row)
         return numbers + 0.0  # minus zero is zero
 
+    def _cells(self, role: str) -> _Cells | None:
+        """The column of texts with a role, if there is one."""
+        return self._texts.get(self._at[role][0]) if role in self._at else None
+
     def _gaps(self) -> dict[str, NDArray[np.bool_]]:
         """Which rows have a gap in each column that is used; a tie needs no magnitude."""
-        outcome, tie, magnitude = (self._at.get(r) for r in ("outcome", "tie", "magnitude"))
-        has_gap = {self._table.names[at]: np.isnan(column) for at, column in self._numbers.items()}
-        optional = {tie, self._at.get("place"), *(self._ends if self._wanted.places else ())}
-        for at, (codes, texts) in self._texts.items():
-            words = MISSING if at == outcome else {""}
+        names, outcome, tie = self._table.names, self._cells("outcome"), self._cells("tie")
+        has_gap = {names[at]: np.isnan(column) for at, column in self._numbers.items()}
+        optional = [*self._at.get("tie", ()), *self._at.get("place", ())]
+        optional += self._at["items"] if self._wanted.places else []
+        for at, cells in self._texts.items():
             if at not in optional:
-                is_missing = np.array([text.lower() in words for text in texts])
-                has_gap[self._table.names[at]] = is_missing[codes]
-        if magnitude is not None:
-            is_tie = np.zeros(len(self._numbers[magnitude]), dtype=bool)
+                has_gap[names[at]] = cells.is_in(MISSING if cells is outcome else {""})
+        if "magnitude" in self._at:
+            gap = has_gap[names[self._at["magnitude"][0]]]
             if tie is not None:
-                codes, texts = self._texts[tie]
-                is_tie |= np.array([text.lower() in usual.IS_TIE for text in texts])[codes]
-            if outcome in self._texts:
-                codes, texts = self._texts[outcome]
-                is_tie |= np.array([side == usual.TIE for side in usual.meanings(texts)])[codes]
-            has_gap[self._table.names[magnitude]] &= ~is_tie
+                gap &= ~tie.is_in(usual.IS_TIE)
+            if outcome is not None:
+                gap &= outcome.each([side != usual.TIE for side in usual.meanings(outcome.texts)])
         return has_gap
 
     def _refuse(self, is_bad: NDArray[np.bool_], problem: str, values: Array | None = None) -> None:
@@ -350,109 +343,100 @@ class _Rows:
         if self._wanted.is_ranked:
             return self._ranked()
         first, second, labels = self._items()
-        items, position = np.unique(self._as_labels(labels, self._ends), return_inverse=True)
+        items, position = np.unique(self._as_labels(labels, "items"), return_inverse=True)
         data = PairData(
             position[first].astype(np.intp),
             position[second].astype(np.intp),
             self._outcomes(first, second, labels),
             self._weights(),
             items,
-            groups=self._labels("group"),
-            judges=self._labels("judge"),
-            clusters=self._labels("cluster"),
             covariates={name: self._covariate(at) for name, at in self._controls.items()},
             read_as=self._read_as,
-            times=self._times(),
-            contexts={name: self._labels_at(at) for name, at in self._contexts.items()},
+            **self._known(),
         )
-        return self._expanded(data) if self._counts else data
+        return self._expanded(data) if "wins" in self._at else data
+
+    def _known(self) -> dict[str, Any]:
+        """What else is known of the rows."""
+        known: dict[str, Any] = {"times": self._times()}
+        for name, role in {"groups": "group", "judges": "judge", "clusters": "cluster"}.items():
+            known[name] = self._labels(self._at[role][0]) if role in self._at else None
+        names, contexts = self._table.names, self._at.get("context", ())
+        return {**known, "contexts": {names[at]: self._labels(at) for at in contexts}}
 
     def _ranked(self) -> PairData:
         """Rankings, and what else is known of each from its first row."""
-        codes, labels = self._joined_texts(self._ends)
+        codes, labels = self._joined_texts()
+        weight = self._weights()
         if self._wanted.places is not None:
             names, table = [f"row {row}" for row in self._rows.tolist()], np.stack(codes, axis=1)
             number, at = np.nonzero(np.array([text != "" for text in labels])[table])
             item, place = table[number, at], (at + 1).astype(np.float64)
+            row = np.arange(len(weight))
         else:
-            number, names = self._texts[self._at["ranking"]]
-            item, (place_codes, texts) = codes[0], self._texts[self._at["place"]]
-            place = read_places(texts, lambda k, p: self._error_at(place_codes == k, p))[
-                place_codes
-            ]
-        items, used = np.unique(item, return_inverse=True)
-        items, position = np.unique(
-            self._as_labels([labels[k] for k in items], self._ends), return_inverse=True
-        )
-        _, row = np.unique(number, return_index=True)
-        weight, is_wide = self._weights(), self._wanted.places is not None
-        row = np.arange(len(weight)) if is_wide else row
-        if not is_wide:
+            number, names = self._texts[self._at["ranking"][0]]
+            cells, item = self._texts[self._at["place"][0]], codes[0]
+            place = cells.each(read_places(cells.texts, self._error_of(cells)))
+            _, row = np.unique(number, return_index=True)
             is_bad = weight != weight[row][number]
             self._refuse(is_bad, "the weight is {}, and another one in the same ranking.", weight)
+        items, used = np.unique(item, return_inverse=True)
+        items, position = np.unique(
+            self._as_labels([labels[k] for k in items], "items"), return_inverse=True
+        )
         rankings = Rankings(number, position[used].astype(np.intp), place, weight[row])
-        labels_of = {"groups": "group", "judges": "judge", "clusters": "cluster"}
-        known: dict[str, Any] = {name: self._labels(role) for name, role in labels_of.items()}
-        known = {name: None if of is None else of[row] for name, of in known.items()}
-        times = self._times()
-        known["times"] = None if times is None else times[row]
-        known["contexts"] = {c: self._labels_at(at)[row] for c, at in self._contexts.items()}
         check_rankings(rankings, lambda k: f"the ranking {names[k]}", items)
-        return _ranked_data(rankings, items, self._wanted, **known)
+        return _ranked_data(rankings, items, self._wanted, row, self._known())
 
-    def _error_at(self, is_bad: NDArray[np.bool_], problem: str) -> Exception:
-        return self._table.error(problem, int(self._rows[is_bad.argmax()]))
+    def _error_of(self, cells: _Cells) -> Any:
+        """What makes an error about one of the texts of a column, in the first row that has it."""
+        return lambda k, problem: self._table.error(
+            problem, int(self._rows[(cells.codes == k).argmax()])
+        )
 
     def _times(self) -> NDArray[Any] | None:
-        if self._wanted.time is None:
-            return None
-        if "time" not in self._at:
-            return self._rows.astype(np.float64)
-        codes, texts = self._texts[self._at["time"]]
-        times = read_times(texts, lambda k, problem: self._error_at(codes == k, problem))
-        return np.asarray(times[codes])
+        cells = self._cells("time")
+        if cells is not None:
+            return cells.each(read_times(cells.texts, self._error_of(cells)))
+        return None if self._wanted.time is None else self._rows.astype(np.float64)
 
-    def _joined_texts(self, columns: list[int]) -> tuple[list[Indices], list[str]]:
-        """The cells of several columns as positions in the distinct texts of all of them."""
-        labels = list(dict.fromkeys(text for at in columns for text in self._texts[at][1]))
+    def _joined_texts(self) -> tuple[list[Indices], list[str]]:
+        """The cells of the columns of items as positions in the distinct texts of all of them."""
+        columns = [self._texts[at] for at in self._at["items"]]
+        labels = list(dict.fromkeys(text for cells in columns for text in cells.texts))
         place = {label: k for k, label in enumerate(labels)}
-        return [
-            np.array([place[text] for text in self._texts[at][1]], np.intp)[self._texts[at][0]]
-            for at in columns
-        ], labels
+        return [cells.each([place[text] for text in cells.texts]) for cells in columns], labels
 
     def _items(self) -> tuple[Indices, Indices, list[str]]:
         """The two items as positions in the distinct labels."""
-        (first, second), labels = self._joined_texts(self._ends)
-        same = listed((show(labels[k]) for k in np.unique(first[first == second])), 5)
+        (first, second), labels = self._joined_texts()
+        same = _Cells(first, labels).quoted(first == second)
         self._refuse(first == second, f"{same} is compared with itself. Leave out the row.")
         return first, second, labels
 
-    def _as_labels(self, texts: list[str], columns: list[int]) -> NDArray[Any]:
-        """Labels as they were in these columns: whole numbers or strings."""
-        firsts = [self._columns[at][0] for at in columns]  # a text of a file is one of Arrow
+    def _as_labels(self, texts: list[str], role: str | int) -> NDArray[Any]:
+        """Labels as they were in the columns of a role, or in one: whole numbers or strings."""
+        places = [role] if isinstance(role, int) else self._at[role]
+        firsts = [self._columns[at][0] for at in places]  # a text of a file is one of Arrow
         if any(isinstance(first, str) for first in firsts):
             return np.array(texts, dtype=np.str_)
         return distinct_labels(texts, canonical=True)
 
-    def _labels(self, role: str) -> NDArray[Any] | None:
-        return self._labels_at(self._at[role]) if role in self._at else None
-
-    def _labels_at(self, at: int) -> NDArray[Any]:
-        codes, texts = self._texts[at]
-        return self._as_labels(texts, [at])[codes]
+    def _labels(self, at: int) -> NDArray[Any]:
+        cells = self._texts[at]
+        return cells.each(self._as_labels(cells.texts, at))
 
     def _outcomes(self, first: Indices, second: Indices, labels: list[str]) -> Array:
         """By how much the first side won."""
-        if self._counts:
+        if "wins" in self._at:
             return np.ones(len(first))
-        if self._scores:
-            difference = self._numbers[self._scores[0]] - self._numbers[self._scores[1]]
-            return difference if self._wanted.margin else np.sign(difference)
+        if "scores" in self._at:
+            ours, theirs = (self._numbers[at] for at in self._at["scores"])
+            return ours - theirs if self._wanted.margin else np.sign(ours - theirs)
         if "outcome" not in self._at:
             sign = np.ones(len(first))
         elif self._wanted.margin:
-            return self._numbers[self._at["outcome"]]
+            return self._numbers[self._at["outcome"][0]]
         else:
             sign = self._verdicts(first, second, labels).astype(np.float64)
         is_tie = (sign == 0) | self._ties(len(first))
@@ -460,58 +444,51 @@ class _Rows:
 
     def _verdicts(self, first: Indices, second: Indices, labels: list[str]) -> Indices:
         """1 if the first side won, −1 if the second did, 0 for a tie."""
-        codes, words = self._texts[self._at["outcome"]]
-        names = [self._table.names[end].lower() for end in self._ends]
+        cells = self._texts[self._at["outcome"][0]]
+        codes, words = cells
+        names = [self._table.names[at] for at in self._at["items"]]
         place = {label: k for k, label in enumerate(labels)}
-        item = np.array([place.get(word, -1) for word in words])[codes]
-        is_first, is_second = item == first, item == second
+        item = cells.each([place.get(word, -1) for word in words])
+        by_item = np.where(item == first, 1, np.where(item == second, -1, 2))
         counts = np.bincount(codes)
-        is_item = np.bincount(codes, is_first | is_second) == counts  # in all its rows
+        is_item = np.bincount(codes, by_item != 2) == counts  # in all its rows
+        side_of = {names[0].lower(): 1, names[1].lower(): -1}
         said: list[int | None] = []
         for word, meaning, is_always_item in zip(
             words, usual.meanings(words), is_item, strict=True
         ):
-            side = {names[0]: 1, names[1]: -1}.get(word.lower())
+            side = side_of.get(word.lower())
             said.append(side if side is not None else None if is_always_item else meaning)
         unknown = [k for k, side in enumerate(said) if side is None and not is_item[k]]
         shown = listed((f"{show(words[k])} ({count(counts[k], 'row')})" for k in unknown), 20)
-        sides = ", ".join(show(self._table.names[end]) for end in self._ends)
-        others = ", ".join(usual.EXAMPLES)
         self._refuse(
             np.isin(codes, unknown),
-            f"the winner is {shown}, expected {sides}, one of the two items or 'tie'; also "
-            f"understood: {others}, 1, 2, 0.5.",
+            f"the winner is {shown}, expected {', '.join(map(show, names))}, one of the two items "
+            f"or 'tie'; also understood: {', '.join(usual.EXAMPLES)}, 1, 2, 0.5.",
         )
-        by_item = np.where(is_first, 1, np.where(is_second, -1, 2))
-        meant = np.array([2 if side is None else side for side in said])[codes]
+        meant = cells.each([2 if side is None else side for side in said])
         verdict = np.where(meant == 2, by_item, meant)
         is_unclear = (by_item != 2) & (by_item != verdict)
-        shown = listed((show(words[k]) for k in np.unique(codes[is_unclear])), 5)
         self._refuse(
             is_unclear,
-            f"the winner {shown} can be understood in two ways: as an item, and as a word for a "
-            "side or a tie. Rename the item or the column.",
+            f"the winner {cells.quoted(is_unclear)} can be understood in two ways: as an item, and "
+            "as a word for a side or a tie. Rename the item or the column.",
         )
         return verdict
 
     def _ties(self, n_rows: int) -> NDArray[np.bool_]:
-        if "tie" not in self._at:
+        cells = self._cells("tie")
+        if cells is None:
             return np.zeros(n_rows, dtype=bool)
-        codes, texts = self._texts[self._at["tie"]]
-        is_bad = np.array([text.lower() not in usual.IS_TIE | usual.IS_NO_TIE for text in texts])
-        shown = listed((show(texts[k]) for k in np.flatnonzero(is_bad)), 5)
-        self._refuse(
-            is_bad[codes], f"the tie is {shown}, expected 1 or 0, true or false, yes or no."
-        )
-        is_tie: NDArray[np.bool_] = np.array([text.lower() in usual.IS_TIE for text in texts])[
-            codes
-        ]
-        return is_tie
+        is_bad = ~cells.is_in(usual.IS_TIE | usual.IS_NO_TIE)
+        expected = "expected 1 or 0, true or false, yes or no."
+        self._refuse(is_bad, f"the tie is {cells.quoted(is_bad)}, {expected}")
+        return cells.is_in(usual.IS_TIE)
 
     def _magnitudes(self, is_tie: NDArray[np.bool_]) -> Array:
         if "magnitude" not in self._at:
             return np.where(is_tie, 0.0, 1.0)
-        magnitude = self._numbers[self._at["magnitude"]]
+        magnitude = self._numbers[self._at["magnitude"][0]]
         problem = "the magnitude is {}, expected 0 (a tie) or more. Swap winner and loser instead."
         self._refuse(magnitude < 0, problem, magnitude)
         problem = "the row is a tie, but its magnitude is {}. Write 0 or nothing, or no tie."
@@ -521,7 +498,7 @@ class _Rows:
     def _weights(self) -> Array:
         if "weight" not in self._at:
             return np.ones(len(self._rows))
-        weight = self._numbers[self._at["weight"]]
+        weight = self._numbers[self._at["weight"][0]]
         problem = "the weight is {}, expected more than 0. Leave out the row."
         self._refuse(weight <= 0, problem, weight)
         return weight
@@ -531,15 +508,14 @@ class _Rows:
         if len(at) == 2:
             difference: Array = self._numbers[at[0]] - self._numbers[at[1]]
             return difference
-        codes, texts = self._texts[at[0]]
-        numbers = [finite_number(text) for text in texts]
-        if any(number is None for number in numbers):
-            return np.array(texts, dtype=np.str_)[codes]
-        return np.array(numbers, dtype=np.float64)[codes]
+        cells = self._texts[at[0]]
+        numbers = [finite_number(text) for text in cells.texts]
+        is_category = any(number is None for number in numbers)
+        return cells.each(cells.texts if is_category else np.array(numbers, np.float64))
 
     def _expanded(self, data: PairData) -> PairData:
         """As many comparisons as the counts of wins and ties say."""
-        counts = np.column_stack([self._numbers[at] for at in self._counts])
+        counts = np.column_stack([self._numbers[at] for at in self._at["wins"]])
         for column in counts.T:
             problem = "the number of wins is {}, expected a whole number from 0."
             self._refuse((column < 0) | (column != np.round(column)), problem, column)
@@ -555,21 +531,15 @@ class _Rows:
 
 
 def _ranked_data(
-    rankings: Rankings, items: NDArray[Any], wanted: PairColumns, **known: Any
+    rankings: Rankings, items: NDArray[Any], wanted: PairColumns, rows: Any, known: dict[str, Any]
 ) -> PairData:
-    """The pairs of rankings; `known` has values of the rankings."""
+    """The pairs of rankings; `known` has values of rows, of which each ranking has one."""
     if wanted.unlisted == "last":
         rankings = rankings.with_all(len(items))
     pairs = rankings.pairs
-    at = pairs.ranking
-    contexts = {name: labels[at] for name, labels in known.pop("contexts", {}).items()}
+    at = rows[pairs.ranking]
+    contexts = {name: labels[at] for name, labels in known.pop("contexts").items()}
     taken: dict[str, Any] = {name: None if of is None else of[at] for name, of in known.items()}
     if taken.get("clusters") is None and taken.get("judges") is None:
-        taken["clusters"] = at
+        taken["clusters"] = pairs.ranking
     return PairData(*pairs[:4], items, **taken, contexts=contexts, rankings=rankings)
-
-
-def _used(codes: Indices, texts: list[str]) -> tuple[Indices, list[str]]:
-    """The same rows without the texts that none of them has."""
-    used, codes = np.unique(codes, return_inverse=True)
-    return codes, [texts[k] for k in used]

@@ -14,9 +14,9 @@ from numpy.typing import DTypeLike, NDArray
 from rankwise._compiled import read_rows
 from rankwise.arrays import Array, Indices
 from rankwise.datasets.files import PACKED, PathLike, Watch, line_blocks, location, numbered_lines
-from rankwise.datasets.labels import MAX_LABEL, distinct_labels, finite_number, show
 from rankwise.datasets.letor_writer import read_group_sizes
 from rankwise.datasets.ranking import RankingData
+from rankwise.datasets.words import MAX_LABEL, distinct_labels, finite_number, show
 from rankwise.errors import LetorFormatError
 from rankwise.machine import Progress, check_matrix_fits
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.datasets.files import PathLike, numbered_lines, replace_file
-from rankwise.datasets.labels import MAX_LABEL, distinct_labels, show
+from rankwise.datasets.words import MAX_LABEL, distinct_labels, show
 from rankwise.errors import LetorFormatError
 from rankwise.frames import as_array, refuse_masked
 from rankwise.groups import encode_groups

@@ -27,8 +27,8 @@ from rankwise.datasets.columns import (
     without_words,
 )
 from rankwise.datasets.files import PathLike, import_arrow
-from rankwise.datasets.labels import as_text
 from rankwise.datasets.tables import Format, Table, TextTable, open_unless_letor
+from rankwise.datasets.words import as_text
 from rankwise.errors import TableFormatError, warn_user
 
 Matrix: TypeAlias = Any

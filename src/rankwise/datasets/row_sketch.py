@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.columns import distinct_cells, is_number
-from rankwise.datasets.labels import finite_number
+from rankwise.datasets.words import finite_number
 
 SIZE = 256
 TELLING_SHARE = 0.1

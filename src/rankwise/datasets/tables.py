@@ -24,7 +24,7 @@ from rankwise.datasets.files import (
     location,
     open_unpacked,
 )
-from rankwise.datasets.labels import GAPS, MISSING, show
+from rankwise.datasets.words import GAPS, MISSING, show
 from rankwise.errors import TableFormatError
 
 Format: TypeAlias = Literal["auto", "letor", "csv", "tsv", "parquet", "feather", "json"]

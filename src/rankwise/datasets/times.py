@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array
-from rankwise.datasets.labels import as_text, finite_number, show
+from rankwise.datasets.words import as_text, finite_number, show
 
 _DIGITS = re.compile(r"(1[89]|20|21)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2}([ T][0-9:.]+)?)?(Z|[+]00:?00)?")

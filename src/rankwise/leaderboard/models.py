@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array, Indices
-from rankwise.datasets.rankings import Rankings
+from rankwise.datasets.pair_data import Rankings
 from rankwise.errors import warn_user
 from rankwise.estimators.margin import RankLogistic
 from rankwise.estimators.rank_rls import RankRLS

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.datasets.rankings import Rankings
+from rankwise.datasets.pair_data import Rankings
 from rankwise.leaderboard.tally import Tally
 from rankwise.uncertainty.jackknife import (
     EQUAL,

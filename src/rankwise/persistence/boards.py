@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets import PairData
-from rankwise.datasets.rankings import Rankings
+from rankwise.datasets.pair_data import Rankings
 from rankwise.leaderboard import Leaderboard, Scales, rate
 
 OPTIONS = {
