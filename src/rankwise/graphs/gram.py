@@ -168,6 +168,12 @@ def plain_system(R: Any, target: Array, mass: Array | None = None) -> tuple[Arra
     return gram, moment
 
 
+def sums_of_squares(S: Any, weight: Array | None = None) -> Array:
+    """``Σ_i w_i s_i²`` for every column s of sparse S; the weights are 1 if not given."""
+    weight = np.ones(S.shape[0]) if weight is None else weight
+    return np.asarray(S.multiply(S).T @ weight)
+
+
 def divide(sums: Array, size: Array) -> Array:
     """Means of families; zero for a family without items or weight."""
     size = np.where(size > 0, size, 1.0)

@@ -8,15 +8,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array, Indices
+from rankwise.graphs.roots import ComponentRoot, GraphRoot
+from rankwise.groups import Groups
 from rankwise.inputs import as_weights
 from rankwise.machine import check_matrix_fits
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
-    from rankwise.graphs.roots import GraphRoot
     from rankwise.graphs.strict import StrictEdges, StrictOrder
 
 
@@ -66,14 +69,21 @@ class PreferenceGraph(ABC):
         return self._edges.n_pairs
 
     @cached_property
+    def _groups(self) -> Groups:
+        """The groups that the edges were given; else the connected components."""
+        if self._edges.known_groups is not None:
+            return self._edges.known_groups
+        return Groups(self.components, np.unique(self.components))
+
+    @cached_property
     def groups(self) -> Indices:
         """For each item the number of its group: what cross-validation holds out together."""
-        return self._edges.groups
+        return self._groups.codes
 
     @cached_property
     def group_labels(self) -> NDArray[Any]:
-        """Labels of the groups, by number."""
-        return self._edges.group_labels
+        """Labels of the groups, by number; their numbers if none were given."""
+        return self._groups.labels
 
     @cached_property
     def n_groups(self) -> int:
@@ -83,36 +93,53 @@ class PreferenceGraph(ABC):
     @cached_property
     def n_units(self) -> int:
         """Number of groups that were given; else of connected components that have an edge."""
-        return self._edges.n_units
+        if self._edges.has_groups:
+            return self.n_groups
+        return int((np.bincount(self.components) > 1).sum())
 
     @cached_property
     def total_weight(self) -> float:
         """W = Σ ω_k."""
-        return self._edges.total_weight
+        return float(self._edges.edge_weight.sum())
 
     @property
     def squared_magnitude(self) -> float:
         """Σ ω_k δ_k², over all outputs."""
-        return self._edges.squared_magnitude
+        edges = self._edges
+        with np.errstate(over="ignore"):
+            return float(edges.edge_weight @ edges.edge_target**2)
 
-    @property
+    @cached_property
     def divergence(self) -> Array:
         """The vector d; one column per output where the graph holds several."""
-        return self._edges.divergence
+        edges, n = self._edges, self.n_items
+        flow = edges.edge_weight * edges.edge_target
+        d = np.bincount(edges.winner, flow, n)
+        return np.asarray(d - np.bincount(edges.loser, flow, n))
+
+    @cached_property
+    def laplacian_matrix(self) -> sp.csr_matrix:
+        """L as a sparse matrix."""
+        edges, n = self._edges, self.n_items
+        i, j, w = edges.winner, edges.loser, edges.edge_weight
+        rows, columns = np.r_[i, j, i, j], np.r_[j, i, i, j]
+        return sp.coo_matrix((np.r_[-w, -w, w, w], (rows, columns)), shape=(n, n)).tocsr()
 
     @property
     def degrees(self) -> Array:
         """Weight of the edges of each item: the diagonal of L."""
-        return self._edges.degrees
+        return np.asarray(self.laplacian_matrix.diagonal())
 
-    @property
+    @cached_property
     def components(self) -> Indices:
         """For each item the number of its connected component."""
-        return self._edges.components
+        edges, n = self._edges, self.n_items
+        links = sp.coo_matrix((np.ones(self.n_pairs), (edges.winner, edges.loser)), shape=(n, n))
+        return np.asarray(connected_components(links, directed=False)[1], dtype=np.intp)
 
     def laplacian(self, V: Array) -> Array:
         """``L V`` for V of shape (n_items,) or (n_items, k)."""
-        return self._edges.laplacian(V)
+        return np.asarray(self.laplacian_matrix @ V)
 
     def gram(self, R: Any) -> Array:
         """``Rᵀ L R`` for dense or sparse R of shape (n_items, p)."""
@@ -140,11 +167,12 @@ class PreferenceGraph(ABC):
 
     def sparse_norms(self, R: Any) -> Array:
         """``rᵀ L r`` for every column r of sparse R."""
-        return self._edges.sparse_norms(R)
+        return np.asarray(R.multiply(self.laplacian_matrix @ R).sum(axis=0)).ravel()
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
         """F with ``F Fᵀ = scale L + shift D``, D the weights of the items."""
-        return self._edges.root(scale, shift)
+        weight = np.ones(self.n_items) if self.item_weights is None else self.item_weights
+        return ComponentRoot(scale * self.laplacian_matrix, shift * weight, self.components)
 
     def weighted(self, sample_weight: ArrayLike) -> PreferenceGraph:
         """The graph in which an edge weighs the product of the weights of its items as well.
@@ -205,7 +233,18 @@ class PreferenceGraph(ABC):
 
     def describe(self) -> GraphDescription:
         """Counts that tell what a learner would be trained on."""
-        return self._edges.describe()
+        edges, group = self._edges, self.groups
+        inside = edges.winner[group[edges.winner] == group[edges.loser]]
+        return GraphDescription(
+            n_items=self.n_items,
+            n_groups=self.n_groups,
+            n_pairs=self.n_pairs,
+            n_tied_pairs=int((edges.magnitude == 0).sum()),
+            ties=self.ties,
+            n_groups_without_pairs=self.n_groups - len(np.unique(group[inside])),
+            n_isolated_items=int((np.bincount(self.components) == 1).sum()),
+            total_weight=self.total_weight,
+        )
 
 
 @dataclass(frozen=True)
@@ -250,9 +289,3 @@ class GraphDescription:
             ("total weight", f"{self.total_weight:g}"),
         ]
         return "\n".join(f"{name:<22}{value}" for name, value in rows)
-
-
-def sums_of_squares(S: Any, weight: Array | None = None) -> Array:
-    """``Σ_i w_i s_i²`` for every column s of sparse S; the weights are 1 if not given."""
-    weight = np.ones(S.shape[0]) if weight is None else weight
-    return np.asarray(S.multiply(S).T @ weight)

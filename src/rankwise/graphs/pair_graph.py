@@ -6,14 +6,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array, Indices
 from rankwise.frames import as_array, refuse_masked
-from rankwise.graphs.graph import GraphDescription, PreferenceGraph
-from rankwise.graphs.roots import ComponentRoot, items_of_components
+from rankwise.graphs.graph import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.inputs import as_real, as_whole, check_option, near_one
 
@@ -117,8 +114,9 @@ class PairGraph(PreferenceGraph):
         items: NDArray[Any] | None,
     ) -> None:
         self.winner, self.loser, self.magnitude, self.weight = winner, loser, magnitude, weight
-        self._n_items, self.cost, self.group_weight = n_items, cost, group_weight
-        self._groups, self._items = groups, items
+        self.n_items, self.n_pairs = n_items, len(winner)
+        self.cost, self.group_weight = cost, group_weight
+        self.known_groups, self._items = groups, items
 
     @classmethod
     def of(
@@ -140,13 +138,8 @@ class PairGraph(PreferenceGraph):
         return graph
 
     def __repr__(self) -> str:
-        groups = "" if self._groups is None else f", {self.n_groups} groups"
+        groups = f", {self.n_groups} groups" if self.has_groups else ""
         return f"<PairGraph of {self.n_items} items, {self.n_pairs} edges{groups}>"
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self._n_items
 
     @property
     def items(self) -> NDArray[Any]:
@@ -156,36 +149,7 @@ class PairGraph(PreferenceGraph):
     @property
     def has_groups(self) -> bool:
         """Whether the items were given groups; if not, the connected components are groups."""
-        return self._groups is not None
-
-    @property
-    def groups(self) -> NDArray[np.intp]:
-        """For each item the number of its group."""
-        return self.components if self._groups is None else self._groups.codes
-
-    @property
-    def group_labels(self) -> NDArray[Any]:
-        """Labels of the groups; their numbers if none were given."""
-        return np.arange(self.n_groups) if self._groups is None else self._groups.labels
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups, or of connected components."""
-        if self._groups is not None:
-            return self._groups.n_groups
-        return int(self.components.max(initial=-1)) + 1
-
-    @property
-    def n_units(self) -> int:
-        """Number of groups; of components that have an edge if no groups were given."""
-        if self._groups is not None:
-            return self.n_groups
-        return int((np.bincount(self.components) > 1).sum())
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of edges."""
-        return len(self.winner)
+        return self.known_groups is not None
 
     @cached_property
     def edge_target(self) -> Array:
@@ -208,62 +172,6 @@ class PairGraph(PreferenceGraph):
         with np.errstate(over="ignore", under="ignore", divide="ignore"):
             return np.asarray(self.preference_weight / self.magnitude**2)
 
-    @cached_property
-    def total_weight(self) -> float:
-        """W, the sum of the weights."""
-        return float(self.edge_weight.sum())
-
-    @property
-    def squared_magnitude(self) -> float:
-        """Σ ω δ²."""
-        with np.errstate(over="ignore"):
-            return float(self.edge_weight @ self.edge_target**2)
-
-    @cached_property
-    def divergence(self) -> Array:
-        """The vector d = Σ ω δ (e_winner − e_loser)."""
-        flow = self.edge_weight * self.edge_target
-        d = np.bincount(self.winner, flow, self.n_items)
-        return np.asarray(d - np.bincount(self.loser, flow, self.n_items))
-
-    @cached_property
-    def laplacian_matrix(self) -> sp.csr_matrix:
-        """L = Σ ω (e_winner − e_loser)(e_winner − e_loser)ᵀ as a sparse matrix."""
-        i, j, w = self.winner, self.loser, self.edge_weight
-        rows, columns = np.r_[i, j, i, j], np.r_[j, i, i, j]
-        shape = (self.n_items, self.n_items)
-        return sp.coo_matrix((np.r_[-w, -w, w, w], (rows, columns)), shape=shape).tocsr()
-
-    @property
-    def degrees(self) -> Array:
-        """Weight of the edges of each item: the diagonal of L."""
-        return np.asarray(self.laplacian_matrix.diagonal())
-
-    @cached_property
-    def components(self) -> Indices:
-        """For each item the number of its connected component."""
-        shape = (self.n_items, self.n_items)
-        links = sp.coo_matrix((np.ones(self.n_pairs), (self.winner, self.loser)), shape=shape)
-        return np.asarray(connected_components(links, directed=False)[1], dtype=np.intp)
-
-    def laplacian(self, V: Array) -> Array:
-        """``L V``, O(number of distinct pairs) for each column."""
-        return np.asarray(self.laplacian_matrix @ V)
-
-    def sparse_norms(self, R: Any) -> Array:
-        """``rᵀ L r`` for every column r of sparse R."""
-        return np.asarray(R.multiply(self.laplacian_matrix @ R).sum(axis=0)).ravel()
-
-    def root(
-        self, scale: float = 1.0, shift: float = 0.0, item_weights: Array | None = None
-    ) -> ComponentRoot:
-        """F with ``F Fᵀ = scale L + shift D``, dense in each component; D = I if not given."""
-        L = scale * self.laplacian_matrix
-        components = items_of_components(self.components)
-        return ComponentRoot(
-            components, lambda items: L[items][:, items].toarray(), shift, item_weights
-        )
-
     def subset(self, items: Indices) -> PairGraph:
         """The graph of these items and the edges between them, numbered as given."""
         number = np.full(self.n_items, -1)
@@ -271,7 +179,7 @@ class PairGraph(PreferenceGraph):
         winner, loser = number[self.winner], number[self.loser]
         kept = (winner >= 0) & (loser >= 0)
         groups = None
-        if self._groups is not None:
+        if self.has_groups:
             present, codes = np.unique(self.groups[items], return_inverse=True)
             groups = Groups(codes, self.group_labels[present])
         return PairGraph.of(
@@ -300,7 +208,7 @@ class PairGraph(PreferenceGraph):
             self.n_items,
             cost=self.cost,
             group_weight=self.group_weight,
-            groups=self._groups,
+            groups=self.known_groups,
             items=self._items,
         )
 
@@ -311,22 +219,6 @@ class PairGraph(PreferenceGraph):
     @property
     def _edges(self) -> PairGraph:
         return self  # not cached: no graph holds itself
-
-    def describe(self) -> GraphDescription:
-        """Counts; the groups are the connected components unless others were given."""
-        size = np.bincount(self.components)
-        inside = self.groups[self.winner] == self.groups[self.loser]
-        with_pairs = np.unique(self.groups[self.winner[inside]])
-        return GraphDescription(
-            n_items=self.n_items,
-            n_groups=self.n_groups,
-            n_pairs=self.n_pairs,
-            n_tied_pairs=int((self.magnitude == 0).sum()),
-            ties=self.ties,
-            n_groups_without_pairs=self.n_groups - len(with_pairs),
-            n_isolated_items=int((size == 1).sum()),
-            total_weight=self.total_weight,
-        )
 
 
 def _check_edges(winner: Indices, loser: Indices, largest: int, n_items: int) -> None:

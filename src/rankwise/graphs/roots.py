@@ -9,14 +9,12 @@ not be strictly positive definite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.graphs.score_levels import ScoreLevels
 
 BLOCK_ENTRIES = 2**19
@@ -135,18 +133,11 @@ class ComponentRoot:
     last vertex removed is positive definite and the last row follows from the rest.
     """
 
-    def __init__(
-        self,
-        components: Iterable[NDArray[np.intp]],
-        block: Callable[[NDArray[np.intp]], Array],
-        shift: float,
-        weight: Array | None = None,
-    ) -> None:
-        def diagonal(items: NDArray[np.intp]) -> Array:
-            return shift * (np.ones(len(items)) if weight is None else weight[items])
-
+    def __init__(self, L: Any, shift: Array, components: Indices) -> None:
+        """F of a sparse matrix L and a diagonal, one block for each component."""
         self._blocks = [
-            (items, _cholesky_root(block(items), diagonal(items))) for items in components
+            (items, _cholesky_root(L[items][:, items].toarray(), shift[items]))
+            for items in items_of_components(components)
         ]
 
     def apply(self, V: Array) -> Array:
@@ -194,17 +185,10 @@ class ComponentRoot:
 GraphRoot = NestedRoot | ComponentRoot
 
 
-def items_of_components(components: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+def items_of_components(components: Indices) -> list[Indices]:
     """The items of each connected component, from the component of each item."""
     order = np.argsort(components, kind="stable")
     return np.split(order, np.cumsum(np.bincount(components))[:-1])
-
-
-def connect_groups(groups: NDArray[np.intp], is_connected: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """For each item the number of its component: its group if connected, or the item alone."""
-    alone = groups.max(initial=0) + 1 + np.arange(len(groups))
-    labels = np.where(is_connected, groups, alone)
-    return np.unique(labels, return_inverse=True)[1].astype(np.intp)
 
 
 def _cholesky_root(L: Array, shift: Array) -> Array:

@@ -13,7 +13,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.graphs.gram import Nesting, nested_scatter
 from rankwise.graphs.graph import GraphDescription, PreferenceGraph
 from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS, PairGraph
-from rankwise.graphs.roots import GraphRoot, NestedRoot, connect_groups
+from rankwise.graphs.roots import GraphRoot, NestedRoot
 from rankwise.graphs.score_levels import (
     ScoreLevels,
     deviations,
@@ -176,7 +176,7 @@ class ScoreGraph(PreferenceGraph):
     def divergence(self) -> Array:
         """The vector d = Σ ω δ (e_i − e_j): L y for the magnitude cost, counts for sign."""
         if self.cost == "relative":
-            return self._edges.divergence
+            return super().divergence
         if self.cost == "magnitude":
             centered = self._centered_scores()
             return self.laplacian(centered, out=centered)
@@ -191,7 +191,7 @@ class ScoreGraph(PreferenceGraph):
     def degrees(self) -> Array:
         """Weight of the pairs of each item: the diagonal of L."""
         if self.cost == "relative":
-            return self._edges.degrees
+            return super().degrees
         levels = self.levels
         if self.ties == "exclude":
             return levels.to_items(self._within)
@@ -205,7 +205,9 @@ class ScoreGraph(PreferenceGraph):
         connected = (self._n_pairs_of_group > 0)[self.groups]
         if self.sample_weight is not None:
             connected &= self.sample_weight > 0
-        return connect_groups(self.groups, connected)
+        alone = self.n_groups + np.arange(self.n_items)
+        labels = np.where(connected, self.groups, alone)
+        return np.unique(labels, return_inverse=True)[1].astype(np.intp)
 
     def laplacian(self, V: Array, out: Array | None = None) -> Array:
         """``L V`` in O(m), but for the relative cost; `out` may be V.
@@ -216,7 +218,7 @@ class ScoreGraph(PreferenceGraph):
         ``L v = w ∘ (s v − Σ w v)``, s = Σ w.
         """
         if self.cost == "relative":
-            return self._edges.laplacian(V)
+            return super().laplacian(V)
         levels = self.levels
         means = levels.means(V)
         out = deviations(V, levels.of_item, means, self._within, out, levels.weight)
@@ -233,7 +235,7 @@ class ScoreGraph(PreferenceGraph):
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
         """F with ``F Fᵀ = scale L + shift D``; O(m) but for the relative cost."""
         if self.cost == "relative":
-            return self._edges.root(scale, shift, self.sample_weight)
+            return super().root(scale, shift)
         within, between = scale * self._within + shift, scale * self._between + shift
         return NestedRoot(self.levels, within, between, shift)
 
@@ -253,7 +255,7 @@ class ScoreGraph(PreferenceGraph):
     def sparse_norms(self, R: Any) -> Array:
         """``rᵀ L r`` for every column r of sparse R; O(non-zeros) but for the relative cost."""
         if self.cost == "relative":
-            return self._edges.sparse_norms(R)
+            return super().sparse_norms(R)
         return self.levels.sparse_norms(R, self._within, self._between)
 
     def subset(self, items: Indices) -> ScoreGraph:

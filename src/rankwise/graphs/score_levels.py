@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from rankwise._compiled import add_rows, scale_rows, sort_by_group
 from rankwise.arrays import Array, Indices
-from rankwise.graphs.gram import divide
-from rankwise.graphs.graph import sums_of_squares
+from rankwise.graphs.gram import divide, sums_of_squares
 
 
 class ScoreLevels:

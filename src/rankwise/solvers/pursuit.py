@@ -21,7 +21,7 @@ from scipy.sparse import issparse
 
 from rankwise.arrays import Array
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.graph import sums_of_squares
+from rankwise.graphs.gram import sums_of_squares
 from rankwise.losses import SquaredLoss
 from rankwise.solvers.orthogonal_basis import OrthogonalBasis
 
