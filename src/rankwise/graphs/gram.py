@@ -7,11 +7,11 @@ as kernel values that are computed a block of rows at a time and never stored.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from rankwise._compiled import add_rows, scale_rows
 from rankwise.arrays import Array, Indices
@@ -86,63 +86,51 @@ def _scatter_of_rows(
     that would still lose more (one value for a whole family) asks for a second pass, over centered
     rows, where nothing cancels.
     """
-    n_columns = R.shape[1]
-    columns = target.reshape(R.shape[0], -1)
-    is_even = bool((weight == weight[0]).all())
-    root = np.ones_like(weight) if is_even else np.sqrt(weight)
-    root_mass = None if mass is None else np.sqrt(mass)
-    few = np.arange(0, R.shape[0], max(1, R.shape[0] // SAMPLE))[:SAMPLE]
+    n_rows, n_columns = R.shape
+    columns = target.reshape(n_rows, -1)
+    few = np.arange(0, n_rows, max(1, n_rows // SAMPLE))[:SAMPLE]
     sample = R[few].astype(np.float64)
     center = sample.mean(axis=0)
-    is_far = bool((center**2 > FAR * (sample**2).mean(axis=0)).any())
+    if not (center**2 > FAR * (sample**2).mean(axis=0)).any():
+        center = np.zeros(n_columns)
+    is_far = bool(center.any())
+    is_even = mass is None and bool((weight == weight[0]).all())
+    root = np.ones_like(weight) if is_even else np.sqrt(weight)
 
-    def rows_of(block: slice) -> NDArray[Any]:
-        X = R[block]
-        if is_far:
-            return np.asarray(np.subtract(X, center, order="C"))
-        return np.ascontiguousarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
-
-    def product(X: NDArray[Any], block: slice, means: Array | None) -> Array:
-        if means is None and is_even and mass is None and X.dtype == np.float64:
-            return np.asarray(X.T @ X)
-        factor = None if root_mass is None else root_mass[block]
-        Z = np.empty(X.shape)
-        scale_rows(X, family[block], means, root, Z, factor)
-        return np.asarray(Z.T @ Z)
-
-    def sum_up(blocks: list[slice]) -> tuple[Array, Array, Array]:
-        """Squares, ``Rᵀ t`` and sums by family; each block is read from memory once."""
+    def add_up(blocks: list[slice], means: Array | None = None) -> tuple[Array, Array, Array]:
+        """Squares (around the means if given), ``Rᵀ t`` and sums by family of these rows."""
         squares, moment = np.zeros((n_columns, n_columns)), np.zeros((n_columns, columns.shape[1]))
         sums = np.zeros((len(weight), n_columns))
         for block in blocks:
-            X = rows_of(block)
-            squares += product(X, block, None)  # first: it loads the rows into the cache
-            some_mass = None if mass is None else mass[block]
+            mass_here = None if mass is None else mass[block]
+            rows = R[block] - center if is_far else R[block]
+            X = Z = np.ascontiguousarray(rows, dtype=np.float64)
+            if means is not None or not is_even:
+                factor = None if mass_here is None else np.sqrt(mass_here)
+                Z = np.empty(X.shape)
+                scale_rows(X, family[block], means, root, Z, factor)
+            squares += Z.T @ Z
             if columns.shape[1] == 1:
                 t = np.ascontiguousarray(columns[block, 0])
-                add_rows(X, family[block], t, sums, moment.reshape(-1), some_mass)
+                add_rows(X, family[block], t, sums, moment.reshape(-1), mass_here)
             else:
-                add_rows(X, family[block], np.zeros(len(X)), sums, np.zeros(n_columns), some_mass)
+                add_rows(X, family[block], np.zeros(len(X)), sums, np.zeros(n_columns), mass_here)
                 moment += X.T @ columns[block]
         return squares, moment, sums
 
-    def center_and_multiply(blocks: list[slice]) -> Array:
-        return sum((product(rows_of(block), block, means) for block in blocks), start=np.zeros(1))
-
-    blocks, n_multiplications = list(_blocks(R)), R.shape[0] * n_columns**2
-    (squares, moment, sums), *others = map_on_idle_cores(sum_up, blocks, n_multiplications)
+    blocks, n_multiplications = list(_blocks(R)), n_rows * n_columns**2
+    (squares, moment, sums), *others = map_on_idle_cores(add_up, blocks, n_multiplications)
     for more_squares, more_moment, more_sums in others:
         squares += more_squares
         moment += more_moment
         sums += more_sums
-    if is_far:
-        moment += np.outer(center, columns.sum(axis=0))
+    moment += np.outer(center, columns.sum(axis=0))
     means = divide(sums, size)
     roots = means * (root * np.sqrt(size))[:, None]
     lost = roots.T @ roots
     if (np.diagonal(lost) > FAR * np.diagonal(squares)).any():
-        centered = map_on_idle_cores(center_and_multiply, blocks, n_multiplications)
-        squares = sum(centered[1:], start=centered[0])
+        again = map_on_idle_cores(partial(add_up, means=means), blocks, n_multiplications)
+        squares = sum((more_squares for more_squares, *_ in again), start=np.zeros(1))
     else:
         squares -= lost
     squares *= weight[0] if is_even else 1.0
