@@ -26,15 +26,15 @@ from rankwise.estimators.columns import Columns
 from rankwise.inputs import check_option
 from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence.linear_export import input_names
-from rankwise.persistence.onnx_graph import Graph, Values, import_onnx
-from rankwise.persistence.onnx_rankers import add_ranker
-from rankwise.persistence.onnx_tables import TEXTS, used_columns
+from rankwise.persistence.onnx_graph import Graph, import_onnx
+from rankwise.persistence.onnx_operators import TEXTS, add_ranker, used_columns
 from rankwise.uncertainty import CalibratedRanker
 
 TOLERANCE = 1e-5
 N_ROWS = 32  # of the items to compare on
 GROUPS = np.arange(N_ROWS) % 4
 UNKNOWN = "\x01 not seen in training"
+Items = dict[str, NDArray[Any]]  # the cells of each input
 
 
 def export_onnx(
@@ -107,21 +107,36 @@ def export_onnx(
     while isinstance(model, CalibratedRanker):
         model = model.estimator_
     import_onnx()
-    table = _Table(model, feature_names, dtype)
+    first = _first_step(model)
+    columns = used_columns(first) if isinstance(first, Columns) else []
+    if columns:
+        feature_names = [column.name for column in columns]
+    names = input_names(model, feature_names, len(columns) or first.n_features_in_)
+    rng = np.random.default_rng(0)
+    items = {column.name: _cells(column, rng) for column in columns}
+    items = items or {"X": _probe(first, len(names), rng)}
     graph = Graph()
-    values = table.add_inputs(graph)
-    scores, shape = add_ranker(graph, model, values)
-    ranker = last_step(model)
-    graph.add_output("scores", scores, shape, dtype)
-    version = package_versions()["rankwise"]
+    kinds = {name: "text" if cells.dtype == object else dtype for name, cells in items.items()}
+    inputs = [graph.add_input(name, kinds[name], items[name].shape[1]) for name in items]
+    scores, shape = add_ranker(graph, model, inputs if columns else inputs[0])
+    version, ranker = package_versions()["rankwise"], type(last_step(model)).__name__
     facts = {
-        "about": f"Scores of items by {type(ranker).__name__}; larger is better, inside a group.",
-        "ranker": type(ranker).__name__,
-        "feature_names": json.dumps(table.names, ensure_ascii=False),
+        "about": f"Scores of items by {ranker}; larger is better, inside a group.",
+        "ranker": ranker,
+        "feature_names": json.dumps(names, ensure_ascii=False),
         "rankwise_version": version,
     }
-    content = graph.model("ranker", facts, version).SerializeToString()
-    _compare(model, table, content, graph.has_groups)
+    content = graph.model(scores, shape, dtype, facts, version).SerializeToString()
+
+    def predict(dtype: str) -> Array:
+        seen = _as_table(first, columns, items, dtype) if columns else _rounded(items["X"], dtype)
+        return np.asarray(predict_items(model, seen, GROUPS))
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        exact, expected = predict("float64"), predict(dtype)
+    feed = {name: _fed(cells, dtype) for name, cells in items.items()}
+    _compare(content, feed | ({"groups": GROUPS} if graph.has_groups else {}), exact, expected)
     with replace_file(path) as stream:
         stream.write(content)
 
@@ -135,88 +150,23 @@ def _first_step(model: Any) -> Any:
     return model
 
 
-class _Table:
-    """The columns that a model takes, as inputs of the graph and as items to try it on."""
-
-    def __init__(self, model: Any, names: Sequence[str] | None, dtype: str) -> None:
-        self.dtype, self.first = dtype, _first_step(model)
-        self.columns = used_columns(self.first) if isinstance(self.first, Columns) else []
-        if self.columns:
-            names = [column.name for column in self.columns]
-        self.names = input_names(model, names, len(self.columns) or self.first.n_features_in_)
-
-    def add_inputs(self, graph: Graph) -> Values:
-        if not self.columns:
-            return graph.add_input("X", self.dtype, len(self.names))
-        out = Values([], [])
-        for column in self.columns:
-            kind = "text" if column.kind in TEXTS else self.dtype
-            width = len(column.medians) if column.kind == "vector" else 1
-            out += graph.add_input(column.name, kind, width)
-        return out
-
-    def probe(self, rng: np.random.Generator) -> list[NDArray[Any]]:
-        """Made-up items: the cells of each column, or one matrix."""
-        if not self.columns:
-            return [_probe(self.first, len(self.names), rng)]
-        return [_cells(column, rng) for column in self.columns]
-
-    def feed(self, items: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """The items as the runtime takes them."""
-        if not self.columns:
-            return {"X": items[0].astype(self.dtype)}
-        fed: dict[str, NDArray[Any]] = {}
-        for column, cells in zip(self.columns, items, strict=True):
-            if column.kind in TEXTS:
-                texts = ["" if cell is None else cell for cell in cells]
-                fed[column.name] = np.array(texts, dtype=object)[:, None]
-            else:
-                fed[column.name] = cells.astype(self.dtype)
-        return fed
-
-    def as_seen(self, items: list[NDArray[Any]], dtype: str) -> Any:
-        """The items as the model takes them, their numbers rounded to a type."""
-        if not self.columns:
-            return items[0].astype(dtype).astype(np.float64)
-        columns: dict[str, Any] = {}
-        for column, cells in zip(self.columns, items, strict=True):
-            seen: Any = cells
-            if column.kind not in TEXTS:
-                seen = cells.astype(dtype).astype(np.float64)
-                seen = list(seen) if column.kind == "vector" else seen[:, 0]
-            if column.kind == "date":
-                seconds = np.where(np.isnan(seen), 0, np.rint(86400 * np.nan_to_num(seen)))
-                seen = np.where(np.isnan(seen), np.datetime64("NaT"), seconds.astype("M8[s]"))
-            columns[column.name] = seen
-        if not hasattr(self.first, "feature_names_in_"):
-            return np.column_stack(list(columns.values()))
-        with suppress(ImportError):
-            return import_module("pandas").DataFrame(columns)
-        return require("pyarrow", "Export of a model of data frames").table(columns)
-
-
-def _compare(model: Any, table: _Table, content: bytes, has_groups: bool) -> None:
+def _compare(content: bytes, feed: Items, exact: Array, expected: Array) -> None:
     """Raise ValueError unless the graph scores as the model does; warn if float32 is too coarse."""
-    items = table.probe(np.random.default_rng(0))
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        exact = predict_items(model, table.as_seen(items, "float64"), GROUPS)
-        expected = predict_items(model, table.as_seen(items, table.dtype), GROUPS)
     try:
-        found = _run(content, table.feed(items) | ({"groups": GROUPS} if has_groups else {}))
+        scores = _run(content, feed)
     except Exception as error:  # either runtime raises what it likes
         reason = " ".join(str(error).split())
         raise ValueError(f"the ONNX graph of this model does not run: {reason:.300}") from error
     spread = float(np.std(exact)) or float(np.abs(exact).max()) or 1.0
-    rounding = 4 * np.finfo(table.dtype).eps * float(np.abs(exact).max())
-    apart = float(np.abs(found - expected).max())
+    rounding = 4 * np.finfo(scores.dtype).eps * float(np.abs(exact).max())
+    apart = float(np.abs(scores - expected).max())
     if not apart <= TOLERANCE * spread + rounding:
         raise ValueError(
             f"the ONNX graph scores items differently from the model, by {apart / spread:.1g} of "
             "the spread of scores. If columns are large and far from 0, scale them first "
             "(StandardScaler); else this model cannot be exported."
         )
-    apart = float(np.abs(found - exact).max())
+    apart = float(np.abs(scores - exact).max())
     if not apart <= TOLERANCE * spread:  # in float32 only
         warnings.warn(
             f"32-bit numbers are too coarse for this model: scores change by {apart / spread:.1g} "
@@ -225,11 +175,52 @@ def _compare(model: Any, table: _Table, content: bytes, has_groups: bool) -> Non
         )
 
 
+def _run(content: bytes, feed: Items) -> NDArray[Any]:
+    try:
+        runtime = import_module("onnxruntime")
+    except ImportError:
+        evaluator = import_onnx("onnx.reference").ReferenceEvaluator(content)
+        return np.asarray(evaluator.run(None, feed)[0])
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4  # what goes wrong is raised
+    session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, feed)[0])
+
+
+def _fed(cells: NDArray[Any], dtype: str) -> NDArray[Any]:
+    """Cells as the runtime takes them: an empty text for a gap."""
+    if cells.dtype != object:
+        return cells.astype(dtype)
+    return np.array([["" if cell is None else cell] for [cell] in cells], dtype=object)
+
+
+def _rounded(cells: NDArray[Any], dtype: str) -> Array:
+    return cells.astype(dtype).astype(np.float64)
+
+
+def _as_table(first: Columns, columns: list[ColumnFacts], items: Items, dtype: str) -> Any:
+    """The items as the model takes them, their numbers rounded to a type."""
+    table: dict[str, Any] = {}
+    for column in columns:
+        cells: Any = items[column.name]
+        if column.kind not in TEXTS:
+            cells = _rounded(cells, dtype)
+        if column.kind == "date":
+            seconds = np.rint(86400 * np.nan_to_num(cells)).astype("M8[s]")
+            cells = np.where(np.isnan(cells), np.datetime64("NaT"), seconds)
+        table[column.name] = list(cells) if column.kind == "vector" else cells[:, 0]
+    if not hasattr(first, "feature_names_in_"):
+        return np.column_stack(list(table.values()))
+    with suppress(ImportError):
+        return import_module("pandas").DataFrame(table)
+    return require("pyarrow", "Export of a model of data frames").table(table)
+
+
 def _cells(column: ColumnFacts, rng: np.random.Generator) -> NDArray[Any]:
     """Cells of a column, a gap and a value that was not seen in training among them."""
     cells: NDArray[Any]
     if column.kind in TEXTS:
-        cells = rng.choice(np.array([*column.categories, UNKNOWN], dtype=object), N_ROWS)
+        cells = rng.choice(np.array([*column.categories, UNKNOWN], dtype=object), (N_ROWS, 1))
     elif column.kind == "date":
         middle = dict(zip(column.categories, column.medians, strict=True)).get("days", 15000.0)
         cells = middle + rng.integers(-4000, 4000, (N_ROWS, 1))
@@ -260,15 +251,3 @@ def _probe(step: Any, n_columns: int, rng: np.random.Generator) -> Array:
                 items = one.items[rng.choice(one.items.shape[0], N_ROWS)]
                 rows = np.asarray(items.toarray() if hasattr(items, "toarray") else items)
     return rows.astype(np.float64)
-
-
-def _run(content: bytes, feed: dict[str, NDArray[Any]]) -> Array:
-    try:
-        runtime = import_module("onnxruntime")
-    except ImportError:
-        evaluator = import_onnx("onnx.reference").ReferenceEvaluator(content)
-        return np.asarray(evaluator.run(None, feed)[0], dtype=np.float64)
-    options = runtime.SessionOptions()
-    options.log_severity_level = 4  # what goes wrong is raised
-    session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(None, feed)[0], dtype=np.float64)

@@ -1,0 +1,406 @@
+"""Rankers, steps before them and columns of tables as ONNX operators in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+from rankwise.arrays import Array
+from rankwise.estimators.anatomy import is_idle, map_weights, score_functions
+from rankwise.estimators.auto_ranker import AutoRanker
+from rankwise.estimators.boosted_trees import BoostedTrees, TreeFeatures
+from rankwise.estimators.column_kinds import ColumnFacts
+from rankwise.estimators.columns import MOST_CODES, NUMERIC, Columns, is_wide_column, n_places
+from rankwise.estimators.group_scaler import GroupScaler
+from rankwise.estimators.hinge_features import HingeFeatures
+from rankwise.features.group_scaling import ROUNDING
+from rankwise.features.kernel import Kernel
+from rankwise.persistence.linear_export import scaling
+from rankwise.persistence.onnx_graph import ML, Graph
+from rankwise.uncertainty import CalibratedRanker
+
+TEXTS = ("category", "order")  # kinds of columns that come as text
+ROWS = np.array([1])
+ZERO, ONE, NAN = np.array(0.0), np.array(1.0), np.array(np.nan)
+
+
+# ---------------------------------------------------------------- rankers
+
+
+def add_ranker(graph: Graph, ranker: Any, x: Any) -> tuple[str, tuple[int, ...]]:
+    """The scores of the items in x: the name of their tensor, and the shape of one item's.
+
+    x is the matrix of the items; for a model of a table it is a list of one tensor for each column.
+
+    Raises
+    ------
+    ValueError
+        If there are no operators for a part of the ranker.
+    """
+    if isinstance(ranker, Pipeline):
+        for _, step in ranker.steps[:-1]:
+            x = _step(graph, step, x)
+        return add_ranker(graph, ranker.steps[-1][1], x)
+    if isinstance(ranker, CalibratedRanker):
+        return add_ranker(graph, ranker.estimator_, x)
+    if isinstance(ranker, AutoRanker):
+        return _combination(graph, ranker, x), ()
+    if isinstance(ranker, BoostedTrees):
+        return _trees(graph, ranker, x), ()
+    return _kernel_ranker(graph, ranker, x)
+
+
+def _kernel_ranker(graph: Graph, ranker: Any, x: str) -> tuple[str, tuple[int, ...]]:
+    parts = score_functions(ranker)
+    n_features = ranker.n_features_in_
+    linear = np.zeros((n_features, parts.coefficients[0].shape[1]))
+    terms = []
+    for one, coef in zip(parts.maps, parts.coefficients, strict=True):
+        if one.kernel.is_linear:
+            linear += map_weights(one, coef, n_features) / len(parts.maps)
+        elif len(coef):
+            seen = x if one.columns is None else graph.take(x, one.columns)
+            items = one.items.toarray() if hasattr(one.items, "toarray") else one.items
+            K = _kernel_values(graph, one.kernel, np.asarray(items, dtype=np.float64), seen)
+            terms.append(graph.add("MatMul", K, coef / len(parts.maps)))
+    if linear.any() or not terms:
+        terms.append(graph.add("MatMul", x, linear))
+    if np.any(parts.intercept):
+        terms.append(graph.constant(parts.intercept))
+    scores = terms[0]
+    for term in terms[1:]:
+        scores = graph.add("Add", scores, term)
+    if not parts.output_shape:
+        scores = graph.add("Squeeze", scores, ROWS)
+    return scores, parts.output_shape
+
+
+def _kernel_values(graph: Graph, kernel: Kernel, items: Array, x: str) -> str:
+    """``k(x, items)`` for ``exp(-gamma ‖x - y‖²)`` and ``(gamma x·y + coef0)^degree``."""
+    name = kernel.function
+    if name not in ("rbf", "poly", "polynomial"):
+        shown = getattr(name, "__name__", name)
+        raise ValueError(
+            f"the kernel {shown!r} cannot be written to ONNX; train with kernel='linear', "
+            "'rbf' or 'poly'."
+        )
+    gamma = 1.0 / items.shape[1] if kernel.gamma is None else float(kernel.gamma)
+    if name != "rbf":
+        line = graph.add("Add", graph.add("MatMul", x, gamma * items.T), float(kernel.coef0))
+        return graph.add("Pow", line, float(kernel.degree))
+    center = items.mean(axis=0)  # no digits are lost where columns are far from 0
+    x, items = graph.add("Sub", x, center), items - center
+    norms = graph.add("ReduceSumSquare", x, ROWS, keepdims=1)
+    product = graph.add("Add", graph.add("MatMul", x, -2.0 * items.T), norms)
+    squares = graph.add("Add", product, (items**2).sum(axis=1))
+    return graph.add("Exp", graph.add("Mul", graph.add("Max", squares, ZERO), -gamma))
+
+
+def _combination(graph: Graph, ranker: AutoRanker, x: Any) -> str:
+    """The weighted sum of the scores of the members, scaled to be comparable."""
+    views = {name: [x] for name in ranker.views_}
+    if ranker.table_ is not None:
+        table, kept = _table(graph, ranker.table_, x), ranker.kept_values_
+        chosen = [graph.take(graph.join(table.sparse), kept)] if len(kept) else []
+        views = {"dense": table.dense, "wide": table.dense + chosen}
+        views["trees"] = table.cells + table.sparse
+    columns = []
+    for member, name in zip(ranker.estimators_, ranker.views_, strict=True):
+        scores = add_ranker(graph, member, graph.join(views[name]))[0]
+        columns.append(graph.add("Unsqueeze", scores, ROWS))
+    if len(columns) == 1:
+        return graph.add("Squeeze", columns[0], ROWS)
+    scaled = _step(graph, ranker.scaler_, graph.join(columns))
+    return graph.add("Squeeze", graph.add("MatMul", scaled, ranker.weights_[:, None]), ROWS)
+
+
+def _trees(graph: Graph, ranker: BoostedTrees, x: str) -> str:
+    """Trees in the operator for them, which compares in float64 and gives the sum in float32.
+
+    It compares with numbers only, so each set of codes that a tree asks for becomes a column.
+    """
+    nodes = np.arange(len(ranker.left_))
+    is_leaf, is_set = ranker.left_ == nodes, ranker.set_ > 0
+    feature, threshold = ranker.feature_.copy(), ranker.threshold_.copy()
+    columns, n_columns = [x], ranker.n_features_in_
+    for column in np.unique(feature[is_set]):
+        at = np.flatnonzero(is_set & (ranker.feature_ == column))
+        rows, place = np.unique(ranker.set_[at], return_inverse=True)
+        feature[at], threshold[at] = n_columns + place, 0.5
+        columns.append(_in_sets(graph, ranker.sets_[rows], graph.take(x, [column])))
+        n_columns += len(rows)
+    n_nodes = np.diff(ranker.roots_, append=len(nodes))
+    tree = np.repeat(np.arange(len(n_nodes)), n_nodes)
+    first = ranker.roots_[tree]
+    modes = np.where(is_leaf, "LEAF", np.where(is_set, "BRANCH_GT", "BRANCH_LEQ"))
+    scores = graph.add(
+        "TreeEnsembleRegressor",
+        graph.join(columns),
+        domain=ML,
+        n_targets=1,
+        nodes_treeids=tree.tolist(),
+        nodes_nodeids=(nodes - first).tolist(),
+        nodes_featureids=feature.tolist(),
+        nodes_modes=modes.tolist(),
+        nodes_truenodeids=np.where(is_leaf, 0, ranker.left_ - first).tolist(),
+        nodes_falsenodeids=np.where(is_leaf, 0, ranker.right_ - first).tolist(),
+        nodes_missing_value_tracks_true=ranker.gap_left_.tolist(),
+        nodes_values_as_tensor=graph.tensor(threshold),
+        target_treeids=tree[is_leaf].tolist(),
+        target_nodeids=(nodes - first)[is_leaf].tolist(),
+        target_ids=[0] * int(is_leaf.sum()),
+        target_weights_as_tensor=graph.tensor(ranker.value_[is_leaf]),
+    )
+    return graph.add("Squeeze", graph.cast(scores), ROWS)
+
+
+def _in_sets(graph: Graph, sets: Any, column: str) -> str:
+    """1 for the codes of each set, else 0, and NaN for gaps."""
+    is_gap = graph.add("IsNaN", column)
+    known = graph.add("Where", is_gap, ZERO, column)
+    code = graph.add("Clip", known, ZERO, float(sets.shape[1] - 1))
+    place = graph.cast(graph.add("Squeeze", code, ROWS), "int64")
+    inside = graph.add("Gather", sets.T.astype(np.float64), place, axis=0)
+    return graph.add("Where", is_gap, NAN, inside)
+
+
+# ---------------------------------------------------------------- steps
+
+
+def _step(graph: Graph, step: Any, x: Any) -> Any:
+    """What a fitted step makes of the items."""
+    if is_idle(step):
+        return x
+    if type(step) in _MAKERS:
+        return _MAKERS[type(step)](graph, step, x)
+    raise ValueError(
+        f"a step {type(step).__name__} cannot be written to ONNX. Train the model with Columns or "
+        "without it, or transform the items before they come to the graph."
+    )
+
+
+def _scaler(graph: Graph, step: Any, x: str) -> str:
+    scale, shift = scaling(step, step.n_features_in_)
+    moved = graph.add("Add", graph.add("Mul", x, scale), shift)
+    if getattr(step, "clip", False):
+        low, high = getattr(step, "feature_range", (-1, 1))
+        moved = graph.add("Clip", moved, float(low), float(high))
+    return moved
+
+
+def _group_scaler(graph: Graph, step: GroupScaler, x: str) -> str:
+    """``(x - mean) / sd`` inside the group, 0 where sd is no more than rounding."""
+    if step.with_log:
+        size = graph.add("Log", graph.add("Add", graph.add("Abs", x), ONE))
+        x = graph.add("Mul", graph.add("Sign", x), size)
+    standard = _scaler(graph, step.standard_, x) if hasattr(step, "standard_") else x
+    inside = standard
+    if step.needs_groups_:
+        first = graph.add("ArgMax", graph.same_group(), axis=1, keepdims=0)
+        z = graph.add("Sub", x, graph.add("Gather", x, first, axis=0))  # constant columns are 0
+        inside = _scaled(graph, z, x, with_mean=step.with_mean)
+    return graph.join([inside, standard]) if step.with_standard else inside
+
+
+def _scaled(graph: Graph, z: str, x: str, *, with_mean: bool = True, known: Any = None) -> str:
+    """z, which is x up to a shift in each group, scaled there; `known` has 1 for known values."""
+    same = graph.same_group()
+    sizes = graph.add("ReduceSum", same, ROWS, keepdims=1)
+    if known is not None:
+        sizes = graph.add("Max", graph.add("MatMul", same, known), ONE)
+    z = graph.add("Sub", z, graph.add("Div", graph.add("MatMul", same, z), sizes))
+    z = z if known is None else graph.add("Mul", z, known)
+    deviation, magnitude = (
+        graph.add("Sqrt", graph.add("Div", graph.add("MatMul", same, square), sizes))
+        for square in (graph.add("Mul", z, z), graph.add("Mul", x, x))
+    )
+    least = graph.add("Mul", magnitude, ROUNDING * np.finfo(np.float64).eps)
+    is_more = graph.add("Greater", deviation, least)
+    factor = graph.add("Div", ONE, graph.add("Where", is_more, deviation, ONE))
+    return graph.add("Where", is_more, graph.add("Mul", z if with_mean else x, factor), ZERO)
+
+
+def _tree_features(graph: Graph, step: TreeFeatures, x: str) -> str:
+    """Cells, numbers scaled in their group, and scores of categories and texts, in 32 bits."""
+    n_columns = step.n_features_in_
+    n_cells = n_columns - sum(step.sizes)
+    columns = [graph.take(x, range(n_cells))]
+    if step.needs_groups_ and n_cells > step.n_codes:
+        numbers = graph.take(x, range(n_cells - step.n_codes))
+        is_gap = graph.add("IsNaN", numbers)
+        known = graph.cast(graph.add("Not", is_gap))
+        filled = graph.add("Where", is_gap, ZERO, numbers)
+        inside = _scaled(graph, filled, filled, known=known)
+        columns.append(graph.add("Where", is_gap, NAN, inside))
+    if step.sizes:
+        block = np.repeat(np.arange(len(step.sizes)), step.sizes)
+        coef = np.where(block[:, None] == np.arange(len(step.sizes)), step.value_coef_[:, None], 0)
+        columns.append(graph.add("MatMul", graph.take(x, range(n_cells, n_columns)), coef))
+    return graph.cast(graph.cast(graph.join(columns), "float32"))
+
+
+def _hinges(graph: Graph, step: HingeFeatures, x: str) -> str:
+    above = graph.add("Sub", graph.take(x, step.columns_), step.knots_)
+    return graph.join([x, graph.add("Max", above, ZERO)])
+
+
+def _nystroem(graph: Graph, step: Nystroem, x: str) -> str:
+    degree = 3 if step.degree is None else step.degree
+    coef0 = 1 if step.coef0 is None else step.coef0
+    kernel = Kernel(step.kernel, step.gamma, degree, coef0)
+    values = _kernel_values(graph, kernel, step.components_, x)
+    return graph.add("MatMul", values, step.normalization_.T)
+
+
+# ---------------------------------------------------------------- columns of tables
+
+
+class TableViews(NamedTuple):
+    """The features of a table as different learners take them; see `rankwise.Columns.views`.
+
+    Lists of tensors, which side by side are the columns; `is_wide` is of the sparse ones.
+    """
+
+    dense: list[str]
+    sparse: list[str]
+    is_wide: Array
+    cells: list[str]
+
+
+def used_columns(step: Columns) -> list[ColumnFacts]:
+    """The columns that a graph takes, each one an input.
+
+    Raises
+    ------
+    ValueError
+        If there are no operators for the kind of one of them.
+    """
+    used = [column for column in step.facts_ if column.kind != "left out"]
+    for column in used:
+        if column.kind == "text":
+            raise ValueError(
+                f"the column {column.name!r} is of the kind text, and ONNX has no operators that "
+                "cut text into words. Train the model without it, or make numbers of it first."
+            )
+        if "" in column.categories and column.n_gaps:
+            raise ValueError(
+                f"the column {column.name!r} has gaps beside empty texts, which are the same in "
+                "ONNX."
+            )
+    return used
+
+
+def _columns(graph: Graph, step: Columns, inputs: list[str]) -> str:
+    """The features that `Columns` makes: those that are dense, then the wide ones."""
+    views = _table(graph, step, inputs)
+    wide = np.flatnonzero(views.is_wide)
+    chosen = [graph.take(graph.join(views.sparse), wide)] if len(wide) else []
+    return graph.join(views.dense + chosen)
+
+
+def _table(graph: Graph, step: Columns, inputs: list[str]) -> TableViews:
+    """The views of the columns, whose cells are the inputs."""
+    numbers: list[str] = []
+    filled: list[str] = []
+    gaps: list[str] = []
+    codes: list[str] = []
+    narrow: list[str] = []
+    blocks: list[str] = []
+    wide = [np.zeros(0, dtype=bool)]
+    for column, cells in zip(used_columns(step), inputs, strict=True):
+        if column.kind in NUMERIC:
+            x = _numbers(graph, column, cells)
+            is_gap = graph.add("IsNaN", x)
+            known = graph.add("Where", is_gap, [column.medians], x)
+            shifted = graph.add("Sub", known, [column.means])
+            numbers.append(x)
+            filled.append(graph.add("Div", shifted, [column.scales]))
+            if column.n_gaps:
+                gaps.append(graph.take(graph.cast(is_gap), [0]))
+            continue
+        places, size = _places(graph, column, cells), n_places(column)
+        is_wide = is_wide_column(column)
+        block = graph.cast(graph.add("Equal", places, np.arange(size)))
+        if size <= MOST_CODES:
+            codes.append(_known(graph, places))
+        if not is_wide:
+            narrow.append(block)
+        if is_wide or size > 2:
+            blocks.append(block)
+            wide.append(np.full(size, is_wide))
+    return TableViews(filled + gaps + narrow, blocks, np.concatenate(wide), numbers + codes)
+
+
+def _places(graph: Graph, column: ColumnFacts, cells: str) -> str:
+    """The place of each cell among the features of a category, −1 for none."""
+    place = {value: k for k, value in enumerate(column.categories)}
+    place.setdefault("", len(place) if column.n_gaps else -1)
+    other = n_places(column) - 1 if column.n_rare else -1
+    return graph.add(
+        "LabelEncoder",
+        cells,
+        domain=ML,
+        keys_strings=list(place),
+        values_int64s=list(place.values()),
+        default_int64=other,
+    )
+
+
+def _known(graph: Graph, places: str) -> str:
+    """Places as numbers, NaN for −1."""
+    return graph.add("Where", graph.add("Less", places, np.array(0)), NAN, graph.cast(places))
+
+
+def _numbers(graph: Graph, column: ColumnFacts, cells: str) -> str:
+    """A column as numbers, NaN for gaps."""
+    if column.kind == "order":
+        return _known(graph, _places(graph, column._replace(n_gaps=0, n_rare=0), cells))
+    if column.kind != "date":
+        return cells
+    parts = _date_parts(graph, cells)
+    return graph.join([parts[part] for part in column.categories])
+
+
+def _date_parts(graph: Graph, moments: str) -> dict[str, str]:
+    """Year, month, weekday, days and hour of days since 1970, by the rules of the calendar.
+
+    Years begin in March, so that a leap day is the last day of one; 400 years have 146,097 days.
+    """
+    add = graph.add
+
+    def whole(a: str, b: float) -> str:
+        return add("Floor", add("Div", a, b))
+
+    days = add("Floor", moments)
+    since = add("Add", days, 719468.0)  # of the first of March of the year 0
+    era = whole(since, 146097.0)
+    day = add("Sub", since, add("Mul", era, 146097.0))
+    leaps = add("Sub", add("Add", whole(day, 1460.0), whole(day, 146096.0)), whole(day, 36524.0))
+    year = whole(add("Sub", day, leaps), 365.0)
+    leap_days = add("Sub", whole(year, 4.0), whole(year, 100.0))
+    of_year = add("Sub", day, add("Add", add("Mul", year, 365.0), leap_days))
+    month = whole(add("Add", add("Mul", of_year, 5.0), 2.0), 153.0)
+    is_next = graph.cast(add("GreaterOrEqual", month, 10.0))
+    weekday = add("Add", days, 3.0)
+    return {
+        "year": add("Add", add("Add", year, add("Mul", era, 400.0)), is_next),
+        "month": add("Sub", add("Add", month, 3.0), add("Mul", is_next, 12.0)),
+        "weekday": add("Sub", weekday, add("Mul", whole(weekday, 7.0), 7.0)),
+        "days": days,
+        "hour": add("Mul", add("Sub", moments, days), 24.0),
+    }
+
+
+_MAKERS: dict[type, Callable[[Graph, Any, Any], str]] = {
+    **dict.fromkeys((StandardScaler, RobustScaler, MinMaxScaler, MaxAbsScaler), _scaler),
+    Columns: _columns,
+    GroupScaler: _group_scaler,
+    HingeFeatures: _hinges,
+    Nystroem: _nystroem,
+    TreeFeatures: _tree_features,
+}
