@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import zipfile
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rankwise.leaderboard import Scales, rate
 from rankwise.persistence import ModelFileError, load, read_header, save
+from rankwise.persistence.boards import board_facts, board_from
 from tests.leaderboard.test_context import COLUMNS, IN_CONTEXT, games
 from tests.leaderboard.test_rankings import random_lists
+from tests.persistence.mutations import write
 
 KINDS = {
     "plain": lambda: rate(games(), side=True, scale="elo", anchor="b", alpha="auto", **COLUMNS),
@@ -39,8 +44,35 @@ def test_a_board_with_a_prior_is_not_kept_and_a_damaged_one_refused(tmp_path):
     with pytest.raises(ValueError, match="prior"):
         save(rate(games(), prior=prior, **COLUMNS), tmp_path / "board.rw")
     file = tmp_path / "board.rw"
-    save(rate(games(), **COLUMNS), file)
-    content = file.read_bytes()
-    file.write_bytes(content.replace(b'"confidence": 0.95', b'"confidence": 7.95'))
-    with pytest.raises(ModelFileError):
-        load(file)
+    changes = [
+        ("0.95", "7.95", "confidence"),
+        ("20", "10001", "10,000"),
+        ("20", "9" * 18, "10,000"),
+    ]
+    for old, new, match in changes:
+        save(rate(games(), intervals="bootstrap", n_resamples=20, **COLUMNS), file)
+        key = "confidence" if match == "confidence" else "n_resamples"
+        change_document(file, f'"{key}": {old}'.encode(), f'"{key}": {new}'.encode())
+        with pytest.raises(ModelFileError, match=match):
+            load(file)
+
+
+def change_document(file, old, new):
+    with zipfile.ZipFile(file) as archive:
+        entries = [(name, archive.read(name)) for name in archive.namelist()]
+    assert old in entries[0][1]
+    file.write_bytes(write([(entries[0][0], entries[0][1].replace(old, new)), *entries[1:]]))
+
+
+@pytest.mark.parametrize("ranking", [np.array([10**8]), np.array([-1]), np.zeros(5000)])
+def test_rankings_with_other_numbers_or_far_more_pairs_are_refused(ranking):
+    board = rate(random_lists())
+    lists = board.comparisons.rankings
+    if len(ranking) == 1:
+        changed = replace(lists, ranking=np.r_[ranking, lists.ranking[1:]])
+    else:
+        numbers = ranking.astype(int)
+        changed = replace(lists, ranking=numbers, item=numbers, place=numbers + 1.0)
+    facts = board_facts(replace(board, comparisons=replace(board.comparisons, rankings=changed)))
+    with pytest.raises(ValueError, match="ranking"):
+        board_from(facts)

@@ -17,6 +17,9 @@ OPTIONS = {
     *("n_resamples", "random_state", "clusters", "features", "model", "alpha", "scales"),
 }
 
+MOST_RESAMPLES = 10_000  # that `load` draws again
+MOST_PAIRS = 10**5  # of rankings beyond those among the comparisons
+
 
 def board_facts(board: Leaderboard) -> dict[str, Any]:
     """Numbers and words that say everything about a board."""
@@ -53,6 +56,20 @@ def board_from(facts: dict[str, Any]) -> Leaderboard:
     for ends in (data.first, data.second):
         if ends.dtype.kind != "i" or ends.shape != data.outcome.shape:
             raise ValueError("the comparisons of a board do not fit together")
+    if data.rankings is not None:
+        _check_rankings(data.rankings, data.n_pairs)
+    if (options["n_resamples"] or 0) > MOST_RESAMPLES:
+        raise ValueError(f"a board in a file has at most {MOST_RESAMPLES:,} resamples")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return rate(data, covariates=list(data.covariates) or None, **options)
+
+
+def _check_rankings(rankings: Rankings, n_pairs: int) -> None:
+    """Whether there are no more rankings, and pairs of their items, than the board has of both."""
+    number = rankings.ranking
+    if number.dtype.kind != "i" or number.min() < 0 or number.max() >= rankings.n_rankings:
+        raise ValueError("a board has a ranking whose number is another one")
+    sizes = np.bincount(number).astype(float)
+    if (sizes * (sizes - 1) / 2).sum() > 4 * n_pairs + MOST_PAIRS:
+        raise ValueError("the rankings of a board have other pairs than it has")

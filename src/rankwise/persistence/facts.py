@@ -25,7 +25,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from rankwise.estimators.auto_ranker import AutoRanker
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.boosted_trees import N_CODES, BoostedTrees, TreeFeatures
+from rankwise.estimators.boosted_trees import MAX_LEAVES, N_CODES, BoostedTrees, TreeFeatures
 from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSCV
 from rankwise.estimators.column_kinds import DATE_PARTS, ColumnFacts
 from rankwise.estimators.columns import Columns
@@ -114,6 +114,9 @@ PRIVATE = {"_functions", "_n_features_out", "_sklearn_output_config"}
 MOST_WORDS = 10**6  # that are objects, which take more memory than in the file
 _LEARNED = re.compile(r"[A-Za-z]\w*_")
 _LARGEST = 2**64
+MOST_PIECES = 2 * 10**7  # characters of n-grams, which a prediction keeps
+LONGEST = 2**21  # columns of a sparse matrix, for each of which products with it take memory
+LONGEST_FORM = 40  # of the way in which dates are written
 
 
 def state(value: Any, arrays: list[Array], where: str) -> Any:
@@ -147,10 +150,6 @@ def state(value: Any, arrays: list[Array], where: str) -> Any:
     name = type(value).__name__
     if RECORDS.get(name) is type(value):
         fields = {key: getattr(value, key) for key in typing.get_type_hints(type(value))}
-        usual = getattr(value, "_field_defaults", {})  # they may be left out
-        fields = {
-            key: entry for key, entry in fields.items() if entry is not usual.get(key, fields)
-        }
         return {"is": name, "fields": state(fields, arrays, f"{where} ({name})")["dict"]}
     if ESTIMATORS.get(name) is type(value):
         return _state_estimator(value, arrays, f"{where}.{name}".removeprefix("."))
@@ -285,6 +284,8 @@ def _restore_sparse(node: Any, arrays: dict[int, Array]) -> Any:
     kinds = data.dtype.kind, indices.dtype.kind, indptr.dtype.kind
     if kinds != ("f", "i", "i") or indptr.shape != (n_lines + 1,) or data.ndim != 1:
         raise ValueError("the arrays of a sparse matrix do not fit together")
+    if length > LONGEST:
+        raise ValueError(f"a sparse matrix has {length!r:.40} columns; files hold {LONGEST:,}")
     is_right = indptr[0] == 0 and (np.diff(indptr) >= 0).all() and indptr[-1] == len(data)
     is_right &= indices.shape == data.shape and ((indices >= 0) & (indices < length)).all()
     if not is_right:
@@ -300,14 +301,21 @@ def _restore_record(node: Any, arrays: dict[int, Array]) -> Any:
         if key not in hints or not _is_of(value, hints[key]):
             raise ValueError(f"{key!r:.40} of {record.__name__} is unknown, or of the wrong type")
     if record is FeatureMap:
-        _check_compared(fields.get("items"), fields["kernel"].function)
+        _check_compared(fields.get("items"), fields["kernel"].function, fields["kernel"].params)
     return record(**fields)
 
 
-def _check_compared(items: Any, kernel: Any) -> None:
-    """Texts go with the kernel of texts, numbers with the others."""
-    if getattr(items, "ndim", 0) == 2 and (items.dtype == object) != (kernel == "ngram"):
+def _check_compared(items: Any, kernel: Any, params: Any) -> None:
+    """Texts go with the kernel of texts, if they are not too long; numbers with the others."""
+    if getattr(items, "ndim", 0) != 2:
+        return
+    if (items.dtype == object) != (kernel == "ngram"):
         raise ValueError(f"the kernel {kernel!r:.40} does not compare such items")
+    if kernel == "ngram":
+        shortest, longest = (params or {}).get("ngram_range", (1, 3))
+        n_a_place = (longest - shortest + 1) * (longest + shortest) // 2
+        if sum(map(len, items.flat)) * n_a_place > MOST_PIECES:
+            raise ValueError(f"the n-grams of the texts have more than {MOST_PIECES:,} characters")
 
 
 def _restore_estimator(node: Any, arrays: dict[int, Array]) -> Any:
@@ -322,7 +330,8 @@ def _restore_estimator(node: Any, arrays: dict[int, Array]) -> Any:
         raise ValueError(f"{known.__name__} has no {min(unknown)!r:.60}")
     _check_fitted(known.__name__, fitted)
     for key in COMPARED.keys() & fitted.keys():
-        _check_compared(fitted[key], parameters.get(COMPARED[key]))
+        kernel = COMPARED[key]
+        _check_compared(fitted[key], parameters.get(kernel), parameters.get(f"{kernel}_params"))
     if known is Pipeline:
         _check_steps(parameters["steps"])
     model = known(**parameters)
@@ -394,7 +403,7 @@ def _check_array(name: str, array: Any, declared: str, sizes: dict[str, int]) ->
     if array is None or (isinstance(array, (int, float)) and math.isfinite(array)):
         return
     kind, shapes = declared.split()
-    is_array = isinstance(array, np.ndarray) or sp.issparse(array)
+    is_array = isinstance(array, np.ndarray) or (kind == "item" and sp.issparse(array))
     if not is_array or array.dtype.kind not in KINDS[kind]:
         raise ValueError(f"{name} is not an array of the kind {kind}")
     letters = next((shape for shape in shapes.split("|") if len(shape) == array.ndim), None)
@@ -413,13 +422,16 @@ def _check_array(name: str, array: Any, declared: str, sizes: dict[str, int]) ->
 
 
 def _check_trees(fitted: dict[str, Any]) -> None:
-    """Whether each node leads on to later ones, down to a leaf, by a feature that there is."""
-    n_nodes, nodes = len(fitted["left_"]), np.arange(len(fitted["left_"]))
-    for side in (fitted["left_"], fitted["right_"]):
-        if ((side < nodes) | (side >= n_nodes)).any():
+    """Whether each node leads on to later ones of its small tree, down to a leaf."""
+    left, right, roots = fitted["left_"], fitted["right_"], fitted["roots_"]
+    nodes, sizes = np.arange(len(left)), np.diff(roots, append=len(left))
+    if roots[0] != 0 or sizes.min() < 1 or sizes.max() >= 2 * MAX_LEAVES:
+        raise ValueError("the trees have other roots than trees have")
+    end = np.repeat(roots + sizes, sizes)
+    for side in (left, right):
+        if ((side < nodes) | (side >= end)).any():
             raise ValueError("the trees have a loop, or a branch that leads nowhere")
-    leaves = fitted["left_"] == nodes
-    if (leaves != (fitted["right_"] == nodes)).any() or (fitted["roots_"] >= n_nodes).any():
+    if ((left == nodes) != (right == nodes)).any():
         raise ValueError("the trees have a node that is half a leaf")
     n_sets, n_codes = fitted["sets_"].shape
     if (fitted["set_"] >= n_sets).any() or n_codes != N_CODES:
@@ -440,6 +452,7 @@ def _check_columns(facts: Any) -> None:
         is_right &= all(map(math.isfinite, numbers)) and all(size > 0 for size in column.scales)
         is_right &= len(column.weights) == len(column.categories) * (column.kind == "text")
         is_right &= column.kind != "date" or {*column.categories} <= {*DATE_PARTS}
+        is_right &= len(column.form) <= LONGEST_FORM
         if not is_right or min(column.n_gaps, column.n_rare) < 0:
             raise ValueError(f"the facts of the column {column.name!r:.60} do not fit together")
 

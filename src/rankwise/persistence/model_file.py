@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import IO, Any
 
 import joblib
@@ -34,7 +36,7 @@ LARGEST_DOCUMENT = 2**22  # bytes: numbers in great number are arrays
 MOST_VALUES = 500_000  # in the document: each takes some hundred bytes of memory
 LARGEST_DIRECTORY = 2**21  # bytes: forty thousand arrays
 LARGEST_EMPTY = 10**4  # sizes of arrays that have no entries
-DENSE_FEATURES = 10**6
+DENSE_FEATURES = 10**5  # of items that a model is tried on, if its arrays have fewer numbers
 
 
 def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) -> None:
@@ -103,7 +105,7 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     except Exception as error:  # a model that was changed by hand may raise anything
         raise ValueError(f"the model cannot be saved: {str(error).rstrip('.')}.") from error
     text = json.dumps(document, allow_nan=False).encode()
-    if _is_too_large(text):
+    if len(text) > LARGEST_DOCUMENT or _has_too_many_values(text):
         raise ValueError(f"the notes and words of the model take {len(text):,} bytes, too many.")
     with replace_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(zipfile.ZipInfo(DOCUMENT), text)  # of 1980: equal models, equal bytes
@@ -149,19 +151,10 @@ def load(path: PathLike) -> Any:
 
 def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any] | None]:
     """The model and the notes of one and the same file."""
-    name = os.fspath(path)
-    with open(path, "rb") as stream:
-        archive = _opened(name, stream)
-        document = _document(name, archive)
-        try:
-            numbers = range(len(archive.namelist()) - 1)
-            arrays = [_read_array(archive, f"{k}.npy") for k in numbers]
-            return _build(document, arrays), document["notes"]
-        except MemoryError:
-            raise ModelFileError(name, "there is not enough memory for this model.") from None
-        except Exception as error:  # the facts of a stranger may raise anything
-            problem = " ".join(str(error).split()) or type(error).__name__
-            raise ModelFileError(name, f"the file is damaged: {problem:.300}.") from error
+    with _opened(path) as (archive, document):
+        numbers = range(len(archive.namelist()) - 1)
+        arrays = [_read_array(archive, f"{k}.npy") for k in numbers]
+        return _build(document, arrays), document["notes"]
 
 
 def read_header(path: PathLike) -> dict[str, Any]:
@@ -198,10 +191,7 @@ def read_header(path: PathLike) -> dict[str, Any]:
     >>> header["model"], header["parameters"]["alpha"], header["notes"]
     ('RankRLS', 0.5, {'data': 'three items'})
     """
-    name = os.fspath(path)
-    with open(path, "rb") as stream:
-        document = _document(name, _opened(name, stream))
-    try:
+    with _opened(path) as (_, document):
         model = first = ranker = document.pop("model")
         if model["is"] == "Leaderboard":
             return {**document, "model": "Leaderboard"}
@@ -222,67 +212,70 @@ def read_header(path: PathLike) -> dict[str, Any]:
             "parameters": ranker["parameters"],
             "columns": columns,
         }
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise ModelFileError(name, "the file is damaged: it describes no model.") from error
 
 
-def _opened(name: str, stream: IO[bytes]) -> zipfile.ZipFile:
+@contextmanager
+def _opened(path: PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
+    """The zip and its document; whatever goes wrong with them is told with the name of the file."""
+    name = os.fspath(path)
+    with open(path, "rb") as stream:
+        try:
+            archive = _read_zip(stream)
+            yield archive, _read_document(archive)
+        except MemoryError:
+            raise ModelFileError(name, "there is not enough memory for this model.") from None
+        except Exception as error:  # the file of a stranger may raise anything
+            problem = (" ".join(str(error).split()) or type(error).__name__).rstrip(".")
+            raise ModelFileError(name, f"this model cannot be read: {problem:.300}.") from error
+
+
+def _read_zip(stream: IO[bytes]) -> zipfile.ZipFile:
     """The zip, if all its entries are ours, not compressed and together no larger than the file."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size - 42))
     end = stream.read().rjust(42)
     if not end[-22:].startswith(b"PK\x05\x06") or not end.endswith(b"\0\0"):
-        raise ModelFileError(name, "this is not a rankwise model, or its end is missing.")
+        raise ValueError("it is not a rankwise model, or its end is missing")
     n_bytes = int.from_bytes(end[-10:-6], "little")  # of the list of entries
     if n_bytes > LARGEST_DIRECTORY or (end.startswith(b"PK\x06\x07") and size < 2**31):
-        raise ModelFileError(name, "the file is damaged: the list of its entries is too long.")
-    try:
-        archive = zipfile.ZipFile(stream)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise ModelFileError(name, f"the file is damaged: {error}.") from error
+        raise ValueError("the list of its entries is too long")
+    archive = zipfile.ZipFile(stream)
     entries = archive.infolist()
     names = {entry.filename for entry in entries}
     if DOCUMENT not in names:
-        raise ModelFileError(name, f"this is not a rankwise model; it has no {DOCUMENT}.")
+        raise ValueError(f"it is not a rankwise model, it has no {DOCUMENT}")
     if names != {DOCUMENT, *(f"{k}.npy" for k in range(len(entries) - 1))}:
-        raise ModelFileError(name, "the file is damaged: it has entries that are no arrays of it.")
+        raise ValueError("it has entries that are no arrays of it")
     is_packed = any(entry.compress_type or entry.flag_bits & 1 for entry in entries)
     if is_packed or sum(max(entry.file_size, entry.compress_size) for entry in entries) > size:
-        raise ModelFileError(
-            name, "the file is damaged: its entries are packed, or larger than it."
-        )
+        raise ValueError("its entries are packed, or larger than it")
     return archive
 
 
-def _document(name: str, archive: zipfile.ZipFile) -> dict[str, Any]:
+def _read_document(archive: zipfile.ZipFile) -> dict[str, Any]:
     """The JSON document, if it is one that this version can read."""
     if archive.getinfo(DOCUMENT).file_size > LARGEST_DOCUMENT:
-        raise ModelFileError(name, f"the file is damaged: {DOCUMENT} is too large.")
-    try:
-        text = archive.read(DOCUMENT)
-        if _is_too_large(text):
-            raise ValueError(f"{DOCUMENT} has too many values")
-        document: Any = json.loads(text)
-    except (zipfile.BadZipFile, OSError, ValueError, RecursionError, NotImplementedError) as error:
-        raise ModelFileError(name, f"the file is damaged: {error!s:.200}.") from error
-    number = document.get("version") if isinstance(document, dict) else None
-    if type(number) is not int or document.get("format") != FORMAT or number < FORMAT_VERSION:
-        raise ModelFileError(name, "this is not a rankwise model that this version can read.")
-    if number > FORMAT_VERSION:
-        version = document.get("rankwise")
-        raise ModelFileError(
-            name,
-            f"written by rankwise {version!r:.40} in format {number}; this version reads formats "
-            f"up to {FORMAT_VERSION}: upgrade rankwise.",
+        raise ValueError(f"{DOCUMENT} is too large")
+    text = archive.read(DOCUMENT)
+    if _has_too_many_values(text):
+        raise ValueError(f"{DOCUMENT} has too many values")
+    document: dict[str, Any] = json.loads(text)
+    number = document["version"] if document["format"] == FORMAT else 0
+    if type(number) is int and number > FORMAT_VERSION:
+        raise ValueError(
+            f"it was written by rankwise {document.get('rankwise')!r:.40} in format "
+            f"{number!r:.40}; this version reads formats up to {FORMAT_VERSION}: upgrade rankwise"
         )
     keys = {"format", "version", "rankwise", "written_with", "notes", "model"}
-    if set(document) != keys or not isinstance(document["notes"], (dict, type(None))):
-        raise ModelFileError(name, f"the file is damaged: {DOCUMENT} has not what a model has.")
-    return dict(document)
+    if number != FORMAT_VERSION or set(document) != keys:
+        raise ValueError(f"it is not a rankwise model, its {DOCUMENT} is another one")
+    if not isinstance(document["notes"], (dict, type(None))):
+        raise ValueError("its notes are no dictionary")
+    return document
 
 
-def _is_too_large(text: bytes) -> bool:
-    return len(text) > LARGEST_DOCUMENT or sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES
+def _has_too_many_values(text: bytes) -> bool:
+    return sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES
 
 
 def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
@@ -297,15 +290,18 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
         if n_entries * dtype.itemsize != n_bytes - entry.tell():
             raise ValueError(f"{name} has shape {shape}, which is not the size of its data")
         array = np.frombuffer(bytearray(entry.read()), dtype)
+    if dtype.kind == "U" and array.view(np.uint32).max(initial=0) > sys.maxunicode:
+        raise ValueError(f"{name} has characters that there are not")
     return array.reshape(shape, order="F" if by_columns else "C")
 
 
 def _check_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
     is_plain = dtype.names is None and dtype.subdtype is None and dtype.kind in "biufUSMm"
-    if not is_plain or not dtype.itemsize or (dtype.kind == "f" and dtype.itemsize > 8):
-        raise ValueError(f"an array has the type {dtype!s:.40}; expected plain numbers or text")
-    if dtype.newbyteorder("<") != dtype:
-        raise ValueError("an array has its bytes in the order of another machine")
+    is_plain &= dtype.itemsize > 0 and dtype.newbyteorder("<") == dtype
+    if not is_plain or (dtype.kind == "f" and dtype.itemsize > 8):
+        raise ValueError(
+            f"an array has the type {dtype!s:.40}; expected plain numbers or text, little-endian"
+        )
     if any(size < 0 for size in shape) or (0 in shape and max(shape) > LARGEST_EMPTY):
         raise ValueError(f"an array has the shape {shape!s:.60}")
 
@@ -334,23 +330,19 @@ def _try(model: Any, n_bytes: int) -> None:
     """Raise ValueError unless the model scores zeros and other items in finite numbers."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     steps = [step for step in steps if hasattr(step, "n_features_in_")]
+    if getattr(steps[-1], "table_", None) is not None:  # it takes a table of words and numbers
+        _check_finite(steps[-1].probe())
+        return
     n_features = steps[0].n_features_in_
     if isinstance(steps[0], Columns):  # its facts are all there is to it
         n_features = len(steps.pop(0).get_feature_names_out())
-    items: Any
-    if _compares_texts(steps[0]):
-        items = np.array([[""], ["a"], ["ab"], ["abc"]], dtype=object).repeat(n_features, axis=1)
-    elif n_features <= max(DENSE_FEATURES, n_bytes // 8):
-        rows = np.random.default_rng(0).uniform(size=(4, n_features))
-        rows[:2] = [[0.0], [1.0]]
-        items = rows
-    else:
-        items = sp.csr_array((4, n_features))
     *transformers, ranker = steps
-    if getattr(ranker, "table_", None) is not None:  # it takes a table of words and numbers
-        if not np.isfinite(ranker.probe()).all():
-            raise ValueError("the scores of the model are not finite")
-        return
+    items: Any = sp.csr_array((4, n_features))
+    if n_features <= max(DENSE_FEATURES, n_bytes // 8):
+        items = np.random.default_rng(0).uniform(size=(4, n_features))
+        items[:2] = [[0.0], [1.0]]
+        if _compares_texts(steps[0]):
+            items = np.array([[""], ["a"], ["ab"], ["abc"]], dtype=object).repeat(n_features, 1)
     for step in transformers:
         items = transform_step(step, items, [0] * 4)
     columns = getattr(getattr(ranker, "best_estimator_", ranker), "columns_fit_", None)
@@ -360,12 +352,15 @@ def _try(model: Any, n_bytes: int) -> None:
         scores, one = ranker.predict(items, columns[:2]), ranker.predict(items[:1], columns[:2])
     if scores.shape[0] != 4 or one.shape != (1, *scores.shape[1:]) or scores.dtype.kind != "f":
         raise ValueError(f"scores of 1 and 4 items have the shapes {one.shape}, {scores.shape}")
-    if not np.isfinite(scores).all():
-        raise ValueError("the scores of the model are not finite")
+    _check_finite(scores)
     if hasattr(ranker, "predict_above"):
         groups = group_metadata(ranker, "predict", [0] * 4)
-        if not np.isfinite(ranker.predict_above(items, 0, 1, **groups)).all():
-            raise ValueError("the probabilities of the model are not finite")
+        _check_finite(ranker.predict_above(items, 0, 1, **groups))
+
+
+def _check_finite(numbers: Any) -> None:
+    if not np.isfinite(numbers).all():
+        raise ValueError("scores or probabilities of the model are not finite")
 
 
 def _compares_texts(ranker: Any) -> bool:
