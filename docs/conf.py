@@ -73,6 +73,7 @@ html_css_files = ["rankwise.css"]
 html_favicon = "_static/mark.svg"
 html_math_renderer = "mathml"
 html_show_sourcelink = False
+html_search_scorer = str(HERE / "_extensions" / "scorer.js")
 html_theme_options = {
     "logo": {
         "image_light": "_static/mark.svg",

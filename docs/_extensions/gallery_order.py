@@ -6,6 +6,7 @@ __all__ = ["StoryOrder"]
 
 STORY = [
     "plot_auto_ranker.py",
+    "plot_messy_table.py",
     "plot_board.py",
     "plot_ratings_over_time.py",
     "plot_compare_rankers.py",
