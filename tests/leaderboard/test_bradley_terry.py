@@ -11,7 +11,7 @@ from rankwise import PairGraph, RankLogistic
 from rankwise.datasets import PairData
 from rankwise.leaderboard import models, rate, solving
 from rankwise.leaderboard.jackknife import held_out_margins
-from rankwise.leaderboard.likelihood import VERDICTS
+from rankwise.leaderboard.likelihood import Verdicts
 from rankwise.leaderboard.models import BradleyTerry
 from rankwise.leaderboard.solving import alpha_grid
 from rankwise.leaderboard.tally import Tally
@@ -82,7 +82,7 @@ def test_the_gap_bounds_the_distance_to_the_minimum(ties, monkeypatch):
 
 @pytest.mark.parametrize("ties", TIES)
 def test_derivatives_are_differences_and_chances_add_up_to_one(ties):
-    verdicts = VERDICTS[ties]()
+    verdicts = Verdicts(ties == "davidson")
     rng = np.random.default_rng(0)
     m, said, theta, h = rng.normal(size=30) * 3, rng.integers(-1, 2, 30) * 1.0, 0.4, 1e-5
     at = verdicts.at(m, said, theta)

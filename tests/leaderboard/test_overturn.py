@@ -9,7 +9,7 @@ import pytest
 
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
-from rankwise.leaderboard.overturn import Case, left_out
+from rankwise.leaderboard.overturn import Case
 
 ALPHA = 1e-2
 
@@ -67,7 +67,7 @@ def test_the_gap_without_each_vote_is_that_of_a_refit(options):
     board = rate(data, alpha=ALPHA, **options)
     a, b = np.argsort(-board.ratings)[:2]
     found = board.votes_to_overturn(a, b)
-    exact = left_out(board.solved)
+    exact = board.solved.left_out()
     case = Case(exact, exact.system.difference(a, b), 1e9)
     kept = np.ones(data.n_pairs, bool)
     for row in found.removed:

@@ -15,6 +15,7 @@ from tests.leaderboard.test_context import COLUMNS, IN_CONTEXT, games
 from tests.leaderboard.test_rankings import random_lists
 from tests.persistence.mutations import write
 
+PRIOR = {"a": 1.0, "b": 0.0, "c": 0.5, "d": 2.0}
 KINDS = {
     "plain": lambda: rate(games(), side=True, scale="elo", anchor="b", alpha="auto", **COLUMNS),
     "in context": lambda: rate(games(), scales=Scales(1.0, 0.5, 2.0, 0.3), **IN_CONTEXT),
@@ -24,6 +25,7 @@ KINDS = {
     "rankings": lambda: rate(random_lists(), confidence=0.9),
     "features": lambda: rate(games(), features=np.eye(4)[:, :2] + 1, alpha=0.1, **COLUMNS),
     "bootstrap": lambda: rate(games(), intervals="bootstrap", n_resamples=20, **COLUMNS),
+    "prior": lambda: rate(games(), prior=[PRIOR, {"d": 1.0, "a": 2.0, "e": 0.0}], **COLUMNS),
 }
 
 
@@ -39,10 +41,7 @@ def test_a_board_comes_back_as_it_was(tmp_path, kind):
     assert read_header(file)["notes"] == {"of": kind}
 
 
-def test_a_board_with_a_prior_is_not_kept_and_a_damaged_one_refused(tmp_path):
-    prior = {"a": 1.0, "b": 0.0, "c": 0.5, "d": 2.0}
-    with pytest.raises(ValueError, match="prior"):
-        save(rate(games(), prior=prior, **COLUMNS), tmp_path / "board.rw")
+def test_a_damaged_board_is_refused(tmp_path):
     file = tmp_path / "board.rw"
     changes = [
         ("0.95", "7.95", "confidence"),

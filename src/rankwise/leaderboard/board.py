@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from rankwise.leaderboard.context import Scales
 from rankwise.leaderboard.covariates import Effect
 from rankwise.leaderboard.forecast import Chances, Forecast, chances_of, forecast
 from rankwise.leaderboard.judges import Judge
+from rankwise.leaderboard.models import Solved
 from rankwise.leaderboard.overturn import (
     LARGEST,
     Overturn,
@@ -31,8 +32,7 @@ from rankwise.leaderboard.overturn import (
 )
 from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.solving import explained_by_ratings
-from rankwise.leaderboard.standing import in_rankings, ordered_columns, records_of, standing_of
-from rankwise.leaderboard.tally import Tally
+from rankwise.leaderboard.standing import board_columns, records_of
 from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 
@@ -150,10 +150,8 @@ class Scale:
             ratings = ratings - np.where(self.members, ratings[..., [self.at]], 0.0)
         return np.asarray(self.factor * ratings)
 
-    def spread(self, spread: Spread | None) -> Spread | None:
+    def spread(self, spread: Spread) -> Spread:
         """Errors on the scale; relative to the anchor, which has none itself."""
-        if spread is None:
-            return None
         root, effects = self.changes(spread.root.T).T, self.factor * spread.effects
         return replace(spread, root=root, effects=effects)
 
@@ -183,15 +181,7 @@ def scale_of(
     return Scale(name, factor, base, components == components[at], at)
 
 
-class Consistency(NamedTuple):
-    """As in `Leaderboard`."""
-
-    unexplained: float
-    cyclicity: float
-    cycle_ratio: float | None
-
-
-def consistency(tally: Tally, expected: Array, effects: Array) -> Consistency:
+def consistency(solved: Solved) -> dict[str, Any]:
     """Split Σ ω δ² in disagreement about the same two items, circles and the rest.
 
     With w and ȳ the weight and the mean margin of each distinct pair, and L r = d,
@@ -199,12 +189,13 @@ def consistency(tally: Tally, expected: Array, effects: Array) -> Consistency:
         Σ ω δ² = Σ ω (δ − ȳ)² + Σ w (ȳ − (r_i − r_j))² + rᵀ d
 
     The middle term are the circles: HodgeRank's curl and harmonic flow. The effects of covariates
-    are taken from δ first. `expected` are the outcomes that the ratings say, for each pair.
+    are taken from δ first. The names are those of `Leaderboard`.
     """
-    residual = tally.target - expected[tally.pair]
+    tally = solved.tally
+    residual = tally.target - solved.expected()[tally.pair]
     left = float((tally.count * tally.weight) @ residual**2)
     unexplained = left / tally.squared_target if tally.squared_target > 0 else 0.0
-    tally = tally.controlled(effects)
+    tally = tally.controlled(solved.model.margin_effects(solved.solution, solved.alpha))
     weights, flows = tally.sums
     between = float(np.sum(flows**2 / weights))
     circles = max(0.0, between - explained_by_ratings(tally))
@@ -215,7 +206,7 @@ def consistency(tally: Tally, expected: Array, effects: Array) -> Consistency:
     if n_circles and n_repeats and disagreement > 1e-12 * tally.squared_target:
         ratio = (circles / n_circles) / (disagreement / n_repeats)
     cyclicity = min(1.0, circles / between) if between > 0 else 0.0
-    return Consistency(unexplained, cyclicity, ratio)
+    return {"unexplained": unexplained, "cyclicity": cyclicity, "cycle_ratio": ratio}
 
 
 class HeadToHead(NamedTuple):
@@ -248,36 +239,6 @@ class Meetings(NamedTuple):
     observed: Array
     expected: Array
 
-    def matrix(self, chosen: Indices, labels: NDArray[Any], n_items: int) -> HeadToHead:
-        """Of the chosen items, in this order."""
-        place = np.full(n_items, -1)
-        place[chosen] = np.arange(len(chosen))
-        i, j = place[self.first], place[self.second]
-        both = (i >= 0) & (j >= 0)
-        i, j, size = i[both], j[both], len(chosen)
-        n = np.zeros((size, size), np.intp)
-        n[i, j] = n[j, i] = self.n[both]
-        matrices = []
-        for values in (self.observed[both], self.expected[both]):
-            matrix = np.full((size, size), np.nan)
-            matrix[i, j], matrix[j, i] = values, -values + 0.0
-            matrices.append(matrix)
-        return HeadToHead(labels[chosen], n, *matrices)
-
-
-def meetings_of(tally: Tally, expected: Array) -> Meetings:
-    """Add up the comparisons of the same two items; `expected` is for each distinct pair."""
-    weights, flows = tally.sums
-    count = tally.by_pair(tally.count.astype(np.float64))
-    total = tally.by_edge(weights)
-    return Meetings(
-        tally.first[tally.edges],
-        tally.second[tally.edges],
-        tally.by_edge(count).astype(np.intp),
-        tally.by_edge(flows) / total,
-        tally.by_edge(weights * expected) / total,
-    )
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Leaderboard:
@@ -302,8 +263,6 @@ class Leaderboard:
         What the covariates add to the margin of the first item, with intervals.
     judges : tuple of Judge
         How far each judge agrees with the others; empty if the data name no judges.
-    meetings : Meetings
-        Head-to-head results by pairs of items; see `head_to_head`.
     scale : Scale
         The unit of ratings, margins and effects.
     model : str
@@ -334,14 +293,14 @@ class Leaderboard:
         The fitted model if there are features.
     level : float
         Mean score that the model gives to the items. The board subtracts it: its mean rating is 0.
-    comparisons : PairData or None
+    comparisons : PairData
         What the board was made from.
     krippendorff : float or None
         How far the judges agree about the same two items: 1 is always, 0 no more than by chance.
         None without judges.
     prior : Prior or None
         What the priors were worth, if there were any.
-    solved : Solved or None
+    solved : Solved
         Tally, model, alpha and solution behind the ratings, before they were put on the scale.
     order : {"rating", "lower"}
         What the ranks go by.
@@ -356,7 +315,6 @@ class Leaderboard:
     spread: Spread | None
     effects: tuple[Effect, ...]
     judges: tuple[Judge, ...]
-    meetings: Meetings
     scale: Scale
     model: str
     ties: float | None
@@ -368,14 +326,14 @@ class Leaderboard:
     unexplained: float
     cyclicity: float
     cycle_ratio: float | None
-    model_: Any = None
-    level: float = 0.0
-    comparisons: PairData | None = None
-    prior: Prior | None = None
-    krippendorff: float | None = None
-    solved: Any = None
-    order: str = "rating"
-    asked: dict[str, Any] = field(default_factory=dict)
+    model_: Any
+    level: float
+    comparisons: PairData
+    prior: Prior | None
+    krippendorff: float | None
+    solved: Solved
+    order: str
+    asked: dict[str, Any]
 
     @property
     def n_resamples(self) -> int:
@@ -499,7 +457,14 @@ class Leaderboard:
             )
         if by is None:
             return votes_to_overturn(self.solved, i, j)
-        return blocks_to_overturn(self.solved, i, j, *self._blocks(by))
+        labels = by
+        if isinstance(by, str):
+            check_option("by", by, ("judge", "cluster", "group"))
+            labels = getattr(self.comparisons, f"{by}s")
+            if labels is None:
+                raise ValueError(f"by={by!r}: the comparisons name no {by}s; pass {by}= to rate.")
+        encoded = encode_groups(labels, self.n_comparisons)
+        return blocks_to_overturn(self.solved, i, j, encoded.codes, encoded.labels)
 
     @cached_property
     def holds_by(self) -> dict[Any, Overturn]:
@@ -518,27 +483,14 @@ class Leaderboard:
             ranked = [r for r in self.rows if r.component == component and r.rank is not None]
             ranked.sort(key=lambda row: -row.rating)
             order = [self._positions[row.item] for row in ranked]
-            found = next_places(self.solved, order)
-            holds |= dict(zip([row.item for row in ranked[:-1]], found, strict=True))
+            overturns = next_places(self.solved, order)
+            holds |= dict(zip([row.item for row in ranked[:-1]], overturns, strict=True))
         return holds
 
     @property
     def _has_votes(self) -> bool:
-        is_paired = self.comparisons is not None and self.comparisons.rankings is None
-        if not is_paired or self.solved is None or not self.solved.model.can_leave_out:
-            return False
-        return bool(self.solved.model.system.size <= COVARIANCE_LIMIT)
-
-    def _blocks(self, by: Any) -> tuple[Indices, NDArray[Any]]:
-        """Numbers and labels of blocks of the comparisons."""
-        labels = by
-        if isinstance(by, str):
-            check_option("by", by, ("judge", "cluster", "group"))
-            labels = getattr(self.comparisons, f"{by}s")
-            if labels is None:
-                raise ValueError(f"by={by!r}: the comparisons name no {by}s; pass {by}= to rate.")
-        encoded = encode_groups(labels, self.n_comparisons)
-        return encoded.codes, encoded.labels
+        model, is_paired = self.solved.model, self.comparisons.rankings is None
+        return is_paired and model.can_leave_out and model.system.size <= COVARIANCE_LIMIT
 
     def at(self, time: Any = None, context: Any = None) -> Leaderboard:
         """The board of another day, or of one context; of a board made with time= or context=.
@@ -550,23 +502,23 @@ class Leaderboard:
         context : label, tuple of labels, or dict from name to label, optional
             The mix of all if not given.
         """
-        model = self.solved.model
-        parts = getattr(model, "parts", None)
+        parts = getattr(self.solved.model, "parts", None)
         if parts is None:
             raise ValueError("the board was made without time= and context=; pass them to rate.")
-        phi, solved = parts.point(time, context), self.solved
-        ratings = self.scale.values(model.ratings_at(phi, solved.solution))
-        spread = None if self.spread is None else self.scale.spread(model.spread_at(phi))
-        records = records_of(solved.tally)
-        if self.comparisons is not None and self.comparisons.rankings is not None:
-            records = in_rankings(records, self.comparisons.rankings)
-        rank = np.array([self[item].rank or 0 for item in self.items.tolist()])
-        standing = standing_of(
-            ratings, spread, self.samples, solved.components, self.confidence,
-            order=self.order, counted=rank > 0, known=records.n > 0,
+        ratings, spread = self._in(parts.point(time, context))
+        records = records_of(self.solved.tally, self.comparisons.rankings)
+        counted = np.array([self[item].rank is not None for item in self.items.tolist()])
+        columns = board_columns(
+            self.items, ratings, spread, self.samples, self.solved.components, records,
+            confidence=self.confidence, order=self.order, counted=counted, known=records.n > 0,
         )  # fmt: skip
-        columns = ordered_columns(self.items, ratings, standing, records, solved.components)
         return replace(self, columns=columns, ratings=ratings, spread=spread)
+
+    def _in(self, phi: Array) -> tuple[Array, Spread | None]:
+        """Ratings and their errors in one of the circumstances."""
+        model = self.solved.model
+        ratings = self.scale.values(model.ratings_at(phi, self.solved.solution))
+        return ratings, None if self.spread is None else self.scale.spread(model.spread_at(phi))
 
     def paths(self, items: Any = None, n_times: int = 60) -> dict[Any, Path]:
         """Ratings over time, of a board made with time=.
@@ -583,28 +535,25 @@ class Leaderboard:
         dict from label to Path
             From the first to the last comparison of the item.
         """
-        model, data = self.solved.model, self.comparisons
-        if self.scales is None or data is None or data.times is None:
+        data, parts = self.comparisons, getattr(self.solved.model, "parts", None)
+        if parts is None or data.times is None:
             raise ValueError("the board was made without time=; pass it to rate.")
         days, kind = in_days(data.times), data.times.dtype
         moments = np.linspace(days.min(), days.max(), n_times)
         times = (86400 * moments).astype(np.int64).astype(kind) if kind.kind == "M" else moments
-        shown = [row.item for row in self.rows[:8]] if items is None else list(items)
-        at = [self.position(item) for item in shown]
-        table = np.full((3, n_times, len(at)), np.nan)
+        table = np.full((3, n_times, len(self)), np.nan)
         for k, time in enumerate(times):
-            phi = model.parts.point(time)
-            table[0, k] = self.scale.values(model.ratings_at(phi, self.solved.solution))[at]
-            spread = None if self.spread is None else self.scale.spread(model.spread_at(phi))
+            table[0, k], spread = self._in(parts.point(time))
             if spread is not None:
-                width = spread.quantile((1 + self.confidence) / 2) * spread.errors[at]
+                width = spread.quantile((1 + self.confidence) / 2) * spread.errors
                 table[1:, k] = table[0, k] - width, table[0, k] + width
-        step, found = moments[1] - moments[0], {}
-        for k, (item, number) in enumerate(zip(shown, at, strict=True)):
-            own = days[(data.first == number) | (data.second == number)]
-            is_seen = (moments > own.min() - step) & (moments < own.max() + step)
-            found[item] = Path(times[is_seen], *table[:, is_seen, k])
-        return found
+        step, paths = moments[1] - moments[0], {}
+        for item in [row.item for row in self.rows[:8]] if items is None else items:
+            at = self.position(item)
+            met = days[(data.first == at) | (data.second == at)]
+            is_seen = (moments > met.min() - step) & (moments < met.max() + step)
+            paths[item] = Path(times[is_seen], *table[:, is_seen, at])
+        return paths
 
     def predict(
         self, home: Any, away: Any, *, time: Any = None, context: Any = None, neutral: bool = False
@@ -649,7 +598,7 @@ class Leaderboard:
     @property
     def scales(self) -> Scales | None:
         """The scales of a board with time or context, which `rate` takes for the next one."""
-        parts = getattr(getattr(self.solved, "model", None), "parts", None)
+        parts = getattr(self.solved.model, "parts", None)
         return None if parts is None else parts.scales
 
     def head_to_head(self, items: Any = None) -> HeadToHead:
@@ -662,7 +611,27 @@ class Leaderboard:
         """
         shown = [row.item for row in self.rows[:30]] if items is None else list(items)
         chosen = np.array([self.position(item) for item in shown], dtype=np.intp)
-        return self.meetings.matrix(chosen, self.items, len(self))
+        place = np.full(len(self), -1)
+        place[chosen] = np.arange(len(chosen))
+        met = self.meetings
+        i, j = place[met.first], place[met.second]
+        both = np.flatnonzero((i >= 0) & (j >= 0))
+        i, j, shape = i[both], j[both], (len(chosen), len(chosen))
+        n, observed, expected = np.zeros(shape, np.intp), *np.full((2, *shape), np.nan)
+        n[i, j] = n[j, i] = met.n[both]
+        for matrix, values in ((observed, met.observed), (expected, met.expected)):
+            matrix[i, j], matrix[j, i] = values[both], -values[both] + 0.0
+        return HeadToHead(self.items[chosen], n, observed, expected)
+
+    @cached_property
+    def meetings(self) -> Meetings:
+        """Head-to-head results by pairs of items."""
+        tally, expected = self.solved.tally, self.solved.expected()
+        weights, flows = tally.sums
+        total, ends = tally.by_edge(weights), (tally.first[tally.edges], tally.second[tally.edges])
+        count = tally.by_edge(tally.by_pair(tally.count.astype(np.float64))).astype(np.intp)
+        observed, expected = tally.by_edge(flows) / total, tally.by_edge(weights * expected) / total
+        return Meetings(*ends, count, observed, expected)
 
     def rate_features(self, features: Any) -> Array:
         """Ratings of other items, on the scale of the board, from their features."""
@@ -672,12 +641,7 @@ class Leaderboard:
                 "pass features= to rate."
             )
         scores = np.asarray(self.model_.predict(features) - self.level)
-        return self.scale.factor * scores + self._zero
-
-    @property
-    def _zero(self) -> float:
-        """Where the mean rating of the items is on the scale."""
-        return float(self.ratings.mean())
+        return self.scale.factor * scores + float(self.ratings.mean())
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the resamples and the model, ready for JSON."""

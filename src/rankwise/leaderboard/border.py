@@ -150,7 +150,7 @@ def check_model(
     return model
 
 
-def check_prior(prior: Any, features: Any, intervals: str | None) -> None:
+def check_known(features: Any, prior: Any, intervals: str | None) -> None:
     """Refuse what does not go with a prior."""
     if prior is None:
         return

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times, in_days
+from rankwise.leaderboard.covariates import Covariates, check_identified
 from rankwise.leaderboard.jackknife import root_of
 from rankwise.leaderboard.likelihood import Fit
-from rankwise.leaderboard.models import BradleyTerry
+from rankwise.leaderboard.models import BradleyTerry, Solved
 from rankwise.leaderboard.solving import TOLERANCE, RatingSystem, Solution, iterative_solver
 from rankwise.leaderboard.tally import Tally
 from rankwise.text_tables import listed
@@ -363,6 +364,27 @@ class InContext(BradleyTerry):
         margins += Z @ fit.unknowns[self.system.n_regularized :]
         losses = self.verdicts.at(margins, data.outcome, fit.theta).value
         return float(data.weight @ losses / data.weight.sum())
+
+
+def solve_in_context(
+    data: PairData,
+    control: Covariates,
+    seen: Circumstances,
+    ties: str,
+    scales: Scales | None,
+    half_life: float | None,
+) -> Solved:
+    """Choose the scales and solve."""
+    check_identified(RatingSystem(Tally.of(data, control.columns)), control.names)
+    if half_life is not None and not half_life > 0:
+        raise ValueError(f"half_life={half_life!r}; expected a positive number.")
+    if scales is None:
+        scales = choose_scales(data, seen, control.columns, ties, half_life)
+    elif half_life is not None:
+        scales = scales._replace(half_life=float(half_life))
+    model = InContext(data, seen, control.columns, scales, ties)
+    solution = model.solve(model.alpha)
+    return Solved(control, model.tally, model, model.alpha, solution, model.tally.components)
 
 
 def choose_scales(

@@ -187,9 +187,3 @@ def _remarks(n: Indices, slopes: _Slopes, bias: Array, error: Array, tail: float
             said.append(f"favors the {'first' if bias[k] > 0 else 'second'} side")
         remarks.append(", ".join(said))
     return remarks
-
-
-def weights_of(judges: tuple[Judge, ...], codes: Indices) -> Array:
-    """The weight of the judge of each comparison."""
-    weights = np.array([judge.weight for judge in judges])
-    return np.asarray(np.maximum(weights, LEAST_WEIGHT)[codes])

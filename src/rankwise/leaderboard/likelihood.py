@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.solving import TINY, RatingSystem
@@ -39,74 +38,47 @@ class Derivatives(NamedTuple):
     tt: Array
 
 
-class HalfWins:
-    """Bradley and Terry 1952: P(win) = σ(m). A tie is half a win and half a loss."""
+class Verdicts:
+    """Win, tie and loss are as ``e^(m/2) : ν : e^(−m/2)`` with ν = e^θ (Davidson 1970).
 
-    has_parameter = False
+    Without the parameter ν is 0, P(win) = σ(m), and a tie is half a win and half a loss (Bradley
+    and Terry 1952).
 
-    def at(self, margin: Array, said: Array, theta: Array | float) -> Derivatives:
-        """``−log σ(m)``, ``−log σ(−m)``, or their mean for a tie."""
-        away, zero = np.exp(-np.abs(margin)), np.zeros_like(margin)
-        likely = 1 / (1 + away)
-        rare, is_ahead = away * likely, margin >= 0
-        wins, losses = np.where(is_ahead, likely, rare), np.where(is_ahead, rare, likely)
-        value = np.log1p(away) + np.where(
-            said == 0, 0.5 * np.abs(margin), np.maximum(-said * margin, 0.0)
-        )
-        slope = np.where(said > 0, -losses, np.where(said < 0, wins, wins - 0.5))
-        return Derivatives(value, slope, likely * rare, zero, zero, zero)
+    Parameters
+    ----------
+    has_parameter : bool
+        Whether ties have a probability of their own.
+    """
 
-    def probabilities(self, margin: Array, theta: Array | float) -> Array:
-        """No verdict is a tie."""
-        return np.stack([expit(margin), np.zeros_like(margin), expit(-margin)], axis=-1)
-
-    def start(self, tied: float) -> float:
-        """There is no θ."""
-        return 0.0
-
-
-class Davidson:
-    """Davidson 1970: win, tie and loss are as ``e^(m/2) : ν : e^(−m/2)``, with ν = e^θ."""
-
-    has_parameter = True
+    def __init__(self, has_parameter: bool) -> None:
+        self.has_parameter = has_parameter
 
     def at(self, margin: Array, said: Array, theta: Array | float) -> Derivatives:
         """Convex in m and θ: the log of a sum of exponentials less a linear function."""
-        top = np.maximum(0.5 * np.abs(margin), theta)
-        win, tie, loss = self._shares(margin, theta, top)
-        total = win + tie + loss
-        value = top + np.log(total) - np.where(said == 0, theta, 0.5 * said * margin)
+        (win, tie, loss), top = self._shares(margin, theta)
+        others = np.where(tie == 1, win + loss, tie + np.minimum(win, loss))  # the largest is 1
+        of_tie, total = theta if self.has_parameter else 0.0, 1 + others
+        value = (top - np.where(said == 0, of_tie, 0.5 * said * margin)) + np.log1p(others)
         win, tie, loss = win / total, tie / total, loss / total
         slope = np.where(said > 0, -(loss + 0.5 * tie), 0.5 * (win - loss))
         slope = np.where(said < 0, win + 0.5 * tie, slope)
         bend = 0.25 * (win * (loss + tie) + loss * (win + tie) + 2 * win * loss)
-        return Derivatives(
-            value,
-            slope,
-            bend,
-            np.where(said == 0, -(win + loss), tie),
-            -0.5 * tie * (win - loss),
-            tie * (win + loss),
-        )
+        along = np.where(said == 0, -(win + loss), tie) * self.has_parameter
+        return Derivatives(value, slope, bend, along, -0.5 * tie * (win - loss), tie * (win + loss))
 
     def probabilities(self, margin: Array, theta: Array | float) -> Array:
-        """A tie is likeliest between equals."""
-        top = np.maximum(0.5 * np.abs(margin), theta)
-        shares = np.stack(self._shares(margin, theta, top), axis=-1)
+        """Of win, tie and loss; a tie is likeliest between equals."""
+        shares = np.stack(self._shares(margin, theta)[0], axis=-1)
         return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
     def start(self, tied: float) -> float:
-        """ν/(2 + ν) is the share."""
-        return float(np.log(2 * tied / (1 - tied)))
+        """The θ of equals who tie so often: ν/(2 + ν) is the share."""
+        return float(np.log(2 * tied / (1 - tied))) if self.has_parameter else 0.0
 
-    @staticmethod
-    def _shares(margin: Array, theta: Array | float, top: Array) -> tuple[Array, Array, Array]:
-        half = 0.5 * margin
-        return np.exp(half - top), np.exp(theta - top), np.exp(-half - top)
-
-
-Verdicts = HalfWins | Davidson
-VERDICTS: dict[str, type[Verdicts]] = {"half": HalfWins, "davidson": Davidson}
+    def _shares(self, margin: Array, theta: Array | float) -> tuple[tuple[Array, ...], Array]:
+        theta = theta if self.has_parameter else -np.inf
+        top = np.maximum(0.5 * np.abs(margin), theta)
+        return tuple(np.exp(power - top) for power in (0.5 * margin, theta, -0.5 * margin)), top
 
 
 class Fit(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,12 +19,11 @@ from rankwise.estimators.margin import RankLogistic
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.graphs import ScoreGraph
 from rankwise.inputs import check_option
+from rankwise.leaderboard.covariates import Covariates
 from rankwise.leaderboard.jackknife import LeaveOut, jackknife, root_of
 from rankwise.leaderboard.likelihood import (
     TOLERANCE,
-    VERDICTS,
     Fit,
-    HalfWins,
     PairLikelihood,
     Point,
     Verdicts,
@@ -49,6 +48,43 @@ EIGEN_LIMIT = 3000  # items or features; with more, ten folds of comparisons are
 EVERY = 2  # so many of the alphas of the grid are left out: each needs a fit
 DRAWS_A_BINOMIAL = 20  # one binomial number costs as much as so many draws
 GAP = 1e-13  # of rankings, relative to the objective
+
+
+class Solved(NamedTuple):
+    """A model of the outcomes that has been solved; a board keeps it for what is asked later.
+
+    Attributes
+    ----------
+    control : Covariates
+        What the columns of covariates mean.
+    tally : Tally
+        The comparisons.
+    model : LeastSquares
+        That, or a class made from it.
+    alpha : float
+        Regularization.
+    solution : Solution
+        Ratings and effects.
+    components : ndarray of shape (n_items,)
+        Which items can be compared.
+    """
+
+    control: Covariates
+    tally: Tally
+    model: Any
+    alpha: float
+    solution: Solution
+    components: Indices
+
+    def left_out(self) -> LeaveOut:
+        """What becomes of the solution without some comparisons."""
+        exact: LeaveOut = self.model.left_out(self.solution, self.alpha)
+        return exact
+
+    def expected(self) -> Array:
+        """The outcome that ratings and effects let expect, of each distinct pair."""
+        margins = self.model.margins(self.solution)
+        return np.asarray(self.model.expected(margins, self.solution.theta))
 
 
 class LeastSquares:
@@ -212,7 +248,7 @@ class BradleyTerry(LeastSquares):
 
     def check(self, ties: str) -> None:
         """Refuse margins, and choose the model of ties."""
-        check_option("ties", ties, list(VERDICTS))
+        check_option("ties", ties, ("half", "davidson"))
         if self.logits is None:
             raise ValueError(
                 "model='bradley-terry' takes wins, ties and losses, but the outcomes are margins; "
@@ -221,7 +257,7 @@ class BradleyTerry(LeastSquares):
         self.logits = 1.0
         is_tie = self.tally.target == 0
         is_mixed = bool(is_tie.any() and not is_tie.all())  # else the parameter is at its limit
-        self.verdicts: Verdicts = VERDICTS[ties]() if is_mixed else HalfWins()
+        self.verdicts = Verdicts(ties == "davidson" and is_mixed)
         self._without_ties = None if ties == "half" or is_tie.all() else 0.0
 
     def solve(self, alpha: float) -> Solution:

@@ -158,7 +158,7 @@ def votes_to_overturn(solved: Any, a: int, b: int, exact: LeaveOut | None = None
     """Of the order of item a, which is above, and b; confirmed by a refit if `exact` is None."""
     tally, current, is_linear = solved.tally, solved, solved.model.is_linear
     is_final = is_linear or exact is not None
-    exact = exact or left_out(solved)
+    exact = exact or solved.left_out()
     at_least, is_turned = None, True
     removed = np.zeros(len(tally.count), np.intp)
     while (gap := _gap(current, a, b)) > 0:
@@ -171,7 +171,7 @@ def votes_to_overturn(solved: Any, a: int, b: int, exact: LeaveOut | None = None
         if is_final or not is_turned:
             break
         current = _refitted(solved, tally.count - removed)  # a Newton step is not the whole way
-        exact = left_out(current)
+        exact = current.left_out()
     starts = np.r_[0, np.cumsum(tally.count)]
     rows = [tally.by_outcome[starts[k] : starts[k] + n] for k, n in enumerate(removed) if n]
     first_rows = np.sort(np.concatenate([np.empty(0, np.intp), *rows]))
@@ -187,7 +187,7 @@ def blocks_to_overturn(
     direction = solved.model.system.difference(a, b)
     left, at_least = list(range(len(labels))), None
     while (gap := _gap(current, a, b)) > 0:
-        exact = left_out(current)
+        exact = current.left_out()
         if current is solved and solved.model.is_linear:
             at_least = _least_blocks(Case(exact, direction, gap), members)
         falls = [float(direction @ exact.change(members[g])) for g in left]
@@ -216,7 +216,7 @@ def _least_blocks(case: Case, members: list[Indices]) -> int:
 
 def next_places(solved: Any, order: list[int]) -> list[Overturn]:
     """What holds each item of an order above the next one, and the first above any of ten."""
-    exact = left_out(solved)
+    exact = solved.left_out()
     found = [votes_to_overturn(solved, a, b, exact) for a, b in pairwise(order)]
     others = [votes_to_overturn(solved, order[0], b, exact) for b in order[2 : RIVALS + 1]]
     rivals = [each for each in [*found[:1], *others] if each.n is not None]
@@ -225,12 +225,6 @@ def next_places(solved: Any, order: list[int]) -> list[Overturn]:
         bounds = [each.at_least for each in rivals if each.at_least is not None]
         found[0] = fewest._replace(at_least=min(bounds, default=None))
     return found
-
-
-def left_out(solved: Any) -> LeaveOut:
-    """The least squares behind a board, or those that touch its likelihood."""
-    exact: LeaveOut = solved.model.left_out(solved.solution, solved.alpha)
-    return exact
 
 
 def _gap(solved: Any, a: int, b: int) -> float:

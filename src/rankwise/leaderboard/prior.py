@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import svd
 
 from rankwise.arrays import Array
@@ -69,12 +70,15 @@ class Priors(NamedTuple):
         What the columns span: two priors that say the same are one.
     note : str
         Which items the priors do not rate.
+    table : dict from str to ndarray
+        Items and columns as a prior for `rate`; NaN where an item is not rated.
     """
 
     names: tuple[str, ...]
     columns: Array
     basis: Array
     note: str
+    table: dict[str, NDArray[Any]]
 
     def worth(self, ratings: Array, factor: float, system: RatingSystem, alpha: float) -> Prior:
         """From the ratings, the unit of the board and the least squares behind it.
@@ -112,10 +116,9 @@ class _Ratings(NamedTuple):
             )
 
     def column(self, labels: list[str]) -> Array:
-        """Mean 0 and deviation 1; 0 for items that are not rated."""
+        """Mean 0 and deviation 1; NaN for items that are not rated."""
         ratings = np.array([self.values.get(label, np.nan) for label in labels])
-        standard = (ratings - np.nanmean(ratings)) / np.nanstd(ratings)
-        return np.asarray(np.nan_to_num(standard))
+        return np.asarray((ratings - np.nanmean(ratings)) / np.nanstd(ratings))
 
 
 def read_prior(prior: Any, data: PairData) -> tuple[PairData, Priors]:
@@ -143,10 +146,12 @@ def read_prior(prior: Any, data: PairData) -> tuple[PairData, Priors]:
         if n_missing:
             missing = count(n_missing, "item")
             notes.append(f"{name} does not rate {missing}, and is taken to call such average")
-    columns = np.column_stack([each.column(list(labels)) for each in found])
+    table = {name: each.column(list(labels)) for name, each in zip(names, found, strict=True)}
+    columns = np.nan_to_num(np.column_stack(list(table.values())))
     left, size, _ = svd(columns - columns.mean(axis=0), full_matrices=False)
     basis = left[:, size > SAME * size[0]] * np.sqrt(len(labels))
-    return data, Priors(tuple(names), columns, basis, "; ".join(notes))
+    table = {"item": data.items, **table}
+    return data, Priors(tuple(names), columns, basis, "; ".join(notes), table)
 
 
 def _as_list(prior: Any) -> list[Any]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,22 +14,17 @@ from rankwise.datasets import PairData
 from rankwise.datasets.pair_data import PairColumns
 from rankwise.errors import warn_user
 from rankwise.groups import Groups
-from rankwise.leaderboard.board import Leaderboard, consistency, meetings_of, scale_of
+from rankwise.leaderboard.board import Leaderboard, consistency, scale_of
 from rankwise.leaderboard.border import (
     check_clusters,
     check_features,
+    check_known,
     check_model,
     check_options,
-    check_prior,
     encode_labels,
     read_comparisons,
 )
-from rankwise.leaderboard.context import (
-    Circumstances,
-    InContext,
-    Scales,
-    choose_scales,
-)
+from rankwise.leaderboard.context import Circumstances, InContext, Scales, solve_in_context
 from rankwise.leaderboard.covariates import (
     Covariates,
     check_identified,
@@ -38,11 +32,10 @@ from rankwise.leaderboard.covariates import (
     effects_of,
 )
 from rankwise.leaderboard.jackknife import held_out_margins
-from rankwise.leaderboard.judges import Judge, judges_of, krippendorff, weights_of
-from rankwise.leaderboard.models import BradleyTerry, LeastSquares, PlackettLuce
+from rankwise.leaderboard.judges import LEAST_WEIGHT, Judge, judges_of, krippendorff
+from rankwise.leaderboard.models import BradleyTerry, LeastSquares, PlackettLuce, Solved
 from rankwise.leaderboard.prior import read_prior
-from rankwise.leaderboard.solving import RatingSystem, Solution
-from rankwise.leaderboard.standing import in_rankings, ordered_columns, records_of, standing_of
+from rankwise.leaderboard.standing import board_columns, records_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
 
@@ -61,25 +54,25 @@ def rate(
     items: ArrayLike | None = None,
     features: Any = None,
     prior: Any = None,
-    covariates: Any = None,
     side: bool = False,
+    covariates: Any = None,
+    time: Any = None,
+    context: Any = None,
     model: str | None = None,
     ties: str = "half",
     alpha: float | str | None = None,
-    time: Any = None,
-    context: Any = None,
     half_life: float | None = None,
     scales: Scales | None = None,
-    scale: str = "margin",
-    anchor: Any = None,
-    order: str = "rating",
-    min_comparisons: int = 0,
     reweight: bool = False,
     intervals: str = "jackknife",
     n_resamples: int | None = None,
     confidence: float = 0.95,
     clusters: ArrayLike | None = None,
     random_state: Any = 0,
+    scale: str = "margin",
+    anchor: Any = None,
+    order: str = "rating",
+    min_comparisons: int = 0,
     **columns: Any,
 ) -> Leaderboard:
     """Rate items by comparisons of them, with intervals.
@@ -88,6 +81,16 @@ def rate(
     comparisons k = (i beat j by δ_k): the HodgeRank or Massey rating, regularized, with effects γ
     of covariates z if there are any. It is RankRLS with one feature for each item; with `features`
     it is RankRLS on them.
+
+    The arguments, by what they are for:
+
+    * the comparisons: `pairs`, `items`, and columns of a frame;
+    * what is known of the items: `features`, `prior`;
+    * what else explains an outcome: `side`, `covariates`, `time`, `context`;
+    * the model: `model`, `ties`, `alpha`, and with time or context `half_life`, `scales`;
+    * judges: `reweight`;
+    * intervals: `intervals`, `n_resamples`, `confidence`, `clusters`, `random_state`;
+    * what the board shows: `scale`, `anchor`, `order`, `min_comparisons`.
 
     Parameters
     ----------
@@ -107,12 +110,19 @@ def rate(
         has a column of items and one or more of ratings. Items that only the prior rates are on the
         board; those that it does not rate it is taken to call average. ``board.prior`` says what it
         was worth.
+    side : bool
+        Whether the first side may have an advantage, which is then one of the effects.
     covariates : list of str, dict, or array-like of shape (n_comparisons, n_covariates), optional
         What else may explain the outcomes: columns of the frame (two of them in a tuple are their
         difference), names of the covariates of PairData, or values. Numbers speak for the first
         item; text is a category. Their effects are in ``board.effects``.
-    side : bool
-        Whether the first side may have an advantage, which is then one of the effects.
+    time : str, int or array-like of shape (n_comparisons,), optional
+        When each comparison was made, for ratings that change: a column of the frame, dates or
+        numbers; "rows" is the order of the rows. The board is of the last day, `Leaderboard.at`
+        has others. It is Bradley and Terry's model, so that outcomes are wins, ties and losses.
+    context : str, list of str, or dict from name to array-like, optional
+        Circumstances that an item may be better or worse in: columns of the frame, or labels of
+        each comparison. The board is of their mix, `Leaderboard.at` has one of them.
     model : {"least-squares", "bradley-terry", "plackett-luce"}, optional
         Of the outcomes; by default "plackett-luce" for rankings of several items, "bradley-terry"
         with time or context, else "least-squares". "bradley-terry": item i beats j with the
@@ -128,31 +138,12 @@ def rate(
         the one with the least squared error on comparisons left out one at a time (exact; ten folds
         of them above 3,000 items or features). It predicts few comparisons better, but pulls all
         ratings towards 0, so that the intervals cover the truth less often than they say.
-    time : str, int or array-like of shape (n_comparisons,), optional
-        When each comparison was made, for ratings that change: a column of the frame, dates or
-        numbers; "rows" is the order of the rows. The board is of the last day, `Leaderboard.at`
-        has others. It is Bradley and Terry's model, so that outcomes are wins, ties and losses.
-    context : str, list of str, or dict from name to array-like, optional
-        Circumstances that an item may be better or worse in: columns of the frame, or labels of
-        each comparison. The board is of their mix, `Leaderboard.at` has one of them.
     half_life : float, optional
         Time, in days for dates, after which half of what changed in a rating is left; chosen on
         later comparisons if not given.
     scales : Scales, optional
         How far ratings, their changes and their differences between contexts are apart, such as
         ``board.scales`` of another board; chosen on later comparisons if not given.
-    scale : {"margin", "logit", "elo"}
-        Unit of the ratings: that of the outcomes, which is the logit of "bradley-terry"; logits;
-        Elo points, 400 / ln 10 for a logit, around 1000. A margin of least squares is taken for two
-        logits, which holds for items close together.
-    anchor : str or int, optional
-        The item that the ratings are counted from: it has the rating 0, or 1000 Elo points, and no
-        error. By default that is the mean of the items.
-    order : {"rating", "lower"}
-        Rank by the rating, or by the lower end of its interval.
-    min_comparisons : int
-        Items with fewer comparisons stand below the line: they have a rating, but no rank. So does
-        an item without any, unless features rate it.
     reweight : bool
         Whether comparisons count as much as their judge agrees with the others; needs `judge`.
     intervals : {"jackknife", "bootstrap"}
@@ -170,6 +161,18 @@ def rate(
         data name.
     random_state : int, Generator or None
         Seed of what is random: resamples, folds, and the jackknife of more than 2,000 items.
+    scale : {"margin", "logit", "elo"}
+        Unit of the ratings: that of the outcomes, which is the logit of "bradley-terry"; logits;
+        Elo points, 400 / ln 10 for a logit, around 1000. A margin of least squares is taken for two
+        logits, which holds for items close together.
+    anchor : str or int, optional
+        The item that the ratings are counted from: it has the rating 0, or 1000 Elo points, and no
+        error. By default that is the mean of the items.
+    order : {"rating", "lower"}
+        Rank by the rating, or by the lower end of its interval.
+    min_comparisons : int
+        Items with fewer comparisons stand below the line: they have a rating, but no rank. So does
+        an item without any, unless features rate it.
     **columns
         For a frame: winner, loser, sides, outcome, wins, scores, margin, magnitude, weight, tie,
         judge, cluster, as in `rankwise.datasets.read_pairs`.
@@ -223,175 +226,147 @@ def rate(
         intervals, n_resamples, confidence, order, min_comparisons, data.n_items
     )
     way = intervals if n_draws else None
+    check_known(features, prior, way)
     known = prior if features is None else features
     model = check_model(
         model, data, seen, known=known, side=side, ties=ties, alpha=alpha, intervals=way
     )
-    check_prior(prior, features, way)
     X = None if features is None else check_features(features, data.n_items)
-    priors = None
+    B = priors = None
     if prior is not None:
         data, priors = read_prior(prior, data)
-    if alpha is None:
-        alpha = 1e-8 if priors is None else "auto"
-    B = None if priors is None else priors.basis
+        B = priors.basis
     codes = check_clusters(data, clusters, n_draws)
     judged = None if data.judges is None else encode_labels("judges", data.judges, data.n_pairs)
     rng = np.random.default_rng(random_state)
-    learn = partial(_fit, side=side, model=model, ties=ties, X=X, B=B, alpha=alpha, rng=rng)
-    if seen is not None:
-        learn = partial(
-            _fit_in_context, seen=seen, side=side, ties=ties, scales=scales, half_life=half_life
-        )
-    fit = learn(data)
+
+    def learn(data: PairData) -> Solved:
+        control = covariates_of(data, side)
+        if seen is not None:
+            return solve_in_context(data, control, seen, ties, scales, half_life)
+        return _solve(data, control, model, ties, X, B, alpha, rng)
+
+    solved = learn(data)
     if reweight:
-        first, _ = _judges(data, judged, fit, confidence)
-        if not first or judged is None:
+        judges, _ = _judges(data, judged, solved, confidence)
+        if not judges or judged is None:
             raise ValueError(
                 "reweight=True weighs judges by how far they agree; say who judged with judge=, "
                 "and have at least two."
             )
-        data = replace(data, weight=data.weight * weights_of(first, judged.codes))
-        fit = learn(data)
-    tally, solution, components = fit.tally, fit.solution, fit.components
-    unit = scale_of(scale, anchor, fit.model.logits, data.items, components)
-    records = records_of(tally)
-    if data.rankings is not None:
-        records = in_rankings(records, data.rankings)
-    spread = None
-    samples, drawn_effects = np.empty((0, data.n_items)), np.empty((0, tally.n_covariates))
-    if n_draws and intervals == "jackknife":
-        spread = unit.spread(fit.model.spread(solution, fit.alpha, codes, rng, records.thin))
-    elif n_draws:
-        drawn, drawn_effects = fit.model.resample(solution, fit.alpha, codes, n_draws, rng)
-        samples, drawn_effects = unit.values(drawn), unit.factor * drawn_effects
-    ratings = unit.values(solution.ratings)
-    known = (records.n > 0) | (X is not None) | (B is not None)
-    standing = standing_of(
-        ratings, spread, samples, components, confidence,
-        order=order, counted=known & (records.n >= min_comparisons), known=known, thin=records.thin,
+        weights = np.maximum([judge.weight for judge in judges], LEAST_WEIGHT)
+        data = replace(data, weight=data.weight * weights[judged.codes])
+        solved = learn(data)
+    _warn_of_components(solved.components, data.items)
+    unit = scale_of(scale, anchor, solved.model.logits, data.items, solved.components)
+    records = records_of(solved.tally, data.rankings)
+    spread, samples = None, np.empty((0, data.n_items))
+    drawn_effects = np.empty((0, solved.tally.n_covariates))
+    to_solve = solved.solution, solved.alpha
+    if way == "jackknife":
+        spread = unit.spread(solved.model.spread(*to_solve, codes, rng, records.thin))
+    elif way == "bootstrap":
+        drawn, drawn_effects = solved.model.resample(*to_solve, codes, n_draws, rng)
+        samples = unit.values(drawn)
+    ratings = unit.values(solved.solution.ratings)
+    is_known = (records.n > 0) | (known is not None)
+    table = board_columns(
+        data.items, ratings, spread, samples, solved.components, records,
+        confidence=confidence, order=order, known=is_known,
+        counted=is_known & (records.n >= min_comparisons),
     )  # fmt: skip
-    effects = unit.factor * solution.effects
-    judges, note = _judges(data, judged, fit, confidence)
-    expected = fit.model.expected(fit.model.margins(solution), solution.theta)
-    margin_effects = fit.model.margin_effects(solution, fit.alpha)
-    learner = None if features is None else fit.model.learner(features, solution, fit.alpha)
+    judges, note = _judges(data, judged, solved, confidence)
+    learner = None if features is None else solved.model.learner(features, *to_solve)
     worth, said = None, ""
     if priors is not None:
-        worth = priors.worth(solution.ratings, unit.factor, *fit.model.local(solution, fit.alpha))
-        said = worth.note(data.n_pairs)
-        said += f"; {priors.note}" if priors.note else ""
-    _warn_of_components(components, data.items)
+        ratings_now, local = solved.solution.ratings, solved.model.local(*to_solve)
+        worth = priors.worth(ratings_now, unit.factor, *local)
+        said = worth.note(data.n_pairs) + (f"; {priors.note}" if priors.note else "")
     return Leaderboard(
-        columns=ordered_columns(data.items, ratings, standing, records, components),
+        columns=table,
         items=data.items,
         ratings=ratings,
         samples=samples,
         spread=spread,
-        effects=effects_of(fit.control, effects, spread, drawn_effects, confidence),
+        effects=effects_of(
+            solved.control,
+            unit.factor * solved.solution.effects,
+            spread,
+            unit.factor * drawn_effects,
+            confidence,
+        ),
         judges=judges,
         krippendorff=krippendorff(data.first, data.second, data.outcome) if judges else None,
-        meetings=meetings_of(tally, expected),
         scale=unit,
         model=model,
-        ties=solution.ties,
-        alpha=fit.alpha,
+        ties=solved.solution.ties,
+        alpha=solved.alpha,
         confidence=float(confidence),
         n_comparisons=data.n_pairs,
         n_clusters=None if codes is None or not n_draws else int(codes.max()) + 1,
-        notes=tuple(filter(None, [said, solution.note, note])),
-        **consistency(tally, expected, margin_effects)._asdict(),
+        notes=tuple(filter(None, [said, solved.solution.note, note])),
+        **consistency(solved),
         model_=learner,
         level=0.0 if learner is None else float(learner.predict(features).mean()),
         comparisons=data,
         prior=worth,
-        solved=fit,
+        solved=solved,
         order=order,
         asked={
             "side": side, "scale": scale, "anchor": anchor, "order": order, "ties": ties,
             "min_comparisons": min_comparisons, "intervals": intervals, "confidence": confidence,
-            "n_resamples": n_resamples, "random_state": random_state,
+            "n_resamples": n_resamples, "random_state": random_state, "features": X,
             "clusters": None if clusters is None else codes,
-            "features": None if features is None else X,
+            "prior": None if priors is None else priors.table,
         },
     )  # fmt: skip
 
 
-class Solved(NamedTuple):
-    """A model of the outcomes that has been solved; a board keeps it for what is asked later."""
-
-    control: Covariates
-    tally: Tally
-    model: LeastSquares
-    alpha: float
-    solution: Solution
-    components: Indices
-
-
-def _fit(
+def _solve(
     data: PairData,
-    side: bool,
-    model: str,
+    control: Covariates,
+    name: str,
     ties: str,
     X: Array | None,
     B: Array | None,
-    alpha: float | str,
+    alpha: float | str | None,
     rng: np.random.Generator,
 ) -> Solved:
     """Count the comparisons, choose alpha and solve."""
-    control = covariates_of(data, side)
     tally = Tally.of(data, control.columns)
-    if data.rankings is not None and model == "plackett-luce":
-        fitted: LeastSquares = PlackettLuce(tally, data.rankings)
+    if data.rankings is not None and name == "plackett-luce":
+        model: LeastSquares = PlackettLuce(tally, data.rankings)
     else:
-        fitted = MODELS[model](tally, X, B, ties)
-    check_identified(fitted.system, control.names)
-    is_number = isinstance(alpha, Real) and 0 < alpha < np.inf
-    if not is_number and alpha != "auto":
+        model = MODELS[name](tally, X, B, ties)
+    check_identified(model.system, control.names)
+    if alpha is None:
+        alpha = 1e-8 if B is None else "auto"
+    if alpha == "auto":
+        if data.n_pairs < 2:
+            raise ValueError(
+                'alpha="auto" leaves out one comparison at a time, and there is only one; '
+                "pass a number such as alpha=0.01."
+            )
+        alpha = model.choose_alpha(rng)
+    elif not isinstance(alpha, Real) or not 0 < float(alpha) < np.inf:
         raise ValueError(f'alpha={alpha!r}; expected a positive number or "auto".')
-    if alpha == "auto" and len(tally.outcome) < 2:
-        raise ValueError(
-            'alpha="auto" leaves out one comparison at a time, and there is only one; '
-            "pass a number such as alpha=0.01."
-        )
-    chosen = max(LEAST_ALPHA, float(alpha)) if is_number else fitted.choose_alpha(rng)
+    alpha = max(LEAST_ALPHA, float(alpha))
     components = tally.components if X is None and B is None else np.ones(data.n_items, np.intp)
-    return Solved(control, tally, fitted, chosen, fitted.solve(chosen), components)
-
-
-def _fit_in_context(
-    data: PairData,
-    seen: Circumstances,
-    side: bool,
-    ties: str,
-    scales: Scales | None,
-    half_life: float | None,
-) -> Solved:
-    """Choose the scales and solve."""
-    control = covariates_of(data, side)
-    check_identified(RatingSystem(Tally.of(data, control.columns)), control.names)
-    if half_life is not None and not half_life > 0:
-        raise ValueError(f"half_life={half_life!r}; expected a positive number.")
-    if scales is None:
-        scales = choose_scales(data, seen, control.columns, ties, half_life)
-    elif half_life is not None:
-        scales = scales._replace(half_life=float(half_life))
-    model = InContext(data, seen, control.columns, Scales(*scales), ties)
-    solution = model.solve(model.alpha)
-    return Solved(control, model.tally, model, model.alpha, solution, model.tally.components)
+    return Solved(control, tally, model, alpha, model.solve(alpha), components)
 
 
 def _judges(
-    data: PairData, judged: Groups | None, fit: Solved, confidence: float
+    data: PairData, judged: Groups | None, solved: Solved, confidence: float
 ) -> tuple[tuple[Judge, ...], str]:
     """The table of judges, if there are at least two, and what is to be said of it."""
-    if judged is None or judged.n_groups < 2 or isinstance(fit.model, InContext):
+    if judged is None or judged.n_groups < 2 or isinstance(solved.model, InContext):
         return (), ""
-    system, shift = fit.model.local(fit.solution, fit.alpha)
-    margins, note = held_out_margins(system, fit.solution.unknowns, shift, judged.codes)
+    model, solution = solved.model, solved.solution
+    system, alpha = model.local(solution, solved.alpha)
+    margins, note = held_out_margins(system, solution.unknowns, alpha, judged.codes)
     sign = np.where(data.first < data.second, 1.0, -1.0)
-    outcome = np.sign(data.outcome) if fit.model.logits is not None else data.outcome
-    expected = sign * fit.model.expected(margins, fit.solution.theta)
+    outcome = np.sign(data.outcome) if model.logits is not None else data.outcome
+    expected = sign * model.expected(margins, solution.theta)
     return judges_of(outcome, expected, judged.codes, judged.labels, confidence), note
 
 

@@ -21,6 +21,8 @@ from rankwise.uncertainty.jackknife import (
 )
 
 FEW = 5  # comparisons; an item with fewer is thin
+COLUMNS = ("rank", "item", "rating", "low", "high", "best_rank", "worst_rank", "best_of_all",
+           "worst_of_all", "tier", "n", "wins", "ties", "losses", "thin", "component")  # fmt: skip
 
 
 class Records(NamedTuple):
@@ -33,77 +35,42 @@ class Records(NamedTuple):
     thin: NDArray[np.bool_]
 
 
-def records_of(tally: Tally) -> Records:
-    """Comparisons, wins, ties and losses of each item."""
+def records_of(tally: Tally, rankings: Rankings | None) -> Records:
+    """Comparisons, wins, ties and losses of each item; n is the number of rankings if there are."""
     first, second = tally.first[tally.pair], tally.second[tally.pair]
-
-    def count(ahead: NDArray[np.bool_], behind: NDArray[np.bool_]) -> Indices:
-        """How often an item is first in the former outcomes or second in the latter."""
-        n, number = tally.n_items, tally.count
-        n_times = np.bincount(first, number * ahead, n) + np.bincount(second, number * behind, n)
-        return np.asarray(n_times, np.intp)
-
-    won, lost = tally.target > 0, tally.target < 0
-    wins, losses, ties = count(won, lost), count(lost, won), count(*[tally.target == 0] * 2)
-    n = wins + ties + losses
-    thin = (n < FEW) | (np.max([wins, ties, losses], axis=0) == n)
-    return Records(n, wins, ties, losses, thin)
+    table = np.zeros((3, tally.n_items), np.intp)
+    for count, sign in zip(table, (1, 0, -1), strict=True):
+        np.add.at(count, first, tally.count * (np.sign(tally.target) == sign))
+        np.add.at(count, second, tally.count * (np.sign(tally.target) == -sign))
+    n = table.sum(axis=0)
+    ended_alike = table.max(axis=0) == n
+    if rankings is not None:
+        n = np.where(n > 0, np.bincount(rankings.item, minlength=tally.n_items), 0)
+    wins, ties, losses = table
+    return Records(n, wins, ties, losses, (n < FEW) | ended_alike)
 
 
-def in_rankings(records: Records, rankings: Rankings) -> Records:
-    """The same with the number of rankings that an item is in."""
-    n = np.bincount(rankings.item, minlength=len(records.n))
-    n = np.where(records.n > 0, n, 0)
-    alike = np.max([records.wins, records.ties, records.losses], axis=0) == records.n
-    return records._replace(n=n, thin=(n < FEW) | alike)
-
-
-class Standing(NamedTuple):
-    """Of each item; without intervals only the rank is known, and 0 is below the line.
-
-    Attributes
-    ----------
-    rank : ndarray of shape (n_items,)
-        By rating, or by the lower end of the interval.
-    low, high : ndarray or None
-        Interval of the rating.
-    best_rank, worst_rank : ndarray or None
-        1 + how many items are surely above, and how many are not surely below.
-    best_of_all, worst_of_all : ndarray or None
-        The same for all items at once.
-    tier : ndarray or None
-        Items of one tier are not surely below its first one; 0 for thin items.
-    """
-
-    rank: Indices
-    low: Array | None = None
-    high: Array | None = None
-    best_rank: Indices | None = None
-    worst_rank: Indices | None = None
-    best_of_all: Indices | None = None
-    worst_of_all: Indices | None = None
-    tier: Indices | None = None
-
-
-def standing_of(
+def board_columns(
+    items: NDArray[Any],
     ratings: Array,
     spread: Spread | None,
     samples: Array,
     components: Indices,
-    confidence: float,
+    records: Records,
     *,
-    order: str = "rating",
-    counted: NDArray[np.bool_] | None = None,
-    known: NDArray[np.bool_] | None = None,
-    thin: NDArray[np.bool_] | None = None,
-) -> Standing:
-    """Ranks and intervals; items that are not counted stand below the line.
+    confidence: float,
+    order: str,
+    counted: NDArray[np.bool_],
+    known: NDArray[np.bool_],
+) -> dict[str, NDArray[Any] | None]:
+    """The columns of a board by the fields of `LeaderboardRow`, in the order of the board.
 
-    An item that nothing is known of has no interval, and a thin one no tier.
+    Items that are not counted stand below the line: their rank is 0. An item that nothing is known
+    of has no interval, and a thin one no tier. Without intervals only the rank is known.
     """
-    counted = np.ones(len(ratings), bool) if counted is None else counted
-    places = np.where(counted, components, -components)
-    tail = (1 - confidence) / 2
+    made: dict[str, Any] = dict.fromkeys(COLUMNS)
+    made |= {"item": items, "rating": ratings, "component": components, **records._asdict()}
+    tail, key = (1 - confidence) / 2, ratings
     if spread is not None:
         width = spread.quantile(1 - tail) * spread.errors
         low, high = ratings - width, ratings + width
@@ -111,23 +78,27 @@ def standing_of(
         low, high = np.quantile(samples, [tail, 1 - tail], axis=0)
         root = (samples - samples.mean(axis=0)).T / np.sqrt(len(samples))
         spread = Spread(root, len(samples) - 1 or 1, is_exact=False)
-    else:
-        return Standing(np.where(counted, ranks_within(ratings, places), 0))
-    if known is not None:
-        low, high = np.where(known, low, np.nan), np.where(known, high, np.nan)
-    key = low if order == "lower" else ratings
-    best, worst, best_of_all, worst_of_all, tier = np.zeros((5, len(ratings)), np.intp)
-    of_counted, lists = replace(spread, root=spread.root[counted]), components[counted]
-    joint = joint_quantile(of_counted, lists, confidence)
-    for low_rank, high_rank, quantile in [(best, worst, None), (best_of_all, worst_of_all, joint)]:
-        low_rank[counted], high_rank[counted] = possible_ranks(
-            ratings[counted], of_counted, lists, confidence, quantile
+    if spread is not None:
+        made["low"], made["high"] = np.where(known, low, np.nan), np.where(known, high, np.nan)
+        key = made["low"] if order == "lower" else ratings
+        best, worst, best_of_all, worst_of_all, tier = np.zeros((5, len(ratings)), np.intp)
+        ranked, lists = replace(spread, root=spread.root[counted]), components[counted]
+        best[counted], worst[counted] = possible_ranks(ratings[counted], ranked, lists, confidence)
+        joint = joint_quantile(ranked, lists, confidence)
+        best_of_all[counted], worst_of_all[counted] = possible_ranks(
+            ratings[counted], ranked, lists, confidence, joint
         )
-    well_known = counted if thin is None else counted & ~thin
-    of_known = replace(spread, root=spread.root[well_known])
-    tier[well_known] = _tiers(ratings[well_known], of_known, components[well_known], confidence)
-    rank = np.where(counted, ranks_within(key, places), 0)
-    return Standing(rank, low, high, best, worst, best_of_all, worst_of_all, tier)
+        sure = counted & ~records.thin
+        of_sure = replace(spread, root=spread.root[sure])
+        tier[sure] = _tiers(ratings[sure], of_sure, components[sure], confidence)
+        made |= {"best_rank": best, "worst_rank": worst, "tier": tier}
+        made |= {"best_of_all": best_of_all, "worst_of_all": worst_of_all}
+    made["rank"] = np.where(
+        counted, ranks_within(key, np.where(counted, components, -components)), 0
+    )
+    last = np.where(counted, made["rank"], len(items))
+    place = np.lexsort((-ratings, last, ~counted, components))
+    return {name: None if v is None else np.asarray(v)[place] for name, v in made.items()}
 
 
 def _tiers(ratings: Array, spread: Spread, components: Indices, confidence: float) -> Indices:
@@ -144,21 +115,3 @@ def _tiers(ratings: Array, spread: Spread, components: Indices, confidence: floa
                 tier, leader = tier + 1, k
             tiers[k] = tier
     return tiers
-
-
-def ordered_columns(
-    items: NDArray[Any], ratings: Array, standing: Standing, records: Records, components: Indices
-) -> dict[str, NDArray[Any] | None]:
-    """The columns of a board by the fields of `LeaderboardRow`, in the order of the board."""
-    is_below = standing.rank == 0
-    key = np.where(is_below, len(items), standing.rank)
-    order = np.lexsort((-ratings, key, is_below, components))
-    columns = [standing.rank, items, ratings, *standing[1:], *records, components]
-    return {
-        name: None if column is None else np.asarray(column)[order]
-        for name, column in zip(COLUMNS, columns, strict=True)
-    }
-
-
-COLUMNS = ("rank", "item", "rating", "low", "high", "best_rank", "worst_rank", "best_of_all",
-           "worst_of_all", "tier", "n", "wins", "ties", "losses", "thin", "component")  # fmt: skip

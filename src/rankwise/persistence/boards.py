@@ -14,7 +14,7 @@ from rankwise.leaderboard import Leaderboard, Scales, rate
 
 OPTIONS = {
     *("side", "scale", "anchor", "order", "ties", "min_comparisons", "intervals", "confidence"),
-    *("n_resamples", "random_state", "clusters", "features", "model", "alpha", "scales"),
+    *("n_resamples", "random_state", "clusters", "features", "prior", "model", "alpha", "scales"),
 }
 
 MOST_RESAMPLES = 10_000  # that `load` draws again
@@ -24,8 +24,6 @@ MOST_PAIRS = 10**5  # of rankings beyond those among the comparisons
 def board_facts(board: Leaderboard) -> dict[str, Any]:
     """Numbers and words that say everything about a board."""
     data = board.comparisons
-    if data is None or board.prior is not None:
-        raise ValueError("a board with a prior is not kept in a file; keep the votes and the prior")
     known = {one.name: getattr(data, one.name) for one in fields(data)}
     if data.rankings is not None:
         known["rankings"] = {one.name: getattr(data.rankings, one.name) for one in fields(Rankings)}
