@@ -6,6 +6,7 @@ are no links to the inventories of other projects.
 
 from __future__ import annotations
 
+import inspect
 import re
 import shutil
 import sys
@@ -106,6 +107,19 @@ def adapt_included_page(app, path, parent, content):
     content[0] += "".join(f"\n[{key}]: references.md#{key.lower()}" for key in PAPERS)
 
 
+def add_defaults(app, kind, name, obj, options, lines):
+    """``alpha : float`` becomes ``alpha : float, default=1.0``, by the signature."""
+    try:
+        parameters = inspect.signature(obj).parameters
+    except (TypeError, ValueError):
+        return
+    for k, line in enumerate(lines):
+        found = re.fullmatch(r"(\w+) : (?!.*(?:default|optional))(.+)", line)
+        default = getattr(parameters.get(found[1]), "default", None) if found else None
+        if default is not None and default is not inspect.Parameter.empty:
+            lines[k] = f"{line}, default={default!r}"
+
+
 def link_papers(app, kind, name, obj, options, lines):
     """``[RankRLS09]`` in a docstring leads to the paper."""
     keys = "|".join(PAPERS)
@@ -157,6 +171,7 @@ def write_example_report(app, error):
 def setup(app):
     """Connect the hooks above."""
     app.connect("include-read", adapt_included_page)
+    app.connect("autodoc-process-docstring", add_defaults, priority=100)  # before numpydoc
     app.connect("autodoc-process-docstring", link_papers, priority=900)  # after numpydoc
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("doctree-read", unlink_metrics)

@@ -65,6 +65,8 @@ CONFIDENCE = 0.95
 class AutoRanker(RankerMixin, BaseEstimator):
     """A ranker without settings: a stack of exact models, each judged on held-out groups.
 
+    Use it first if you want the best order and need not read the model.
+
     The members differ in scaling (of all items, or inside groups), in expansion (linear, hinges,
     kernel values to a basis of items) and in cost. Each gets its alpha by exact leave-group-out.
     With 500 items or more, boosted trees join them, held out by folds of groups.

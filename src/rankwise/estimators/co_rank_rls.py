@@ -56,6 +56,9 @@ class CoParameters:
 class CoRankRLS(SemiSupervisedMixin, CoParameters, KernelParameters):
     """Semi-supervised ranking by several views that are made to agree.
 
+    Use it if few items are scored, many are not, and there are two independent descriptions of
+    them. Compare it with `RankRLSCV` on the scored items: on most data it brings nothing.
+
     Learns one function for each view from scored and unscored items by minimizing
 
         J(f) = Σ_v (1/W) Σ_k ω_k (δ_k − (f_v,i − f_v,j))² + α Σ_v ‖f_v‖²
@@ -500,6 +503,8 @@ class CoTask(HoldOutTask):
 @dataclass(eq=False, repr=False)
 class CoRankRLSCV(SemiSupervisedMixin, CoParameters, Search):
     """CoRankRLS that chooses alpha and nu by holding out scored groups.
+
+    Use it in place of `CoRankRLS` if alpha and nu are not known.
 
     For each fold and each nu one reduction of the stacked system serves all alphas
     ([CoRankRLS10] section 5); what the unscored rows contribute is computed once for all folds.

@@ -121,6 +121,8 @@ class _Data(NamedTuple):
 class ConditionalRankRLS(TableMixin):
     """Ranks the columns of a table for each row: targets for a drug, products for a customer.
 
+    Use it if rows and columns both have features, also for rows and columns that are new.
+
     Rows and columns have features or kernels, G and K, and Y holds scores of cells. Learns
     ``F = G A K`` by RankRLS over the pairs of cells of one row,
 
@@ -416,6 +418,8 @@ class ConditionalTask(TableTask):
 @dataclass(eq=False, repr=False)
 class ConditionalRankRLSCV(TableMixin, BaseSearch):
     """ConditionalRankRLS that chooses alpha, and kernel widths if lists are given.
+
+    Use it in place of `ConditionalRankRLS` if alpha is not known.
 
     Every alpha is judged on rows, columns or both that the model has not seen: choose what
     will be new when the model is used. Exact, and without training again if all cells are known.

@@ -20,6 +20,8 @@ from rankwise.inputs import split_weighted
 class GroupScaler(TransformerMixin, BaseEstimator):
     """Scale each feature inside each group, to mean 0 and standard deviation 1 there.
 
+    Use it in search, where it counts how an item stands out among those of its query.
+
         z = (x − mean of the group) / standard deviation of the group
 
     and 0 where the group has one value only. A ranker then sees how far an item stands out among

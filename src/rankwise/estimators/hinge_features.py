@@ -17,6 +17,8 @@ from rankwise.inputs import as_whole
 class HingeFeatures(TransformerMixin, BaseEstimator):
     """Each feature x, and ``max(x − k, 0)`` at some knots k between its values.
 
+    Use it before a linear ranker for curved effects that can still be read.
+
     A linear ranker on these columns is an additive model: its score is a sum of piecewise linear
     curves, one for each feature, with a bend at each knot. The exact cross-validation of the
     ranker stays as it is, and `rankwise.plot.FeatureCurvesDisplay` draws the curves.

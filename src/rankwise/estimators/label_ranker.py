@@ -172,6 +172,8 @@ class LabelMixin(RankerMixin):
 class LabelRanker(LabelMixin, KernelModel):
     """Ranks the same labels for each instance: topics of a text, classes, treatments.
 
+    Use it if every instance has an order, a set or a class of the same labels.
+
     Learns a function f of instance and label by RankRLS over pairs of labels of one instance,
 
         J(f) = 1/W Σ_i Σ_jk ω (y_ij − y_ik − (f(x_i, j) − f(x_i, k)))² + α ‖f‖²
@@ -404,6 +406,8 @@ class LabelTask(TableTask):
 @dataclass(eq=False, repr=False)
 class LabelRankerCV(LabelMixin, Search):
     """LabelRanker that chooses alpha, and kernel parameters if lists are given.
+
+    Use it in place of `LabelRanker` if alpha is not known.
 
     Every alpha is judged by leave-one-instance-out: exact, and without training again if all scores
     are known or the data are small ([RankRLS09] section 3.3); else by five folds of instances.

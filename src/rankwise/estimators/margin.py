@@ -407,6 +407,9 @@ SOLVERS = ("auto", "lbfgs", "newton-cg", "bmrm")
 class RankSVM(MarginRanker):
     """Ranking support vector machine.
 
+    Use it where only the order of the scores means something, for outliers, and for millions of
+    rows.
+
     Learns a function f from scores, scores in groups or pairwise preferences by minimizing
 
         J(f) = 1/W Σ_k ω_k max(0, 1 − (f_i − f_j)) + α ‖f‖²
@@ -548,6 +551,8 @@ def choose_method(loss: str, solver: str) -> str:
 class RankSVMCV(RankerMixin, MarginParameters, Search):
     """RankSVM that chooses alpha, and kernel parameters if lists are given, by cross-validation.
 
+    Use it in place of `RankSVM` if alpha is not known.
+
     Every fold is trained once along the whole list of alphas, from the largest to the smallest:
     weights and cutting planes of one alpha serve the next. The model is then trained on all data
     with the best parameters.
@@ -616,6 +621,9 @@ LIKELIHOODS: dict[str, type[MarginLoss]] = {
 @dataclass(eq=False, repr=False)
 class RankLogistic(MarginRanker):
     """Logistic model of preferences: Bradley and Terry's, with features of the items.
+
+    Use it for comparisons whose outcome is a matter of chance (people, matches), and for
+    probabilities.
 
     Item i is preferred to item j with the probability ``σ(f_i − f_j)``, σ(g) = 1/(1 + e^(−g)). The
     function f is learned from scores, scores in groups or pairwise preferences by minimizing
@@ -771,6 +779,8 @@ class RankLogistic(MarginRanker):
 @dataclass(eq=False, repr=False)
 class RankLogisticCV(RankerMixin, MarginParameters, Search):
     """RankLogistic that chooses alpha, and kernel parameters if lists are given, by held-out data.
+
+    Use it in place of `RankLogistic` if alpha is not known.
 
     Every fold is trained once along the whole list of alphas, from the largest to the smallest:
     the weights of one alpha start the next. The model is then trained on all data

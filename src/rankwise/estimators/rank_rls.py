@@ -118,6 +118,9 @@ def fixed_map(model: Any, X: Any) -> FeatureMap:
 class RankRLS(RankRLSParameters, KernelModel):
     """Regularized least-squares ranking.
 
+    Use it for graded lists and for preferences with features, where a linear or kernel model is
+    enough; `RankRLSCV` chooses alpha for you.
+
     Learns a function f from scores, scores in groups or pairwise preferences by minimizing
 
         J(f) = (1−β)/W Σ_k ω_k (δ_k − (f_i − f_j))² + β/m Σ_i (y_i − f_i)² + α ‖f‖²
@@ -632,6 +635,8 @@ class RankRLSPath(ModelPath[RankRLS]):
 @dataclass(eq=False, repr=False)
 class RankRLSCV(RankRLSParameters, RankerMixin, Search):
     """RankRLS that chooses alpha, and kernel parameters if lists are given, by exact hold-out.
+
+    Use it first: one model, fast, with held-out figures that cost no training.
 
     With groups every alpha is judged by leave-group-out, without by leave-pair-out: both
     without training again, and equal to training again for each fold ([RankRLS09] sections

@@ -131,6 +131,8 @@ class PursuitParameters(KernelParameters):
 class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
     """Sparse ranking by greedy choice of functions, with or without unscored items.
 
+    Use it if a few features, or a few items, should carry the model.
+
     Learns ``f(x) = b + Σ_p a_p k_p(x)`` with few functions k_p of a dictionary ([Pursuit13]
     section 3). Each step takes the function, and its coefficient, that lowers
 
@@ -452,6 +454,8 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
 @dataclass(eq=False, repr=False)
 class RankingPursuitCV(SemiSupervisedMixin, PursuitParameters, Search):
     """RankingPursuit that chooses its number of steps, and parameters given as lists, by folds.
+
+    Use it in place of `RankingPursuit` if the number of steps is not known.
 
     One pursuit for each fold serves all numbers of steps up to `n_basis`. The model is then trained
     on all data with the best one; of equally good ones it is the smallest. Only scored items are

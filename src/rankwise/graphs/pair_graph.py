@@ -21,6 +21,8 @@ GROUP_WEIGHTS = ("pairs", "groups")
 class PairGraph(PreferenceGraph):
     """Explicit preferences: item ``winner[k]`` beats item ``loser[k]`` by ``magnitude[k]``.
 
+    Use it as y if items were compared two at a time.
+
     Several edges between the same two items are fine, also in opposite directions
     ([RankRLS09] section 2.1: the preference graph is a multigraph).
 

@@ -33,6 +33,8 @@ TIES = ("include", "exclude")
 class ScoreGraph(PreferenceGraph):
     """All pairs inside each group, preferred by score.
 
+    Rankers make it of y and groups; use it to look at the pairs and their weights.
+
     With levels = (group, distinct score) and P the item-to-level indicator, every cost below has
     ``L = D − P C Pᵀ`` with one small block of C per group ([RankRLS09] equation 25 is the first):
 

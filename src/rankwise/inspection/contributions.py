@@ -106,6 +106,8 @@ def contributions(
 ) -> Contributions:
     """What each column adds to the scores of a linear model, inside groups.
 
+    Use it to see why an item of a linear model is where it is.
+
     Only differences inside a group matter to a ranking, so all is centered there: with weights w, a
     feature j adds ``w_j (x_ij − mean of x_j in the group of i)`` to the score of item i less the
     mean score of its group. These are the SHAP values of a linear model whose background is the

@@ -102,6 +102,8 @@ def permutation_importance(
 ) -> PermutationImportance:
     """What a metric loses if a column is shuffled inside the groups.
 
+    Use it to see which columns any model needs.
+
     A column is shuffled among the items of a group, all others stay: so the model sees values that
     this group has, and a column that is the same for a whole group (a feature of the query) has no
     importance, as it should, for it moves no item past another.

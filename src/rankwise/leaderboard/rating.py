@@ -77,6 +77,8 @@ def rate(
 ) -> Leaderboard:
     """Rate items by comparisons of them, with intervals.
 
+    Use it for matches, votes, tastings, races and ballots.
+
     The ratings r minimize ``(1/W) Σ_k ω_k (δ_k − (r_i − r_j + z_kᵀγ))² + α ‖r‖²`` over the
     comparisons k = (i beat j by δ_k): the HodgeRank or Massey rating, regularized, with effects γ
     of covariates z if there are any. It is RankRLS with one feature for each item; with `features`

@@ -141,6 +141,8 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a ranking by several metrics; the items are sorted once for all of them.
 
+    Use it to judge any ranking, also that of another library.
+
     Parameters
     ----------
     y_true : array-like of shape (m,), or structured target

@@ -164,6 +164,8 @@ def compare(
 ) -> Comparison:
     """Compare rankers by their errors (or scores) in the same groups.
 
+    Use it to see whether one ranker is better than another by more than luck.
+
     Every two rankers are compared by a test on the differences of their values that asks nothing
     of their distribution but symmetry under the null hypothesis; the p-values are corrected by
     Holm's method, which keeps the chance of any false finding in the table below 1 − confidence.

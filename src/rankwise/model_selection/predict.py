@@ -185,6 +185,8 @@ def leave_pair_out(
 ) -> LeavePairOut:
     """Hold out every pair of items in turn, train on the rest, and see how the pair is ordered.
 
+    Use it for the AUC of few items.
+
     The nearly unbiased estimate of AUC and disagreement for small data ([RankRLS09] sections 3.4
     and 4.1), exact and for all pairs at once: after one eigendecomposition each alpha costs one
     matrix product and arithmetic on single entries.

@@ -42,6 +42,8 @@ DENSE_FEATURES = 10**5  # of items that a model is tried on, if its arrays have 
 def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) -> None:
     """Write a fitted ranker to one file, whole or not at all.
 
+    Use it to keep a model or a board.
+
     The file holds numbers and words only. `load` gives back a model with the same parameters and
     fitted attributes and, on the same machine, the same predictions to the last bit. The same model
     gives the same bytes.

@@ -46,6 +46,8 @@ def export_onnx(
 ) -> None:
     """Write a ranker with its Pipeline as an ONNX graph, whole or not at all.
 
+    Use it to run a model where there is no Python.
+
     The graph gives the scores of `predict` as its output "scores". It takes one input "X" of shape
     (n_items, n_features). If the model begins with `Columns`, or is an `AutoRanker` of a data
     frame, there is an input for each column instead, under the name of the column: numbers, with

@@ -64,6 +64,8 @@ class RankInterval(NamedTuple):
 class CalibratedRanker(RankerMixin, BaseEstimator):
     """A ranker with standard errors, probabilities, intervals of ranks and best sets.
 
+    Use it if you must know how sure an order is, or how many items to look at.
+
     The scores are those of the estimator, trained on all data. Their standard errors come from
     leaving out every unit (`rankwise.uncertainty.jackknife`), for RankRLS without training again.
     The probability that item i is above item j is a logistic curve of the difference of their

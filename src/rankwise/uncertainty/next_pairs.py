@@ -100,6 +100,8 @@ def next_pairs(
 ) -> NextPairs:
     """Pairs whose comparison would teach most, and whether enough has been compared.
 
+    Use it to ask as few comparisons as possible.
+
     A pair is worth the variance of the difference of its two ratings times p(1 − p), with p the
     probability that the first is preferred: what is neither known nor beyond doubt. After each
     choice the variances are updated as if the answer were in (rank one), so that the
