@@ -1,6 +1,5 @@
 """Ratings of items from comparisons, with intervals."""
 
-from rankwise.leaderboard.backtesting import Backtest, backtest
 from rankwise.leaderboard.board import HeadToHead, Leaderboard, LeaderboardRow, Margin, Path
 from rankwise.leaderboard.context import Scales
 from rankwise.leaderboard.covariates import Effect
@@ -8,7 +7,7 @@ from rankwise.leaderboard.forecast import Forecast, ForecastScore
 from rankwise.leaderboard.judges import Judge
 from rankwise.leaderboard.overturn import Overturn
 from rankwise.leaderboard.prior import Prior
-from rankwise.leaderboard.rating import rate, rate_groups
+from rankwise.leaderboard.rating import Backtest, backtest, rate, rate_groups
 
 __all__ = [
     "Backtest",

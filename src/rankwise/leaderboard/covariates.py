@@ -79,9 +79,7 @@ def covariates_of(data: PairData, side: bool) -> Covariates:
         by_name[SIDE] = np.ones(data.n_pairs)
     for name, values in data.covariates.items():
         if values.dtype.kind in "biuf":
-            column = as_real(f"the covariate {name!r}", values)
-            _check_column(name, column, has_side)
-            by_name[name] = column
+            by_name[name] = _checked(name, as_real(f"the covariate {name!r}", values))
             continue
         _check_sides(data, f"the categories of {name!r} ask")
         by_name |= _indicators(name, values, keep_all=not has_side)
@@ -118,7 +116,8 @@ def _check_sides(data: PairData, who: str) -> None:
         )
 
 
-def _check_column(name: str, column: Array, has_side: bool) -> None:
+def _checked(name: str, column: Array) -> Array:
+    """Finite, and not always the same."""
     if not np.isfinite(column).all():
         row = int(np.argmin(np.isfinite(column)))
         raise ValueError(
@@ -126,12 +125,11 @@ def _check_column(name: str, column: Array, has_side: bool) -> None:
             "example with the mean, or leave out the rows."
         )
     if np.ptp(column) == 0:
-        same = "that is the first side, which is in the model already" if has_side else (
-            "pass side=True for the advantage of the first side"
-        )  # fmt: skip
-        what = "0" if column[0] == 0 else f"{column[0]:g}"
-        advice = "leave it out" if column[0] == 0 else f"{same}; leave it out"
-        raise ValueError(f"the covariate {name!r} is {what} in every comparison; {advice}.")
+        raise ValueError(
+            f"the covariate {name!r} is {column[0]:g} in every comparison; leave it out, or pass "
+            "side=True for the advantage of the first side."
+        )
+    return column
 
 
 class Effect(NamedTuple):
@@ -173,12 +171,9 @@ def effects_of(
         errors = samples.std(axis=0) / control.scale
         low, high = np.quantile(samples, [tail, 1 - tail], axis=0) / control.scale
     else:
-        return tuple(
-            Effect(n, float(v), None, None, None)
-            for n, v in zip(control.names, values, strict=True)
-        )
-    table = np.stack([values, errors, low, high]).T.tolist()
-    return tuple(Effect(name, *row) for name, row in zip(control.names, table, strict=True))
+        errors = low = high = np.full(len(values), None)
+    rows = zip(control.names, *(v.tolist() for v in (values, errors, low, high)), strict=True)
+    return tuple(map(Effect._make, rows))
 
 
 def check_identified(system: RatingSystem, names: tuple[str, ...]) -> None:

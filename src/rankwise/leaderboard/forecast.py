@@ -12,6 +12,7 @@ from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times
 from rankwise.leaderboard.covariates import SIDE
 from rankwise.leaderboard.likelihood import Verdicts
+from rankwise.leaderboard.models import Solved
 
 ELO_STEPS = (0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5)  # of a logit: K = 32 points is 0.18
 LEAST = 1e-12  # a chance
@@ -76,7 +77,7 @@ def fit_chances(
     return unpacked(minimize(loss, np.zeros(3), method="BFGS").x)
 
 
-def chances_of(solved: Any) -> Chances:
+def chances_of(solved: Solved) -> Chances:
     """The curve of a board: the model's own, or fitted to margins of comparisons left out."""
     model, tally = solved.model, solved.tally
     if model.logits == 1 and model.verdicts.has_parameter:
@@ -86,29 +87,34 @@ def chances_of(solved: Any) -> Chances:
     if model.logits == 1:
         return fit_chances(margins, said, weight, slope=False)
     if not model.system.is_huge:
-        margins = tally.target - model.left_out(solved.solution, solved.alpha).held_out
+        margins = tally.target - solved.left_out().held_out
     return fit_chances(margins, said, weight)
 
 
 def margins_of(
-    solved: Any, first: Indices, second: Indices, times: Any, codes: Indices | None, neutral: bool
+    solved: Solved,
+    first: Indices,
+    second: Indices,
+    times: Any,
+    codes: Indices | None,
+    neutral: bool = False,
 ) -> Array:
     """What the model expects of games, the advantage of the first side in it.
 
     An item of number n_items is one that the board does not have: it is average.
     """
-    parts = getattr(solved.model, "parts", None)
+    parts, solution = getattr(solved.model, "parts", None), solved.solution
     if parts is None:
-        ratings = np.append(solved.solution.ratings, 0.0)
+        ratings = np.append(solution.ratings, 0.0)
         margins = ratings[first] - ratings[second]
     else:
-        known = solved.model.system.parts(solved.solution.unknowns)
+        known = solved.model.system.parts(solution.unknowns)
         values = np.vstack([known, np.zeros(parts.size)])
         margins = parts.margins(values, first, second, times, codes)
     names = solved.control.names
     if SIDE in names and not neutral:
         at = names.index(SIDE)
-        margins = margins + solved.solution.effects[at] / solved.control.scale[at]
+        margins = margins + solution.effects[at] / solved.control.scale[at]
     return np.asarray(margins)
 
 
@@ -118,28 +124,22 @@ def forecast(board: Any, home: Any, away: Any, time: Any, context: Any, neutral:
     ends = [[side] if is_one else list(side) for side in (home, away)]
     if len(ends[0]) != len(ends[1]):
         raise ValueError(f"there are {len(ends[0])} first items and {len(ends[1])} second ones.")
-    first, second = (np.array([board.position(x) for x in side], np.intp) for side in ends)
-    solved, n = board.solved, len(first)
-    apart = np.flatnonzero(solved.components[first] != solved.components[second])
-    if len(apart):
-        board.comparable(ends[0][apart[0]], ends[1][apart[0]])  # says why not
-    parts, times, codes = getattr(solved.model, "parts", None), None, None
+    pairs = [board.comparable(a, b) for a, b in zip(*ends, strict=True)]
+    first, second = np.array(pairs, np.intp).reshape(-1, 2).T
+    parts, times, codes, n = getattr(board.solved.model, "parts", None), None, None, len(first)
     if parts is None and (time is not None or context is not None):
         raise ValueError("the board was made without time= and context=; leave them out.")
     if parts is not None:
         last = parts.seen.times
         if last is not None:
-            asked = np.repeat(last.max(), n) if time is None else time
-            times = as_times(np.repeat(np.asarray(asked), n) if np.ndim(asked) == 0 else asked, n)
-        several = {} if context is None or is_one else dict(context)
-        if several:
-            rows = [{name: labels[k] for name, labels in several.items()} for k in range(n)]
-        else:
-            rows = [context] * n
+            asked = np.asarray(last.max() if time is None else time)
+            times = as_times(np.repeat(asked, n) if asked.ndim == 0 else asked, n)
+        rows = [context] * n
+        if context is not None and not is_one:
+            rows = [{name: labels[k] for name, labels in context.items()} for k in range(n)]
         codes = np.array([parts.level_codes(row) for row in rows], np.intp).reshape(n, -1).T
-    chances = board.chances.of(margins_of(solved, first, second, times, codes, neutral))
-    columns = chances[0].tolist() if is_one else chances.T
-    return Forecast(*columns)
+    chances = board.chances.of(margins_of(board.solved, first, second, times, codes, neutral))
+    return Forecast(*(chances[0].tolist() if is_one else chances.T))
 
 
 class ForecastScore(NamedTuple):
@@ -179,8 +179,7 @@ def board_chances(board: Any, later: PairData) -> Array:
             known = {label: j for j, label in enumerate(levels.tolist())}
             codes[k] = [known.get(label, -1) for label in later.contexts[name].tolist()]
     ends = number[later.first], number[later.second]
-    margins = margins_of(board.solved, *ends, later.times, codes, neutral=False)
-    return np.asarray(board.chances.of(margins))
+    return np.asarray(board.chances.of(margins_of(board.solved, *ends, later.times, codes)))
 
 
 def elo_margins(data: PairData, step: float, ratings: Array | None = None) -> tuple[Array, Array]:
@@ -211,15 +210,12 @@ def elo_chances(before: PairData, later: PairData, *, followed: bool) -> Array:
         Whether the ratings move on with every later game.
     """
     said, side = np.sign(before.outcome), bool((before.outcome < 0).any())
-    best = None
+    tried = []
     for step in ELO_STEPS:
         margins, ratings = elo_margins(before, step)
         chances = fit_chances(margins, said, before.weight, side=side)
-        value = log_losses(chances.of(margins), said).mean()
-        if best is None or value < best[0]:
-            best = value, step, chances, ratings
-    assert best is not None
-    _, step, chances, ratings = best
+        tried.append((log_losses(chances.of(margins), said).mean(), step, chances, ratings))
+    _, step, chances, ratings = min(tried, key=lambda each: each[0])
     margins = elo_margins(later, step, ratings)[0]
     if not followed:
         margins = ratings[later.first] - ratings[later.second]
@@ -253,11 +249,6 @@ def compare_forecasts(said: Array, chances: dict[str, Array]) -> tuple[ForecastS
         behind = losses - first
         is_best = each >= each.max(axis=1, keepdims=True) - LEAST
         hits = is_best[np.arange(n), 1 - said.astype(np.intp)] / is_best.sum(axis=1)
-        error, wide = losses.std() / np.sqrt(n), behind.std() / np.sqrt(n)
-        rows.append(
-            ForecastScore(
-                name, float(losses.mean()), float(error), float(behind.mean()), float(wide),
-                float(hits.mean()),
-            )
-        )  # fmt: skip
+        means = [losses.mean(), losses.std() / n**0.5, behind.mean(), behind.std() / n**0.5]
+        rows.append(ForecastScore._make([name, *map(float, [*means, hits.mean()])]))
     return tuple(rows)

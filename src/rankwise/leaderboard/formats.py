@@ -55,20 +55,19 @@ def tables(board: Leaderboard) -> list[Table]:
 
 
 def _cells(board: Leaderboard, row: LeaderboardRow, digits: int) -> list[str]:
+    def span(best: int | None, worst: int | None) -> str:
+        return "–" if best is None else f"{best}–{worst}"
+
     rank = "–" if row.rank is None else str(row.rank)
     cells = [rank, f"{row.item}{' †' if row.thin else ''}", f"{row.rating:.{digits}f}"]
     if board.intervals:
-        interval = f"{row.low:.{digits}f} … {row.high:.{digits}f}" if row.low is not None else "–"
-        cells += [interval, _ranks(row.best_rank, row.worst_rank)]
-        cells += [_ranks(row.best_of_all, row.worst_of_all)]
+        low, high = row.low, row.high
+        cells += ["–" if low is None else f"{low:.{digits}f} … {high:.{digits}f}"]
+        cells += [span(row.best_rank, row.worst_rank), span(row.best_of_all, row.worst_of_all)]
         cells += ["–" if row.tier is None else str(row.tier)]
         cells += [str(board.holds_by.get(row.item, "–"))] if board.holds_by else []
     cells += [f"{row.wins}/{row.ties}/{row.losses}"]
     return cells + ([str(row.component)] if board.n_components > 1 else [])
-
-
-def _ranks(best: int | None, worst: int | None) -> str:
-    return "–" if best is None else f"{best}–{worst}"
 
 
 def _effects(board: Leaderboard) -> Table:
@@ -118,29 +117,26 @@ def footnotes(board: Leaderboard) -> list[str]:
         lines.append(f"† thin: fewer than {FEW} comparisons, or all of them ended alike")
     if any(row.rank is None for row in rows):
         lines.append("below the line: too few comparisons, or none; not ranked")
-    anchor = (
-        ""
-        if board.scale.members is None
-        else f"; {one_line(board.items[board.scale.at])} is the base"
-    )
+    scale = board.scale
     unit = {"margin": "", "logit": "log odds", "elo": "Elo points, 400 are odds of 10 to 1"}
-    if anchor or unit[board.scale.name]:
-        lines.append(f"ratings: {unit[board.scale.name] or 'margins'}{anchor}")
-    way = "" if board.intervals is None else f"; {board.intervals}"
-    if board.intervals == "bootstrap":
-        way = f"; {board.n_resamples} resamples"
-    has_clusters = board.n_clusters is not None and board.scales is None
-    clusters = f" over {board.n_clusters} clusters" if has_clusters else ""
-    spread = board.spread
+    anchor = "" if scale.members is None else f"; {one_line(board.items[scale.at])} is the base"
+    if anchor or unit[scale.name]:
+        lines.append(f"ratings: {unit[scale.name] or 'margins'}{anchor}")
+    rankings, spread = board.comparisons.rankings, board.spread
+    made = f"{board.n_comparisons} comparisons"
+    if rankings is not None:
+        made = f"{rankings.n_rankings} rankings"
+    made += f" of {len(board)} items by {board.model}"
+    if board.scales is None:
+        made += f", alpha {board.alpha:.3g}"
+    if board.intervals:
+        is_drawn = board.intervals == "bootstrap"
+        made += f"; {board.n_resamples} resamples" if is_drawn else f"; {board.intervals}"
+    if board.n_clusters is not None and board.scales is None:
+        made += f" over {board.n_clusters} clusters"
     if spread is not None and not spread.is_exact:
-        clusters += f" estimated from {spread.root.shape[1]} draws"
-    n = f"{board.n_comparisons} comparisons"
-    if board.comparisons is not None and board.comparisons.rankings is not None:
-        n = f"{board.comparisons.rankings.n_rankings} rankings"
-    lines.append(
-        f"{n} of {len(board)} items by {board.model}"
-        f"{'' if board.scales else f', alpha {board.alpha:.3g}'}{way}{clusters}"
-    )
+        made += f" estimated from {spread.root.shape[1]} draws"
+    lines.append(made)
     explained = f"{max(0.0, 100 - 100 * board.unexplained):.0f}%"
     lines.append(f"ratings explain {explained} of how comparisons ended; the rest contradict them")
     chance = "" if board.cycle_ratio is None else f", {board.cycle_ratio:.2f} times chance"

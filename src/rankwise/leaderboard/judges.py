@@ -71,27 +71,6 @@ def krippendorff(first: Indices, second: Indices, outcome: Array) -> float | Non
     return 1 - float(within.sum() / n) * (2 * n - 1) / (4 * total)
 
 
-class _Slopes(NamedTuple):
-    """``b = Σ m δ / Σ m²`` of each judge over the average one, and its standard error."""
-
-    value: Array
-    error: Array
-    average: float
-
-    def drawn_together(self) -> tuple[Array, Array]:
-        """Posterior mean and deviation around 1; the spread of judges by moments."""
-        known = np.isfinite(self.error) & (self.error > 0)
-        precision = np.where(known, 1 / np.where(known, self.error, 1.0) ** 2, 0.0)
-        spread = 0.0
-        if known.any():
-            excess = (self.value - 1) ** 2 - self.error**2
-            total = precision[known].sum()
-            spread = max(0.0, float(precision[known] @ excess[known]) / total)
-        prior = 1 / max(spread, 1e-6)
-        mean = (np.where(known, self.value, 0.0) * precision + prior) / (precision + prior)
-        return mean, 1 / np.sqrt(precision + prior)
-
-
 def judges_of(
     outcome: Array,
     margin: Array,
@@ -112,38 +91,35 @@ def judges_of(
     confidence : float
         Of the intervals, one judge at a time; remarks hold for all judges at once.
     """
-    n = np.bincount(codes)
-    tail = (1 - confidence) / 2
-    slopes = _slopes_of(outcome, margin, codes)
-    weight, deviation = slopes.drawn_together()
+    n, tail = np.bincount(codes), (1 - confidence) / 2
+    slope, slope_error, average = _slopes(outcome, margin, codes)
+    weight, deviation = _drawn_together(slope, slope_error)
     width = norm.isf(tail) * deviation
-    left = outcome - slopes.average * weight[codes] * margin
+    left = outcome - average * weight[codes] * margin
     bias = np.bincount(codes, left) / n
-    few, noise = n < 2, float(np.mean(left**2))
-    squares = np.bincount(codes, (left - bias[codes]) ** 2)
-    error = np.sqrt(
-        np.maximum(squares / np.maximum(1, n - 1), noise) / n
-    )  # few may agree by chance
-    share, share_low, share_high = _agreement(outcome, margin, codes, tail)
-    reach = student.isf(tail, np.maximum(1, n - 1)) * error
-    remarks = _remarks(n, slopes, bias, error, tail / len(n))
-    return tuple(
-        Judge(
-            name, int(n[k]), share[k], share_low[k], share_high[k],
-            float(bias[k]), None if few[k] else float(bias[k] - reach[k]),
-            None if few[k] else float(bias[k] + reach[k]),
-            max(0.0, float(weight[k])), max(0.0, float(weight[k] - width[k])),
-            max(0.0, float(weight[k] + width[k])), remarks[k],
-        )
-        for k, name in enumerate(labels.tolist())
-    )  # fmt: skip
+    noise = float(np.mean(left**2))
+    squares = np.bincount(codes, (left - bias[codes]) ** 2) / np.maximum(1, n - 1)
+    error = np.sqrt(np.maximum(squares, noise) / n)  # few may agree by chance
+    reach = np.where(n < 2, np.nan, student.isf(tail, np.maximum(1, n - 1)) * error)
+    columns = [
+        *_agreement(outcome, margin, codes, tail), bias, bias - reach, bias + reach,
+        *np.maximum(0.0, [weight, weight - width, weight + width]),
+    ]  # fmt: skip
+    judges = []
+    for k, name in enumerate(labels.tolist()):
+        values = [None if np.isnan(column[k]) else float(column[k]) for column in columns]
+        sure = float(student.isf(tail / len(n), max(1, n[k] - 1)))
+        slopes = slope[k], slope[k] + sure * slope_error[k]
+        remark = "" if n[k] < 2 else _remark(*slopes, bias[k], sure * error[k])
+        judges.append(Judge._make([name, int(n[k]), *values, remark]))
+    return tuple(judges)
 
 
-def _slopes_of(outcome: Array, margin: Array, codes: Indices) -> _Slopes:
+def _slopes(outcome: Array, margin: Array, codes: Indices) -> tuple[Array, Array, float]:
+    """``b = Σ m δ / Σ m²`` of each judge over the average one, its standard error, the average."""
     average = float(margin @ outcome) / max(float(margin @ margin), 1e-300)
     average = average if average > 0 else 1.0
-    strength = np.bincount(codes, margin**2)
-    n = np.bincount(codes)
+    strength, n = np.bincount(codes, margin**2), np.bincount(codes)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.bincount(codes, margin * outcome) / strength
         squares = np.bincount(codes, (margin * (outcome - slope[codes] * margin)) ** 2)
@@ -151,39 +127,41 @@ def _slopes_of(outcome: Array, margin: Array, codes: Indices) -> _Slopes:
         noise = np.mean((outcome - average * margin) ** 2)
         error = np.maximum(error, np.sqrt(noise / strength))  # few may agree by chance
     error[n < 2] = np.inf
-    return _Slopes(np.nan_to_num(slope) / average, error / average, average)
+    return np.nan_to_num(slope) / average, error / average, average
 
 
-def _agreement(
-    outcome: Array, margin: Array, codes: Indices, tail: float
-) -> tuple[list[float | None], list[float | None], list[float | None]]:
-    """Share with the interval of Wilson; a margin of 0 is half right."""
-    decided = outcome != 0
-    right = (1 + np.sign(outcome * margin)) / 2
-    size = len(np.bincount(codes))
-    n = np.bincount(codes[decided], minlength=size)
-    hits = np.bincount(codes[decided], right[decided], minlength=size)
+def _drawn_together(slope: Array, error: Array) -> tuple[Array, Array]:
+    """Posterior mean and deviation around 1; the spread of judges by moments."""
+    known = np.isfinite(error) & (error > 0)
+    precision = np.where(known, 1 / np.where(known, error, 1.0) ** 2, 0.0)
+    spread = 0.0
+    if known.any():
+        excess = (slope[known] - 1) ** 2 - error[known] ** 2
+        spread = max(0.0, float(precision[known] @ excess) / precision[known].sum())
+    prior = 1 / max(spread, 1e-6)
+    mean = (np.where(known, slope, 0.0) * precision + prior) / (precision + prior)
+    return mean, 1 / np.sqrt(precision + prior)
+
+
+def _agreement(outcome: Array, margin: Array, codes: Indices, tail: float) -> Array:
+    """Share with the interval of Wilson; a margin of 0 is half right, NaN is no winner at all."""
+    right, size = (1 + np.sign(outcome * margin)) / 2, int(codes.max()) + 1
+    n = np.bincount(codes, outcome != 0, size)
     z, m = float(norm.isf(tail)), np.maximum(1, n)
-    p = hits / m
+    p = np.bincount(codes, right * (outcome != 0), size) / m
     center, scale = (p + z**2 / (2 * m)) / (1 + z**2 / m), 1 / (1 + z**2 / m)
     width = z * scale * np.sqrt(p * (1 - p) / m + z**2 / (4 * m**2))
-    columns = (p, np.maximum(0, center - width), np.minimum(1, center + width))
-    shares = [[float(v) if n[k] else None for k, v in enumerate(column)] for column in columns]
-    return shares[0], shares[1], shares[2]
+    interval = [p, np.maximum(0, center - width), np.minimum(1, center + width)]
+    return np.where(n > 0, interval, np.nan)
 
 
-def _remarks(n: Indices, slopes: _Slopes, bias: Array, error: Array, tail: float) -> list[str]:
-    """What is sure of a judge, although one among many was looked at: the tail is for all."""
-    remarks = []
-    for k in range(len(n)):
-        said = []
-        reach = float(student.isf(tail, max(1, n[k] - 1)))
-        top = slopes.value[k] + reach * slopes.error[k]
-        if n[k] > 1 and top < 0:
-            said.append("votes against the others")
-        elif n[k] > 1 and slopes.value[k] < 0.5 and top < 1:
-            said.append("hardly follows the others")
-        if n[k] > 1 and abs(bias[k]) > reach * error[k] > 0:
-            said.append(f"favors the {'first' if bias[k] > 0 else 'second'} side")
-        remarks.append(", ".join(said))
-    return remarks
+def _remark(slope: float, most: float, bias: float, reach: float) -> str:
+    """What is sure of a judge, although one among many was looked at."""
+    said = []
+    if most < 0:
+        said.append("votes against the others")
+    elif slope < 0.5 and most < 1:
+        said.append("hardly follows the others")
+    if abs(bias) > reach > 0:
+        said.append(f"favors the {'first' if bias > 0 else 'second'} side")
+    return ", ".join(said)

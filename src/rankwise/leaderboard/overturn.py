@@ -172,11 +172,10 @@ def votes_to_overturn(solved: Any, a: int, b: int, exact: LeaveOut | None = None
             break
         current = _refitted(solved, tally.count - removed)  # a Newton step is not the whole way
         exact = current.left_out()
-    starts = np.r_[0, np.cumsum(tally.count)]
-    rows = [tally.by_outcome[starts[k] : starts[k] + n] for k, n in enumerate(removed) if n]
-    first_rows = np.sort(np.concatenate([np.empty(0, np.intp), *rows]))
-    n_removed = len(first_rows) if is_turned else None
-    return Overturn(n_removed, at_least, len(tally.outcome), first_rows)
+    order = np.argsort(tally.outcome, kind="stable")
+    number = np.arange(len(order)) - np.repeat(np.cumsum(tally.count) - tally.count, tally.count)
+    rows = np.sort(order[number < np.repeat(removed, tally.count)])  # the first of each outcome
+    return Overturn(len(rows) if is_turned else None, at_least, len(order), rows)
 
 
 def blocks_to_overturn(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -98,41 +99,27 @@ class Priors(NamedTuple):
         return Prior(self.names, told, votes, votes / (votes + n_votes))
 
 
-class _Ratings(NamedTuple):
-    """Ratings and labels by the text of the label; an item without a rating (nan) is not there."""
-
-    name: str
-    values: dict[str, float]
-    labels: dict[str, Any]
-
-    def check(self, voted: list[str]) -> None:
-        """Refuse a prior that says nothing about the items of the votes."""
-        n_values = len({self.values[label] for label in voted if label in self.values})
-        if n_values < 2:
-            raise ValueError(
-                f"{self.name} says nothing about the items of the votes: it rates "
-                f"{'them all alike' if n_values else 'none of them'}. Its items are "
-                f"{listed(map(repr, self.values))}, theirs {listed(map(repr, voted))}."
-            )
-
-    def column(self, labels: list[str]) -> Array:
-        """Mean 0 and deviation 1; NaN for items that are not rated."""
-        ratings = np.array([self.values.get(label, np.nan) for label in labels])
-        return np.asarray((ratings - np.nanmean(ratings)) / np.nanstd(ratings))
-
-
 def read_prior(prior: Any, data: PairData) -> tuple[PairData, Priors]:
     """The comparisons with the items of the prior, too, and the ratings by it."""
-    found = [each for one in _as_list(prior) for each in _ratings_of(one)]
-    names = [each.name for each in found]
+    several = prior if isinstance(prior, (list, tuple)) else [prior]
+    if not several:
+        raise ValueError("prior is empty; pass a board, or ratings by item.")
+    read = [(name, _by_text(name, *rated)) for one in several for name, *rated in _ratings_of(one)]
+    names = [name for name, _ in read]
     if len(set(names)) < len(names):
         names = [f"{name} {k}" for k, name in enumerate(names, start=1)]
     voted = [str(label) for label in data.items[np.union1d(data.first, data.second)].tolist()]
     labels = {str(label): label for label in data.items.tolist()}
     n_known = len(labels)
-    for each in found:
-        each.check(voted)
-        labels |= {text: label for text, label in each.labels.items() if text not in labels}
+    for name, ratings in read:
+        n_values = len({ratings[text][1] for text in voted if text in ratings})
+        if n_values < 2:
+            raise ValueError(
+                f"{name} says nothing about the items of the votes: it rates "
+                f"{'them all alike' if n_values else 'none of them'}. Its items are "
+                f"{listed(map(repr, ratings))}, theirs {listed(map(repr, voted))}."
+            )
+        labels |= {text: label for text, (label, _) in ratings.items() if text not in labels}
     if len(labels) > n_known:
         extra = np.array(list(labels.values())[n_known:])
         data = replace(data, items=np.concatenate([data.items, extra]))
@@ -140,35 +127,27 @@ def read_prior(prior: Any, data: PairData) -> tuple[PairData, Priors]:
         raise ValueError(
             f"prior= is for at most {COVARIANCE_LIMIT:,} items, but there are {data.n_items:,}."
         )
-    notes = []
-    for name, each in zip(names, found, strict=True):
-        n_missing = sum(label not in each.values for label in labels)
-        if n_missing:
-            missing = count(n_missing, "item")
+    table, notes = {"item": data.items}, []
+    for name, (_, ratings) in zip(names, read, strict=True):
+        column = np.array([ratings.get(text, (None, np.nan))[1] for text in labels])
+        table[name] = (column - np.nanmean(column)) / np.nanstd(column)
+        if np.isnan(column).any():
+            missing = count(int(np.isnan(column).sum()), "item")
             notes.append(f"{name} does not rate {missing}, and is taken to call such average")
-    table = {name: each.column(list(labels)) for name, each in zip(names, found, strict=True)}
-    columns = np.nan_to_num(np.column_stack(list(table.values())))
+    columns = np.nan_to_num(np.column_stack([table[name] for name in names]))
     left, size, _ = svd(columns - columns.mean(axis=0), full_matrices=False)
     basis = left[:, size > SAME * size[0]] * np.sqrt(len(labels))
-    table = {"item": data.items, **table}
     return data, Priors(tuple(names), columns, basis, "; ".join(notes), table)
 
 
-def _as_list(prior: Any) -> list[Any]:
-    several = list(prior) if isinstance(prior, (list, tuple)) else [prior]
-    if not several:
-        raise ValueError("prior is empty; pass a board, or ratings by item.")
-    return several
-
-
-def _ratings_of(prior: Any) -> list[_Ratings]:
-    """Each prior in a board, a mapping, a series or a frame."""
+def _ratings_of(prior: Any) -> list[tuple[str, Any, Any]]:
+    """Name, labels and values of each prior in a board, a mapping, a series or a frame."""
     if hasattr(prior, "ratings"):  # a board
-        return [_named(PRIOR, prior.items.tolist(), prior.ratings)]
+        return [(PRIOR, prior.items.tolist(), prior.ratings)]
     if getattr(prior, "ndim", 2) == 1 and hasattr(prior, "to_dict"):  # a series
         prior = prior.to_dict()
     if isinstance(prior, Mapping) and all(np.ndim(value) == 0 for value in prior.values()):
-        return [_named(PRIOR, list(prior), list(prior.values()))]
+        return [(PRIOR, list(prior), list(prior.values()))]
     columns = prior if isinstance(prior, Mapping) else frame_columns(prior)
     if columns is None or len(columns) < 2:
         raise TypeError(
@@ -179,18 +158,17 @@ def _ratings_of(prior: Any) -> list[_Ratings]:
     item = "item" if "item" in names else names[0]
     labels = np.asarray(as_array(columns[item], item)).tolist()
     if "rating" in names:
-        return [_named(PRIOR, labels, as_array(columns["rating"], "rating"))]
-    return [_named(name, labels, as_array(columns[name], name)) for name in names if name != item]
+        return [(PRIOR, labels, as_array(columns["rating"], "rating"))]
+    return [(name, labels, as_array(columns[name], name)) for name in names if name != item]
 
 
-def _named(name: str, labels: list[Any], values: Any) -> _Ratings:
+def _by_text(name: str, labels: list[Any], values: Any) -> dict[str, tuple[Any, float]]:
+    """Label and rating by the text of the label; an item without a rating (nan) is not there."""
     ratings = as_real(name, values)
-    texts = [str(label) for label in labels]
-    if len(set(texts)) < len(texts):
-        twice = next(text for k, text in enumerate(texts) if text in texts[:k])
-        raise ValueError(f"{name} has the item {twice!r} twice; give each item one rating.")
+    twice = [text for text, n in Counter(map(str, labels)).items() if n > 1]
+    if twice:
+        raise ValueError(f"{name} has the item {twice[0]!r} twice; give each item one rating.")
     if np.isinf(ratings).any():
         raise ValueError(f"{name} has an infinite rating; correct it, or leave out the item.")
-    rows = np.flatnonzero(~np.isnan(ratings)).tolist()
-    by_text = {texts[k]: float(ratings[k]) for k in rows}
-    return _Ratings(name, by_text, {texts[k]: labels[k] for k in rows})
+    rows = zip(labels, ratings.tolist(), strict=True)
+    return {str(label): (label, value) for label, value in rows if value == value}

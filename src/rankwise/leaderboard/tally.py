@@ -97,11 +97,6 @@ class Tally:
             None if cells is None else cells[one_of_each],
         )  # fmt: skip
 
-    @cached_property
-    def by_outcome(self) -> Indices:
-        """The comparisons in the order of their outcomes."""
-        return np.argsort(self.outcome, kind="stable")
-
     @property
     def n_covariates(self) -> int:
         """Number of covariates."""
