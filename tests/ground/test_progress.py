@@ -22,15 +22,17 @@ def test_nothing_is_drawn_where_nobody_looks(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_only_folds_that_are_trained_again_show_progress(capsys):
+def test_only_folds_that_are_trained_again_show_progress(capsys, monkeypatch):
+    monkeypatch.setattr("rankwise.machine.Progress.DELAY", 0.0)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
-    cross_val_predict_groups(RankRLS(), X, y, cv=5, progress=True)
-    assert capsys.readouterr().err == ""
-    cross_val_predict_groups(RankRLS(cost="sign"), X, y, cv=5, progress=True)
-    assert "5/5" in capsys.readouterr().err
     cross_val_predict_groups(RankRLS(cost="sign"), X, y, cv=5)
     assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    cross_val_predict_groups(RankRLS(), X, y, cv=5)
+    assert capsys.readouterr().err == ""
+    cross_val_predict_groups(RankRLS(cost="sign"), X, y, cv=5)
+    assert "5/5" in capsys.readouterr().err
 
 
 def test_short_work_leaves_no_line_on_a_terminal_and_long_work_does(capsys, monkeypatch):

@@ -247,9 +247,7 @@ def test_leave_group_out_equals_refits(data, way, options):
     kernel = {"kernel": "rbf", "gamma": 0.3} if way == "rbf" else {}
     for beta in (0.0, 0.4, 1.0) if way != "iterative" else (0.0,):
         model = RankRLS(beta=beta, tol=1e-13, **solver, **kernel, **options)
-        found = leave_group_out_predict(
-            model, X, y, groups, alphas=ALPHAS, sample_weight=weights, progress=False
-        )
+        found = leave_group_out_predict(model, X, y, groups, alphas=ALPHAS, sample_weight=weights)
         folds = [np.flatnonzero(groups == g) for g in np.unique(groups)]
         expected = refit_scores(model, X, y, groups, weights, folds)
         if beta == 0:
@@ -270,7 +268,7 @@ def test_folds_of_items_of_one_list_equal_refits(data, way, beta, zeros):
     model = RankRLS(beta=beta, ties="exclude" if way == "refit" else "include", **kernel)
     for n_folds in (4,) if zeros or way == "refit" else (4, M):
         found = cross_val_predict_groups(
-            model, X, y, cv=n_folds, alphas=ALPHAS, sample_weight=weights, progress=False
+            model, X, y, cv=n_folds, alphas=ALPHAS, sample_weight=weights
         )
         splits = cross_val_folds(n_folds)
         expected = refit_scores(model, X, y, None, weights, splits)

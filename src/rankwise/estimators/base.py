@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
@@ -15,13 +14,13 @@ from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.training_data import check_rows
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import KernelParameters
-from rankwise.frames import as_array, check_same_index, take_rows
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
-from rankwise.inputs import as_scores, split_weighted
+from rankwise.inputs import read_target
 from rankwise.losses.nuisance import Effects
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
+from rankwise.model_selection.curves import label_rows
 from rankwise.model_selection.scoring import predict_items
 
 
@@ -70,8 +69,9 @@ class RankerMixin:
         X : array-like or sparse matrix of shape (n_items, n_features)
             Items.
         y : array-like, target of `make_target`, or preference graph
-            True scores or preferences. Pairs of equal score do not count. For a graph without
-            scores the fraction is taken over all edges, by weight.
+            True scores or preferences. Pairs of equal score do not count, nor do rows with NaN if
+            `fit` takes these. For a graph without scores the fraction is taken over all edges, by
+            weight.
         groups : array-like of shape (n_items,), optional
             Group labels.
         sample_weight : array-like of shape (n_items,), optional
@@ -85,19 +85,24 @@ class RankerMixin:
             half.
         """
         check_is_fitted(self)
-        check_same_index(X=X, y=y, groups=groups)
+        target = read_target(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
+        labels: Any = label_rows(target)
+        y, weight = target.y, target.weight
         if isinstance(y, PreferenceGraph):
-            if y.scores is None:
-                if groups is not None:
-                    raise ValueError("explicit preferences take no groups.")
-                y = y if sample_weight is None else y.weighted(sample_weight)
-                return _concordance(y, predict_items(self, X, y.groups))
-            if y.item_weights is not None:
-                y = y if sample_weight is None else y.weighted(sample_weight)
-                sample_weight = y.item_weights
-            y, groups = y.scores, y.groups if groups is None else groups
-        predicted = predict_items(self, X, split_weighted(y, groups)[1])
-        error = disagreement_error(y, predicted, groups, sample_weight=sample_weight)
+            y, labels, weight = y.scores, y.groups, y.item_weights
+        predicted = predict_items(self, X, labels)
+        if y is None:
+            wrong = target.y.disagreement(predicted, pooled=True)
+            if np.isnan(wrong).any():
+                raise ValueError("score is undefined: the graph has no edge of positive magnitude.")
+            return float(1.0 - np.mean(wrong))
+        scored = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
+        if not scored.any():
+            raise ValueError("score needs rows with a score, but y is all NaN.")
+        weight = None if weight is None else weight[scored]
+        error = disagreement_error(
+            y[scored], predicted[scored], labels[scored], sample_weight=weight
+        )
         return float(1.0 - np.mean(error))
 
     def __sklearn_tags__(self) -> Any:
@@ -108,73 +113,25 @@ class RankerMixin:
 
 
 def ranks_in_groups(
-    scores: NDArray[np.floating[Any]], groups: ArrayLike | None
+    scores: NDArray[np.floating[Any]], groups: ArrayLike | None, equal: float = 0.0
 ) -> NDArray[np.intp]:
-    """Competition ranks (1, 2, 2, 4) of the scores inside each group, largest first."""
+    """Competition ranks (1, 2, 2, 4) of the scores inside each group, largest first.
+
+    Neighbors whose scores differ by no more than `equal` share a rank.
+    """
     if scores.ndim == 2:
-        return np.stack([ranks_in_groups(column, groups) for column in scores.T], axis=1)
+        return np.stack([ranks_in_groups(column, groups, equal) for column in scores.T], axis=1)
     codes = encode_groups(groups, len(scores)).codes
     order = np.lexsort((-scores, codes))
     g, s = codes[order], scores[order]
     position = np.arange(len(scores))
     new_group = np.r_[True, g[1:] != g[:-1]]
-    new_rank = new_group | np.r_[True, s[1:] != s[:-1]]
+    new_rank = new_group | np.r_[True, s[:-1] - s[1:] > equal]
     first_of_group = np.maximum.accumulate(np.where(new_group, position, 0))
     first_of_tie = np.maximum.accumulate(np.where(new_rank, position, 0))
     ranks = np.empty(len(scores), dtype=np.intp)
     ranks[order] = first_of_tie - first_of_group + 1
     return ranks
-
-
-def _concordance(graph: PreferenceGraph, scores: NDArray[np.floating[Any]]) -> float:
-    wrong = graph.disagreement(scores, pooled=True)
-    if np.isnan(wrong).any():
-        raise ValueError(
-            "score is undefined: the graph has no edge of positive magnitude to be right about."
-        )
-    return float(1.0 - np.mean(wrong))
-
-
-class SemiSupervisedMixin(RankerMixin):
-    """A ranker that takes NaN in y as "not scored", in `fit` and in `score`."""
-
-    allows_unscored = True
-
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """Mean over groups of the fraction of scored pairs that are ordered rightly.
-
-        Parameters
-        ----------
-        X, groups, sample_weight
-            As in ``RankRLS.score``.
-        y : array-like or target of `make_target`
-            True scores; rows with NaN do not count.
-
-        Returns
-        -------
-        float
-            1 minus the disagreement error; tied predictions count one half.
-        """
-        if not isinstance(y, PreferenceGraph):
-            check_same_index(X=X, y=y, groups=groups)
-            y, groups, sample_weight = split_weighted(y, groups, sample_weight)
-            y = as_scores(y, allow_nan=True)
-            check_consistent_length(X, y, groups, sample_weight)
-            scored = np.flatnonzero(~np.isnan(y.reshape(len(y), -1)).any(axis=1))
-            if not len(scored):
-                raise ValueError("score needs rows with a score, but y is all NaN.")
-            X, y = take_rows(X, scored), y[scored]
-            groups, sample_weight = (
-                None if each is None else np.asarray(as_array(each))[scored]
-                for each in (groups, sample_weight)
-            )
-        return super().score(X, y, groups, sample_weight)
 
 
 class KernelModel(RankerMixin, KernelParameters):
@@ -206,8 +163,8 @@ class KernelModel(RankerMixin, KernelParameters):
             Scores.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, accept_sparse="csr", reset=False)
-        return self._scores(X, self._columns).reshape((X.shape[0], *self.output_shape_))
+        scores = self.predict_by(X, self._columns)
+        return scores.reshape((len(scores), *self.output_shape_))
 
     @calm
     def predict_by(self, X: Any, coefficients: Array) -> NDArray[Any]:
@@ -226,7 +183,8 @@ class KernelModel(RankerMixin, KernelParameters):
             Scores; equal items have equal ones, to the last bit.
         """
         check_is_fitted(self)
-        return self._scores(check_rows(self, X, accept_sparse="csr", reset=False), coefficients)
+        X = check_rows(self, X, accept_sparse="csr", reset=False)
+        return self._feature_map(len(coefficients)).scores(X, coefficients)
 
     @calm
     def regressors(self, X: Any) -> Any:
@@ -283,18 +241,12 @@ class KernelModel(RankerMixin, KernelParameters):
             return np.asarray(np.atleast_2d(self.coef_).T)
         return self.dual_coef_.reshape(len(self.dual_coef_), -1)
 
-    def _scores(self, X: Any, columns: Array) -> NDArray[Any]:
-        return self._feature_map(len(columns)).scores(X, columns)
-
     def _feature_map(self, n_coefficients: int) -> FeatureMap:
         basis, items = getattr(self, "basis_indices_", None), getattr(self, "X_fit_", None)
         return FeatureMap(self.make_kernel(), None, n_coefficients, basis, items)
 
 
-Model = TypeVar("Model", bound=KernelModel)
-
-
-class ModelPath(Generic[Model]):
+class ModelPath:
     """Models along a list of alphas.
 
     Attributes
@@ -305,7 +257,7 @@ class ModelPath(Generic[Model]):
         Weights of the features (linear kernel) or of the training or basis items.
     """
 
-    def __init__(self, template: Model, alphas: Array, coefficients: Array) -> None:
+    def __init__(self, template: Any, alphas: Array, coefficients: Array) -> None:
         self._template = template
         self.alphas = alphas
         self.coefficients = coefficients
@@ -319,10 +271,10 @@ class ModelPath(Generic[Model]):
         model = self._template
         n_alphas, n, _ = self.coefficients.shape
         columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
-        scores = model.predict_by(X, columns)
+        scores: Array = model.predict_by(X, columns)
         return scores.reshape((len(scores), *model.output_shape_, n_alphas))
 
-    def model(self, index: int) -> Model:
+    def model(self, index: int) -> Any:
         """The fitted estimator of ``alphas[index]``."""
         model = copy.copy(self._template)
         model.alpha = float(self.alphas[index])

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.base import SemiSupervisedMixin
+from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.search import Search
 from rankwise.estimators.training_data import PartlyScored, check_rows, split_unscored
 from rankwise.features.feature_map import FeatureMap, FeatureRows
@@ -44,6 +44,8 @@ FLAT = 1e-24  # scatter of a constant view, relative to the square of its featur
 class CoParameters:
     """Parameters of CoRankRLS and its search, each declared once."""
 
+    allows_unscored = True
+
     views: int | Sequence[View] = 2
     n_basis: int = 100
     cost: str = "magnitude"
@@ -53,7 +55,7 @@ class CoParameters:
 
 
 @dataclass(eq=False, repr=False)
-class CoRankRLS(SemiSupervisedMixin, CoParameters, KernelParameters):
+class CoRankRLS(CoParameters, RankerMixin, KernelParameters):
     """Semi-supervised ranking by several views that are made to agree.
 
     Use it if few items are scored, many are not, and there are two independent descriptions of
@@ -501,7 +503,7 @@ class CoTask(HoldOutTask):
 
 
 @dataclass(eq=False, repr=False)
-class CoRankRLSCV(SemiSupervisedMixin, CoParameters, Search):
+class CoRankRLSCV(CoParameters, RankerMixin, Search):
     """CoRankRLS that chooses alpha and nu by holding out scored groups.
 
     Use it in place of `CoRankRLS` if alpha and nu are not known.

@@ -102,21 +102,6 @@ class TableMixin(RankerMixin, BaseEstimator):
         return float(get_metric(metric)(truth[known], scores[known], groups))
 
 
-class _Data(NamedTuple):
-    """The data of a fit, checked.
-
-    If rows are ranked, the table is turned: `kernels` and `items` are those of the columns first,
-    and those of what is ranked second; `names` stay in the order of the user. `added` are the
-    constants that are added to the kernels.
-    """
-
-    kernels: tuple[SideKernel, SideKernel]
-    items: tuple[Any, Any]
-    names: list[list[str] | None]
-    table: Table
-    added: tuple[float, float]
-
-
 @dataclass(eq=False, repr=False)
 class ConditionalRankRLS(TableMixin):
     """Ranks the columns of a table for each row: targets for a drug, products for a customer.
@@ -215,7 +200,7 @@ class ConditionalRankRLS(TableMixin):
         ConditionalRankRLS
             The fitted estimator.
         """
-        return self._fit_data(self._check_data(rows, columns, Y))
+        return self._fit_task(self._prepare(rows, columns, Y))
 
     @calm
     def predict(self, rows: Any, columns: Any = None) -> Array:
@@ -293,18 +278,14 @@ class ConditionalRankRLS(TableMixin):
         self, rows: Any, columns: Any, Y: Any, leave: str = "rows"
     ) -> ConditionalTask:
         """The model and its data, ready to be cross-validated; see `rankwise.model_selection`."""
-        model = clone(self)
-        data = model._check_data(rows, columns, Y)
-        if model.column_kernel == DELTA and leave in ("columns", "both"):
+        if self.column_kernel == DELTA and leave in ("columns", "both"):
             raise ValueError(
                 f"leave={leave!r}: with column_kernel='delta' a column is like no other, so "
                 "nothing is known of one that was held out. Give features of the columns, or hold "
                 "out rows."
             )
-        names, turned = ("row", "column"), {"rows": "columns", "columns": "rows"}
-        if self.ranked == "rows":
-            names, leave = ("column", "row"), turned.get(leave, leave)
-        return ConditionalTask(model, data, leave, names)
+        task: ConditionalTask = clone(self)._prepare(rows, columns, Y, leave)
+        return task
 
     def _kernels(self) -> tuple[SideKernel, SideKernel]:
         return (
@@ -314,7 +295,11 @@ class ConditionalRankRLS(TableMixin):
             ),
         )
 
-    def _check_data(self, rows: Any, columns: Any, Y: Any) -> _Data:
+    def _prepare(self, rows: Any, columns: Any, Y: Any, leave: str = "rows") -> ConditionalTask:
+        """Check everything, and say what is to be minimized.
+
+        If rows are ranked, the table is turned.
+        """
         check_option("ranked", self.ranked, ("columns", "rows", "cells"))
         if not isinstance(self.fit_intercept, bool):
             check_option("fit_intercept", self.fit_intercept, ("auto",))
@@ -344,6 +329,7 @@ class ConditionalRankRLS(TableMixin):
         words = "row", "column"
         if self.ranked == "rows":
             kernels, items, words, Y = kernels[::-1], items[::-1], words[::-1], Y.T
+            leave = {"rows": "columns", "columns": "rows"}.get(leave, leave)
         loss = TableLoss(
             check_table(Y, *words),
             cost=self.cost,
@@ -367,24 +353,27 @@ class ConditionalRankRLS(TableMixin):
             is_centered=not loss.one_list,
         )
         table = Table(loss, instances, ranked, self.tol, self.max_iter)
-        return _Data(kernels, items, names, table, (added, also))
+        task = ConditionalTask(self, table, leave, words)
+        task.kernels, task.items, task.feature_names = kernels, items, names
+        task.added = added, also
+        return task
 
-    def _fit_data(self, data: _Data) -> Self:
+    def _fit_task(self, task: ConditionalTask) -> Self:
         alphas = check_alphas([self.alpha], "alpha")
         line = Progress("ConditionalRankRLS")
-        solution = data.table.solve(alphas, watch=line.iteration)
+        solution = task.table.solve(alphas, watch=line.iteration)
         line.close()
-        kernels, items, table = data.kernels, data.items, data.table
-        B, shared = kernels[0].split(solution.coef[0], items[0], table.rows, data.added[0])
+        kernels, items, table = task.kernels, task.items, task.table
+        B, shared = kernels[0].split(solution.coef[0], items[0], table.rows, task.added[0])
         stacked = np.vstack([B, shared]).T
-        both, of_rows = kernels[1].split(stacked, items[1], table.columns, data.added[1])
+        both, of_rows = kernels[1].split(stacked, items[1], table.columns, task.added[1])
         coef, self.row_coef_, self.column_coef_ = both.T[:-1], of_rows[:-1], both.T[-1].copy()
         if self.ranked == "rows":
             kernels, items, coef = kernels[::-1], items[::-1], coef.T
             self.row_coef_, self.column_coef_ = self.column_coef_, self.row_coef_
         rows, columns = items
         self.coef_ = np.ascontiguousarray(coef)
-        self.feature_names_ = data.names
+        self.feature_names_ = task.feature_names
         self.n_features_in_ = rows.shape[1]
         self.n_column_features_ = 0 if kernels[1].kernel is None else columns.shape[1]
         self.n_columns_ = columns.shape[0]
@@ -401,18 +390,28 @@ class ConditionalRankRLS(TableMixin):
 
 
 class ConditionalTask(TableTask):
-    """ConditionalRankRLS with its data, for cross-validation."""
+    """ConditionalRankRLS with its data, for cross-validation.
 
-    def __init__(
-        self, model: ConditionalRankRLS, data: _Data, leave: str, names: tuple[str, str]
-    ) -> None:
-        super().__init__(model, data.table, leave, names)
-        self._data = data
+    Attributes
+    ----------
+    kernels, items : tuple
+        Of the rows of the table and of what is ranked in each; those of the columns first if rows
+        are ranked.
+    feature_names : list
+        Names of the features of the rows and of the columns, as the user gave them.
+    added : tuple of float
+        Constants that are added to the kernels.
+    """
+
+    kernels: tuple[SideKernel, SideKernel]
+    items: tuple[Any, Any]
+    feature_names: list[list[str] | None]
+    added: tuple[float, float]
 
     def train(self, **values: Any) -> ConditionalRankRLS:
         """ConditionalRankRLS of one alpha."""
         model: ConditionalRankRLS = self.learner.set_params(**values)
-        return model._fit_data(self._data)
+        return model._fit_task(self)
 
 
 @dataclass(eq=False, repr=False)

@@ -262,7 +262,7 @@ class LabelRanker(LabelMixin, KernelModel):
         LabelRanker
             The fitted estimator.
         """
-        return self._fit_data(self._check_data(X, y))
+        return self._fit_task(self._prepare(X, y))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Scores of all labels; only their differences for one instance have a meaning.
@@ -324,10 +324,11 @@ class LabelRanker(LabelMixin, KernelModel):
         """The model and its data, ready to be cross-validated; see `rankwise.model_selection`."""
         if groups is not None:
             raise ValueError("each instance is a group of its labels; leave out groups.")
-        model = clone(self)
-        return LabelTask(model, model._check_data(X, y))
+        task: LabelTask = clone(self)._prepare(X, y)
+        return task
 
-    def _check_data(self, X: Any, y: Any) -> _Data:
+    def _prepare(self, X: Any, y: Any) -> LabelTask:
+        """Check everything, and say what is to be minimized."""
         kernel = self.make_kernel()
         X = check_rows(self, X)
         target = read_labels(y, self.values)
@@ -359,47 +360,48 @@ class LabelRanker(LabelMixin, KernelModel):
             matrix, constant = with_constant(matrix, is_kernel=features.method == "dual")
         rows = Side(matrix, features.method == "dual", is_decomposed=features.method != "iterative")
         table = Table(loss, rows, Side(None, False), self.tol, self.max_iter)
-        return _Data(target.labels, features, table, constant)
+        return LabelTask(self, table, target.labels, features, constant)
 
-    def _fit_data(self, data: _Data) -> Self:
-        alphas, features = check_alphas([self.alpha], "alpha"), data.features
+    def _fit_task(self, task: LabelTask) -> Self:
+        alphas, features = check_alphas([self.alpha], "alpha"), task.features
         line = Progress("LabelRanker")
-        solution = data.table.solve(alphas, watch=line.iteration)
+        solution = task.table.solve(alphas, watch=line.iteration)
         line.close()
         B = solution.coef[0]
         if not np.isfinite(B).all():
             raise ValueError(OVERFLOW)
         warn_of_solutions(solution, self.kernel, self.tol)
-        self.labels_ = data.labels
-        self.output_shape_ = (len(data.labels),)
-        self.n_pairs_ = data.table.loss.n_pairs
+        self.labels_ = task.labels
+        self.output_shape_ = (len(task.labels),)
+        self.n_pairs_ = task.table.loss.n_pairs
         self.solver_, self.n_iter_ = features.method, solution.n_iter
-        B, self.intercept_ = without_constant(B, data.constant, is_kernel=features.method == "dual")
+        B, self.intercept_ = without_constant(B, task.constant, is_kernel=features.method == "dual")
         self._store_features(features.map)
         self._store(features.coefficients(B))
         return self
 
 
-class _Data(NamedTuple):
-    """The data of a fit, checked: labels, features, table, and the constant that was added."""
-
-    labels: NDArray[Any]
-    features: Features
-    table: Table
-    constant: float
-
-
 class LabelTask(TableTask):
-    """LabelRanker with its data, for cross-validation: instances are held out."""
+    """LabelRanker with its data: the names of the labels, and the constant added to the features.
 
-    def __init__(self, model: LabelRanker, data: _Data) -> None:
-        super().__init__(model, data.table, "rows")
-        self._data = data
+    Instances are held out.
+    """
+
+    def __init__(
+        self,
+        learner: LabelRanker,
+        table: Table,
+        labels: NDArray[Any],
+        features: Features,
+        constant: float,
+    ) -> None:
+        super().__init__(learner, table)
+        self.labels, self.features, self.constant = labels, features, constant
 
     def train(self, **values: Any) -> LabelRanker:
         """LabelRanker of one alpha."""
         model: LabelRanker = self.learner.set_params(**values)
-        model._fit_data(self._data).gaps_ = self.gaps(model.alpha)
+        model._fit_task(self).gaps_ = self.gaps(model.alpha)
         return model
 
 

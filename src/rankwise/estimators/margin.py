@@ -62,7 +62,7 @@ REASONS = {
 }
 
 
-class MarginPath(ModelPath[Any]):
+class MarginPath(ModelPath):
     """Models along a list of alphas, as `RankSVM.path` and `RankLogistic.path` return them.
 
     Attributes

@@ -38,7 +38,6 @@ from rankwise.losses.nuisance import nuisance_effects
 from rankwise.machine import Progress, calm
 from rankwise.model_selection.folds import FEWEST_FOR_PAIRS, Folds
 from rankwise.model_selection.hold_out import (
-    Refit,
     Units,
     coefficients_without,
     dense_rows,
@@ -533,6 +532,7 @@ class RankRLSTask(HoldOutTask):
         is_wide = is_searched_by_iterations(learner.make_kernel(), X, learner.solver)
         self.refits = is_wide and loss.nuisance is None
         self._features: Features | None = None
+        self._limits: dict[str, Any] = {"tol": learner.tol, "max_iter": learner.max_iter}
 
     def features(self, n_folds: int = 0, *, spend: bool = False) -> Features:
         """Features or kernel matrix; `spend` is for a use that overwrites a kernel matrix.
@@ -558,13 +558,13 @@ class RankRLSTask(HoldOutTask):
         decades = ITERATIVE_DECADES if self.refits else DECADES
         return default_alphas(pair_distance(self.loss, self.features()), decades)
 
-    def held_out(self, folds: Folds, candidates: Candidates, progress: bool | None = None) -> Array:
+    def held_out(self, folds: Folds, candidates: Candidates) -> Array:
         """By shortcut where there is one; spends the kernel matrix."""
         features = self.features(len(folds), spend=True)
-        refit = Refit(self.learner.tol, self.learner.max_iter, progress)
+        limits = self._limits
         if self.refits and len(candidates) > 1:
-            refit = Refit(max(refit.tol, JUDGED_TOL), KRYLOV_STEPS, progress)
-        return held_out_scores(self.loss, features, folds, candidates.axes["alpha"], refit)
+            limits = {"tol": max(limits["tol"], JUDGED_TOL), "max_iter": KRYLOV_STEPS}
+        return held_out_scores(self.loss, features, folds, candidates.axes["alpha"], limits)
 
     def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:
         """By training again."""
@@ -572,8 +572,7 @@ class RankRLSTask(HoldOutTask):
         method, matrix = features.method, features.matrix
         loss = self.loss.of_items(np.arange(self.n_rows), edges)
         R = matrix.copy() if method == "dual" else matrix
-        limits = {"tol": self.learner.tol, "max_iter": self.learner.max_iter}
-        w = minimize(method, loss, R, candidates.axes["alpha"], **limits).coef
+        w = minimize(method, loss, R, candidates.axes["alpha"], **self._limits).coef
         return row_products(matrix, w[:, :, 0].T)
 
     def shortcut_for(self, units: Units) -> str:
@@ -587,8 +586,7 @@ class RankRLSTask(HoldOutTask):
         what they are coefficients of. By shortcut where there is one; spends the kernel matrix.
         """
         features = self.features(len(units.members), spend=True)
-        refit = Refit(self.learner.tol, self.learner.max_iter)
-        return coefficients_without(self.loss, features, units, alphas, refit)
+        return coefficients_without(self.loss, features, units, alphas, self._limits)
 
     @property
     def has_pairs(self) -> bool:
@@ -620,7 +618,7 @@ class RankRLSTask(HoldOutTask):
         return model
 
 
-class RankRLSPath(ModelPath[RankRLS]):
+class RankRLSPath(ModelPath):
     """Models along a list of alphas, as `RankRLS.path` returns them.
 
     Attributes

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.base import SemiSupervisedMixin
+from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.pursuit_problem import (
     choose_search,
     list_views,
@@ -128,7 +128,7 @@ class PursuitParameters(KernelParameters):
 
 
 @dataclass(eq=False, repr=False)
-class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
+class RankingPursuit(RankerMixin, PursuitParameters):
     """Sparse ranking by greedy choice of functions, with or without unscored items.
 
     Use it if a few features, or a few items, should carry the model.
@@ -235,6 +235,8 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
     >>> model.basis_indices_, model.dual_coef_.round(6)
     (array([7, 2]), array([ 3., -2.]))
     """
+
+    allows_unscored = True
 
     n_basis: int = 50
     _: KW_ONLY
@@ -452,7 +454,7 @@ class RankingPursuit(SemiSupervisedMixin, PursuitParameters):
 
 
 @dataclass(eq=False, repr=False)
-class RankingPursuitCV(SemiSupervisedMixin, PursuitParameters, Search):
+class RankingPursuitCV(RankerMixin, PursuitParameters, Search):
     """RankingPursuit that chooses its number of steps, and parameters given as lists, by folds.
 
     Use it in place of `RankingPursuit` if the number of steps is not known.
@@ -507,6 +509,7 @@ train_error_
     (True, True)
     """
 
+    allows_unscored = True
     model_class = RankingPursuit
     axes = {"n_basis": None}  # noqa: RUF012
     lists = ("gamma", "degree", "coef0", "nu")

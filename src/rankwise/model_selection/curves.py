@@ -185,7 +185,6 @@ def held_out_curves(
     scoring: MetricName | Sequence[MetricName] = "disagreement",
     cv: Any = "auto",
     candidates: Mapping[str, ArrayLike | None] | None = None,
-    progress: bool | None = None,
     sample_weight: ArrayLike | None = None,
     time: ArrayLike | None = None,
 ) -> HeldOutCurves:
@@ -208,8 +207,6 @@ def held_out_curves(
         Values of "alpha", of "nu" (CoRankRLS) or of "n_basis" (RankingPursuit); None stands for
         default values, and a parameter that is not named keeps the value of the estimator. By
         default all have default values.
-    progress : bool, optional
-        Whether to draw a bar while folds are trained again; by default only on a terminal.
     sample_weight : array-like of shape (n_items,), optional
         Weights of the items, in training and where held-out items are judged.
     time : array-like of shape (n_items,), optional
@@ -239,8 +236,8 @@ def held_out_curves(
     values = dict.fromkeys(task.parameters) if candidates is None else candidates
     if time is not None:
         target = read_target(y, groups, sample_weight, X=X, allow_nan=task.rows is not None)
-        return later_curves(estimator, X, target, time, values, metrics, progress)
-    return score_candidates(task, values, cv, metrics, progress)
+        return later_curves(estimator, X, target, time, values, metrics)
+    return score_candidates(task, values, cv, metrics)
 
 
 def score_candidates(
@@ -248,14 +245,13 @@ def score_candidates(
     values: Mapping[str, ArrayLike | None],
     cv: Any,
     metrics: Sequence[Metric],
-    progress: bool | None = None,
 ) -> HeldOutCurves:
     """The curves of one task; a table holds out rows or columns in its own way."""
     candidates = task.candidates(**values)
     if hasattr(task, "judge"):
-        curves: HeldOutCurves = task.judge(candidates, cv, metrics, progress)
+        curves: HeldOutCurves = task.judge(candidates, cv, metrics)
         return curves
-    return judge(task, candidates, choose_plan(task, cv, metrics), metrics, progress)
+    return judge(task, candidates, choose_plan(task, cv, metrics), metrics)
 
 
 def judge(
@@ -263,7 +259,6 @@ def judge(
     candidates: Candidates,
     plan: HoldOutPlan,
     metrics: Sequence[Metric],
-    progress: bool | None = None,
 ) -> HeldOutCurves:
     """Hold out, and score each group."""
     graph, folds = task.graph, plan.folds
@@ -271,12 +266,12 @@ def judge(
         if plan.name == PAIR:
             wrong, labels = _leave_pair_out(task, candidates, metrics), graph.group_labels
         else:
-            wrong = _leave_edges_out(task, candidates, folds, progress)
+            wrong = _leave_edges_out(task, candidates, folds)
             labels = np.arange(len(folds))
         by_group = {metric.name: from_disagreement(metric, wrong) for metric in metrics}
         refits = task.refits or plan.name == EDGES
         return HeldOutCurves(candidates, by_group, labels, plan.name, len(folds), refits)
-    held, by_group = task.held_out(folds, candidates, progress), {}
+    held, by_group = task.held_out(folds, candidates), {}
     for metric in metrics:
         by_group[metric.name], labels = score_groups(graph, held, folds, metric)
     way = plan.name, len(folds), task.refits
@@ -306,13 +301,11 @@ def _leave_pair_out(task: HoldOutTask, candidates: Candidates, metrics: Sequence
     return pairs.disagreement(candidates.axes["alpha"]).T[None]
 
 
-def _leave_edges_out(
-    task: HoldOutTask, candidates: Candidates, folds: Folds, progress: bool | None
-) -> Array:
+def _leave_edges_out(task: HoldOutTask, candidates: Candidates, folds: Folds) -> Array:
     """Share of the edges of each fold that models of the others order wrongly."""
     edges = task.graph.pairs()
     wrong = np.empty((len(folds), len(candidates), 1))
-    for k, held in enumerate(track(folds, "training again without edges", progress)):
+    for k, held in enumerate(track(folds, "training again without edges")):
         kept = np.delete(np.arange(edges.n_pairs), held)
         scores = task.from_edges(edges.with_edges(kept), candidates)
         wrong[k, :, 0] = edges.with_edges(held).disagreement(scores, pooled=True)[0]
@@ -326,7 +319,6 @@ def later_curves(
     time: Any,
     values: Mapping[str, ArrayLike | None],
     metrics: Sequence[Metric],
-    progress: bool | None = None,
 ) -> HeldOutCurves:
     """Metrics of later groups for every candidate; the model is trained again for each block.
 
@@ -342,8 +334,6 @@ def later_curves(
         As in `held_out_curves`.
     metrics : sequence of Metric
         How held-out groups are judged.
-    progress : bool, optional
-        Whether to draw a bar; by default only on a terminal.
     """
     if target.groups is None:
         raise ValueError(
@@ -353,12 +343,12 @@ def later_curves(
     candidates = model.hold_out_task(X, target).candidates(**values)
     n_outputs = np.reshape(target.y, (len(target.y), -1)).shape[1]
     held = np.full((len(target.y), n_outputs, len(candidates)), np.nan)
-    for k in track(range(1, len(blocks)), "training on what came before", progress):
+    for k in track(range(1, len(blocks)), "training on what came before"):
         rows = np.sort(np.concatenate(blocks[: k + 1]))
         task = model.hold_out_task(take_rows(X, rows), take_target(target, rows))
         items = rows if task.rows is None else rows[task.rows]
         U = np.flatnonzero(np.isin(items, blocks[k]))
-        held[items[U]] = task.held_out([U], candidates, False)[U]
+        held[items[U]] = task.held_out([U], candidates)[U]
     judged = np.flatnonzero(~np.isnan(held).any(axis=(1, 2)))
     known = take_target(target, judged)
     Y, groups = known.y.reshape(len(judged), -1), known.groups or encode_groups(None, 0)

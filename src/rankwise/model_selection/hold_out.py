@@ -60,6 +60,7 @@ from rankwise.solvers.hold_out_list import (
     spectrum_of_kernel,
 )
 
+Limits = dict[str, Any]  # tol and max_iter of the iterative solver, for folds without a shortcut
 EDGE_ENTRIES = 2**25  # differences of features held in memory, all edges by all features
 ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
 LONG = 64  # items of a fold: shorter ones are small systems, whatever the features
@@ -84,16 +85,8 @@ class Units(NamedTuple):
     of_edges: bool = False
 
 
-class Refit(NamedTuple):
-    """How folds without a shortcut are trained: limits of the iterative solver, a bar or none."""
-
-    tol: float
-    max_iter: int | None
-    progress: bool | None = None
-
-
 def held_out_scores(
-    loss: SquaredLoss, features: Features, folds: Folds, alphas: Array, refit: Refit
+    loss: SquaredLoss, features: Features, folds: Folds, alphas: Array, limits: Limits
 ) -> Array:
     """Scores of every item by models that were trained without its fold.
 
@@ -113,14 +106,14 @@ def held_out_scores(
     for are_closed in (False, True):  # last those whose shortcut overwrites a kernel matrix
         some = [folds[k] for k in np.flatnonzero(closed == are_closed)]
         if some:
-            _hold_out(loss, features, Units("folds", some), alphas, refit, out)
+            _hold_out(loss, features, Units("folds", some), alphas, limits, out)
     if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
         out[_silent(loss.graph, targets, fold, closed)[fold]] = 0.0
     return out if first is None else np.asarray(out[first])
 
 
 def coefficients_without(
-    loss: SquaredLoss, features: Features, units: Units, alphas: Array, refit: Refit
+    loss: SquaredLoss, features: Features, units: Units, alphas: Array, limits: Limits
 ) -> Array:
     """Coefficients of the models without each unit, and last of the model of all data.
 
@@ -147,7 +140,7 @@ def coefficients_without(
     else:
         n_outputs = loss.target[0].size
         w = np.empty((features.matrix.shape[1], len(units.members), n_outputs, len(alphas)))
-        for numbers, some in _weights_without(way, loss, features, units, alphas, refit):
+        for numbers, some in _weights_without(way, loss, features, units, alphas, limits):
             w[:, numbers] = some.transpose(1, 0, 2, 3)
     flat = features.coefficients(w.reshape(len(w), -1))
     return flat.reshape(len(flat), *w.shape[1:])
@@ -171,7 +164,7 @@ def shortcut_for(loss: SquaredLoss, features: Features, units: Units) -> str:
 
 
 def _hold_out(
-    loss: SquaredLoss, features: Features, units: Units, alphas: Array, refit: Refit, out: Array
+    loss: SquaredLoss, features: Features, units: Units, alphas: Array, limits: Limits, out: Array
 ) -> None:
     """Fill `out` for these folds, which are closed or not."""
     way, folds = shortcut_for(loss, features, units), units.members
@@ -187,14 +180,14 @@ def _hold_out(
     else:
         way = "refit" if way == "items" or is_dual else way
         R = dense_rows(features.matrix) if way == "closed" else features.matrix
-        for numbers, weights in _weights_without(way, loss, features, units, alphas, refit):
+        for numbers, weights in _weights_without(way, loss, features, units, alphas, limits):
             for k, w in zip(numbers, weights, strict=True):
                 scores = R[folds[k]] @ w.reshape(len(w), -1)
                 out[folds[k]] = scores.reshape(-1, *w.shape[1:])
 
 
 def _weights_without(
-    way: str, loss: SquaredLoss, features: Features, units: Units, alphas: Array, refit: Refit
+    way: str, loss: SquaredLoss, features: Features, units: Units, alphas: Array, limits: Limits
 ) -> Iterator[tuple[list[int], Array]]:
     """Numbers of some units, and the weights of the columns of ``features.matrix`` without them.
 
@@ -211,7 +204,7 @@ def _weights_without(
         ]
         yield from weights_without(R, white, units.members, alphas, n_free)
     else:
-        yield from _train_again(loss, features, units, alphas, refit)
+        yield from _train_again(loss, features, units, alphas, limits)
 
 
 def _without_edges(
@@ -242,12 +235,12 @@ def _without_edges(
 
 
 def _train_again(
-    loss: SquaredLoss, features: Features, units: Units, alphas: Array, refit: Refit
+    loss: SquaredLoss, features: Features, units: Units, alphas: Array, limits: Limits
 ) -> Iterator[tuple[list[int], Array]]:
     """By training on the same features, basis or kernel matrix."""
     graph, is_dual = loss.graph, features.method == "dual"
     every, edges = np.arange(graph.n_items), graph.pairs() if units.of_edges else None
-    for k, U in enumerate(track(units.members, "training again without a fold", refit.progress)):
+    for k, U in enumerate(track(units.members, "training again without a fold")):
         rest = every if edges is not None else np.setdiff1d(every, U)
         if edges is None:
             rest_graph = graph.subset(rest)
@@ -256,8 +249,7 @@ def _train_again(
         rest_loss = loss.of_items(rest, rest_graph)
         check_rest(loss.beta == 1 or rest_loss.graph.n_pairs > 0)
         R = features.matrix[np.ix_(rest, rest)] if is_dual else features.matrix[rest]
-        tol, max_iter = refit.tol, refit.max_iter
-        w = minimize(features.method, rest_loss, R, alphas, tol=tol, max_iter=max_iter).coef
+        w = minimize(features.method, rest_loss, R, alphas, **limits).coef
         if is_dual:
             of_rest, w = w, np.zeros((len(alphas), len(every), w.shape[2]))
             w[:, rest] = of_rest

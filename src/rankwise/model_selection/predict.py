@@ -27,7 +27,6 @@ def leave_group_out_predict(
     groups: ArrayLike | None = None,
     *,
     alphas: ArrayLike | None = None,
-    progress: bool | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Scores of each group by a model that was trained on all other groups. Exact.
@@ -45,8 +44,6 @@ def leave_group_out_predict(
         connected components; edges that cross into a group leave with it.
     alphas : array-like of shape (n_alphas,), optional
         Several values of alpha from one decomposition; the estimator's own if not given.
-    progress : bool, optional
-        Whether to draw a bar while folds are trained again; by default only on a terminal.
     sample_weight : array-like of shape (n_items,), optional
         Weights of the items in training.
 
@@ -69,7 +66,7 @@ def leave_group_out_predict(
     [0.938, 0.938, 0.935]
     """
     return cross_val_predict_groups(
-        estimator, X, y, groups, alphas=alphas, progress=progress, sample_weight=sample_weight
+        estimator, X, y, groups, alphas=alphas, sample_weight=sample_weight
     )
 
 
@@ -82,7 +79,6 @@ def cross_val_predict_groups(
     *,
     cv: Any = None,
     alphas: ArrayLike | None = None,
-    progress: bool | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Scores of each fold by a model that was trained on all other folds. Exact.
@@ -105,8 +101,6 @@ def cross_val_predict_groups(
         items if there is one list only. Splitters of scikit-learn get the groups.
     alphas : array-like of shape (n_alphas,), optional
         Several values of alpha; the estimator's own if not given.
-    progress : bool, optional
-        Whether to draw a bar while folds are trained again; by default only on a terminal.
     sample_weight : array-like of shape (n_items,), optional
         Weights of the items in training.
 
@@ -121,7 +115,7 @@ def cross_val_predict_groups(
     if alphas is not None and "alpha" not in task.parameters:
         raise ValueError(f"{type(estimator).__name__} has no alpha; leave out alphas.")
     candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
-    scores = by_row(task, task.held_out(make_folds(cv, task.graph), candidates, progress))
+    scores = by_row(task, task.held_out(make_folds(cv, task.graph), candidates))
     shape = (len(scores), *task.output_shape, len(candidates))
     return scores.reshape(shape if alphas is not None else shape[:-1])
 

@@ -43,7 +43,7 @@ from rankwise.model_selection.folds import (
     make_folds,
     read_splits,
 )
-from rankwise.model_selection.hold_out import Refit, check_rest, held_out_scores
+from rankwise.model_selection.hold_out import check_rest, held_out_scores
 from rankwise.model_selection.task import Candidates, default_alphas, make_candidates
 from rankwise.solvers.tables import Side, Table
 
@@ -98,11 +98,11 @@ class TableTask(ABC):
         self,
         learner: Any,
         table: Table,
-        leave: str,
+        leave: str = "rows",
         names: tuple[str, str] = ("row", "column"),
     ) -> None:
         check_option("leave", leave, ("rows", "columns", "both"))
-        self.learner, self._table, self._leave, self._names = learner, table, leave, names
+        self.learner, self.table, self._leave, self._names = learner, table, leave, names
 
     @abstractmethod
     def train(self, **values: Any) -> Any:
@@ -115,12 +115,12 @@ class TableTask(ABC):
     def default_values(self, _: str) -> Array:
         """40 alphas from rounding to 1e4 times the mean squared distance in a pair."""
         with np.errstate(over="ignore", invalid="ignore"):
-            scale = _spread(self._table.rows) * _spread(self._table.columns)
+            scale = _spread(self.table.rows) * _spread(self.table.columns)
         if not np.isfinite(scale):
             raise ValueError(OVERFLOW)
         return default_alphas(scale)
 
-    def held_out(self, alphas: Array, cv: Any, progress: bool | None = None) -> HeldOutTable:
+    def held_out(self, alphas: Array, cv: Any) -> HeldOutTable:
         """Held-out scores of all cells.
 
         Parameters
@@ -130,19 +130,17 @@ class TableTask(ABC):
         cv : "auto", None, int, splitter or iterable
             None holds out one row or column at a time. "auto" does so where that needs no training;
             else it makes five folds.
-        progress : bool, optional
-            Whether to draw a bar while folds are trained again.
         """
         cv = read_splits(cv)
         if isinstance(cv, str):
             check_option("cv", cv, ("auto",))
         if self._leave == "both":
-            return self._leave_both(alphas, cv, progress)
-        return self._leave_one_side(alphas, cv, progress)
+            return self._leave_both(alphas, cv)
+        return self._leave_one_side(alphas, cv)
 
     def gaps(self, alpha: float, cv: Any = "auto") -> Array:
         """From the top of each held-out row to its best column; see `best_sets`."""
-        scores, Y = self.held_out(np.array([alpha]), cv).scores[:, :, 0], self._table.loss.Y
+        scores, Y = self.held_out(np.array([alpha]), cv).scores[:, :, 0], self.table.loss.Y
         rows = np.repeat(np.arange(len(Y)), Y.shape[1])
         return held_out_gaps(Y.ravel(), scores.ravel(), rows)
 
@@ -151,13 +149,12 @@ class TableTask(ABC):
         candidates: Candidates,
         cv: Any,
         metrics: Sequence[Metric],
-        progress: bool | None = None,
     ) -> HeldOutCurves:
         """Hold out, and score each row by its known cells."""
-        held = self.held_out(candidates.axes["alpha"], cv, progress)
-        Y = self._table.loss.Y
+        held = self.held_out(candidates.axes["alpha"], cv)
+        Y = self.table.loss.Y
         known = ~np.isnan(Y) & ~np.isnan(held.scores).any(axis=2)
-        rows = np.nonzero(known)[0] * (not self._table.loss.one_list)
+        rows = np.nonzero(known)[0] * (not self.table.loss.one_list)
         labels, codes = np.unique(rows, return_inverse=True)
         groups, scores = Groups(codes, labels), held.scores[known][:, None]
         by_group = {
@@ -167,8 +164,8 @@ class TableTask(ABC):
         predictions = held.scores.reshape(-1, 1, len(candidates))
         return HeldOutCurves(candidates, by_group, labels, *held[1:], predictions)
 
-    def _leave_one_side(self, alphas: Array, cv: Any, progress: bool | None) -> HeldOutTable:
-        table, is_rows = self._table, self._leave == "rows"
+    def _leave_one_side(self, alphas: Array, cv: Any) -> HeldOutTable:
+        table, is_rows = self.table, self._leave == "rows"
         shape = table.loss.shape
         n = shape[0 if is_rows else 1]
         name = self._names[0 if is_rows else 1]
@@ -183,7 +180,7 @@ class TableTask(ABC):
             return HeldOutTable(scores, f"leave-{name}-out", n, False)
         folds = _folds(min(REFIT_FOLDS, n) if is_auto else cv, n)
         scores = np.empty((*shape, len(alphas)))
-        for U in track(folds, f"training again without some {name}s", progress):
+        for U in track(folds, f"training again without some {name}s"):
             if is_rows:
                 scores[U] = _refit(table, U, None, alphas)
             else:
@@ -191,14 +188,14 @@ class TableTask(ABC):
         way = f"leave-{name}-out" if cv is None else f"folds of {name}s"
         return HeldOutTable(scores, way, len(folds), True)
 
-    def _leave_both(self, alphas: Array, cv: Any, progress: bool | None) -> HeldOutTable:
-        table, is_auto = self._table, isinstance(cv, str)
+    def _leave_both(self, alphas: Array, cv: Any) -> HeldOutTable:
+        table, is_auto = self.table, isinstance(cv, str)
         (q, t), (row, column) = table.loss.shape, self._names
         scores = np.empty((q, t, len(alphas)))
         if table.has_closed_form and (cv is None or isinstance(cv, (int, str))):
             check_rest(t > 2)
             folds = _folds(min(EXACT_FOLDS, q) if is_auto else cv, q)
-            for U in track(folds, f"training again without some {row}s", progress):
+            for U in track(folds, f"training again without some {row}s"):
                 kept = np.setdiff1d(np.arange(q), U)
                 new_rows = table.rows.seen_from(U, kept)
                 scores[U] = table.subset(kept, np.arange(t)).without_columns(alphas, new_rows)
@@ -207,7 +204,7 @@ class TableTask(ABC):
         row_folds = _folds(min(REFIT_FOLDS, q) if is_auto else cv, q)
         column_folds = _folds(min(REFIT_FOLDS, t) if is_auto else cv, t)
         pairs = [(U, V) for U in row_folds for V in column_folds]
-        for U, V in track(pairs, f"training again without {row}s and {column}s", progress):
+        for U, V in track(pairs, f"training again without {row}s and {column}s"):
             scores[np.ix_(U, V)] = _refit(table, U, V, alphas)
         return HeldOutTable(scores, f"folds of {row}s and {column}s", len(pairs), True)
 
@@ -252,10 +249,10 @@ def _from_features(table: Table, alphas: Array) -> Array:
     R = (rows.features[i][:, :, None] * S[j][:, None, :]).reshape(len(i), -1)
     features = Features("primal", R, FeatureMap(Kernel("linear"), None, R.shape[1]))
     folds = np.split(np.arange(len(i)), np.flatnonzero(np.diff(i)) + 1)
-    refit = Refit(table.tol, table.max_iter)
     scores = np.full((*table.loss.shape, len(alphas)), np.nan)
     loss = SquaredLoss(table.loss.graph())
-    scores[i, j] = held_out_scores(loss, features, folds, alphas, refit)[:, 0]
+    limits = {"tol": table.tol, "max_iter": table.max_iter}
+    scores[i, j] = held_out_scores(loss, features, folds, alphas, limits)[:, 0]
     return scores
 
 

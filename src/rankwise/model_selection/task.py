@@ -211,7 +211,7 @@ class HoldOutTask(ABC):
         """
         return make_candidates(self, values)
 
-    def held_out(self, folds: Folds, candidates: Candidates, progress: bool | None = None) -> Array:
+    def held_out(self, folds: Folds, candidates: Candidates) -> Array:
         """Scores of every item by models without its fold, (n_items, n_outputs, n_candidates).
 
         Parameters
@@ -220,11 +220,9 @@ class HoldOutTask(ABC):
             Items that are held out together; each item is in one of them.
         candidates : Candidates
             What `candidates` gave, or more of the kind.
-        progress : bool, optional
-            Whether to draw a bar; by default only on a terminal.
         """
         out = np.empty((self.graph.n_items, 1, len(candidates)))
-        for held in track(folds, "training again without a fold", progress):
+        for held in track(folds, "training again without a fold"):
             out[held, 0] = self.scores_without(held, candidates)
         return out
 

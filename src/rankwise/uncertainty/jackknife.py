@@ -22,9 +22,11 @@ from sklearn.base import clone
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import fit_ranker, last_step, transform_items
+from rankwise.estimators.base import ranks_in_groups
 from rankwise.estimators.rank_rls import RankRLS, RankRLSTask
 from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.graphs.roots import items_of_components
 from rankwise.groups import encode_groups
 from rankwise.inputs import as_scores, check_option, make_target, split_weighted
 from rankwise.machine import calm, track
@@ -82,14 +84,7 @@ class Spread:
 
 def ranks_within(scores: Array, lists: Indices) -> Indices:
     """Rank of each item in its list, 1 for the highest score; equal ones share the best."""
-    ranks = np.empty(len(scores), dtype=np.intp)
-    least = EQUAL * np.abs(scores).max(initial=0.0)
-    for items in items_of_lists(lists):
-        order = items[np.argsort(-scores[items], kind="stable")]
-        is_lower = -np.diff(scores[order], prepend=np.inf) > least
-        place = np.where(is_lower, np.arange(1, len(items) + 1), 0)
-        ranks[order] = np.maximum.accumulate(place)
-    return ranks
+    return ranks_in_groups(scores, lists, EQUAL * float(np.abs(scores).max(initial=0.0)))
 
 
 def possible_ranks(
@@ -281,7 +276,6 @@ def jackknife(
     *,
     units: Any = "auto",
     n_folds: int = 10,
-    progress: bool | None = None,
 ) -> Any:
     """Standard errors of differences, scores and coefficients by leaving out every unit.
 
@@ -309,8 +303,6 @@ def jackknife(
         one for each item.
     n_folds : int
         Number of folds for rankers that are trained again.
-    progress : bool, optional
-        Whether to draw a bar while models are trained again; by default only on a terminal.
 
     Returns
     -------
@@ -330,9 +322,7 @@ def jackknife(
     >>> value.round(2), error.round(2)
     (array([...]), array([..., 0.  ]))
     """
-    left_out = leave_units_out(
-        estimator, X, y, groups, units=units, n_folds=n_folds, progress=progress
-    )
+    left_out = leave_units_out(estimator, X, y, groups, units=units, n_folds=n_folds)
     by_output = left_out.jackknives()
     has_outputs = getattr(exact_ranker(left_out.model), "output_shape_", ())
     return by_output if has_outputs else by_output[0]
@@ -444,7 +434,6 @@ def leave_units_out(
     *,
     units: Any = "auto",
     n_folds: int = 10,
-    progress: bool | None = None,
 ) -> LeftOut:
     """Fit a copy of the estimator, and find the models without each unit."""
     if not isinstance(n_folds, Integral) or isinstance(n_folds, bool) or n_folds < 2:
@@ -452,7 +441,7 @@ def leave_units_out(
     model = fit_ranker(estimator, X, y, groups)
     ranker = exact_ranker(model)
     if ranker is None:
-        return _train_again(estimator, model, X, y, groups, units, n_folds, progress)
+        return _train_again(estimator, model, X, y, groups, units, n_folds)
     labels = groups if isinstance(y, PreferenceGraph) else split_weighted(y, groups)[1]
     copied = clone(ranker)
     if hasattr(ranker, "basis_indices_"):  # the same basis items, not others
@@ -473,7 +462,6 @@ def _train_again(
     groups: ArrayLike | None,
     units: Any,
     n_folds: int,
-    progress: bool | None,
 ) -> LeftOut:
     if isinstance(y, PreferenceGraph):
         graph = y
@@ -483,7 +471,7 @@ def _train_again(
         y = scores if groups is None else make_target(scores, groups, weights)
     folds = folds_of_units(make_units(graph, units), n_folds)
     members = []
-    for U in track(folds.members, "training again without a fold", progress):
+    for U in track(folds.members, "training again without a fold"):
         if folds.of_edges:
             pairs = graph.pairs()
             kept = np.setdiff1d(np.arange(pairs.n_pairs), U)
@@ -522,7 +510,7 @@ def make_units(graph: PreferenceGraph, units: Any, *, beta: float = 0.0) -> Unit
             f"units has shape {np.shape(units)}, but there are {size} "
             f"{'comparisons' if of_edges else 'items'}; pass one label of a cluster for each."
         )
-    members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
+    members = items_of_components(labels)
     if not of_edges and beta == 0:
         degree = graph.degrees
         members = [U for U in members if degree[U].any()]
