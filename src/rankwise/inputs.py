@@ -107,13 +107,14 @@ def as_real(name: str, values: Any, advice: str = "pass real numbers") -> Array:
     return real
 
 
-def as_whole(name: str, value: Any, meaning: str) -> int:
-    """A whole number from 0, which may be a NumPy integer but no bool, float or text."""
+def as_whole(name: str, value: Any, meaning: str = "", least: int = 0) -> int:
+    """A whole number of at least `least`; a NumPy integer, too, but no bool, float or text."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not is_whole or not 0 <= value <= np.iinfo(np.intp).max:
-        raise ValueError(f"{name}={value!r}; expected a whole number from 0, {meaning}.")
+    if not is_whole or not least <= value <= np.iinfo(np.intp).max:
+        expected = f"a whole number from {least}{meaning and ', '}{meaning}"
+        raise ValueError(f"{name}={value!r}; expected {expected}.")
     return int(value)
 
 

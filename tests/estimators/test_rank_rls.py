@@ -521,7 +521,7 @@ def test_score_refuses_groups_beside_explicit_preferences(data):
     X, _, groups, _ = data
     graph = PairGraph([0], [1], None, None, M)
     model = RankRLS().fit(X, graph)
-    with pytest.raises(ValueError, match="explicit preferences take no groups"):
+    with pytest.raises(ValueError, match="which knows its groups"):
         model.score(X, graph, groups)
     with pytest.raises(ValueError, match="no edge of positive magnitude"):
         model.score(X, PairGraph([0], [1], [0.0], None, M))

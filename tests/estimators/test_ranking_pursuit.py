@@ -377,7 +377,7 @@ def test_orthogonal_basis_refuses_vectors_that_the_others_span():
 
 
 BAD = [
-    ({"n_basis": 0}, r"n_basis=0; expected a whole number of at least 1"),
+    ({"n_basis": 0}, r"n_basis=0; expected a whole number from 1"),
     ({"n_basis": 2.5}, "n_basis=2.5"),
     ({"backfit": "last"}, r"backfit='last' is unknown.*'final', 'every'"),
     ({"beta": 1.5}, r"beta=1.5; expected a number from 0"),

@@ -227,8 +227,8 @@ def test_undefined_permutations_count_as_good():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"n_permutations": 0}, "whole number of at least 1"),
-        ({"n_permutations": 2.5}, "whole number of at least 1"),
+        ({"n_permutations": 0}, "whole number from 1"),
+        ({"n_permutations": 2.5}, "whole number from 1"),
         ({"scoring": "accuracy"}, "not known"),
         ({"cv": "all"}, "cv='all' is unknown"),
         ({"alphas": [-1.0]}, "positive"),

@@ -26,7 +26,7 @@ from rankwise.features.feature_map import FeatureMap, FeatureRows
 from rankwise.features.kernel import KernelParameters
 from rankwise.features.view import View, check_views, fit_view
 from rankwise.groups import encode_groups
-from rankwise.inputs import check_alphas, check_nus, read_target
+from rankwise.inputs import as_whole, check_alphas, check_nus, read_target
 from rankwise.losses import SquaredLoss
 from rankwise.machine import calm, check_matrix_fits
 from rankwise.metrics import get_metric
@@ -298,15 +298,14 @@ class CoRankRLS(CoParameters, RankerMixin, KernelParameters):
 
     def _fit_views(self, X: Any) -> list[FeatureMap]:
         """The views that the user gave, or as many random bases of all items as asked for."""
-        rng, n_basis = check_random_state(self.random_state), self.n_basis
-        if isinstance(n_basis, bool) or not isinstance(n_basis, numbers.Integral) or n_basis < 1:
-            raise ValueError(f"n_basis={n_basis!r}; expected a whole number of at least 1.")
+        rng = check_random_state(self.random_state)
+        n_basis = as_whole("n_basis", self.n_basis, least=1)
         if isinstance(self.views, numbers.Integral) and not isinstance(self.views, bool):
             views = self._random_bases(int(self.views), X, rng)
         else:
             views = check_views(self.views)
         names = getattr(self, "feature_names_in_", None)
-        return [fit_view(view, X, rng, n_basis=int(n_basis), names=names) for view in views]
+        return [fit_view(view, X, rng, n_basis=n_basis, names=names) for view in views]
 
     def _random_bases(self, n_views: int, X: Any, rng: np.random.RandomState) -> list[View]:
         """Views that differ in their basis alone; no item is in two of them."""
@@ -569,14 +568,6 @@ random_state
     model_class = CoRankRLS
     axes = {"alpha": "alphas", "nu": "nus"}  # noqa: RUF012
     lists = ()
-    shown = (
-        "views_",
-        "view_coef_",
-        "basis_indices_",
-        "n_scored_",
-        "n_unscored_",
-        "n_pairs_",
-    )
 
     alphas: ArrayLike | None = None
     _: KW_ONLY

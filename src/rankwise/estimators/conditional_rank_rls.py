@@ -469,10 +469,6 @@ group_weight, fit_intercept, tol, max_iter
 
     model_class = ConditionalRankRLS
     lists = ("row_gamma", "column_gamma")
-    shown = (
-        *("coef_", "row_coef_", "column_coef_", "intercept_", "rows_fit_", "columns_fit_"),
-        *("feature_names_", "n_columns_", "n_column_features_", "n_pairs_", "n_iter_"),
-    )
 
     alphas: ArrayLike | None = None
     _: KW_ONLY

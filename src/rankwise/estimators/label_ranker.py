@@ -457,7 +457,6 @@ solver, tol, max_iter, random_state
     """
 
     model_class = LabelRanker
-    shown = (*Search.shown, "intercept_", "labels_", "gaps_")
 
     alphas: ArrayLike | None = None
     _: KW_ONLY

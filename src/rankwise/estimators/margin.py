@@ -27,7 +27,7 @@ from rankwise.estimators.training_data import (
 from rankwise.features.feature_map import Features, explicit_features
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.score_graph import TIES
-from rankwise.inputs import Target, check_alphas, check_option, read_target
+from rankwise.inputs import Target, as_whole, check_alphas, check_option, read_target
 from rankwise.losses import (
     HingeLoss,
     LogisticLoss,
@@ -350,20 +350,17 @@ class MarginTask(HoldOutTask):
 
 def minimize_to_gap(model: Any, objective: MarginObjective, **options: Any) -> MarginSolution:
     """Minimize as the parameters of a model say, and show the progress if it is asked to."""
-    tol, max_iter, verbose = model.tol, model.max_iter, int(model.verbose)
+    tol, verbose = model.tol, int(model.verbose)
+    max_iter = as_whole("max_iter", model.max_iter, least=1)
     if not isinstance(tol, numbers.Real) or not 0 < float(tol) < 1:
         raise ValueError(f"tol={tol!r}; expected a number between 0 and 1, such as 1e-3.")
-    if not isinstance(max_iter, numbers.Integral) or max_iter < 1:
-        raise ValueError(f"max_iter={max_iter!r}; expected a whole number of at least 1.")
     line = Progress(type(model).__name__, show=verbose > 0, in_place=verbose < 2)
 
     def watch(n_iter: int, now: Iterate) -> None:
         line.update(n_iter, f": objective {now.objective:.6g}, gap {now.gap:.1e}   ")
 
-    method, limit = model.solver_, int(max_iter)
-    solution = minimize_margin(
-        objective, method, tol=float(tol), max_iter=limit, watch=watch, **options
-    )
+    options |= {"tol": float(tol), "max_iter": max_iter, "watch": watch}
+    solution = minimize_margin(objective, model.solver_, **options)
     line.close()
     return solution
 

@@ -37,7 +37,7 @@ from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import KernelParameters
 from rankwise.features.view import View
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.inputs import check_option, read_target
+from rankwise.inputs import as_whole, check_option, read_target
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.task import Candidates, HoldOutTask
@@ -361,10 +361,9 @@ class RankingPursuit(RankerMixin, PursuitParameters):
 
     def _check_parameters(self) -> None:
         check_beta(self.beta)
-        patience = 1 if self.n_iter_no_change is None else self.n_iter_no_change
-        for name, value in (("n_basis", self.n_basis), ("n_iter_no_change", patience)):
-            if not isinstance(value, numbers.Integral) or value < 1:
-                raise ValueError(f"{name}={value!r}; expected a whole number of at least 1.")
+        as_whole("n_basis", self.n_basis, least=1)
+        if self.n_iter_no_change is not None:
+            as_whole("n_iter_no_change", self.n_iter_no_change, least=1)
         if self.backfit is not None:
             check_option("backfit", self.backfit, ("final", "every"))
         if not isinstance(self.nu, numbers.Real) or not 0 <= float(self.nu) < np.inf:
@@ -513,17 +512,6 @@ train_error_
     model_class = RankingPursuit
     axes = {"n_basis": None}  # noqa: RUF012
     lists = ("gamma", "degree", "coef0", "nu")
-    shown = (
-        "basis_indices_",
-        "choice_path_",
-        "coef_",
-        "coef_path_",
-        "dual_coef_",
-        "intercept_",
-        "n_pairs_",
-        "search_",
-        "train_error_",
-    )
 
     n_basis: int = 50
 

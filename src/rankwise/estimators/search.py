@@ -39,21 +39,6 @@ class BaseSearch(BaseEstimator):
     model_class: ClassVar[Any]
     """The learner; parameters that it shares with the search are handed on."""
 
-    shown: ClassVar[tuple[str, ...]] = (
-        "coef_",
-        "intercept_",
-        "dual_coef_",
-        "X_fit_",
-        "basis_indices_",
-        "n_pairs_",
-        "solver_",
-        "n_iter_",
-        "nuisance_coef_",
-        "nuisance_se_",
-        "nuisance_names_",
-    )
-    """Attributes of the best model that the search has, too."""
-
     axes: ClassVar[dict[str, str | None]] = {"alpha": "alphas"}
     """Parameters whose candidates one task judges at once; where the user gives their values."""
 
@@ -92,8 +77,8 @@ class BaseSearch(BaseEstimator):
         self.best_estimator_ = task.train(**chosen)
 
     def __getattr__(self, name: str) -> Any:
-        is_shown = name in type(self).shown or name in ("n_features_in_", "feature_names_in_")
-        if is_shown and "best_estimator_" in self.__dict__:
+        """What `fit` of the learner sets is that of the best model."""
+        if name.endswith("_") and not name.startswith("_") and "best_estimator_" in vars(self):
             return getattr(self.best_estimator_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

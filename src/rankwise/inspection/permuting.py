@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
 from rankwise.frames import narwhals_frame
 from rankwise.graphs import PreferenceGraph
-from rankwise.inputs import split_target
+from rankwise.inputs import as_whole, split_target
 from rankwise.inspection.model_parts import input_columns
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
@@ -159,8 +158,7 @@ def permutation_importance(
     >>> bool(found.low[0] > found.high[2])
     True
     """
-    if not isinstance(n_repeats, numbers.Integral) or n_repeats < 1:
-        raise ValueError(f"n_repeats={n_repeats!r}; expected a whole number of at least 1.")
+    n_repeats = as_whole("n_repeats", n_repeats, least=1)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     metric = get_metric(scoring)
@@ -182,9 +180,9 @@ def permutation_importance(
             f"{metric} is defined in none of the {encoded.n_groups} groups: it needs "
             f"{metric.core.needs}. Check y and groups."
         )
-    lost = np.empty((len(columns.names), int(n_repeats), encoded.n_groups))
+    lost = np.empty((len(columns.names), n_repeats, encoded.n_groups))
     rng, by_group = np.random.default_rng(random_state), np.argsort(encoded.codes, kind="stable")
-    for repeat in range(int(n_repeats)):
+    for repeat in range(n_repeats):
         order = np.empty(len(scores), dtype=np.intp)  # another item of the group for each item
         order[by_group] = np.lexsort((rng.random(len(scores)), encoded.codes))
         for j in range(len(columns.names)):

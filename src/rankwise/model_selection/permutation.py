@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups
-from rankwise.inputs import Target, read_target
+from rankwise.inputs import Target, as_whole, read_target
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.curves import judge
@@ -124,10 +123,7 @@ def permutation_test(
     PermutationTest(disagreement=0.09211, pvalue=0.005, n_permutations=199)
     """
     metric = get_metric(scoring)
-    if not isinstance(n_permutations, numbers.Integral) or n_permutations < 1:
-        raise ValueError(
-            f"n_permutations={n_permutations!r}; expected a whole number of at least 1."
-        )
+    n_permutations = as_whole("n_permutations", n_permutations, least=1)
     target = read_target(y, groups, sample_weight, X=X)
     model, graph = _check_data(estimator, target)
     if graph.n_groups == 1 and metric.name in PAIRWISE:
@@ -165,7 +161,7 @@ def permutation_test(
         pvalue=_pvalue(score, null, metric.greater_is_better),
         score=score,
         null_scores=null,
-        n_permutations=int(n_permutations),
+        n_permutations=n_permutations,
         metric=metric.name,
     )
 

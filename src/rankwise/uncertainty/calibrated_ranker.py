@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,7 +20,7 @@ from rankwise.estimators.rank_rls import RankRLSCV
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 from rankwise.groups import encode_groups
-from rankwise.inputs import with_weights
+from rankwise.inputs import as_whole, with_weights
 from rankwise.machine import calm
 from rankwise.model_selection.best_sets import held_out_gaps, highest, in_best_set
 from rankwise.model_selection.folds import fold_numbers
@@ -164,10 +163,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         CalibratedRanker
             The fitted estimator.
         """
-        if not isinstance(self.max_pairs, Integral) or self.max_pairs < 1:
-            raise ValueError(
-                f"max_pairs={self.max_pairs!r}; expected a whole number of at least 1."
-            )
+        max_pairs = as_whole("max_pairs", self.max_pairs, least=1)
         y, groups = with_weights(y, groups, sample_weight, X)
         estimator = RankRLSCV() if self.estimator is None else self.estimator
         left_out = leave_units_out(estimator, X, y, groups, units=self.units, n_folds=self.n_folds)
@@ -178,7 +174,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             )
         errors = by_output[0]
         rng = np.random.default_rng(self.random_state)
-        pairs = held_out_pairs(left_out, errors, int(self.max_pairs), rng)
+        pairs = held_out_pairs(left_out, errors, max_pairs, rng)
         curve = fit_map(pairs.difference, pairs.error)
         probability = curve.probability(pairs.difference, pairs.error)
         grades, gaps = gaps_of_grades(left_out)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +27,7 @@ from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.roots import items_of_components
 from rankwise.groups import encode_groups
-from rankwise.inputs import as_scores, check_option, make_target, split_weighted
+from rankwise.inputs import as_scores, as_whole, check_option, make_target, split_weighted
 from rankwise.machine import calm, track
 from rankwise.model_selection.hold_out import Units, dense_rows
 from rankwise.model_selection.scoring import needs_groups, predict_items
@@ -436,8 +435,7 @@ def leave_units_out(
     n_folds: int = 10,
 ) -> LeftOut:
     """Fit a copy of the estimator, and find the models without each unit."""
-    if not isinstance(n_folds, Integral) or isinstance(n_folds, bool) or n_folds < 2:
-        raise ValueError(f"n_folds={n_folds!r}; expected a whole number of at least 2.")
+    n_folds = as_whole("n_folds", n_folds, least=2)
     model = fit_ranker(estimator, X, y, groups)
     ranker = exact_ranker(model)
     if ranker is None:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.graphs import PairGraph
-from rankwise.inputs import check_option
+from rankwise.inputs import as_whole, check_option
 from rankwise.machine import calm
 from rankwise.uncertainty.belief import Belief, belief_of_comparisons, check_number_of_items
 from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, ProbabilityMap
@@ -156,8 +156,7 @@ def next_pairs(
     rng = np.random.default_rng(random_state)
     belief, labels = _belief(model_or_board, X, prior)
     n = belief.n_items
-    if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
-        raise ValueError(f"k={k!r}; expected a whole number of at least 1.")
+    k = as_whole("k", k, least=1)
     if n < 2:
         raise ValueError(f"there is {n} item; a question needs two.")
     if goal == "top" and not (isinstance(top, Integral) and 1 <= top < n):
@@ -166,7 +165,7 @@ def next_pairs(
         raise ValueError(f"level={level!r}; expected a number between 0.5 and 1.")
     edge = _edge(belief.mean, int(top)) if goal == "top" else None
     confidence, n_open = _settled(belief, edge, int(top), level, rng)
-    chosen = _choose(belief, edge, int(k), rng)
+    chosen = _choose(belief, edge, k, rng)
     return NextPairs(
         tuple(_question(belief, labels, i, j, rng) for i, j in chosen),
         goal,
