@@ -163,7 +163,8 @@ class MarginRanker(MarginParameters, KernelModel):
         """
         alpha = float(check_alphas([self.alpha], "alpha")[0])
         target = read_target(y, groups, sample_weight, nuisance, X=X)
-        _, loss, features = self._prepare(X, target)
+        task = self._prepare(X, target)
+        loss, features = task.loss, task.features
         start = self._last_weights(features) if self.warm_start else None
         self._store_features(features.map)
         solution = minimize_to_gap(self, make_objective(features.matrix, loss, alpha), start=start)
@@ -210,16 +211,8 @@ class MarginRanker(MarginParameters, KernelModel):
         array([[1. , 0.5]])
         """
         checked = check_alphas(alphas, "alphas")
-        model: Self = clone(self)
         target = read_target(y, groups, sample_weight, nuisance, X=X)
-        _, loss, features = model._prepare(X, target)
-        return model._follow(loss, features, checked)
-
-    def _follow(self, loss: MarginLoss, features: Features, alphas: Array) -> Any:
-        self._store_features(features.map)
-        solutions = self._solve_path(features.matrix, loss, alphas)
-        W = np.stack([solution.best.w for solution in solutions], axis=1)
-        return MarginPath(self, alphas, features.coefficients(W).T[:, :, None], solutions)
+        return clone(self)._prepare(X, target).path(checked)
 
     def hold_out_task(
         self,
@@ -233,10 +226,11 @@ class MarginRanker(MarginParameters, KernelModel):
         Its candidates are alphas. The data are those of `fit`, or y is a `Target` that was read
         already; the estimator is left as it is.
         """
-        model: Self = clone(self)
-        return MarginTask(model, *model._prepare(X, read_target(y, groups, sample_weight, X=X)))
+        target = read_target(y, groups, sample_weight, X=X)
+        task: MarginTask = clone(self)._prepare(X, target)
+        return task
 
-    def _prepare(self, X: Any, target: Target) -> tuple[PreferenceGraph, MarginLoss, Features]:
+    def _prepare(self, X: Any, target: Target) -> MarginTask:
         """Check everything, and say what is to be learned from which features."""
         make_loss, self.solver_ = self._loss_and_method()
         kernel = self.make_kernel()
@@ -265,7 +259,7 @@ class MarginRanker(MarginParameters, KernelModel):
                 f"the kernel {self.kernel!r} is not positive semidefinite on these data; its "
                 "negative part is left out.",
             )
-        return graph, loss, features
+        return MarginTask(self, graph, loss, features)
 
     def _solve_path(self, R: Any, loss: MarginLoss, alphas: Array) -> list[MarginSolution]:
         """Solutions in the order of the alphas, found from the largest to the smallest."""
@@ -315,11 +309,11 @@ class MarginTask(HoldOutTask):
         self, learner: MarginRanker, graph: PreferenceGraph, loss: MarginLoss, features: Features
     ) -> None:
         super().__init__(learner, graph)
-        self._loss, self._features = loss, features
+        self.loss, self.features = loss, features
 
     def default_values(self, _: str) -> Array:
         """21 alphas from 1e-9 to 10 times the mean squared distance in a pair."""
-        return default_alphas(pair_distance(SquaredLoss(self.graph), self._features), DECADES)
+        return default_alphas(pair_distance(SquaredLoss(self.graph), self.features), DECADES)
 
     def scores_without(self, held: Indices, candidates: Candidates) -> Array:
         """Train on the features of the others."""
@@ -335,17 +329,25 @@ class MarginTask(HoldOutTask):
         self, rows: Indices, graph: PreferenceGraph, candidates: Candidates, judged: Indices
     ) -> Array:
         """Scores of some items by the models of other rows and their graph."""
-        R, loss = self._features.matrix, self._loss.of_items(rows, graph)
+        R, loss = self.features.matrix, self.loss.of_items(rows, graph)
         check_rest(loss.graph.n_pairs > 0)
         solutions = self.learner._solve_path(R[rows], loss, candidates.axes["alpha"])
         return row_products(R[judged], np.stack([one.best.w for one in solutions], axis=1))
 
     def train(self, **values: Any) -> MarginRanker:
         """The learner trained on all data."""
-        path = self.learner._follow(self._loss, self._features, np.array([values["alpha"]]))
+        path = self.path(np.array([values["alpha"]]))
         ranker: MarginRanker = path.model(0)
-        ranker._describe(self._loss, self._features.matrix, path.solutions[0])
+        ranker._describe(self.loss, self.features.matrix, path.solutions[0])
         return ranker
+
+    def path(self, alphas: Array) -> MarginPath:
+        """The models of several alphas, trained on all data."""
+        learner, features = self.learner, self.features
+        learner._store_features(features.map)
+        solutions = learner._solve_path(features.matrix, self.loss, alphas)
+        W = np.stack([solution.best.w for solution in solutions], axis=1)
+        return MarginPath(learner, alphas, features.coefficients(W).T[:, :, None], solutions)
 
 
 def minimize_to_gap(model: Any, objective: MarginObjective, **options: Any) -> MarginSolution:
