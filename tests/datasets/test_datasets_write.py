@@ -1,4 +1,4 @@
-"""write_letor and write_group_sizes: exact round trips, nothing half-written."""
+"""write_letor: exact round trips, nothing half-written."""
 
 import builtins
 import gzip
@@ -15,9 +15,7 @@ from numpy.testing import assert_array_equal
 
 from rankwise.datasets import (
     files,
-    read_group_sizes,
     read_letor,
-    write_group_sizes,
     write_letor,
 )
 
@@ -139,28 +137,15 @@ def test_labels_that_are_written_as_they_are(tmp_path, groups, qids):
     ],
 )
 def test_labels_that_need_numbers(tmp_path, groups):
-    with pytest.raises(ValueError, match=r"group label .* cannot be written.*number_groups=True"):
+    with pytest.raises(ValueError, match=r"group label .* cannot be written"):
         write_letor(tmp_path / "a.txt", X, Y, groups)
     assert not list(tmp_path.iterdir())
-    write_letor(tmp_path / "a.txt", X, Y, groups, number_groups=True)
-    assert sorted(set(qids_of(tmp_path / "a.txt"))) == ["qid:0", "qid:1"]
 
 
 @pytest.mark.parametrize("groups", [["1", "01", "2"], [1, "1", "2"]])
 def test_labels_that_would_be_merged(tmp_path, groups):
-    with pytest.raises(ValueError, match=r"read back as the same.*number_groups=True"):
+    with pytest.raises(ValueError, match=r"read back as the same"):
         write_letor(tmp_path / "a.txt", X, Y, groups)
-
-
-def test_sort_groups_is_stable_and_moves_whole_rows(tmp_path):
-    path = tmp_path / "a.txt"
-    write_letor(
-        path, [[1], [2], [3], [4]], [1, 2, 3, 4], [9, 2, 9, 2], ids="abcd", sort_groups=True
-    )
-    data = read_letor(path, ids=True)
-    assert data.groups.tolist() == [2, 2, 9, 9]
-    assert data.X[:, 0].tolist() == data.y.tolist() == [2, 4, 1, 3]
-    assert data.ids.tolist() == ["b", "d", "a", "c"]
 
 
 # Refused data -----------------------------------------------------------------------------------
@@ -249,27 +234,8 @@ def test_device(tmp_path):
     assert not os.path.isfile("/dev/null")
 
 
-# Group sizes ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["a.query", "a.query.gz"])
-def test_group_sizes_round_trip(tmp_path, name):
-    write_group_sizes(tmp_path / name, ["b", "b", "a", "c", "c", "c"])
-    sizes = read_group_sizes(tmp_path / name)
-    assert sizes.tolist() == [2, 1, 3]
-    assert sizes.dtype == np.intp
-
-
 def test_data_for_lightgbm_come_back_with_their_groups(tmp_path):
-    path, groups = tmp_path / "rank.train", [5, 5, 3]
+    path = tmp_path / "rank.train"
     write_letor(path, X, Y)
-    write_group_sizes(f"{path}.query", groups)
+    (tmp_path / "rank.train.query").write_text("2\n1\n")
     assert read_letor(path).groups.tolist() == [0, 0, 1]
-
-
-def test_group_sizes_refuse_groups_that_are_not_contiguous(tmp_path):
-    with pytest.raises(ValueError, match=r"group b comes back in row 3; .*argsort"):
-        write_group_sizes(tmp_path / "a.query", ["b", "b", "a", "b", "a"])
-    with pytest.raises(ValueError, match="groups is empty"):
-        write_group_sizes(tmp_path / "a.query", [])
-    assert not list(tmp_path.iterdir())

@@ -7,32 +7,19 @@
 """
 
 from rankwise.datasets.comparisons import pairs_from_frame, read_pairs
-from rankwise.datasets.letor import read_letor
-from rankwise.datasets.letor_writer import read_group_sizes, write_group_sizes, write_letor
+from rankwise.datasets.letor import read_group_sizes, read_letor
+from rankwise.datasets.letor_writer import write_letor
 from rankwise.datasets.pair_data import PairData
 from rankwise.datasets.ranking import RankingData, read_ranking
-from rankwise.datasets.scores import (
-    ScoreTable,
-    read_score_table,
-    read_scores,
-    write_scores,
-    write_table_with_scores,
-)
+from rankwise.datasets.scores import read_scores, write_scores, write_table_with_scores
 from rankwise.datasets.synthetic import RankingProblem, make_ranking
-from rankwise.datasets.trec import (
-    TrecRun,
-    read_qrels,
-    read_trec_run,
-    write_qrels,
-    write_trec_run,
-)
+from rankwise.datasets.trec import TrecRun, read_qrels, read_trec_run, write_qrels, write_trec_run
 from rankwise.groups import groups_from_sizes
 
 __all__ = [
     "PairData",
     "RankingData",
     "RankingProblem",
-    "ScoreTable",
     "TrecRun",
     "groups_from_sizes",
     "make_ranking",
@@ -42,10 +29,8 @@ __all__ = [
     "read_pairs",
     "read_qrels",
     "read_ranking",
-    "read_score_table",
     "read_scores",
     "read_trec_run",
-    "write_group_sizes",
     "write_letor",
     "write_qrels",
     "write_scores",

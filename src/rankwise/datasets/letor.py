@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -14,7 +15,6 @@ from numpy.typing import DTypeLike, NDArray
 from rankwise._compiled import read_rows
 from rankwise.arrays import Array, Indices
 from rankwise.datasets.files import PACKED, PathLike, Watch, line_blocks, location, numbered_lines
-from rankwise.datasets.letor_writer import read_group_sizes
 from rankwise.datasets.ranking import RankingData
 from rankwise.datasets.words import MAX_LABEL, distinct_labels, finite_number, show
 from rankwise.errors import LetorFormatError
@@ -167,13 +167,8 @@ def read_letor(
     if chunks is not None and (not isinstance(chunks, Integral) or chunks < 1):
         raise ValueError(f"chunks={chunks!r}; pass a whole number of rows, at least 1, or None.")
     side_files = _side_files(paths, group_sizes)
-    groups = _SizedGroups(paths, side_files) if side_files else _QidGroups(chunks is not None)
-    if chunks is None:
-        blocks = _blocks(paths, groups, kind, n_features, zero_based, ids, progress=False)
-        return _data(_joined(blocks), groups, n_features, sparse, ids)
-    width = n_features or _largest_feature(paths, zero_based, progress)
-    blocks = _blocks(paths, groups, kind, n_features, zero_based, ids, progress)
-    return _chunks(blocks, groups, chunks, width, sparse, ids)
+    reader = _Reader(paths, side_files, kind, n_features, sparse, zero_based, ids, progress)
+    return reader.whole() if chunks is None else reader.chunks(chunks)
 
 
 def _as_paths(path: PathLike | Sequence[PathLike]) -> list[str]:
@@ -187,46 +182,97 @@ def _as_paths(path: PathLike | Sequence[PathLike]) -> list[str]:
     return paths
 
 
-# Blocks of rows ---------------------------------------------------------------------------------
+# Rows -------------------------------------------------------------------------------------------
 
 
-def _blocks(
-    paths: list[str],
-    groups: _QidGroups | _SizedGroups,
-    dtype: np.dtype[Any],
-    n_features: int | None,
-    zero_based: bool,
-    ids: bool,
-    progress: bool | None,
-) -> Iterator[Rows]:
-    """The rows of all files by blocks; a line that is not right is refused after its block."""
-    meter = _FileMeter("reading", paths, progress)
-    largest = float(np.finfo(dtype).max)
-    for path in paths:
-        n_rows = 0
-        for first, text in line_blocks(path, meter.watch(path), n_bytes=BLOCK_BYTES):
-            labels, sizes, columns, values, lines, qids, heads, comments, n_read = read_rows(
-                text, zero_based, n_features or MOST_COLUMNS, largest
-            )
-            lines = lines + first
-            codes = groups.codes(path, text, lines, qids, heads)
-            kept = [text[a:b] for a, b in comments.tolist()] if ids else []
-            yield Rows(labels, codes, sizes, columns, values.astype(dtype, copy=False), kept)
-            if n_read < len(text):
-                number = first + text.count(b"\n", 0, n_read)
-                line = text[n_read : text.index(b"\n", n_read)]
-                raise LetorFormatError(path, number, _problem(line, n_features, zero_based))
-            n_rows += len(labels)
-        if not n_rows:
-            raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
-        groups.end_file(path)
-    meter.close()
+@dataclass
+class _Reader:
+    """Reads files; see `read_letor` for the parameters."""
+
+    paths: list[str]
+    side_files: list[str]
+    dtype: np.dtype[Any]
+    n_features: int | None
+    sparse: bool | str
+    zero_based: bool
+    ids: bool
+    progress: bool | None
+
+    def whole(self) -> RankingData:
+        """All rows."""
+        self.progress = False
+        groups = self._groups(in_order=False)
+        return self._data(_joined(self._blocks(groups)), groups)
+
+    def chunks(self, n_rows: int) -> Iterator[RankingData]:
+        """Yield chunks of whole groups with at least so many rows; the last may have fewer."""
+        if self.n_features is None:
+            blocks = self._blocks(self._groups(in_order=True))
+            self.n_features = max(1, *(int(rows.columns.max(initial=0)) + 1 for rows in blocks))
+        groups = self._groups(in_order=True)
+        waiting: list[Rows] = []
+        for block in self._blocks(groups):
+            waiting.append(block)
+            while end := _end_of_chunk(np.concatenate([rows.codes for rows in waiting]), n_rows):
+                head, tail = (_joined(waiting) if len(waiting) > 1 else waiting[0]).cut(end)
+                waiting = [tail]
+                data = self._data(head, groups)
+                self.sparse = hasattr(data.X, "toarray")
+                yield data
+        last = _joined(waiting)
+        if len(last.labels):
+            yield self._data(last, groups)
+
+    def _groups(self, in_order: bool) -> _QidGroups | _SizedGroups:
+        if self.side_files:
+            return _SizedGroups(self.paths, self.side_files)
+        return _QidGroups(in_order)
+
+    def _blocks(self, groups: _QidGroups | _SizedGroups) -> Iterator[Rows]:
+        """The rows of all files by blocks; a line that is not right is refused after its block."""
+        largest, most_columns = float(np.finfo(self.dtype).max), self.n_features or MOST_COLUMNS
+        sizes = [os.path.getsize(location(path)) for path in self.paths]
+        name = os.path.basename(self.paths[0]) if len(sizes) == 1 else f"{len(sizes)} files"
+        meter = Progress(f"reading {name} (MiB)", max(1, -(-sum(sizes) // MIB)), self.progress)
+        for k, path in enumerate(self.paths):
+            n_rows, n_before = 0, sum(sizes[:k])
+            watch = _watch(meter, n_before) if meter.is_shown else None
+            for first, text in line_blocks(path, watch, n_bytes=BLOCK_BYTES):
+                labels, counts, columns, values, lines, qids, heads, comments, n_read = read_rows(
+                    text, self.zero_based, most_columns, largest
+                )
+                codes = groups.codes(path, text, lines + first, qids, heads)
+                kept = [text[a:b] for a, b in comments.tolist()] if self.ids else []
+                values = values.astype(self.dtype, copy=False)
+                yield Rows(labels, codes, counts, columns, values, kept)
+                if n_read < len(text):
+                    number = first + text.count(b"\n", 0, n_read)
+                    line = text[n_read : text.index(b"\n", n_read)]
+                    problem = _problem(line, most_columns, self.zero_based)
+                    raise LetorFormatError(path, number, problem)
+                n_rows += len(labels)
+            if not n_rows:
+                raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
+            groups.end_file(path)
+        meter.close()
+
+    def _data(self, rows: Rows, groups: _QidGroups | _SizedGroups) -> RankingData:
+        comments = None
+        if self.ids:
+            texts = [text.decode("utf-8", "backslashreplace").strip() for text in rows.comments]
+            comments = np.array(texts, dtype=object)
+        X = _matrix(rows, self.n_features, self.sparse)
+        return RankingData(X, rows.labels, groups.labels(rows.codes), comments)
 
 
-def _problem(line: bytes, n_features: int | None, zero_based: bool) -> str:
+def _watch(meter: Progress, n_before: int) -> Watch:
+    return lambda n_bytes: meter.update((n_before + n_bytes) // MIB)
+
+
+def _problem(line: bytes, most_columns: int, zero_based: bool) -> str:
     """What to say about a line that is not right."""
     first = 0 if zero_based else 1
-    last = (n_features or MOST_COLUMNS) - 1 + first
+    last = most_columns - 1 + first
     if b" 0:" in line and not zero_based:
         return (
             f"feature id 0 in {show(line)}, but ids are expected to start at 1. "
@@ -261,21 +307,6 @@ def _joined(blocks: Iterable[Rows]) -> Rows:
     return Rows(*[*arrays, comments])
 
 
-def _data(
-    rows: Rows,
-    groups: _QidGroups | _SizedGroups,
-    n_features: int | None,
-    sparse: bool | str,
-    ids: bool,
-) -> RankingData:
-    comments = None
-    if ids:
-        texts = [text.decode("utf-8", "backslashreplace").strip() for text in rows.comments]
-        comments = np.array(texts, dtype=object)
-    X = _matrix(rows, n_features, sparse)
-    return RankingData(X, rows.labels, groups.labels(rows.codes), comments)
-
-
 def _matrix(rows: Rows, width: int | None, sparse: bool | str) -> Any:
     """The features as a dense array or a CSR matrix."""
     from scipy.sparse import csr_matrix
@@ -294,32 +325,6 @@ def _matrix(rows: Rows, width: int | None, sparse: bool | str) -> Any:
     return X.toarray()
 
 
-# Chunks -----------------------------------------------------------------------------------------
-
-
-def _chunks(
-    blocks: Iterator[Rows],
-    groups: _QidGroups | _SizedGroups,
-    n_rows: int,
-    n_features: int,
-    sparse: bool | str,
-    ids: bool,
-) -> Iterator[RankingData]:
-    """Yield chunks of whole groups with at least so many rows; the last may have fewer."""
-    waiting: list[Rows] = []
-    for block in blocks:
-        waiting.append(block)
-        while end := _end_of_chunk(np.concatenate([rows.codes for rows in waiting]), n_rows):
-            head, tail = (_joined(waiting) if len(waiting) > 1 else waiting[0]).cut(end)
-            waiting = [tail]
-            data = _data(head, groups, n_features, sparse, ids)
-            sparse = hasattr(data.X, "toarray")
-            yield data
-    last = _joined(waiting)
-    if len(last.labels):
-        yield _data(last, groups, n_features, sparse, ids)
-
-
 def _end_of_chunk(codes: Indices, n_rows: int) -> int:
     """Where the next group starts after so many rows; 0 if that is not known yet."""
     if len(codes) <= n_rows:
@@ -328,40 +333,6 @@ def _end_of_chunk(codes: Indices, n_rows: int) -> int:
         return n_rows
     changes = np.flatnonzero(codes[n_rows:] != codes[n_rows - 1 : -1])
     return n_rows + int(changes[0]) if len(changes) else 0
-
-
-def _largest_feature(paths: list[str], zero_based: bool, progress: bool | None) -> int:
-    """Number of columns, from the last feature of each row: ids increase along a row.
-
-    Anything that is not right is left for the second reading to explain.
-    """
-    largest = 0 if zero_based else 1
-    meter = _FileMeter("counting features of", paths, progress)
-    for path in paths:
-        for _, block in line_blocks(path, meter.watch(path)):
-            for line in block.split(b"\n"):
-                words = line.partition(b"#")[0].rsplit(None, 1)
-                name = words[-1].partition(b":")[0] if words else b""
-                if name.isdigit() and len(name) <= 10:
-                    largest = max(largest, int(name))
-    meter.close()
-    return largest + zero_based
-
-
-class _FileMeter:
-    """A bar over the bytes of several files, in MiB."""
-
-    def __init__(self, what: str, paths: list[str], show: bool | None) -> None:
-        sizes = [os.path.getsize(location(path)) for path in paths]
-        self._start = dict(zip(paths, np.cumsum([0, *sizes]).tolist(), strict=False))
-        name = os.path.basename(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
-        meter = Progress(f"{what} {name} (MiB)", max(1, -(-sum(sizes) // MIB)), show)
-        self._meter, self.close = meter, meter.close
-
-    def watch(self, path: str) -> Watch | None:
-        if not self._meter.is_shown:
-            return None
-        return lambda done: self._meter.update((self._start[path] + done) // MIB)
 
 
 # Groups -----------------------------------------------------------------------------------------
@@ -416,6 +387,52 @@ def _sizes_next_to(path: str) -> str | None:
     names = [path, stem] if suffix.lower() in PACKED else [path]
     candidates = map("".join, product(names, (".query", ".group"), ("", *PACKED)))
     return next(filter(os.path.isfile, candidates), None)
+
+
+def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
+    r"""Read a file with one group size per line (LightGBM ``.query``, XGBoost ``.group``).
+
+    Parameters
+    ----------
+    path : str or path
+        Plain or compressed text; blank lines are skipped.
+
+    Returns
+    -------
+    ndarray of shape (n_groups,)
+        Number of consecutive rows of each group; `groups_from_sizes` makes one label per row of it.
+
+    Raises
+    ------
+    LetorFormatError
+        If a line is anything but one non-negative whole number, or there is no line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "train.query"
+    ...     _ = file.write_text("2\n1\n")
+    ...     read_group_sizes(file)
+    array([2, 1])
+    """
+    name = os.fspath(path)
+    sizes: list[int] = []
+    for number, line in numbered_lines(name):
+        token = line.strip()
+        if token and not (token.isdigit() and len(token) < 16):
+            raise LetorFormatError(
+                name,
+                number,
+                f"got {show(token)}, expected the number of rows of one group: "
+                "one whole number a line and nothing else.",
+            )
+        if token:
+            sizes.append(int(token))
+    if not sizes:
+        raise LetorFormatError(name, None, "the file has no group sizes, expected one a line.")
+    return np.array(sizes, dtype=np.intp)
 
 
 class _QidGroups:

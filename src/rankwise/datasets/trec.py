@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
 from rankwise.datasets.files import PathLike, open_unpacked, replace_file
+from rankwise.datasets.words import finite_number
 from rankwise.errors import TableFormatError
 from rankwise.groups import encode_groups
 
@@ -185,8 +186,8 @@ def _read(path: PathLike, fields: tuple[str, ...]) -> tuple[NDArray[Any], NDArra
             cells = line.decode("utf-8", errors="replace").split()
             if not cells:
                 continue
-            value = _number(cells[place]) if len(cells) == len(fields) else np.nan
-            if not np.isfinite(value):
+            value = finite_number(cells[place]) if len(cells) == len(fields) else None
+            if value is None:
                 raise TableFormatError(
                     str(path),
                     number,
@@ -201,13 +202,6 @@ def _read(path: PathLike, fields: tuple[str, ...]) -> tuple[NDArray[Any], NDArra
         raise TableFormatError(str(path), None, "the file is empty.")
     query, document = zip(*rows, strict=True)
     return np.array(query), np.array(document), np.array(list(rows.values()))
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
 
 
 def _checked(path: PathLike, *columns: Any) -> tuple[list[list[str]], Array]:
