@@ -77,11 +77,11 @@ def test_options_of_the_call_win_over_those_of_the_name():
     ("name", "message"),
     [
         ("ndgc@10", "'ndgc@10' is not known; did you mean 'ndcg'"),
-        ("accuracy", "known are ndcg, map, p, recall, mrr, err, auc, disagreement"),
+        ("accuracy", "known are auc, concordance, disagreement, err"),
         ("", "'' is not known"),
         ("ndcg@10@5", "is not known"),
         ("p", "needs a cut-off, such as p@10"),
-        ("tau@5", "kendall_tau has no cut-off; leave out @5"),
+        ("tau@5", "tau has no cut-off; leave out @5"),
         ("ndcg@", "cut-off after @ must be a whole number"),
         ("ndcg@ten", "cut-off after @ must be a whole number"),
         ("ndcg@0", "k=0 is not a cut-off"),

@@ -178,7 +178,7 @@ def permutation_importance(
     if np.isnan(before.values).all():
         raise UndefinedMetricError(
             f"{metric} is defined in none of the {encoded.n_groups} groups: it needs "
-            f"{metric.core.needs}. Check y and groups."
+            f"{metric.needs}. Check y and groups."
         )
     lost = np.empty((len(columns.names), n_repeats, encoded.n_groups))
     rng, by_group = np.random.default_rng(random_state), np.argsort(encoded.codes, kind="stable")

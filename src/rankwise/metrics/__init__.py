@@ -4,6 +4,7 @@ Every metric is called ``metric(y_true, y_score, groups=None, *, ..., undefined=
 per_group=False)``. Rows may come in any order; larger y and larger scores are better.
 """
 
+from rankwise.metrics.averaging import Metric
 from rankwise.metrics.evaluation import Evaluation, EvaluationRow, evaluate
 from rankwise.metrics.pairwise import (
     auc,
@@ -13,7 +14,7 @@ from rankwise.metrics.pairwise import (
     pooled_auc,
     spearman,
 )
-from rankwise.metrics.registry import Metric, get_metric, make_metric, metric_names
+from rankwise.metrics.registry import get_metric, make_metric, metric_names
 from rankwise.metrics.top_heavy import (
     average_precision,
     expected_reciprocal_rank,

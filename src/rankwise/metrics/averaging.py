@@ -1,4 +1,4 @@
-"""What all metrics share: the check of their data, and the mean of one value for each group."""
+"""What a metric is, the check of its data, and the mean of one value for each group."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import functools
 import inspect
 import numbers
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, cast
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.special
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri, stdtrit
 
 from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
@@ -44,141 +45,184 @@ class GroupValues(NamedTuple):
     error: float | None = None
 
 
-class GroupMetric(Protocol):
-    """A metric: its public function, which knows what it is in each group.
+@dataclass(frozen=True, repr=False)
+class Metric:
+    """A metric with its options; prints as the name that `get_metric` reads.
 
     Attributes
     ----------
     name : str
-        As in messages.
+        Such as ``"ndcg@10"``.
+    function : callable
+        From a `Ranking` and options to `GroupValues`.
     needs : str
         What a group must have for the metric to be defined: "at least one item with y > 0".
+    title, short_title : str
+        What a person calls its mean ("Mean average precision"), and its value in one group ("AP").
+    meaning : str
+        What it says, for a reader who does not know it.
+    greater_is_better : bool
+        False for errors.
+    lowest, highest : float
+        The ends of its scale: correlations go from −1 to 1.
     has_weights : bool
-        Whether weights of items have a meaning, and `by_group` looks at ``targets.weights``.
+        Whether weights of items have a meaning, and the function looks at ``targets.weights``.
     has_gaps : bool
-        Whether NaN in y has a meaning, and `by_group` looks at ``targets.judged``.
+        Whether NaN in y has a meaning, and the function looks at ``targets.judged``.
+    is_own : bool
+        Whether it is of a user's function of the y and the scores of one group.
+    options : tuple of (str, value)
+        Options that are not the default, the cut-off among them.
+
+    Examples
+    --------
+    >>> from rankwise.metrics import get_metric
+    >>> metric = get_metric("P@2")
+    >>> metric
+    p@2
+    >>> metric([1, 0, 1], [0.9, 0.5, 0.1])
+    0.5
     """
 
     name: str
+    function: Callable[..., GroupValues]
     needs: str
-    has_weights: bool
-    has_gaps: bool
+    title: str
+    short_title: str
+    meaning: str
+    greater_is_better: bool = True
+    lowest: float = 0.0
+    highest: float = 1.0
+    has_weights: bool = False
+    has_gaps: bool = False
+    is_own: bool = False
+    options: tuple[tuple[str, Any], ...] = ()
 
     def __call__(
-        self, y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None = None, **options: Any
+        self,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        undefined: str = "skip",
+        per_group: bool = False,
+        **options: Any,
     ) -> MetricValue:
-        """Mean of the metric over groups."""
-        return mean_over_groups(self, y_true, y_score, groups, **options)
+        """Evaluate; further options are those of the metric's function."""
+        check_option("undefined", undefined, UNDEFINED)
+        y, score, encoded, weights = check_weighted_data(
+            y_true, y_score, groups, sample_weight, self.has_gaps
+        )
+        if weights is not None:
+            self.check_has_weights()
+        shared = make_targets(y, encoded, weights) if y.ndim == 1 else None
+        columns: list[MetricValue] = []
+        for j in range(score.size // len(score)):
+            targets = shared or make_targets(np.ascontiguousarray(y[:, j]), encoded, weights)
+            ranking = Ranking(targets, np.ascontiguousarray(score.reshape(len(score), -1)[:, j]))
+            by_group = self.by_group(ranking, **options)
+            values = self.fill_undefined(by_group, undefined, targets)
+            if per_group:
+                columns.append(values)
+                continue
+            average = mean(values, by_group.weights, undefined)
+            if np.isnan(average) and undefined == "skip":
+                where = "the data" if len(values) == 1 else f"each of the {len(values)} groups"
+                raise UndefinedMetricError(
+                    f"{self.name} is undefined for {where}: it needs {self.needs}. Check y_true "
+                    "and groups, or pass undefined='nan', 'zero' or 'one' to get that value "
+                    "instead."
+                )
+            columns.append(average)
+        return columns[0] if score.ndim == 1 else np.stack(columns, axis=-1)
 
     def by_group(self, ranking: Ranking, **options: Any) -> GroupValues:
-        """The metric before its groups are averaged."""
-        ...
+        """Value in each group of data that are sorted already, NaN where undefined."""
+        return self.function(ranking, **{**dict(self.options), **options})
+
+    def interval(
+        self, by_group: GroupValues, confidence: float = 0.95
+    ) -> tuple[float, float, float]:
+        """Mean over the groups that have a value, and the two ends of its interval.
+
+        Student's interval over the groups, for pooled metrics by linearization; for the AUC of one
+        list DeLong's. It is cut at the ends of the scale; NaN if fewer than two groups have a
+        value, or all have the same.
+        """
+        values, weights, error = by_group
+        average = mean(values, weights)
+        if error is None:
+            half = half_width(values, weights, average, confidence)
+        else:
+            half = float(ndtri(0.5 + confidence / 2) * error) if error > ROUNDING else np.nan
+        low, high = max(average - half, self.lowest), min(average + half, self.highest)
+        return (average, low, high) if half >= 0 else (average, half, half)
+
+    def fill_undefined(self, by_group: GroupValues, undefined: str, targets: Targets) -> Array:
+        """Give groups without a value the one that ``undefined`` says, or raise."""
+        missing = np.isnan(by_group.values)
+        if not missing.any() or undefined in ("skip", "nan"):
+            return by_group.values
+        if undefined == "raise":
+            first = int(np.argmax(missing))
+            label = targets.labels[first]
+            raise UndefinedMetricError(
+                f"{self.name} is undefined for group {getattr(label, 'item', lambda: label)()!r} "
+                f"({targets.sizes[first]} items): it needs {self.needs}. Pass undefined='skip' to "
+                "leave such groups out of the mean, or 'zero', 'one' or 'nan' to give them that "
+                "value."
+            )
+        return np.where(missing, float(undefined == "one"), by_group.values)
+
+    def check_has_weights(self) -> None:
+        """Raise a ValueError if weights of items have no meaning for the metric."""
+        if not self.has_weights:
+            raise ValueError(
+                f"{self.name} takes no weights of items; leave out sample_weight, or use ndcg or "
+                "a metric of pairs (disagreement, concordance, tau)."
+            )
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+METRICS: dict[str, Metric] = {}  # by the names that `get_metric` reads
 
 
 def group_metric(
-    needs: str, *, has_weights: bool = False, has_gaps: bool = False
-) -> Callable[[Callable[..., GroupValues]], GroupMetric]:
-    """Make the public function of a metric from the one that evaluates sorted groups.
+    name: str, title: str, meaning: str, *, needs: str = "nothing", short: str = "", **facts: Any
+) -> Callable[[Callable[..., GroupValues]], Callable[..., MetricValue]]:
+    """Give a metric a name, and make its public function from the one of sorted groups.
 
     The public function has the options and the docstring of the other. In place of the ranking it
     takes y_true, y_score and groups; `undefined`, `per_group` and, if they have a meaning, weights
-    are options of all metrics.
+    are options of all metrics. In `meaning`, "{first}" stands for the places down to the cut-off.
+    The facts are those of `Metric`.
     """
 
-    def decorate(by_group: Callable[..., GroupValues]) -> GroupMetric:
-        @functools.wraps(by_group)
-        def metric(
-            y_true: ArrayLike,
-            y_score: ArrayLike,
-            groups: ArrayLike | None = None,
-            **options: Any,
-        ) -> MetricValue:
-            return mean_over_groups(public, y_true, y_score, groups, **options)
+    def decorate(function: Callable[..., GroupValues]) -> Callable[..., MetricValue]:
+        known = Metric(name, function, needs, title, short or title, meaning, **facts)
+        METRICS[name] = known
 
-        vars(metric).update(
-            name=by_group.__name__,
-            by_group=by_group,
-            needs=needs,
-            has_weights=has_weights,
-            has_gaps=has_gaps,
-            __signature__=_public_signature(by_group, has_weights),
-        )
-        public = cast(GroupMetric, metric)
+        @functools.wraps(function)
+        def public(
+            y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None = None, **options: Any
+        ) -> MetricValue:
+            return known(y_true, y_score, groups, **options)
+
+        common = dict(inspect.signature(known.__call__).parameters)
+        del common["options"]
+        if not known.has_weights:
+            del common["sample_weight"]
+        options = list(inspect.signature(function).parameters.values())[1:]
+        shared = list(common.values())
+        signature = inspect.Signature([*shared[:3], *options, *shared[3:]])
+        vars(public).update(metric=known, __signature__=signature)
+        function.__qualname__ += ".metric.function"  # where pickle looks for it
         return public
 
     return decorate
-
-
-def _public_signature(by_group: Callable[..., Any], has_weights: bool) -> inspect.Signature:
-    common = inspect.signature(mean_over_groups).parameters
-    shared = [common[name] for name in ("y_true", "y_score", "groups", "undefined", "per_group")]
-    weights = [common["sample_weight"]] if has_weights else []
-    options = list(inspect.signature(by_group).parameters.values())[1:]
-    return inspect.Signature([*shared[:3], *options, *weights, *shared[3:]])
-
-
-def mean_over_groups(
-    metric: GroupMetric,
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: ArrayLike | None = None,
-    *,
-    undefined: str = "skip",
-    per_group: bool = False,
-    sample_weight: ArrayLike | None = None,
-    **options: Any,
-) -> MetricValue:
-    """Evaluate a metric for raw input; the body of every public metric."""
-    check_option("undefined", undefined, UNDEFINED)
-    y, score, encoded, weights = check_weighted_data(
-        y_true, y_score, groups, sample_weight, metric.has_gaps
-    )
-    if weights is not None:
-        check_has_weights(metric)
-    shared = make_targets(y, encoded, weights) if y.ndim == 1 else None
-    columns = []
-    for j in range(score.size // len(score)):
-        targets = shared or make_targets(np.ascontiguousarray(y[:, j]), encoded, weights)
-        ranking = Ranking(targets, np.ascontiguousarray(score.reshape(len(score), -1)[:, j]))
-        columns.append(_evaluate_one(metric, ranking, undefined, per_group, options))
-    if score.ndim == 1:
-        return columns[0]
-    return np.stack([np.asarray(column) for column in columns], axis=-1)
-
-
-def _evaluate_one(
-    metric: GroupMetric, ranking: Ranking, undefined: str, per_group: bool, options: dict[str, Any]
-) -> MetricValue:
-    by_group = metric.by_group(ranking, **options)
-    values = fill_undefined(metric, by_group, undefined, ranking.targets)
-    if per_group:
-        return values
-    average = mean(values, by_group.weights, undefined)
-    if np.isnan(average) and undefined == "skip":
-        where = "the data" if len(values) == 1 else f"each of the {len(values)} groups"
-        raise UndefinedMetricError(
-            f"{metric.name} is undefined for {where}: it needs {metric.needs}. Check y_true "
-            "and groups, or pass undefined='nan', 'zero' or 'one' to get that value instead."
-        )
-    return average
-
-
-def fill_undefined(
-    metric: GroupMetric, by_group: GroupValues, undefined: str, targets: Targets
-) -> Array:
-    """Give groups without a value the one that ``undefined`` says, or raise."""
-    missing = np.isnan(by_group.values)
-    if not missing.any() or undefined in ("skip", "nan"):
-        return by_group.values
-    if undefined == "raise":
-        first = int(np.argmax(missing))
-        label = targets.labels[first]
-        raise UndefinedMetricError(
-            f"{metric.name} is undefined for group {getattr(label, 'item', lambda: label)()!r} "
-            f"({targets.sizes[first]} items): it needs {metric.needs}. Pass undefined='skip' to "
-            "leave such groups out of the mean, or 'zero', 'one' or 'nan' to give them that value."
-        )
-    return np.where(missing, float(undefined == "one"), by_group.values)
 
 
 def mean(values: Array, weights: Array | None = None, undefined: str = "skip") -> float:
@@ -206,16 +250,7 @@ def half_width(values: Array, weights: Array | None, average: float, confidence:
     weight = np.ones(n) if weights is None or not weights.sum() else weights[defined]
     spread = (weight * (values[defined] - average)) ** 2
     error = np.sqrt(spread.sum() * n / (n - 1)) / weight.sum()
-    return float(scipy.special.stdtrit(n - 1, 0.5 + confidence / 2) * error)
-
-
-def check_has_weights(metric: GroupMetric) -> None:
-    """Raise a ValueError if weights of items have no meaning for a metric."""
-    if not metric.has_weights:
-        raise ValueError(
-            f"{metric.name} takes no weights of items; leave out sample_weight, or use ndcg or "
-            "a metric of pairs (disagreement, concordance, tau)."
-        )
+    return float(stdtrit(n - 1, 0.5 + confidence / 2) * error)
 
 
 def make_targets(y: NDArray[Any], groups: Groups, weights: Array | None) -> Targets:

@@ -11,15 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.environment import require
 from rankwise.inputs import check_option
-from rankwise.metrics.averaging import (
-    UNDEFINED,
-    check_has_weights,
-    check_weighted_data,
-    fill_undefined,
-    make_targets,
-)
+from rankwise.metrics.averaging import UNDEFINED, Metric, check_weighted_data, make_targets
 from rankwise.metrics.ranking import Ranking
-from rankwise.metrics.registry import Metric, MetricName, get_metric, get_metrics
+from rankwise.metrics.registry import MetricName, get_metric, get_metrics
 from rankwise.text_tables import Table
 
 FEW_GROUPS = 5  # with fewer an interval is a rough guess
@@ -184,7 +178,7 @@ def evaluate(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     chosen = [] if metrics is None else get_metrics(metrics)
-    has_gaps = any(metric.core.has_gaps for metric in chosen)
+    has_gaps = any(metric.has_gaps for metric in chosen)
     y, score, encoded, weights = check_weighted_data(
         y_true, y_score, groups, sample_weight, has_gaps
     )
@@ -197,9 +191,9 @@ def evaluate(
     rows, per_group = [], ByMetric()
     for metric in chosen or get_metrics(usual_metrics(y, weights is not None)):
         if weights is not None:
-            check_has_weights(metric.core)
+            metric.check_has_weights()
         by_group = metric.by_group(ranking)
-        values = fill_undefined(metric.core, by_group, undefined, ranking.targets)
+        values = metric.fill_undefined(by_group, undefined, ranking.targets)
         per_group[metric.name] = values
         missing = int(np.isnan(by_group.values).sum())
         average, low, high = metric.interval(by_group._replace(values=values), confidence)

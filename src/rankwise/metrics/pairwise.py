@@ -11,7 +11,7 @@ from rankwise._compiled import count_inversions, weigh_inversions
 from rankwise.arrays import Array, Indices
 from rankwise.groups import Groups
 from rankwise.inputs import check_option
-from rankwise.metrics.averaging import GroupValues, group_metric
+from rankwise.metrics.averaging import METRICS, GroupValues, group_metric
 from rankwise.metrics.ranking import Ranking, Targets, divide
 
 _DIFFERENT = "two items with different y"
@@ -19,7 +19,16 @@ _WEIGHTED = f"{_DIFFERENT} (and positive weights)"
 _TWO_KINDS = "both relevant and other items"
 
 
-@group_metric(_WEIGHTED, has_weights=True)
+@group_metric(
+    "disagreement",
+    "Disagreement error",
+    "Share of the pairs of a group that are in the wrong order. 0 is a perfect order, a coin "
+    "has 0.5.",
+    needs=_WEIGHTED,
+    short="Disagreement",
+    greater_is_better=False,
+    has_weights=True,
+)
 def disagreement_error(
     ranking: Ranking,
     *,
@@ -85,7 +94,13 @@ def disagreement_error(
     return GroupValues(np.minimum(divide(wrong, counted), 1.0), weights)
 
 
-@group_metric(_WEIGHTED, has_weights=True)
+@group_metric(
+    "concordance",
+    "Concordance",
+    "Share of the pairs of a group that are in the right order; a coin has 0.5.",
+    needs=_WEIGHTED,
+    has_weights=True,
+)
 def concordance(
     ranking: Ranking,
     *,
@@ -100,13 +115,21 @@ def concordance(
     >>> concordance([1, 0, 0, 1], [0.8, 0.3, 0.8, 0.9])
     0.875
     """
-    error, weights, _ = disagreement_error.by_group(
+    error, weights, _ = METRICS["disagreement"].by_group(
         ranking, tied_scores=tied_scores, tied_y=tied_y, average=average
     )
     return GroupValues(1.0 - error, weights)
 
 
-@group_metric(_WEIGHTED, has_weights=True)
+@group_metric(
+    "tau",
+    "Kendall τ",
+    "Pairs in the right order less those in the wrong one, as a share: 1 is the same order, 0 "
+    "is chance, −1 is upside down.",
+    needs=_WEIGHTED,
+    lowest=-1.0,
+    has_weights=True,
+)
 def kendall_tau(ranking: Ranking, *, variant: str = "b") -> GroupValues:
     r"""Kendall's rank correlation between relevance and scores, inside groups.
 
@@ -157,7 +180,9 @@ def kendall_tau(ranking: Ranking, *, variant: str = "b") -> GroupValues:
     return GroupValues(np.clip(tau, -1.0, 1.0))
 
 
-@group_metric(_TWO_KINDS)
+@group_metric(
+    "auc", "AUC", "Chance that a relevant item stands above one that is not.", needs=_TWO_KINDS
+)
 def auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
     r"""Area under the ROC curve inside groups: the Wilcoxon-Mann-Whitney statistic.
 
@@ -188,7 +213,7 @@ def auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
     """
     targets = ranking.targets
     if targets.n_groups == 1:
-        return pooled_auc.by_group(ranking, relevant=relevant)
+        return METRICS["pooled_auc"].by_group(ranking, relevant=relevant)
     positive = _positive(targets.y, relevant)[ranking.order()]
     n_positive = targets.sum(positive)
     n_negative = targets.sizes - n_positive
@@ -198,7 +223,12 @@ def auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
     return GroupValues(divide(won, n_positive * n_negative))
 
 
-@group_metric(_TWO_KINDS)
+@group_metric(
+    "pooled_auc",
+    "AUC of all items",
+    "Chance that a relevant item has a higher score than one that is not, groups aside.",
+    needs=_TWO_KINDS,
+)
 def pooled_auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
     r"""Area under the ROC curve of all items in one list, whatever their groups.
 
@@ -289,7 +319,13 @@ def _delong_error(placement: Array, positive: NDArray[np.bool_], cluster: NDArra
     return float(np.sqrt(max(variance, 0.0)))
 
 
-@group_metric(_DIFFERENT)
+@group_metric(
+    "spearman",
+    "Spearman ρ",
+    "Correlation of predicted and true ranks: 1 is the same order, 0 is chance, −1 is upside down.",
+    needs=_DIFFERENT,
+    lowest=-1.0,
+)
 def spearman(ranking: Ranking) -> GroupValues:
     r"""Spearman's rank correlation between relevance and scores, inside groups.
 
@@ -331,7 +367,15 @@ def spearman(ranking: Ranking) -> GroupValues:
     return GroupValues(np.clip(rho, -1.0, 1.0))
 
 
-@group_metric("nothing", has_weights=True)
+@group_metric(
+    "mse",
+    "Mean squared error",
+    "Square of the difference between score and true value, on average.",
+    short="Squared error",
+    greater_is_better=False,
+    highest=np.inf,
+    has_weights=True,
+)
 def mean_squared_error(ranking: Ranking, *, average: str = "groups") -> GroupValues:
     r"""Mean squared difference of scores and relevance: how well values are predicted, not orders.
 

@@ -25,7 +25,14 @@ _POSITIVE = "at least one item with y > 0"
 _TIED_SCORES = ("average", "optimistic", "pessimistic", "order")
 
 
-@group_metric(f"{_POSITIVE} (and positive weight)", has_weights=True)
+@group_metric(
+    "ndcg",
+    "NDCG",
+    "How much of what a perfect order has {first} hold; places further down count less. 1 is a "
+    "perfect order.",
+    needs=f"{_POSITIVE} (and positive weight)",
+    has_weights=True,
+)
 def ndcg(
     ranking: Ranking,
     *,
@@ -92,7 +99,11 @@ def ndcg(
     return GroupValues(_gain_ratio(ranking, k, gain, tied_scores, next_place=1))
 
 
-@group_metric("nothing")
+@group_metric(
+    "letor_ndcg",
+    "NDCG of LETOR",
+    "How much of what a perfect order has {first} hold, counted as the tools of LETOR do.",
+)
 def letor_ndcg(ranking: Ranking, *, k: int | None = None) -> GroupValues:
     r"""NDCG as the evaluation tools of the LETOR collections compute it.
 
@@ -148,7 +159,13 @@ def _gain_ratio(
     return np.minimum(divide(reached, ideal), 1.0)
 
 
-@group_metric(_POSITIVE)
+@group_metric(
+    "err",
+    "Expected reciprocal rank",
+    "A reader goes down the list until satisfied: one over the place, on average.",
+    needs=_POSITIVE,
+    short="ERR",
+)
 def expected_reciprocal_rank(
     ranking: Ranking,
     *,
@@ -216,7 +233,14 @@ def expected_reciprocal_rank(
     return GroupValues(values)
 
 
-@group_metric(_RELEVANT)
+@group_metric(
+    "map",
+    "Mean average precision",
+    "At each relevant item, the share of relevant items down to it; then the mean. 1 if all of "
+    "them come first.",
+    needs=_RELEVANT,
+    short="AP",
+)
 def average_precision(
     ranking: Ranking,
     *,
@@ -287,7 +311,7 @@ def average_precision(
     return GroupValues(np.minimum(divide(targets.sum(earned), n_best), 1.0))
 
 
-@group_metric("nothing")
+@group_metric("p", "Precision", "Share of {first} that are relevant.", short="P")
 def precision(
     ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
 ) -> GroupValues:
@@ -318,7 +342,9 @@ def precision(
     return GroupValues(_first_hits(ranking, k, relevant, tied_scores)[0] / k)
 
 
-@group_metric(_RELEVANT)
+@group_metric(
+    "recall", "Recall", "Share of the relevant items that are among {first}.", needs=_RELEVANT
+)
 def recall(
     ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
 ) -> GroupValues:
@@ -350,7 +376,13 @@ def recall(
     return GroupValues(np.minimum(divide(hits, n_relevant), 1.0))
 
 
-@group_metric(_RELEVANT)
+@group_metric(
+    "mrr",
+    "Mean reciprocal rank",
+    "One over the place of the first relevant item: 1 if it is first, 1/2 if second.",
+    needs=_RELEVANT,
+    short="RR",
+)
 def reciprocal_rank(
     ranking: Ranking,
     *,
@@ -416,7 +448,12 @@ def reciprocal_rank(
     return GroupValues(values)
 
 
-@group_metric("two items with different y")
+@group_metric(
+    "hit",
+    "Hit rate",
+    "Share of the groups whose best item is among {first}.",
+    needs="two items with different y",
+)
 def hit_rate(ranking: Ranking, *, k: int = 1) -> GroupValues:
     r"""Share of groups whose best item is among the k items of the highest scores (top-k).
 
@@ -461,7 +498,13 @@ def hit_rate(ranking: Ranking, *, k: int = 1) -> GroupValues:
     return GroupValues(values)
 
 
-@group_metric("nothing")
+@group_metric(
+    "rbp",
+    "Rank-biased precision",
+    "Share of relevant items among those seen by a reader who goes down the list and may stop "
+    "after each item.",
+    short="RBP",
+)
 def rank_biased_precision(
     ranking: Ranking,
     *,
@@ -513,7 +556,9 @@ def rank_biased_precision(
     return GroupValues((1 - p) * ranking.targets.sum(counted * seen))
 
 
-@group_metric("nothing", has_gaps=True)
+@group_metric(
+    "judged", "Judged", "Share of the items at {first} whose relevance is known.", has_gaps=True
+)
 def judged(ranking: Ranking, *, k: int, tied_scores: str = "average") -> GroupValues:
     """Share of the first k items of each group whose relevance is known: y is not NaN.
 

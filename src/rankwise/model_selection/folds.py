@@ -16,7 +16,6 @@ from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.roots import items_of_components
 from rankwise.groups import Groups
-from rankwise.metrics.averaging import check_has_weights
 
 Folds = list[NDArray[np.intp]]
 GROUP, PAIR = "leave-group-out", "leave-pair-out"
@@ -178,7 +177,7 @@ def choose_plan(task: Any, cv: Any, metrics: Sequence[Any]) -> HoldOutPlan:
     graph = task.graph
     for metric in metrics:
         if graph.item_weights is not None:
-            check_has_weights(metric.core)
+            metric.check_has_weights()
         if graph.scores is None and metric.name not in PAIRWISE[:2]:
             raise ValueError(
                 f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "

@@ -101,13 +101,13 @@ class RankingScorer:
         """Ask scikit-learn for groups and weights; it gives them when metadata routing is on."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="groups", alias=True)
-        if self.metric.core.has_weights:
+        if self.metric.has_weights:
             request.score.add_request(param="sample_weight", alias=True)
         return request
 
     def _accept_sample_weight(self) -> bool:
         """What scikit-learn >= 1.9 asks if an estimator is fitted with sample_weight."""
-        return self.metric.core.has_weights
+        return self.metric.has_weights
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options)

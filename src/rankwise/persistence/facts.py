@@ -45,7 +45,6 @@ from rankwise.features.kernel import Kernel
 from rankwise.features.view import View
 from rankwise.leaderboard import Leaderboard
 from rankwise.metrics import Metric, get_metric
-from rankwise.metrics.registry import OwnMetric
 from rankwise.persistence.boards import board_facts, board_from
 from rankwise.uncertainty import CalibratedRanker
 
@@ -195,7 +194,7 @@ def _state_estimator(model: Any, arrays: list[Any], where: str) -> Any:
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, Metric):
-        return not isinstance(value.core, OwnMetric)
+        return not value.is_own
     return value is None or isinstance(value, (str, int, np.integer, list, tuple, np.ndarray))
 
 

@@ -12,11 +12,10 @@ from rankwise.groups import encode_groups
 from rankwise.metrics import Metric
 from rankwise.metrics.averaging import mean
 from rankwise.metrics.ranking import Ranking, Targets
-from rankwise.metrics.registry import OwnMetric
 from rankwise.report.items import ScoredItems, Subject, as_text, make_scored_items, predict_scores
 
 # Metrics that say nothing of a random order: of tied scores they take one order, or the values.
-NOT_AVERAGED = ("expected_reciprocal_rank", "letor_ndcg", "mean_squared_error")
+NOT_AVERAGED = ("err", "letor_ndcg", "mse")
 MOST_COLUMNS = 200  # those that differ most between items are tried
 MOST_ITEMS = 10_000  # in whole groups, on which the best column is found
 
@@ -40,7 +39,7 @@ class Rival(NamedTuple):
 
     def measure(self, scored: ScoredItems, metric: Metric) -> tuple[float, Array]:
         """Mean of a metric over groups and its values; NaN where it says nothing of this order."""
-        takes_one_order = metric.core.name in NOT_AVERAGED or isinstance(metric.core, OwnMetric)
+        takes_one_order = metric.is_own or metric.name.startswith(NOT_AVERAGED)
         takes_one_order |= "tied_scores" in dict(metric.options)
         if self.kind == "random" and takes_one_order:
             return np.nan, np.full(scored.groups.n_groups, np.nan)

@@ -100,7 +100,7 @@ def measure(
     if all(result.refusal for result in results):
         raise ValueError(results[0].refusal)
     if all(np.isnan(result.mean) for result in results):
-        needs = "; ".join(f"{metric} needs {metric.core.needs}" for metric in chosen)
+        needs = "; ".join(f"{metric} needs {metric.needs}" for metric in chosen)
         raise UndefinedMetricError(
             f"no metric is defined in any of the {scored.groups.n_groups} groups: {needs}. "
             "Check y and groups."

@@ -190,7 +190,7 @@ def _undefined(result: MetricResult) -> str:
         return ""
     return (
         f"; undefined in {result.n_undefined:,} of {count(len(result.values), 'group')}, "
-        f"it needs {result.metric.core.needs}"
+        f"it needs {result.metric.needs}"
     )
 
 
