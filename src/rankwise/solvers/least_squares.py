@@ -109,26 +109,6 @@ def binary_scale(t: Array) -> Array:
     return np.asarray(np.ldexp(1.0, np.frexp(np.abs(t).max(axis=0, initial=0.0))[1] - 1))
 
 
-class Reduction(NamedTuple):
-    """``A = Q T Qᵀ`` with T tridiagonal, and ``z = Qᵀ t``.
-
-    Attributes
-    ----------
-    diagonal, off_diagonal : ndarray
-        T.
-    reflectors, scales : ndarray
-        Q as the Householder vectors of LAPACK's sytrd.
-    target : ndarray of shape (n, n_outputs)
-        z.
-    """
-
-    diagonal: Array
-    off_diagonal: Array
-    reflectors: Array
-    scales: Array
-    target: Array
-
-
 def solve_shifted(A: Array, t: Array, shifts: Sequence[float] | Array) -> tuple[Array, bool]:
     """Solve ``(A + λI) x = t`` for every λ: Cholesky for one, one reduction for many.
 
@@ -142,7 +122,10 @@ def solve_shifted(A: Array, t: Array, shifts: Sequence[float] | Array) -> tuple[
         if len(shifts) == 1:
             x, is_definite = solve_symmetric(A, t, float(shifts[0]))
             return x[None], is_definite
-        return solve_reduced(reduce_symmetric(A, t), shifts)
+        if len(A) > 2:
+            return solve_reduced(A, t, np.asarray(shifts, dtype=np.float64))
+    solved = [solve_symmetric(A.copy(), t, float(shift)) for shift in shifts]
+    return np.stack([x for x, _ in solved]), all(is_definite for _, is_definite in solved)
 
 
 def solve_symmetric(A: Array, t: Array, shift: float) -> tuple[Array, bool]:
@@ -169,45 +152,26 @@ def solve_symmetric(A: Array, t: Array, shift: float) -> tuple[Array, bool]:
     return np.asarray(scipy.linalg.solve(symmetric, t, assume_a="sym")), False
 
 
-def reduce_symmetric(A: Array, t: Array) -> Reduction:
-    """Reduce the symmetric matrix A to tridiagonal form; A is overwritten.
+def solve_reduced(A: Array, t: Array, shifts: Array) -> tuple[Array, bool]:
+    """The same for many λ and three rows or more by ``A = Q T Qᵀ`` with T tridiagonal.
 
     About 4/3 n³ operations, a quarter of a full eigendecomposition; afterwards each λ costs one
-    tridiagonal solve and one rotation (`solve_reduced`).
+    tridiagonal solve and one rotation. Q is kept as the Householder vectors of LAPACK's sytrd.
     """
-    columns = t.reshape(len(t), -1)
-    if len(A) == 1:
-        return Reduction(A[0].copy(), np.empty(0), A, np.empty(0), columns)
-    reflectors, diagonal, off_diagonal, scales, _ = lapack.dsytrd(
-        _columns_first(A), lower=1, lwork=BLOCK * len(A), overwrite_a=1
+    n = len(A)
+    vectors, diagonal, off_diagonal, scales, _ = lapack.dsytrd(
+        _columns_first(A), lower=1, lwork=BLOCK * n, overwrite_a=1
     )
-    reduction = Reduction(diagonal, off_diagonal, reflectors, scales, columns)
-    return reduction._replace(target=_rotate(reduction, columns, transpose=True))
 
+    def rotate(flag: str, V: Array) -> Array:
+        """``Qᵀ V`` or ``Q V``; Q leaves the first coordinate alone."""
+        out, work = np.array(V, order="F"), BLOCK * (V.shape[1] + BLOCK + 1)
+        out[1:], _, _ = lapack.dormqr("L", flag, vectors[1:, :-1], scales, out[1:], lwork=work)
+        return out
 
-def solve_reduced(reduction: Reduction, shifts: Sequence[float] | Array) -> tuple[Array, bool]:
-    """Solve ``(A + λI) x = t`` for every λ.
-
-    Returns
-    -------
-    x : ndarray of shape (n_shifts, n, n_outputs)
-        Solutions.
-    is_definite : bool
-        False if A + λI is not positive definite for some λ.
-    """
-    n, n_outputs = reduction.target.shape
-    if n == 1:
-        pivots = reduction.diagonal + np.asarray(shifts)[:, None, None]
-        return reduction.target / pivots, bool((pivots > 0).all())
-    solved, is_definite = _solve_tridiagonal(
-        reduction.diagonal,
-        reduction.off_diagonal,
-        reduction.target,
-        np.asarray(shifts, dtype=np.float64),
-    )
-    columns = solved.transpose(1, 0, 2).reshape(n, -1)
-    rotated = _rotate(reduction, columns, transpose=False)
-    return rotated.reshape(n, len(shifts), n_outputs).transpose(1, 0, 2), is_definite
+    solved, is_definite = _solve_tridiagonal(diagonal, off_diagonal, rotate("T", t), shifts)
+    rotated = rotate("N", solved.transpose(1, 0, 2).reshape(n, -1))
+    return rotated.reshape(n, len(shifts), t.shape[1]).transpose(1, 0, 2), is_definite
 
 
 def _solve_tridiagonal(
@@ -230,18 +194,6 @@ def _solve_tridiagonal(
 def _columns_first(A: Array) -> Array:
     """The same symmetric matrix in the memory order of LAPACK, without a copy."""
     return A if A.flags.f_contiguous else A.T
-
-
-def _rotate(reduction: Reduction, V: Array, *, transpose: bool) -> Array:
-    """``Qᵀ V`` or ``Q V``; Q leaves the first coordinate alone (LAPACK's ormtr with uplo='L')."""
-    out = np.array(V, order="F")
-    if len(out) < 3:
-        return out  # the only reflector is the identity
-    vectors, scales = reduction.reflectors[1:, :-1], reduction.scales
-    flag = "T" if transpose else "N"
-    work = BLOCK * (out.shape[1] + BLOCK + 1)
-    out[1:], _, _ = lapack.dormqr("L", flag, vectors, scales, out[1:], lwork=work)
-    return out
 
 
 class Solutions(NamedTuple):
