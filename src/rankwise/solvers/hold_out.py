@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from rankwise.arrays import Array, Indices
@@ -224,44 +223,41 @@ def hold_out_dual(
     With ``F Fᵀ = A``, ``F b = t``, ``S = Fᵀ K F = Q Λ Qᵀ`` decomposed once and
     ``G = Q (Λ + λ)⁻¹ Qᵀ``:
 
-        c = G b,    Fᵀ f = r with r_U = (S c)_U − (S G)_UU (G_UU)⁻¹ c_U,    λ = α (T − T_U)
+        c = G b,    Fᵀ f = r with r = S (c − G_{·U} (G_UU)⁻¹ c_U),    λ = α (T − T_U)
 
     [RankRLS09] equation 33, with a symmetric G. F does not see the mean of a connected component.
     The same equation gives that mean, with the mean of the component's rows of K F in the place of
     rows of S. `component` is the number of the component of each item.
     """
-    mean = _means(component)
-    mean_KF = root.adjoint(np.ascontiguousarray((mean @ K).T)).T
+    weight = 1.0 / np.bincount(component)[component]
+    mean = sp.csr_array((weight, (component, np.arange(len(component)))))  # of each component
+    E = root.adjoint(np.ascontiguousarray((mean @ K).T)).T
     S, b = root.sandwich(K), root.solve(target)
     shift = amount.sum() - np.array([amount[U].sum() for U in folds])
-    inverse: _Inverse | _Eigen | None = None
+    inverse: _Inverse | None = None
     if len(alphas) == 1 and (shift == shift[0]).all():
-        inverse = _Inverse.of(S, float(shift[0] * alphas[0]), mean_KF, b)
+        inverse = _Inverse.of(S, float(shift[0] * alphas[0]), E, b)
     if inverse is None:
-        values, K[:] = transposed_eigh(S)
-        inverse = _Eigen(values, K, mean_KF @ K.T, K @ b)
-    r, means = np.zeros_like(out), np.zeros((len(mean_KF), *out.shape[1:]))
-    for k in np.lexsort(([len(U) for U in folds], shift)):
-        U = folds[k]
+        models = _Eigen(S, b)
+        E = E @ models.vectors.T
+    r, means = np.zeros_like(out), np.zeros((len(E), *out.shape[1:]))
+    for U, step in zip(folds, shift, strict=True):
         inside = np.unique(component[U])
-        r[U], means[inside] = inverse.hold_out(U, inside, shift[k] * alphas)
+        if inverse is not None:
+            r[U], means[inside] = inverse.hold_out(U, inside)
+            continue
+        size = max(1, min(LARGE_BATCH, K.size // 16) // (len(U) ** 2 + target.size))
+        for start in range(0, len(alphas), size):
+            some = slice(start, start + size)
+            u = models.without(U, step * alphas[some])
+            flat, shape = u.reshape(len(u), -1), u.shape[1:]
+            fitted = models.vectors[:, U].T @ (models.values[:, None] * flat)
+            r[U, :, some] = fitted.reshape(-1, *shape)
+            means[inside, :, some] = (E[inside] @ flat).reshape(-1, *shape)
     f = root.solve_adjoint(r.reshape(len(r), -1))
     f += (means.reshape(len(means), -1) - mean @ f)[component]
     rows = np.concatenate(folds)
     out[rows] = f.reshape(out.shape)[rows]
-
-
-def transposed_eigh(S: Array) -> tuple[Array, Array]:
-    """Λ and Qᵀ; S is overwritten."""
-    with idle_cores(len(S) ** 3):
-        values, Q = scipy.linalg.eigh(S.T, overwrite_a=True, check_finite=False)
-    return values, Q.T
-
-
-def _means(component: Indices) -> sp.csr_array:
-    """The sparse matrix that takes the mean of each component."""
-    weight = 1.0 / np.bincount(component)[component]
-    return sp.csr_array((weight, (component, np.arange(len(component)))))
 
 
 class _Inverse(NamedTuple):
@@ -289,7 +285,7 @@ class _Inverse(NamedTuple):
         G = upper + np.triu(upper, 1).T
         return cls(G, b, G @ b, E @ G, E @ (G @ b))
 
-    def hold_out(self, U: Fold, inside: Fold, _: Array) -> tuple[Array, Array]:
+    def hold_out(self, U: Fold, inside: Fold) -> tuple[Array, Array]:
         """r_U, shape (|U|, n_outputs, 1), and the same for the rows `inside` of E."""
         lift = scipy.linalg.solve(self.G[np.ix_(U, U)], self.c[U], assume_a="pos")
         moved = self.EG[np.ix_(inside, U)] @ lift
@@ -297,82 +293,32 @@ class _Inverse(NamedTuple):
 
 
 class _Eigen:
-    """``S = Q Λ Qᵀ`` and ``z = Qᵀ b``; E are the means of the rows of K F, kept as E Q."""
+    """``S = Q Λ Qᵀ`` in place of S, and the models without some items; `vectors` is Qᵀ."""
 
-    def __init__(self, values: Array, vectors: Array, EQ: Array, z: Array) -> None:
-        self._values, self._vectors, self._EQ, self._z = values, vectors, EQ, z  # vectors is Qᵀ
-        self._shifts, self._shrink = np.empty(0), np.empty((0, 0))
-        self._batch = min(LARGE_BATCH, len(values) ** 2 // 16)
+    def __init__(self, S: Array, b: Array) -> None:
+        with idle_cores(len(S) ** 3):
+            self.values, Q = scipy.linalg.eigh(S.T, overwrite_a=True, check_finite=False)
+        S[:] = Q.T
+        self.vectors, self._z = S, S @ b
 
-    def hold_out(self, U: Fold, inside: Fold, shifts: Array) -> tuple[Array, Array]:
-        """r_U, shape (|U|, n_outputs, n_alphas), and the same for the rows `inside` of E."""
-        if not np.array_equal(shifts, self._shifts):  # folds of one size and weight share them
-            self._shifts, self._shrink = shifts, 1.0 / (self._values[:, None] + shifts)
-        (m, n_outputs), n, n_all = self._z.shape, len(U), len(U) + len(inside)
-        scores = np.empty((n_all, n_outputs, len(shifts)))
-        count = max(1, self._batch // (n * n_all + m * n_outputs))
-        for start in range(0, len(shifts), count):
-            some = slice(start, start + count)
-            scores[:, :, some] = self._hold_out(U, inside, shifts[some], self._shrink[:, some])
-        return scores[:n], scores[n:]
+    def without(self, U: Fold, shifts: Array) -> Array:
+        """Qᵀ c of the models without U, shape (m, n_outputs, n_shifts).
 
-    def _hold_out(self, U: Fold, inside: Fold, shifts: Array, shrink: Array) -> Array:
-        """``(S c)_U − (S G)_UU (G_UU)⁻¹ c_U``, and below it the same with E for S."""
-        n, n_alphas, n_outputs = len(U), len(shifts), self._z.shape[1]
-        is_large = shifts > np.abs(self._values).max()
-        corner = np.zeros((n, n, n_alphas))
-        EG = np.zeros((len(inside), n, n_alphas))
-        c, fitted = np.zeros((2, n, n_outputs * n_alphas))
-        Ec = np.zeros((len(inside), n_outputs * n_alphas))
-        size = max(64, self._batch // n)
-        for start in range(0, len(self._values), size):
-            at = slice(start, start + size)
-            D, values, EQ = shrink[at], self._values[at, None], self._EQ[inside, at]
-            V = np.ascontiguousarray(self._vectors[at, U].T)
-            weights = np.where(is_large, values * D, D)
-            for i in range(n):
-                corner[i, i:] += (V[i:] * V[i]) @ weights
-            for row, into in zip(EQ, EG, strict=True):
-                into += (V * row) @ D
-            u = (self._z[at, :, None] * D[:, None, :]).reshape(len(D), -1)
-            c, fitted, Ec = c + V @ u, fitted + V @ (values * u), Ec + EQ @ u
-        SG, G = _both_corners(corner, shifts, is_large)
-        lift = np.linalg.solve(G, c.reshape(n, n_outputs, n_alphas).transpose(2, 0, 1))
-        scores = np.concatenate([fitted, Ec]).reshape(-1, n_outputs, n_alphas)
-        moved = np.concatenate([SG, EG.transpose(2, 0, 1)], axis=1) @ lift
-        return np.asarray(scores - moved.transpose(1, 2, 0))
-
-
-def _both_corners(corner: Array, shifts: Array, is_large: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """``(S G)_UU`` and ``G_UU``, shape (n_alphas, n, n), from the upper triangle of one of them.
-
-    ``S G + λ G = I``. The smaller of the two terms has the better digits: S G where λ is large.
-    """
-    n = len(corner)
-    known = np.ascontiguousarray(corner.transpose(2, 0, 1))
-    lower = np.tril_indices(n, -1)
-    known[:, lower[0], lower[1]] = known[:, lower[1], lower[0]]
-    SG, G = known.copy(), known
-    for k, shift in enumerate(shifts):
-        if is_large[k]:
-            G[k] = (np.eye(n) - SG[k]) / shift
-        else:
-            SG[k] = np.eye(n) - shift * G[k]
-    return SG, G
-
-
-def leave_out_primal(
-    R: Array,
-    terms: Sequence[WhitenedTerm],
-    units: Sequence[Indices],
-    alphas: Array,
-    n_free: int = 0,
-) -> Array:
-    """Weights of the penalized features without each unit."""
-    out = empty_models(R.shape[1] - n_free, units, terms[0].target, alphas)
-    for numbers, w in weights_without(R, terms, units, alphas, n_free):
-        out[:, numbers] = w.transpose(1, 0, 2, 3)
-    return out
+        With z = Qᵀ b and ``D = (Λ + λ)⁻¹`` it is ``D z − D Q_Uᵀ (Q_U D Q_Uᵀ)⁻¹ Q_U D z``: c is zero
+        on U, and G = Q D Qᵀ.
+        """
+        D = 1.0 / (self.values[:, None] + shifts)
+        u = self._z[:, :, None] * D[:, None, :]
+        n, (m, n_outputs, n_shifts) = len(U), u.shape
+        V = np.ascontiguousarray(self.vectors[:, U].T)
+        G = np.empty((n, n, n_shifts))
+        for i in range(n):
+            G[i, i:] = (V[i:] * V[i]) @ D
+            G[i:, i] = G[i, i:]
+        c = (V @ u.reshape(m, -1)).reshape(n, n_outputs, n_shifts)
+        lift = np.linalg.solve(G.transpose(2, 0, 1), c.transpose(2, 0, 1)).transpose(1, 2, 0)
+        u -= D[:, None, :] * (V.T @ lift.reshape(n, u[0].size)).reshape(u.shape)
+        return np.asarray(u)
 
 
 def leave_out_dual(
@@ -385,27 +331,13 @@ def leave_out_dual(
 ) -> Array:
     """Dual coefficients for a kernel matrix and one term; K is overwritten.
 
-    With ``F Fᵀ = A``, ``F b = t``, ``S = Fᵀ K F = Q Λ Qᵀ`` decomposed once, z = Qᵀ b and
-    ``D = (Λ + λ)⁻¹``, the model without U is
-
-        a = F c,    c = Q (D z − D Q_Uᵀ (Q_U D Q_Uᵀ)⁻¹ Q_U D z),    λ = α (T − T_U)
-
-    c is zero on U ([RankRLS09] equation 33, with a symmetric G = Q D Qᵀ).
+    ``a = F c`` with the c of `hold_out_dual`, which is zero on U ([RankRLS09] equation 33).
     """
-    values, K[:] = transposed_eigh(root.sandwich(K))
-    z = K @ root.solve(target)
-    total = amount.sum()
+    models = _Eigen(root.sandwich(K), root.solve(target))
     out = empty_models(len(K), units, target, alphas)
     for k, U in enumerate(units):
-        V = np.ascontiguousarray(K[:, U])  # Q_Uᵀ
-        for a, alpha in enumerate(alphas):
-            D = 1.0 / (values + alpha * (total - amount[U].sum()))
-            c = D[:, None] * z
-            if len(U):
-                DV = D[:, None] * V
-                c -= DV @ scipy.linalg.solve(V.T @ DV, V.T @ c, assume_a="sym")
-            out[:, k, :, a] = c
-    flat = K.T @ out.reshape(len(K), -1)
+        out[:, k] = models.without(U, alphas * (amount.sum() - amount[U].sum()))
+    flat = models.vectors.T @ out.reshape(len(K), -1)
     for k, U in enumerate(units):
         flat.reshape(out.shape)[U, k] = 0.0  # what rounding leaves
     return root.apply(flat).reshape(out.shape)
