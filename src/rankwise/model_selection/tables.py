@@ -250,7 +250,7 @@ def _from_features(table: Table, alphas: Array) -> Array:
     features = Features("primal", R, FeatureMap(Kernel("linear"), None, R.shape[1]))
     folds = np.split(np.arange(len(i)), np.flatnonzero(np.diff(i)) + 1)
     scores = np.full((*table.loss.shape, len(alphas)), np.nan)
-    loss = SquaredLoss(table.loss.graph())
+    loss = SquaredLoss(table.loss.graph)
     limits = {"tol": table.tol, "max_iter": table.max_iter}
     scores[i, j] = held_out_scores(loss, features, folds, alphas, limits)[:, 0]
     return scores
