@@ -85,7 +85,7 @@ def disagreement_error(
     check_option("tied_scores", tied_scores, ("half", "wrong"))
     check_option("average", average, ("groups", "pairs"))
     check_option("tied_y", tied_y, ("skip", "half"))
-    pairs = _count_pairs(ranking)
+    pairs = count_pairs(ranking)
     share = 0.5 if tied_scores == "half" else 1.0
     wrong, counted = pairs.discordant + share * pairs.undecided, pairs.differing
     if tied_y == "half":
@@ -169,7 +169,7 @@ def kendall_tau(ranking: Ranking, *, variant: str = "b") -> GroupValues:
     0.6666666666666666
     """
     check_option("variant", variant, ("b", "a"))
-    differing, discordant, undecided, everything, untied, _ = _count_pairs(ranking)
+    differing, discordant, undecided, everything, untied, _ = count_pairs(ranking)
     surplus = differing - undecided - 2 * discordant  # C - D
     if variant == "a":
         tau = divide(surplus, everything)
@@ -440,7 +440,7 @@ class PairCounts(NamedTuple):
     unit: Array
 
 
-def _count_pairs(ranking: Ranking) -> PairCounts:
+def count_pairs(ranking: Ranking) -> PairCounts:
     """Pairs of each group; with weights a pair counts the product of those of its items."""
     targets, by_score, by_y = ranking.targets, None, None
     order = ranking.order("optimistic")  # tied scores by falling y: no inversions among them

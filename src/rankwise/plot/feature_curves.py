@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from rankwise.inspection.feature_curves import FeatureCurve, feature_curves
-from rankwise.plot.figure import axes_for, ordered_colors
+from rankwise.plot.figure import Display, ordered_colors
 
 SHOWN = 6  # curves, if no features are named
 
 
-class FeatureCurvesDisplay:
+class FeatureCurvesDisplay(Display):
     """Curves of the features of a linear ranker on `HingeFeatures`.
 
         f(x) = Σ_j f_j(x_j),    f_j(x) = w_j x + Σ_k w_jk max(x − k, 0)
@@ -50,8 +50,6 @@ class FeatureCurvesDisplay:
     >>> plt.close(display.figure_)
     """
 
-    ax_: Any
-    figure_: Any
     lines_: list[Any]
 
     def __init__(self, *, curves: Sequence[FeatureCurve], scale: str = "value") -> None:
@@ -89,8 +87,7 @@ class FeatureCurvesDisplay:
         if missing:
             raise ValueError(f"there is no feature {missing[0]!r}; the model has {list(known)}.")
         shown = self.curves[:SHOWN] if features is None else [known[each] for each in features]
-        self.ax_ = axes_for(ax, "FeatureCurvesDisplay.plot")
-        self.figure_ = self.ax_.get_figure()
+        self._begin(ax)
         self.lines_ = []
         for curve, color in zip(shown, ordered_colors(len(shown)), strict=True):
             options = {"color": color, "label": curve.name, **kwargs}

@@ -15,19 +15,27 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # O
 GOOD, BAD, NEUTRAL = "#0072B2", "#D55E00", "#808080"
 
 
-def axes_for(ax: Any, caller: str, n: int = 1) -> Any:
-    """Return the axes of the caller, or those of a new figure: n below each other."""
-    pyplot = require("matplotlib.pyplot", caller)
-    if ax is None:
-        size = (6.4, 2.0 + 2.4 * n) if n > 1 else None
-        return pyplot.subplots(n, 1, sharex=True, figsize=size, layout="constrained")[1]
-    for each in np.atleast_1d(ax):
-        if not hasattr(each, "get_figure"):
-            raise TypeError(
-                f"ax is a {type(each).__name__}; expected matplotlib axes, as plt.subplots() gives "
-                "them."
-            )
-    return ax
+class Display:
+    """What all displays have: axes and their figure."""
+
+    ax_: Any
+    figure_: Any
+
+    def _begin(self, ax: Any, n: int = 1) -> Any:
+        """Return the axes, or those of a new figure: n below each other, the first is `ax_`."""
+        pyplot = require("matplotlib.pyplot", f"{type(self).__name__}.plot")
+        if ax is None:
+            size = (6.4, 2.0 + 2.4 * n) if n > 1 else None
+            ax = pyplot.subplots(n, 1, sharex=True, figsize=size, layout="constrained")[1]
+        for each in np.atleast_1d(ax):
+            if not hasattr(each, "get_figure"):
+                raise TypeError(
+                    f"ax is a {type(each).__name__}; expected matplotlib axes, as plt.subplots() "
+                    "gives them."
+                )
+        self.ax_ = np.atleast_1d(ax)[0]
+        self.figure_ = self.ax_.get_figure()
+        return ax
 
 
 def describe_metric(metric: MetricName) -> str:

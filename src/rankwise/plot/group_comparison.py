@@ -17,12 +17,12 @@ from rankwise.metrics import get_metric
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection import ComparisonRow, compare
 from rankwise.model_selection.scoring import predict_items
-from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for, describe_metric
+from rankwise.plot.figure import BAD, GOOD, NEUTRAL, Display, describe_metric
 
 KINDS = ("scatter", "difference")
 
 
-class GroupComparisonDisplay:
+class GroupComparisonDisplay(Display):
     """A metric of two rankers in every group: against each other, or their differences sorted.
 
     Make it by `from_predictions` or `from_estimators`. Groups where the metric is undefined are
@@ -71,8 +71,6 @@ class GroupComparisonDisplay:
     >>> plt.close(display.figure_)
     """
 
-    ax_: Any
-    figure_: Any
     points_: list[Any]
     line_: Any
     interval_: Any
@@ -128,8 +126,7 @@ class GroupComparisonDisplay:
             The display itself.
         """
         check_option("kind", kind, KINDS)
-        self.ax_ = axes_for(ax, "GroupComparisonDisplay.plot")
-        self.figure_ = self.ax_.get_figure()
+        self._begin(ax)
         self.interval_ = None
         is_scatter = kind == "scatter"
         difference = self.values_a - self.values_b

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.plot.figure import BAD, GOOD, NEUTRAL, axes_for
+from rankwise.plot.figure import BAD, GOOD, NEUTRAL, Display
 
 LIMIT = 50  # items; a drawing of more would be unreadable
 BEND = 0.08  # of arrows, so that two opposite ones do not cover each other
@@ -41,7 +41,7 @@ class Edges(NamedTuple):
     outcome: NDArray[np.str_]
 
 
-class PreferenceGraphDisplay:
+class PreferenceGraphDisplay(Display):
     """Items as points, preferences as arrows from the winner to the loser.
 
     Make it by `from_graph`. Width is the weight of an edge, strength of the color its magnitude;
@@ -83,8 +83,6 @@ class PreferenceGraphDisplay:
     >>> plt.close(display.figure_)
     """
 
-    ax_: Any
-    figure_: Any
     positions_: Array
     nodes_: Any
     arrows_: list[Any]
@@ -112,8 +110,7 @@ class PreferenceGraphDisplay:
         PreferenceGraphDisplay
             The display itself.
         """
-        self.ax_ = axes_for(ax, "PreferenceGraphDisplay.plot")
-        self.figure_ = self.ax_.get_figure()
+        self._begin(ax)
         self.positions_ = _layers(self.scores)
         options = {"s": 260, "color": "white", "edgecolor": "black", "zorder": 3, **kwargs}
         self.nodes_ = self.ax_.scatter(*self.positions_.T, **options)

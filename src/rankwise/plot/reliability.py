@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array
 from rankwise.estimators.anatomy import last_step
-from rankwise.plot.figure import COLORS, NEUTRAL, axes_for
+from rankwise.plot.figure import COLORS, NEUTRAL, Display
 from rankwise.uncertainty import CalibratedRanker
 from rankwise.uncertainty.calibrated_ranker import reliability
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """Share of right answers over the probability that was said, in bins of equal size.
 
     Make it by `from_estimator` or `from_probabilities`.
@@ -45,8 +45,6 @@ class ReliabilityDisplay:
     >>> plt.close(display.figure_)
     """
 
-    ax_: Any
-    figure_: Any
     line_: Any
     bars_: Any
     diagonal_: Any
@@ -78,8 +76,7 @@ class ReliabilityDisplay:
         ReliabilityDisplay
             Itself.
         """
-        self.ax_ = axes_for(ax, "ReliabilityDisplay.plot")
-        self.figure_ = self.ax_.get_figure()
+        self._begin(ax)
         (self.diagonal_,) = self.ax_.plot([0.5, 1], [0.5, 1], color=NEUTRAL, linestyle="--")
         options = {"marker": "o", "color": COLORS[0], **kwargs}
         (self.line_,) = self.ax_.plot(self.predicted, self.observed, **options)

@@ -16,7 +16,7 @@ from rankwise.inputs import split_target
 from rankwise.metrics import get_metric
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.curves import curves_of_search, mean_defined, standard_error
-from rankwise.plot.figure import COLORS, axes_for, describe_metric, ordered_colors
+from rankwise.plot.figure import COLORS, Display, describe_metric, ordered_colors
 
 MEANS = {
     "leave-group-out": "mean over groups",
@@ -25,6 +25,7 @@ MEANS = {
 }
 AXES = {"alpha": "alpha", "n_basis": "number of basis functions"}
 N_NAMED = 5  # coefficients with a color and a name; the others are gray
+BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
 MOST_INSIDE = 3  # curves whose names find a place inside the axes
 
 
@@ -52,7 +53,7 @@ class Curve(NamedTuple):
     best: int | None = None
 
 
-class SearchCurveDisplay:
+class SearchCurveDisplay(Display):
     """Held-out score of a search, its spread over the groups, and what was chosen.
 
     Make it by `from_estimator`. The curve runs over alpha, or over the number of steps for a
@@ -96,8 +97,6 @@ class SearchCurveDisplay:
     >>> plt.close(display.figure_)
     """
 
-    ax_: Any
-    figure_: Any
     lines_: list[Any]
     bands_: list[Any]
     marks_: list[Any]
@@ -140,16 +139,15 @@ class SearchCurveDisplay:
         n_axes = 1 if self.coefficients is None else 2
         if n_axes == 2 and ax is not None and np.size(ax) != 2:
             raise ValueError("a display with coefficients needs two axes: plt.subplots(2, 1)[1].")
-        axes = axes_for(ax, "SearchCurveDisplay.plot", n_axes)
-        self.ax_, self.coefficient_ax_ = (axes, None) if n_axes == 1 else axes
-        self.figure_ = self.ax_.get_figure()
+        axes = self._begin(ax, n_axes)
+        self.coefficient_ax_ = None if n_axes == 1 else axes[1]
         self.lines_, self.bands_, self.marks_ = [], [], []
         for curve, color in zip(self.curves, ordered_colors(len(self.curves)), strict=True):
             self._draw_curve(curve, {"color": color, **kwargs})
         self.ax_.set_ylabel(f"held-out {describe_metric(self.metric)}")
         self.ax_.set_title(name or "")
         if len(self.curves) > MOST_INSIDE:
-            self.ax_.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+            self.ax_.legend(**BESIDE)
         else:
             self.ax_.legend()
         self.coefficient_lines_, self.coefficient_mark_ = [], None
@@ -250,8 +248,7 @@ class SearchCurveDisplay:
         ax.set_ylabel("coefficient")
         title = f"largest {N_NAMED} of {n}" if n > N_NAMED else None
         handles = [self.coefficient_lines_[j] for j in largest]
-        place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
-        ax.legend(handles=handles, title=title, **place)
+        ax.legend(handles=handles, title=title, **BESIDE)
 
 
 def _curves(search: Any) -> list[Curve]:

@@ -19,6 +19,7 @@ from rankwise.groups import Groups, encode_groups
 from rankwise.inputs import as_scores, split_target
 from rankwise.inspection.model_parts import ModelParts, take_apart
 from rankwise.metrics.averaging import check_data
+from rankwise.metrics.pairwise import PairCounts, count_pairs
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.scoring import predict_items
 
@@ -75,24 +76,14 @@ class ScoredItems:
         return order
 
     @cached_property
-    def lower(self) -> NDArray[np.int64]:
-        """For each item the number of items of its group with a lower y."""
-        order = np.lexsort((self.y, self.groups.codes))
-        codes, y = self.groups.codes[order], self.y[order]
-        starts = np.repeat(self.targets.starts, self.targets.sizes)
-        new_level = np.r_[True, (codes[1:] != codes[:-1]) | (y[1:] != y[:-1])]
-        first = np.maximum.accumulate(np.where(new_level, np.arange(len(y)), 0))
-        lower = np.empty(len(y), dtype=np.int64)
-        lower[order] = first - starts
-        return lower
+    def counts(self) -> PairCounts:
+        """Pairs of each group, those of different y among them."""
+        return count_pairs(self.ranking)
 
-    @cached_property
+    @property
     def pairs(self) -> NDArray[np.int64]:
         """Number of pairs of different y in each group."""
-        by_group: NDArray[np.int64] = np.bincount(
-            self.groups.codes, weights=self.lower, minlength=self.groups.n_groups
-        ).astype(np.int64)
-        return by_group
+        return self.counts.differing
 
     @cached_property
     def swaps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -114,15 +105,12 @@ class ScoredItems:
     @property
     def n_wrong(self) -> int:
         """Number of pairs whose scores are in the opposite order of y."""
-        return int(self.swaps[0].sum())
+        return int(self.counts.discordant.sum())
 
-    @cached_property
+    @property
     def n_tied(self) -> int:
         """Number of pairs of different y and equal scores."""
-        f, y, g = (values[self.order] for values in (self.scores, self.y, self.groups.codes))
-        new_score = np.r_[True, (g[1:] != g[:-1]) | (f[1:] != f[:-1])]
-        new_item = new_score | np.r_[True, y[1:] != y[:-1]]
-        return _pairs_inside(new_score) - _pairs_inside(new_item)
+        return int(self.counts.undecided.sum())
 
     @cached_property
     def sizes(self) -> Indices:
@@ -266,9 +254,3 @@ def short_numbers(values: ArrayLike, digits: int = 5) -> list[Any]:
         is_whole = abs(rounded) < 1e15 and rounded.is_integer()
         short.append(int(rounded) if is_whole else rounded if math.isfinite(value) else None)
     return short
-
-
-def _pairs_inside(opens: NDArray[np.bool_]) -> int:
-    """Number of pairs inside the runs of a sequence that start where this is true."""
-    sizes = np.diff(np.flatnonzero(opens), append=len(opens))
-    return int((sizes * (sizes - 1) // 2).sum())

@@ -439,17 +439,19 @@ def pair_margins(scored: ScoredItems, rng: np.random.Generator) -> Array:
     Sorted by group and rising y, the items below item i are a stretch of ``lower[i]`` items at the
     start of its group, so pair number k is found by a search in the cumulative sum of `lower`.
     """
-    codes, lower = scored.groups.codes, scored.lower
-    rising = np.lexsort((scored.y, codes))
-    ends = np.cumsum(lower[rising])
+    rising = np.lexsort((scored.y, scored.groups.codes))
+    codes, y = scored.groups.codes[rising], scored.y[rising]
+    starts = scored.targets.starts[codes]
+    is_new = np.r_[True, (codes[1:] != codes[:-1]) | (y[1:] != y[:-1])]
+    lower = np.maximum.accumulate(np.where(is_new, np.arange(len(y)), 0)) - starts
+    ends = np.cumsum(lower)
     total = int(ends[-1])
     if total <= EXACT_PAIRS:
         numbers = np.arange(total)
     else:
         numbers = rng.integers(total, size=SAMPLED_PAIRS)
     upper = np.searchsorted(ends, numbers, side="right")
-    within = numbers - (ends[upper] - lower[rising][upper])
-    below = scored.targets.starts[codes[rising][upper]] + within
+    below = starts[upper] + numbers - (ends[upper] - lower[upper])
     scores = scored.scores[rising]
     return np.asarray(scores[upper] - scores[below])
 
