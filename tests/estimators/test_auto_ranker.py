@@ -26,18 +26,20 @@ from rankwise import (
     make_target,
 )
 from rankwise.datasets import make_ranking
-from rankwise.estimators import auto_combiner, auto_ranker
+from rankwise.estimators import auto_combiner, auto_members, auto_ranker
+from rankwise.estimators.anatomy import transform_items
 from rankwise.estimators.auto_combiner import Combination, Combiner
 from rankwise.estimators.auto_data import HeldOut, check_data
 from rankwise.estimators.auto_members import (
     MENU,
     STAGES,
     TREES,
-    Features,
     fit_any,
     judge_member,
+    make_features,
     menu_for,
 )
+from rankwise.estimators.boosted_trees import BoostedTrees
 from rankwise.inspection import permutation_importance
 from rankwise.metrics import get_metric
 from rankwise.model_selection.folds import make_folds
@@ -80,9 +82,7 @@ def test_held_out_scores_equal_refitting(data, fitted):
         fitted.held_out_scores_.T, alphas_of(fitted).items(), strict=True
     ):
         recipe = menu[name]
-        _, R = Features(checked_data(X, y, groups), 0).make(
-            recipe
-        )  # features look at X only, as StandardScaler
+        R = make_features(recipe, checked_data(X, y, groups), 0)[1]  # of X only
         for g in np.unique(groups):
             rest = groups != g
             model = RankRLS(alpha, cost=recipe.cost, ties=recipe.ties)
@@ -347,7 +347,7 @@ def test_other_models_are_held_out_by_folds_of_groups(data):
     X, y, groups = data
     checked = checked_data(X, y, groups)
     held_out = HeldOut.of(checked, None)
-    member = judge_member(Foreign(alpha=0.1), checked, Features(checked, 0), held_out)
+    member = judge_member(Foreign(alpha=0.1), held_out, 0)
     for rows in make_folds(5, checked.graph):
         rest = np.setdiff1d(np.arange(len(y)), rows)
         expected = Ridge(alpha=0.1).fit(X[rest], y[rest]).predict(X[rows])
@@ -395,27 +395,62 @@ def test_the_simplest_member_is_trained_whatever_the_time_limit(data):
 
 def test_trees_stop_growing_where_their_share_of_the_time_is_over(data):
     X, y, groups = data
-    checked = checked_data(X, y, groups)
-    held_out = HeldOut.of(checked, None)
-    few = judge_member(TREES, checked, Features(checked, 0), held_out, seconds=0.0)
+    held_out = HeldOut.of(checked_data(X, y, groups), None)
+    few = judge_member(TREES, held_out, 0, seconds=0.0)
     assert few.n_trees == STAGES[0]
 
 
-def test_many_items_are_sampled_by_whole_groups_and_all_are_trained_on(monkeypatch):
-    X, y, groups = make_ranking(n_queries=60, n_documents=10, random_state=0)[:3]
+@pytest.fixture
+def many(monkeypatch):
+    """600 items that count as a great many; a fifth of them is the sample."""
     monkeypatch.setattr(auto_ranker, "MANY", 600)
-    monkeypatch.setattr(auto_ranker, "MOST_JUDGED", 300)
-    name = "linear, standard, magnitude"
-    model = AutoRanker([name], n_resamples=0).fit(X, y, groups)
-    assert model.held_out_scores_.shape == (300, 1)
-    assert "chosen on 300 of 600 items" in model.notes_[-1]
-    Z = StandardScaler().fit_transform(X)
-    whole = RankRLS(model.members_[0]["alpha"]).fit(Z, y, groups)
+    monkeypatch.setattr(auto_members, "BLOCK", 100)
+    monkeypatch.setattr(auto_members, "LEAST_FOR_TREES", 100)
+    return make_ranking(n_queries=60, n_documents=10, n_features=3, random_state=0)[:3]
+
+
+def test_of_many_items_whole_groups_are_judged_and_all_are_trained_on(many):
+    X, y, groups = many
+    model = AutoRanker(n_resamples=0).fit(X, y, groups)
+    sample = checked_data(X, y, groups).sample(120, np.random.default_rng(0))
+    assert model.held_out_scores_.shape == (120, 11)
+    assert "chosen on 120 of 600 items" in model.notes_[-1]
+    assert sorted(np.bincount(groups[sample])[np.unique(groups[sample])]) == [10] * 12
+    menu, alphas = {recipe.name: recipe for recipe in MENU}, alphas_of(model)
+    for row, member in zip(
+        [row for row in model.members_ if row["weight"]], model.estimators_, strict=True
+    ):
+        R = transform_items(member, X, groups)
+        if row["name"] == "trees":
+            n_trees = int(row["note"].split()[0])
+            whole = BoostedTrees(n_trees).fit(R, y, groups)
+        else:
+            recipe = menu[row["name"]]
+            whole = RankRLS(alphas[row["name"]], cost=recipe.cost, ties=recipe.ties)
+            whole.fit(R, y, groups)
+        np.testing.assert_allclose(member[-1].predict(R), whole.predict(R), atol=1e-6)
+
+
+def test_trees_judged_on_few_of_many_items_have_seen_all_others(many, monkeypatch):
+    X, y, groups = many
+    monkeypatch.setattr(auto_members, "FEW_HELD_OUT", 0.2)
+    model = AutoRanker(["trees"], n_resamples=0).fit(X, y, groups)
+    sample = checked_data(X, y, groups).sample(120, np.random.default_rng(0))
+    others = np.setdiff1d(np.arange(600), sample)
+    R = transform_items(model.estimators_[0], X, groups)
+    n_trees = int(model.members_[0]["note"].split()[0])
+    whole = BoostedTrees(n_trees).fit(R[others], y[others], groups[others])
+    np.testing.assert_allclose(model.predict(X, groups), whole.predict(R), atol=1e-9)
+    np.testing.assert_allclose(model.held_out_scores_[:, 0], whole.predict(R[sample]), atol=1e-9)
+
+
+def test_many_items_of_one_list_are_compared_in_parts(many):
+    X, y, _ = many
+    model = AutoRanker(LINEAR[:1], n_resamples=0).fit(X, y)
+    Z = model.estimators_[0][0].transform(X)
+    parts = np.arange(600) % 6
+    whole = RankRLS(model.members_[0]["alpha"]).fit(Z, y, parts)
     np.testing.assert_allclose(model.estimators_[0][-1].coef_, whole.coef_)
-    sample = checked_data(X, y, groups).sample(300, np.random.default_rng(0))
-    for g in np.unique(sample.groups):
-        assert (sample.groups == g).sum() == (groups == g).sum()
-    assert checked_data(X, y).sample(250, np.random.default_rng(0)).graph.n_items == 250
 
 
 def messy(n=700, seed=0):

@@ -9,25 +9,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.utils import column_or_1d
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators.boosted_trees import (
-    TreeFeatures,
-)
+from rankwise.estimators.boosted_trees import TreeFeatures
 from rankwise.estimators.training_data import ranking_loss
 from rankwise.features.group_scaling import scale_in_groups
-from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.groups import encode_groups
-from rankwise.inputs import (
-    as_scores,
-    as_weights,
-    read_target,
-    split_weighted,
-    with_weights,
-)
+from rankwise.graphs import PreferenceGraph
+from rankwise.inputs import Target, read_target, split_weighted
 from rankwise.metrics import Metric
-from rankwise.model_selection.curves import check_scoring, score_groups
+from rankwise.model_selection.curves import check_scoring, score_groups, take_target
 from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 
 WIDE = 2000  # columns of sparse items from which groups are held out in folds, by iterations
@@ -44,23 +34,20 @@ class TrainingData:
     views : dict
         Items as "dense" columns; as "wide" ones, with a column for each value and word; and as
         "trees" take them (see `rankwise.estimators.columns.Views`). Sparse items are not for trees.
-    y : ndarray or PreferenceGraph
-        Scores, or a graph that brings its own cost.
-    groups : ndarray or None
-        Groups of the items.
+    target : Target
+        Scores, groups and weights; or a graph that brings its own cost.
+    groups : ndarray of int or None
+        Number of the group of each item; None if there are no groups.
     graph : PreferenceGraph
         What is known about the items.
-    weights : ndarray or None
-        Weights of the items; a graph as y has its own.
     trees : TreeFeatures
         The first step of trees, not fitted.
     """
 
     views: dict[str, Any]
-    y: Any
-    groups: Any
+    target: Target
+    groups: Indices | None
     graph: PreferenceGraph
-    weights: Any = None
     trees: TreeFeatures = field(default_factory=TreeFeatures)
 
     @property
@@ -69,33 +56,27 @@ class TrainingData:
         return self.views["wide"]
 
     @property
-    def target(self) -> tuple[Any, Any]:
-        """What `fit` of a ranker gets after X; scores carry their weights."""
-        if isinstance(self.y, PreferenceGraph):
-            return self.y, None
-        return with_weights(self.y, self.groups, self.weights)
+    def has_scores(self) -> bool:
+        """Whether scores were given, and not a graph."""
+        return self.target.groups is not None
 
-    def subset(self, rows: Any) -> TrainingData:
+    def subset(self, rows: Indices) -> TrainingData:
         """The same of some items."""
         graph = self.graph.subset(rows)
-        y = graph if isinstance(self.y, PreferenceGraph) else self.y[rows]
+        target = take_target(self.target, rows) if self.has_scores else Target(graph)
         groups = None if self.groups is None else self.groups[rows]
-        weights = None if self.weights is None else self.weights[rows]
         taken = {id(X): X[rows] for X in self.views.values()}  # one view may be another, too
         views = {name: taken[id(X)] for name, X in self.views.items()}
-        return TrainingData(views, y, groups, graph, weights, self.trees)
+        return TrainingData(views, target, groups, graph, self.trees)
 
-    def sample(self, most: int, rng: np.random.Generator) -> TrainingData:
-        """Whole groups, or items of one list, up to so many items; all if there are no more."""
-        n_items, groups = self.graph.n_items, self.graph.groups
-        if n_items <= most:
-            return self
-        if self.graph.n_groups == 1:
-            return self.subset(np.sort(rng.permutation(n_items)[:most]))
+    def sample(self, most: int, rng: np.random.Generator) -> Indices:
+        """Items of whole groups, or of one list, up to so many; of long groups a part."""
+        groups = self.graph.groups
         order = rng.permutation(self.graph.n_groups)
         sizes = np.bincount(groups)[order]
         drawn = order[: max(LIST_FOLDS, np.searchsorted(np.cumsum(sizes), most, side="right"))]
-        return self.subset(np.flatnonzero(np.isin(groups, drawn)))
+        rows = np.flatnonzero(np.isin(groups, drawn))
+        return np.sort(rng.permutation(rows)[:most]) if len(rows) > 2 * most else rows
 
 
 def check_data(
@@ -106,39 +87,28 @@ def check_data(
     trees: TreeFeatures | None = None,
 ) -> TrainingData:
     """Check y, groups and weights as `RankRLS.fit` does; several outputs are refused."""
-    loss, shape = ranking_loss(
-        views["dense"].shape[0],
-        read_target(y, groups, sample_weight),
-        "magnitude",
-        "include",
-        "pairs",
-        0.0,
-    )
+    target, n_items = read_target(y, groups, sample_weight), views["dense"].shape[0]
+    loss, shape = ranking_loss(n_items, target, "magnitude", "include", "pairs", 0.0)
     if len(shape) and shape[0] > 1:
         raise ValueError(
             f"y has {shape[0]} outputs; AutoRanker learns one output, so fit one for each column "
             "(RankRLSCV learns several at once)."
         )
-    if isinstance(y, PreferenceGraph):
-        graph = loss.graph
+    graph = loss.graph
+    if target.groups is None:
         has_groups = bool(getattr(y, "has_groups", y.scores is not None and y.n_groups > 1))
         if graph.scores is None and not has_groups:
             _check_not_connected(graph)
-        return TrainingData(views, graph, y.group_labels[y.groups] if has_groups else None, graph)
-    y, groups, weights = split_weighted(y, groups, sample_weight)
-    scores = column_or_1d(as_scores(y), warn=True)
-    weights = None if weights is None else as_weights(weights, len(scores))
-    labels = None
-    if groups is not None:
-        codes, names = encode_groups(groups, len(scores))
-        labels = names[codes]
-    graph = ScoreGraph(scores, labels, sample_weight=weights)
+        return TrainingData(views, Target(graph), graph.groups if has_groups else None, graph)
     if not graph.divergence.any():
         raise ValueError(
             "there is nothing to rank: no two items of one group (of weight more than 0) have "
             "different scores; check y and groups."
         )
-    return TrainingData(views, scores, labels, graph, weights, trees or TreeFeatures())
+    has_groups = split_weighted(y, groups)[1] is not None
+    codes = target.groups.codes if has_groups else None
+    target = target._replace(y=graph.scores)
+    return TrainingData(views, target, codes, graph, trees or TreeFeatures())
 
 
 def _check_not_connected(graph: PreferenceGraph) -> None:
@@ -156,24 +126,31 @@ class HeldOut:
 
     Attributes
     ----------
-    graph : PreferenceGraph
-        What is known about the items.
+    data : TrainingData
+        What is held out in turn: all items, or a sample of a great many.
     metric : Metric
         How held-out scores are judged. By default ndcg@10 for grades in groups, else disagreement.
     folds : list of ndarray of int
         Items that are held out together.
     is_compared : bool
         Whether the items of a fold are compared with each other only, and scaled together.
+    every : TrainingData
+        All items; models are trained on them in the end.
+    rows : ndarray of int
+        Which of them are in `data`.
     """
 
-    graph: PreferenceGraph
+    data: TrainingData
     metric: Metric
     folds: Folds
     is_compared: bool
+    every: TrainingData
+    rows: Indices
 
     @classmethod
-    def of(cls, data: TrainingData, scoring: Any) -> HeldOut:
+    def of(cls, every: TrainingData, scoring: Any, rows: Indices | None = None) -> HeldOut:
         """Hold out one group at a time; wide sparse items in five folds of groups."""
+        data = every if rows is None else every.subset(rows)
         graph, y = data.graph, data.graph.scores
         if scoring is None:
             scoring = "disagreement"
@@ -193,7 +170,13 @@ class HeldOut:
         elif is_wide and graph.n_groups >= LIST_FOLDS:
             n_folds = LIST_FOLDS
         is_compared = y is not None or data.groups is not None
-        return cls(graph, metric, make_folds(n_folds, graph), is_compared)
+        folds, rows = make_folds(n_folds, graph), np.arange(graph.n_items) if rows is None else rows
+        return cls(data, metric, folds, is_compared, every, rows)
+
+    @property
+    def graph(self) -> PreferenceGraph:
+        """What is known about the items."""
+        return self.data.graph
 
     @cached_property
     def unit(self) -> Indices:

@@ -12,6 +12,7 @@ import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,25 +24,22 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise.arrays import Array
-from rankwise.estimators.anatomy import fit_transform, last_step
+from rankwise.estimators.anatomy import fit_transform, last_step, transform_step
 from rankwise.estimators.auto_data import WIDE, HeldOut, TrainingData
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import (
     BoostedTrees,
+    blocks_of_groups,
     grow_trees,
-    staged_scores,
+    predict_trees,
 )
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.hinge_features import HingeFeatures
 from rankwise.estimators.rank_rls import RankRLS
-from rankwise.graphs import PreferenceGraph
-from rankwise.groups import encode_groups
-from rankwise.inputs import (
-    check_option,
-    make_target,
-)
+from rankwise.estimators.sums import Sums
+from rankwise.inputs import check_option, make_target
 from rankwise.machine import ENTRY_OF_TREE, check_matrix_fits, count_idle_cores
-from rankwise.model_selection.curves import check_scoring, mean_defined
+from rankwise.model_selection.curves import check_scoring, mean_defined, take_target
 from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 from rankwise.model_selection.scoring import predict_items
 
@@ -53,12 +51,17 @@ MOST_HINGES = 1000  # columns of an expansion by hinges
 SAMPLE = 500  # items between which distances are measured
 TOL = 1e-4  # of iterations, which only wide sparse items need: an order is settled long before 1e-8
 COPIES = 3  # of its features that a hold-out has in memory at a time
+BLOCK = 20_000  # items whose features are made at a time where there are a great many
 FOREIGN_FOLDS = 5  # of groups, for models that are trained again
 TREE_FOLDS = 3
-STAGES = (20, 40, 80, 160, 320, 640)  # numbers of trees
+STAGES = (20, 40, 80, 160, 320, 640, 1280, 2560)  # numbers of trees
 ALWAYS_GROWN = 80  # trees, however many are the best up to there
+USUAL = 640  # trees; more than that only if
+GAIN = 0.02  # of the wrong pairs went by the last doubling
 LEAST_FOR_TREES = 500  # items
+FEW_HELD_OUT = 0.05  # of the items; trees that have not seen them are not grown again with them
 TREE_NANOSECONDS = 10_000  # for each cell, until their number is found
+FIRST_NANOSECONDS = 400  # until the first of them have grown
 PRODUCTS, CUBES = 6.0, 30.0  # of a matrix of features, and of its Gram matrix, in a hold-out
 CLEAR = 1.0  # standard errors by which a candidate, or a combination, is clearly better
 
@@ -134,7 +137,7 @@ def menu_for(data: TrainingData) -> list[Recipe]:
     sparse, so they get neither hinges nor trees; and few features allow hinges. Where categories
     have many values, or there is text, the entries with standard scaling see them all.
     """
-    X, has_scores = data.views["dense"], data.y is not data.graph
+    X, has_scores = data.views["dense"], data.has_scores
     is_dense = not sp.issparse(X)
     has_wide = data.X.shape[1] > X.shape[1]
     menu: list[Recipe] = []
@@ -177,77 +180,49 @@ def asked_members(members: Any, data: TrainingData) -> dict[str, Any]:
     return asked
 
 
-class Features:
-    """What the members see of the items; members of one scaling share its columns.
-
-    Parameters
-    ----------
-    data : TrainingData
-        Items and their groups.
-    seed : int
-        Seed of the choice of basis items.
-    """
-
-    def __init__(self, data: TrainingData, seed: int) -> None:
-        self._views, self._groups, self._seed = data.views, data.groups, seed
-        self._scaled: dict[tuple[str, str], tuple[list[Any], Any]] = {}
-
-    def make(self, recipe: Recipe) -> tuple[list[Any], Any]:
-        """The fitted steps before the ranker of an entry, and the features that it gets."""
-        key = recipe.scaling, recipe.view
-        self._check_memory(recipe)
-        if key not in self._scaled:
-            self._scaled = {key: self._scale(recipe)}  # the next entries may have the same
-        steps, scaled = self._scaled[key]
-        if recipe.expansion == "linear":
-            return steps, scaled
-        n_dense = self._views["dense"].shape[1] if recipe.view == "wide" else None
-        n_knots = self._n_knots(n_dense or scaled.shape[1])
-        expansion: Any = HingeFeatures(n_knots, n_columns=n_dense)
-        if recipe.expansion == "rbf":
-            n_basis = min(N_BASIS, scaled.shape[0])
-            gamma = WIDTH / self._median_distance(scaled)
-            expansion = Nystroem(gamma=gamma, n_components=n_basis, random_state=self._seed)
-        return [*steps, expansion], expansion.fit_transform(scaled)
-
-    def _scale(self, recipe: Recipe) -> tuple[list[Any], Any]:
-        X, scaling = self._views[recipe.view], recipe.scaling
-        with_mean = not sp.issparse(X)
-        scaler: Any = StandardScaler(with_mean=with_mean)
-        if scaling != "standard":
-            both, log = scaling == "standard+group", "log" in scaling
-            scaler = GroupScaler(with_log=log, with_standard=both, with_mean=with_mean)
-        elif recipe.view == "wide":  # a rare value is not to weigh more than a frequent one
-            scaler.fit(X)
-            scaler.scale_[self._views["dense"].shape[1] :] = 1.0
-            return [scaler], scaler.transform(X)
-        return [scaler], fit_transform(scaler, X, self._groups)
-
-    def _n_knots(self, n_columns: int) -> int:
-        return max(1, min(N_KNOTS, MOST_HINGES // max(1, n_columns) - 1))
-
-    def shape(self, recipe: Recipe) -> tuple[int, int]:
-        """Rows and columns of the features of an entry."""
-        n_rows, n_columns = map(int, self._views[recipe.view].shape)
-        n_dense = int(self._views["dense"].shape[1])
-        n_columns *= 2 if recipe.scaling == "standard+group" else 1
-        if recipe.expansion == "rbf":
-            n_columns = min(N_BASIS, n_rows)
-        elif recipe.expansion == "hinges":
-            n_columns += n_dense * self._n_knots(n_dense)
-        return n_rows, n_columns
-
-    def _check_memory(self, recipe: Recipe) -> None:
-        if sp.issparse(self._views[recipe.view]) and recipe.expansion != "rbf":
-            return
+def make_features(recipe: Recipe, data: TrainingData, seed: int) -> tuple[list[Any], Any]:
+    """The fitted steps before the ranker of an entry, and the features that it gets."""
+    X, dense, scaling = data.views[recipe.view], data.views["dense"], recipe.scaling
+    if not sp.issparse(X) or recipe.expansion == "rbf":
         what, advice = f"the features of the member {recipe.name!r}", "leave it out of members="
-        check_matrix_fits(*self.shape(recipe), what, advice, n_matrices=COPIES)
+        check_matrix_fits(*feature_shape(recipe, data), what, advice, n_matrices=COPIES)
+    with_mean = not sp.issparse(X)
+    scaler: Any = StandardScaler(with_mean=with_mean)
+    if scaling != "standard":
+        both, log = scaling == "standard+group", "log" in scaling
+        scaler = GroupScaler(with_log=log, with_standard=both, with_mean=with_mean)
+    scaled = fit_transform(scaler, X, data.groups)
+    n_dense = None
+    if recipe.view == "wide":  # a rare value is not to weigh more than a frequent one
+        n_dense = dense.shape[1]
+        scaler.scale_[n_dense:] = 1.0
+        scaled = scaler.transform(X)
+    if recipe.expansion == "linear":
+        return [scaler], scaled
+    expansion: Any = HingeFeatures(_n_knots(n_dense or scaled.shape[1]), n_columns=n_dense)
+    if recipe.expansion == "rbf":
+        rows = np.random.RandomState(seed).permutation(X.shape[0])[:SAMPLE]
+        squares = euclidean_distances(scaled[rows], squared=True)[np.triu_indices(len(rows), 1)]
+        width = float(np.median(squares)) or float(squares.mean()) or 1.0
+        n_basis = min(N_BASIS, X.shape[0])
+        expansion = Nystroem(gamma=WIDTH / width, n_components=n_basis, random_state=seed)
+    return [scaler, expansion], expansion.fit_transform(scaled)
 
-    def _median_distance(self, X: Any) -> float:
-        """The median squared distance of some items; the mean if half of them are equal."""
-        rows = np.random.RandomState(self._seed).permutation(X.shape[0])[:SAMPLE]
-        squares = euclidean_distances(X[rows], squared=True)[np.triu_indices(len(rows), 1)]
-        return float(np.median(squares)) or float(squares.mean()) or 1.0
+
+def feature_shape(recipe: Recipe, data: TrainingData) -> tuple[int, int]:
+    """Rows and columns of the features of an entry."""
+    n_rows, n_columns = map(int, data.views[recipe.view].shape)
+    n_dense = int(data.views["dense"].shape[1])
+    n_columns *= 2 if recipe.scaling == "standard+group" else 1
+    if recipe.expansion == "rbf":
+        n_columns = min(N_BASIS, n_rows)
+    elif recipe.expansion == "hinges":
+        n_columns += n_dense * _n_knots(n_dense)
+    return n_rows, n_columns
+
+
+def _n_knots(n_columns: int) -> int:
+    return max(1, min(N_KNOTS, MOST_HINGES // max(1, n_columns) - 1))
 
 
 @dataclass(eq=False)
@@ -263,59 +238,64 @@ class Member:
     by_unit : ndarray of shape (n_units,)
         The metric in each unit that was held out.
     train : callable
-        Gives the model trained on data, of which it gets the features.
+        Gives the model trained on all items.
+    more : float
+        How long that takes, about, in terms of the time that judging took.
     view : {"dense", "wide", "trees"}
         What it sees of the items.
     n_trees : int
         The chosen number of trees; 0 if it has none.
-    is_dear : bool
-        Whether it has more features than the items, so that it is not trained on a great many.
     """
 
     alpha: float
     held: Array
     by_unit: Array
-    train: Callable[[TrainingData, Features], Any]
+    train: Callable[[], Any]
+    more: float = 0.5
     view: str = "wide"
     n_trees: int = 0
-    is_dear: bool = False
 
 
-def judge_member(
-    what: Any, data: TrainingData, features: Features, held_out: HeldOut, seconds: float = np.inf
-) -> Member:
+def judge_member(what: Any, held_out: HeldOut, seed: int, seconds: float = np.inf) -> Member:
     """Hold out an entry of the menu or any ranker; trees grow for so many seconds at most."""
     if not isinstance(what, Recipe):
-        member = _judge_ranker(what, data, held_out)
+        member = _judge_ranker(what, held_out)
     elif what.expansion == "trees":
-        member = _judge_trees(data, held_out, seconds)
+        member = _judge_trees(held_out, seconds)
     else:
-        member = _judge_recipe(what, data, features, held_out)
+        member = _judge_recipe(what, held_out, seed)
     if np.isnan(member.by_unit).all():
         raise ValueError(f"{held_out.metric.name} is undefined in all that is held out")
     return member
 
 
-def expected_seconds(what: Any, data: TrainingData, features: Features) -> float:
-    """About how long an entry of the menu takes on one core of a usual machine."""
+def expected_seconds(what: Any, held_out: HeldOut) -> tuple[float, float]:
+    """About how long judging and training take on one core of a usual machine."""
+    data, n_all = held_out.data, held_out.every.graph.n_items
+    growth = n_all / data.graph.n_items
     if not isinstance(what, Recipe):
-        return 1.0
-    n_rows, n_columns = features.shape(what)
+        return 1.0, growth / (FOREIGN_FOLDS - 1)
+    n_rows, n_columns = feature_shape(what, data)
     if what.expansion == "trees":
-        return TREE_NANOSECONDS * 1e-9 * n_rows * n_columns
-    work = n_rows * n_columns**2 * PRODUCTS + n_columns**3 * CUBES
-    return 0.05 + 1e-10 * work
+        seconds = TREE_NANOSECONDS * 1e-9 * n_columns
+        if growth == 1:
+            return seconds * n_rows, seconds * n_rows / 2
+        again = 0.0 if n_rows <= FEW_HELD_OUT * n_all else 1.0
+        return seconds * n_all / 4, again * seconds * n_all / 4
+    square = 1e-10 * n_columns**2
+    judging = 0.05 + square * (n_rows * PRODUCTS + n_columns * CUBES)
+    return judging, square * n_all * 2 if growth > 1 else judging / 2
 
 
-def _judge_ranker(ranker: Any, data: TrainingData, held_out: HeldOut) -> Member:
+def _judge_ranker(ranker: Any, held_out: HeldOut) -> Member:
     """Learners of rankwise keep their alpha; others are trained again for five folds of groups."""
-    alpha = np.nan
+    alpha, data = np.nan, held_out.data
     if hasattr(ranker, "hold_out_task"):
-        task: Any = clone(ranker).hold_out_task(data.X, *data.target)
+        task: Any = clone(ranker).hold_out_task(data.X, data.target)
         held = task.held_out(held_out.folds, task.candidates())[:, 0, 0]
         alpha = float(getattr(ranker, "alpha", np.nan))
     else:
-        folds = _folds_of_groups(FOREIGN_FOLDS, data, held_out)
+        folds = _folds_of_groups(FOREIGN_FOLDS, held_out)
         fold = fold_numbers(folds, data.graph.n_items)
         held = np.zeros(data.graph.n_items)
         for k, rows in enumerate(folds):
@@ -325,19 +305,21 @@ def _judge_ranker(ranker: Any, data: TrainingData, held_out: HeldOut) -> Member:
         if not np.isfinite(held).all():
             raise ValueError("its scores are not finite")
     by_unit = held_out.judge(held[:, None])[:, 0]
-    return Member(alpha, held, by_unit, lambda data, features: fit_any(ranker, data))
+    judging, training = expected_seconds(ranker, held_out)
+    return Member(
+        alpha, held, by_unit, partial(fit_any, ranker, held_out.every), training / judging
+    )
 
 
-def _judge_recipe(
-    recipe: Recipe, data: TrainingData, features: Features, held_out: HeldOut
-) -> Member:
+def _judge_recipe(recipe: Recipe, held_out: HeldOut, seed: int) -> Member:
     """Choose the alpha, one in each decade, by exact hold-out.
 
     Of the alphas within a standard error of the best the one with the fewest wrong pairs is taken:
     metrics such as NDCG vary much from group to group, and the share of wrong pairs varies less.
     """
-    R = features.make(recipe)[1]
-    task: Any = recipe.ranker(R).hold_out_task(R, *data.target)
+    data = held_out.data
+    steps, R = make_features(recipe, data, seed)
+    task: Any = recipe.ranker(R).hold_out_task(R, data.target)
     default = task.candidates(alpha=None).axes["alpha"]
     alphas = default[::-2][:DECADES]  # of equal ones the largest is taken
     held = task.held_out(held_out.folds, task.candidates(alpha=alphas))[:, 0]
@@ -350,75 +332,129 @@ def _judge_recipe(
             if is_worse(by_unit[:, k], by_unit[:, at], held_out.sign):
                 wrong[k] = np.nan
         at = at if np.isnan(wrong).all() else int(np.nanargmin(wrong))
-    alpha = float(alphas[at])
-
-    def train(data: TrainingData, features: Features) -> Any:
-        steps, R = features.make(recipe)
-        return as_pipeline(steps, recipe.ranker(R, alpha).fit(R, *data.target))
-
-    is_dear = R.shape[1] > data.views[recipe.view].shape[1]
-    held_best = held[:, at].copy()
-    return Member(alpha, held_best, by_unit[:, at], train, recipe.view, is_dear=is_dear)
+    alpha, held_best = float(alphas[at]), held[:, at].copy()
+    judging, training = expected_seconds(recipe, held_out)
+    train = partial(train_recipe, recipe, alpha, steps, held_out)
+    return Member(alpha, held_best, by_unit[:, at], train, training / judging, recipe.view)
 
 
-def _judge_trees(data: TrainingData, held_out: HeldOut, seconds: float) -> Member:
+def simplest_member(held_out: HeldOut, seed: int) -> tuple[str, Member]:
+    """The first entry of the menu with the alpha of RankRLS, where nothing can be held out."""
+    recipe, alpha = menu_for(held_out.data)[0], RankRLS().alpha
+    steps, unknown = make_features(recipe, held_out.data, seed)[0], np.full(1, np.nan)
+    train = partial(train_recipe, recipe, alpha, steps, held_out)
+    return recipe.name, Member(
+        alpha, np.zeros(held_out.graph.n_items), unknown, train, 0.0, recipe.view
+    )
+
+
+def train_recipe(recipe: Recipe, alpha: float, steps: list[Any], held_out: HeldOut) -> Pipeline:
+    """Train an exact member on all items; a great many go by blocks of groups into sums.
+
+    A list of a great many items is compared in parts, each spread over the whole list.
+    """
+    data = held_out.every
+    X, target = data.views[recipe.view], data.target
+    n_columns = feature_shape(recipe, data)[1]
+    if data is held_out.data or not data.has_scores or n_columns > WIDE:
+        for step in steps:
+            X = transform_step(step, X, data.groups)
+        return as_pipeline(steps, recipe.ranker(X, alpha).fit(X, target))
+    sums, codes = Sums(cost=recipe.cost, ties=recipe.ties), data.graph.groups
+    for k, rows in enumerate(blocks_of_groups(codes, BLOCK)):
+        R, part = X[rows], take_target(target, rows)
+        for step in steps:
+            R = transform_step(step, R, None if data.groups is None else codes[rows])
+        labels = codes[rows] if codes.any() else np.full(len(rows), k)
+        sums.add(R, part.y, labels, part.weight, whole_groups=True)
+    return as_pipeline(steps, sums.solve([alpha]).model(0))
+
+
+def _judge_trees(held_out: HeldOut, seconds: float) -> Member:
     """Grow trees without each of some folds, and stop where the share of wrong pairs rises.
 
-    Folds are of groups, or those of one list. The number of trees is doubled while that helps, and
-    while there is time: the next trees take as long as all before.
+    Folds are of groups, or those of one list; a sample of a great many items is one fold, and the
+    trees see all others, or as many of them as there is time for. The number of trees is doubled
+    while that helps, and while there is time: the next trees take as long as all before.
     """
     start = time.perf_counter()
-    folds = _folds_of_groups(TREE_FOLDS, data, held_out)
+    data, every = held_out.data, held_out.every
+    X, n_items = every.views["trees"], every.graph.n_items
+    codes = data.trees.categorical(X.shape[1])
+    what, advice = "the features of trees", "leave them out of members="
+    check_matrix_fits(n_items, X.shape[1] - sum(data.trees.sizes), what, advice, n_matrices=1.5)
+    folds, more = _folds_of_groups(TREE_FOLDS, held_out), 0.5
     fold = fold_numbers(folds, data.graph.n_items)
-    codes = data.trees.categorical(data.views["trees"].shape[1])
+    inside = [np.flatnonzero(fold != k) for k in range(len(folds))]
+    if every is not data:
+        folds, others = [np.arange(len(fold))], np.setdiff1d(np.arange(n_items), held_out.rows)
+        share = seconds / (FIRST_NANOSECONDS * 1e-9 * X.shape[1] * len(others))
+        if share < 1:
+            unit = every.graph.groups if every.graph.n_groups > 1 else np.arange(n_items)
+            is_seen = np.random.default_rng(0).random(unit.max() + 1) < share
+            others = others[is_seen[unit[others]]]
+        is_kept = share < 1 or len(fold) <= FEW_HELD_OUT * n_items
+        inside, more = [others], 0.0 if is_kept else 1.25
     seen: list[tuple[Array, Any, Array]] = []
-    for k, rows in enumerate(folds):
-        rest = data.subset(np.flatnonzero(fold != k))
-        step = clone(data.trees)
-        inside = step.fit_transform(rest.views["trees"], *rest.target)
-        groups = None if data.groups is None else data.groups[rows]
-        seen.append((inside, rest.graph, step.transform(data.views["trees"][rows], groups)))
+    for rows, outside in zip(inside, folds, strict=True):
+        step, part = clone(every.trees), take_target(every.target, rows)
+        groups = None if every.groups is None else every.groups[rows]
+        new_groups = None if data.groups is None else data.groups[outside]
+        R = step.fit_transform(X, part.y, groups, part.weight, rows)
+        new = step.transform(data.views["trees"][outside], new_groups)
+        seen.append((R, every.graph.subset(rows), new))
     models: list[Any] = [None] * len(folds)
     fewest, n_trees, best = np.inf, 0, np.zeros(len(fold))
     for stage in STAGES:
         held = np.empty((len(fold), 1))
-        for k, (inside, graph, outside) in enumerate(seen):
-            models[k] = grow_trees(models[k], stage, inside, graph, codes)
-            held[folds[k]] = staged_scores(models[k], outside, (stage,))
+        for k, (R, graph, new) in enumerate(seen):
+            models[k] = grow_trees(models[k], stage, R, graph, codes)
+            held[folds[k], 0] = predict_trees(models[k], new)
         wrong = float(mean_defined(held_out.judge(held, check_scoring("disagreement")))[0])
+        is_slow = stage >= USUAL and wrong > (1 - GAIN) * fewest
         if wrong < fewest or not n_trees:
             fewest, n_trees, best = wrong, stage, held[:, 0]
-        is_over = n_trees < stage and stage >= ALWAYS_GROWN
-        if is_over or 2 * (time.perf_counter() - start) > seconds:
+        is_over = is_slow or (n_trees < stage and stage >= ALWAYS_GROWN)
+        if is_over or 2 * (time.perf_counter() - start) * (1 + more) > seconds:
             break
     by_unit = held_out.judge(best[:, None])[:, 0]
+    trees = BoostedTrees(n_trees, categorical=codes)
+    train = partial(train_trees, trees, every)
+    if more == 0:
+        model = as_pipeline([step], trees.keep(models[0], n_trees, R.shape[1]))
+        train = partial(Pipeline, model.steps)
+    return Member(np.nan, best, by_unit, train, more, "trees", n_trees)
 
-    def train(data: TrainingData, features: Features) -> Any:
-        step = clone(data.trees)
-        R = step.fit_transform(data.views["trees"], *data.target)
-        return as_pipeline([step], BoostedTrees(n_trees, categorical=codes).fit(R, *data.target))
 
-    return Member(np.nan, best, by_unit, train, "trees", n_trees)
+def train_trees(trees: BoostedTrees, data: TrainingData) -> Pipeline:
+    """Grow trees on all items."""
+    step, y, weight = clone(data.trees), data.target.y, data.target.weight
+    R = step.fit_transform(data.views["trees"], y, data.groups, weight)
+    return as_pipeline([step], trees.fit(R, y, data.groups, weight))
 
 
-def _folds_of_groups(n_folds: int, data: TrainingData, held_out: HeldOut) -> Folds:
-    n_groups = data.graph.n_groups
-    return held_out.folds if n_groups == 1 else make_folds(min(n_folds, n_groups), data.graph)
+def _folds_of_groups(n_folds: int, held_out: HeldOut) -> Folds:
+    graph = held_out.graph
+    return (
+        held_out.folds if graph.n_groups == 1 else make_folds(min(n_folds, graph.n_groups), graph)
+    )
 
 
 def fit_any(estimator: Any, data: TrainingData) -> Any:
     """Train a copy of any ranker; groups go in as it takes them: groups, qid, group_id or group."""
-    y, groups, weights = data.y, data.groups, data.weights
+    (y, _, weights, _), groups = data.target, data.groups
     if isinstance(last_step(estimator), RankerMixin):
-        carried = y if isinstance(y, PreferenceGraph) or groups is None else make_target(y, groups)
-        return clone(estimator).fit(data.X, carried if weights is None else data.target[0])
-    if isinstance(y, PreferenceGraph):
+        if data.has_scores and not (groups is None and weights is None):
+            y = make_target(y, data.graph.groups, weights)
+        return clone(estimator).fit(data.X, y)
+    if not data.has_scores:
         raise ValueError("it learns from scores, and y is a graph of preferences")
-    taken = inspect.signature(estimator.fit).parameters
-    codes = encode_groups(groups, len(y)).codes
+    taken, codes = inspect.signature(estimator.fit).parameters, data.graph.groups
     order = np.argsort(codes, kind="stable")
     names = [name for name in ("qid", "group_id", "group") if name in taken][:1]
-    given = {name: np.bincount(codes) if name == "group" else codes[order] for name in names}
+    given: dict[str, Any] = {
+        name: np.bincount(codes) if name == "group" else codes[order] for name in names
+    }
     if weights is not None:
         if "sample_weight" not in taken or names not in ([], ["group"]):
             raise ValueError("it takes no weights of items")

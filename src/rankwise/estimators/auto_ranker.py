@@ -19,22 +19,19 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
 from rankwise.estimators.auto_combiner import Combination, Combiner
-from rankwise.estimators.auto_data import HeldOut, TrainingData, check_data
+from rankwise.estimators.auto_data import HeldOut, check_data
 from rankwise.estimators.auto_members import (
-    Features,
     Member,
     Recipe,
-    as_pipeline,
     asked_members,
     expected_seconds,
     judge_member,
-    menu_for,
+    simplest_member,
 )
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import TreeFeatures
 from rankwise.estimators.columns import Columns, Views
 from rankwise.estimators.group_scaler import GroupScaler
-from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.training_data import check_rows
 from rankwise.frames import as_frame, check_same_index, take_rows
 from rankwise.groups import encode_groups
@@ -55,6 +52,7 @@ from rankwise.text_tables import Table
 
 MANY = 50_000  # items from which members are chosen on a sample
 MOST_JUDGED = 20_000  # items of that sample
+LEAST_SHARE = 5  # it is at most one of so many items
 MOST_WIDE = 1000  # values and words that exact members see, the most frequent ones
 TREE_SHARE = 0.5  # of the time that is left
 LONG = 3.0  # seconds of work that are announced on a terminal
@@ -205,31 +203,18 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.estimate_: dict[str, float] = {}
         views, trees = self._see_first(X)
         every = check_data(views, y, groups, sample_weight, trees)
-        rng = np.random.default_rng(int(seed))
-        data = every.sample(MOST_JUDGED, rng) if every.graph.n_items >= MANY else every
-        held_out = HeldOut.of(data, self.scoring)
-        features = Features(data, int(seed))
+        n_items, rng, rows = every.graph.n_items, np.random.default_rng(int(seed)), None
+        if n_items >= MANY:
+            rows = every.sample(min(MOST_JUDGED, n_items // LEAST_SHARE), rng)
+        held_out = HeldOut.of(every, self.scoring, rows)
         self.scoring_ = held_out.metric.name
-        judged = self._judge(data, features, held_out, start, every.graph.n_items)
-        if not judged:
-            self._keep_simplest(data, features)
-            return self
+        judged = self._judge(held_out, int(seed), start)
         combiner = Combiner(list(judged.values()), held_out, self.combine)
         combination = combiner.combine()
-        pairs = zip(judged, combination.weights, strict=True)
-        in_use = [name for name, weight in pairs if weight]
-        is_sample = every is not data
-        models = {}
-        for name in track(in_use, "AutoRanker trains"):
-            member = judged[name]
-            on_all = is_sample and not member.is_dear
-            given = (every, Features(every, int(seed))) if on_all else (data, features)
-            models[name] = member.train(*given)
-        self._keep(judged, models, combination, held_out, data)
-        if is_sample:
+        self._keep(judged, combination, held_out)
+        if rows is not None:
             self.notes_.append(
-                f"members were chosen on {data.graph.n_items:,} of {every.graph.n_items:,} items, "
-                "and trained on all but where they have many more features than the items"
+                f"members were chosen on {len(rows):,} of {n_items:,} items, and trained on all"
             )
         if later is not None:
             self.estimate_ = _interval(later)
@@ -241,7 +226,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         elif n_resamples and self._is_late(start):
             self.notes_.append("no time was left for the honest estimate")
         elif n_resamples and combiner.n_units >= LEAST_UNITS:
-            self._estimate(combiner.out_of_bag(n_resamples, rng), held_out, data)
+            self._estimate(combiner.out_of_bag(n_resamples, rng), held_out)
         return self
 
     def _judge_later(self, X: Any, y: Any, groups: Any, sample_weight: Any, time: Any) -> Array:
@@ -391,37 +376,28 @@ class AutoRanker(RankerMixin, BaseEstimator):
     def _is_late(self, start: float) -> bool:
         return self.time_limit is not None and perf_counter() - start > self.time_limit
 
-    def _judge(
-        self,
-        data: TrainingData,
-        features: Features,
-        held_out: HeldOut,
-        start: float,
-        n_items: int,
-    ) -> dict[str, Member]:
+    def _judge(self, held_out: HeldOut, seed: int, start: float) -> dict[str, Member]:
         """Hold out the members one after the other, and begin the table of them."""
-        asked = asked_members(self.members, data)
+        asked = asked_members(self.members, held_out.data)
         limit = np.inf if self.time_limit is None else self.time_limit
-        growth = n_items / data.graph.n_items  # how much longer training on all takes
         judged: dict[str, Member] = {}
         self.members_: list[dict[str, Any]] = []
         line = Progress("AutoRanker", len(asked))
         pace, reserved = 1.0, 0.0
-        self._announce(asked, data, features)
+        self._announce(asked, held_out)
         for done, (name, what) in enumerate(asked.items()):
             line.update(done)
             begun = perf_counter()
             row: dict[str, Any] = {"name": name, "note": ""}
             left = limit - (begun - start) - reserved
-            expected = expected_seconds(what, data, features)
+            expected, training = expected_seconds(what, held_out)
             is_trees = isinstance(what, Recipe) and what.expansion == "trees"
             share = left if len(asked) == done + 1 else TREE_SHARE * left
-            if judged and (left <= 0 or (not is_trees and pace * expected > left)):
+            if judged and (left <= 0 or (not is_trees and pace * (expected + training) > left)):
                 row["note"] = f"left out: the time limit of {self.time_limit:g} s was over"
             else:
                 try:
-                    seconds = share / (1 + growth / 2)
-                    member = judge_member(what, data, features, held_out, seconds)
+                    member = judge_member(what, held_out, seed, share)
                     judged[name] = member
                     row.update(alpha=member.alpha, **_interval(member.by_unit))
                     row["note"] = f"{member.n_trees} trees" if member.n_trees else ""
@@ -431,82 +407,69 @@ class AutoRanker(RankerMixin, BaseEstimator):
                         warn_user(f"the member {name!r} is {row['note']}.")
             row["seconds"] = perf_counter() - begun
             if name in judged:
-                reserved += row["seconds"] / 2 * (1.0 if judged[name].is_dear else growth)
+                reserved += row["seconds"] * judged[name].more
                 pace = pace if is_trees else max(row["seconds"] / expected, pace / 2)
             self.members_.append(row)
             if self.verbose:
                 score = f"{self.scoring_} {row['score']:.4f}" if "score" in row else row["note"]
                 sys.stderr.write(f"AutoRanker: {name}: {score}, {row['seconds']:.1f} s\n")
         line.close()
+        if not judged:
+            why = self.members_[0]["note"].removeprefix("left out: ")
+            self.notes_.append(
+                f"no member could be held out ({why}): the simplest one is used alone"
+            )
+            name, member = simplest_member(held_out, seed)
+            judged[name] = member
         return judged
 
-    def _announce(self, asked: dict[str, Any], data: TrainingData, features: Features) -> None:
+    def _announce(self, asked: dict[str, Any], held_out: HeldOut) -> None:
         """Say what became of the columns, what will be tried, and how long it may take."""
         facts = [] if self.table_ is None else self.table_.facts_
         self.notes_ += [
             f"column {c.name} is left out: {c.why}" for c in facts if c.kind == "left out"
         ]
-        seconds = sum(expected_seconds(what, data, features) for what in asked.values())
+        seconds = sum(sum(expected_seconds(what, held_out)) for what in asked.values())
         if not (self.verbose or (sys.stderr.isatty() and seconds > LONG)):
             return
         for column in facts:
             why = f" ({column.why})" if column.why else ""
             sys.stderr.write(f"AutoRanker: column {column.name}: {column.words}{why}\n")
+        n_items = held_out.every.graph.n_items
         limit = "" if self.time_limit is None else f", at most {self.time_limit:g} s"
         sys.stderr.write(
-            f"AutoRanker: {len(asked)} members on {data.graph.n_items:,} items, about "
-            f"{seconds:.0f} s{limit}\n"
+            f"AutoRanker: {len(asked)} members on {n_items:,} items, about {seconds:.0f} s{limit}\n"
         )
 
-    def _keep(
-        self,
-        judged: dict[str, Member],
-        models: dict[str, Any],
-        combination: Combination,
-        held_out: HeldOut,
-        data: TrainingData,
-    ) -> None:
-        """Keep the models, and fill the table."""
-        members = list(judged.values())
-        weights = dict(zip(judged, combination.weights, strict=True))
-        self.estimators_ = list(models.values())
-        self.views_ = [judged[name].view for name in models]
-        self.weights_ = np.array([weights[name] for name in models])
+    def _keep(self, judged: dict[str, Member], combination: Combination, held_out: HeldOut) -> None:
+        """Train the members that count, keep them, and fill the table."""
+        weights = dict(zip(judged, combination.weights.tolist(), strict=True))
+        in_use = [name for name, weight in weights.items() if weight]
+        self.estimators_ = [judged[name].train() for name in track(in_use, "AutoRanker trains")]
+        self.views_ = [judged[name].view for name in in_use]
+        self.weights_ = np.array([weights[name] for name in in_use])
         self.combine_ = combination.how
-        gain = [held_out.sign * float(mean_defined(member.by_unit)) for member in members]
-        self.best_member_ = list(judged)[int(np.nanargmax(gain))]
+        gain = [held_out.sign * float(mean_defined(m.by_unit)) for m in judged.values()]
+        self.best_member_ = list(judged)[int(np.argmax(np.nan_to_num(gain, nan=-np.inf)))]
         self.score_ = float(mean_defined(combination.by_unit))
-        self.held_out_scores_ = np.stack([member.held for member in members], axis=1)
+        held = [m.held for m in judged.values() if not np.isnan(m.by_unit).all()]
+        self.held_out_scores_ = np.reshape(held, (len(held), -1 if held else 0)).T
         self.notes_ += [combination.note] * bool(combination.note)
-        self.needs_groups_ = data.groups is not None
-        is_list = data.groups is None and len(models) > 1  # in groups nothing is to be learned
-        scores = np.zeros((2, len(models)))
-        if is_list:
-            scores = self._member_scores(data.views, None)
+        self.needs_groups_ = held_out.data.groups is not None
+        scores = np.zeros((2, len(in_use)))
+        if not self.needs_groups_ and len(in_use) > 1:  # in groups nothing is to be learned
+            scores = self._member_scores(held_out.data.views, None)
         self.scaler_ = GroupScaler().fit(scores, groups=[0, 0] if self.needs_groups_ else None)
         for row in self.members_:
             if row["name"] in weights:
-                row["weight"] = float(weights[row["name"]])
+                row["weight"] = weights[row["name"]]
 
-    def _keep_simplest(self, data: TrainingData, features: Features) -> None:
-        """Nothing can be held out: the simplest member alone, with the alpha of RankRLS."""
-        simplest = menu_for(data)[0]
-        steps, R = features.make(simplest)
-        self.estimators_ = [as_pipeline(steps, RankRLS().fit(R, *data.target))]
-        self.views_ = [simplest.view]
-        self.weights_, self.combine_, self.best_member_ = np.ones(1), "best", simplest.name
-        self.score_ = float("nan")
-        self.held_out_scores_ = np.empty((data.graph.n_items, 0))
-        self.needs_groups_ = False
-        why = self.members_[0]["note"].removeprefix("left out: ")
-        self.notes_.append(f"no member could be held out ({why}): the simplest one is used alone")
-
-    def _estimate(self, by_unit: Array, held_out: HeldOut, data: TrainingData) -> None:
+    def _estimate(self, by_unit: Array, held_out: HeldOut) -> None:
         """Say how good the combination is where it was neither chosen nor weighted."""
         self.estimate_ = _interval(by_unit)
         found = self.estimate_
         found["optimism"] = held_out.sign * (self.score_ - found["score"])
-        units = "groups" if data.graph.n_groups > 1 else "folds of the list"
+        units = "groups" if held_out.graph.n_groups > 1 else "folds of the list"
         self.notes_.append(
             f"{self.scoring_} {found['score']:.4f} (95% from {found['low']:.4f} to "
             f"{found['high']:.4f}) on {units} that choice and weights had not seen; on those that "

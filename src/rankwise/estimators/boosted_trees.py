@@ -14,7 +14,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.training_data import check_rows
 from rankwise.features.group_scaling import ROUNDING, scale_in_groups
@@ -23,14 +23,22 @@ from rankwise.groups import encode_groups
 from rankwise.inputs import split_weighted
 from rankwise.machine import ENTRY_OF_TREE, calm, count_idle_cores, limit_threads
 from rankwise.model_selection.folds import fold_numbers, make_folds
+from rankwise.model_selection.hold_out import dense_rows
 
-MAX_LEAVES = 15
+FEW_LEAVES, MANY_LEAVES = 15, 63
+MANY = 50_000  # items from which trees have many leaves
 LEARNING_RATE = 0.1
-BLOCK = 2**20  # places in trees that are in memory at a time
+BLOCK = 2**20  # entries of X, or places in trees, that are made at a time
 N_CODES = 256  # codes of categories that a split tells apart
 FOLDS = 5  # in which a column is scored by a model of the others
 ALPHAS = (1.0, 10.0, 100.0)  # ridges of the scores of a column, as numbers of rows
-NAN_IS_MISSING = 2  # how LightGBM marks a split that knows gaps
+#: One node of a tree. Children are numbers in the tree, 0 for a leaf; codes that go left are 1.
+NODE = np.dtype(
+    [
+        *(("left", np.intp), ("right", np.intp), ("feature", np.intp), ("threshold", np.float64)),
+        *(("gap_left", np.int8), ("value", np.float64), ("codes", np.int8, N_CODES)),
+    ]
+)
 
 
 class TreeFeatures(TransformerMixin, BaseEstimator):
@@ -77,69 +85,93 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
         self.fit_transform(X, y, groups)
         return self
 
-    def fit_transform(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Array:
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        rows: Indices | None = None,
+    ) -> Array:
         """The columns for training; the scores of an item are of a model that has not seen it.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_items, n_columns)
             Items.
-        y : array-like of shape (n_items,) or target of `make_target`
+        y : array-like of shape (n_rows,) or target of `make_target`
             Scores; larger is better.
-        groups : array-like of shape (n_items,), optional
+        groups : array-like of shape (n_rows,), optional
             Group labels.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the items.
+        rows : ndarray of int, optional
+            The items that y, groups and weights are of; by default all.
 
         Returns
         -------
-        ndarray of shape (n_items, n_features)
+        ndarray of float32, shape (n_rows, n_features)
             Columns.
         """
         X = self._check(X, reset=True)
-        y, groups, weights = split_weighted(y, groups)
+        rows = np.arange(X.shape[0]) if rows is None else rows
+        y, groups, weights = split_weighted(y, groups, sample_weight)
         self.needs_groups_ = groups is not None
-        cells, wide = self._split(X)
-        scores = np.empty((len(cells), 0))
         self.value_coef_ = np.zeros(sum(self.sizes))
+        scores = np.empty((len(rows), len(self.sizes)))
         if self.sizes:
+            wide = sp.csc_array(X[rows][:, X.shape[1] - sum(self.sizes) :])
             graph = ScoreGraph(y, groups, sample_weight=weights)
             n_units = graph.n_groups if graph.n_groups > 1 else graph.n_items
-            folds = make_folds(min(FOLDS, n_units), graph)
-            targets, fold = order_targets(graph), fold_numbers(folds, graph.n_items)
-            columns = []
-            for block in self._slices():
-                coef, held = _column_score(sp.csc_array(wide)[:, block], targets, fold)
-                self.value_coef_[block] = coef
-                columns.append(held)
-            scores = np.stack(columns, axis=1)
-        return self._join(cells, groups, scores)
+            fold = fold_numbers(make_folds(min(FOLDS, n_units), graph), graph.n_items)
+            for k, block in enumerate(self._slices()):
+                values = wide[:, block]
+                self.value_coef_[block], scores[:, k] = _column_score(
+                    values, order_targets(graph), fold
+                )
+        return self._join(X, rows, groups, scores)
 
     def transform(self, X: Any, groups: ArrayLike | None = None) -> Array:
         """The columns of new items; see `fit_transform`."""
         check_is_fitted(self)
-        cells, wide = self._split(self._check(X, reset=False))
+        X = self._check(X, reset=False)
+        wide = X[:, X.shape[1] - sum(self.sizes) :]
         scores = [wide[:, block] @ self.value_coef_[block] for block in self._slices()]
-        return self._join(cells, groups, np.stack(scores, axis=1) if scores else None)
+        return self._join(X, np.arange(X.shape[0]), groups, np.array(scores).T)
 
     def _check(self, X: Any, *, reset: bool) -> Any:
         return check_rows(self, X, accept_sparse="csr", reset=reset, ensure_all_finite="allow-nan")
-
-    def _split(self, X: Any) -> tuple[Array, Any]:
-        n_cells = X.shape[1] - sum(self.sizes)
-        cells = X[:, :n_cells]
-        return (cells.toarray() if sp.issparse(X) else cells), X[:, n_cells:]
 
     def _slices(self) -> list[slice]:
         bounds = itertools.accumulate(self.sizes, initial=0)
         return [slice(start, end) for start, end in itertools.pairwise(bounds)]
 
-    def _join(self, cells: Array, groups: Any, scores: Array | None) -> Array:
-        parts = [cells]
-        if self.needs_groups_:
-            numbers = cells[:, : cells.shape[1] - self.n_codes]
-            codes = encode_groups(groups, len(cells)).codes
-            parts.append(_scale_known(numbers, codes))
-        parts += [] if scores is None else [scores]
-        return np.hstack([part.astype(np.float32) for part in parts])  # half of the memory
+    def _join(self, X: Any, rows: Indices, groups: Any, scores: Array) -> Array:
+        """Cells, numbers scaled in groups, and scores, made block by block."""
+        n_cells = X.shape[1] - sum(self.sizes)
+        n_numbers = n_cells - self.n_codes
+        n_scaled = n_numbers if self.needs_groups_ else 0
+        out = np.empty((len(rows), n_cells + n_scaled + len(self.sizes)), dtype=np.float32)
+        codes = encode_groups(groups if self.needs_groups_ else None, len(rows)).codes
+        for block in blocks_of_groups(codes, max(1, BLOCK // max(1, n_cells))):
+            cells = dense_rows(X[rows[block]])[:, :n_cells]
+            out[block, :n_cells] = cells
+            if n_scaled:
+                scaled = _scale_known(cells[:, :n_numbers], codes[block])
+                out[block, n_cells : n_cells + n_scaled] = scaled
+        if self.sizes:
+            out[:, n_cells + n_scaled :] = scores
+        return out
+
+
+def blocks_of_groups(codes: Indices, most: int) -> list[Indices]:
+    """Rows in blocks of about so many, of whole groups; a list is cut into every kth row."""
+    n_blocks = max(1, len(codes) // most)
+    if not codes.any():
+        return [np.arange(k, len(codes), n_blocks) for k in range(n_blocks)]
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    return np.split(order, starts[1:][np.diff(starts // most) > 0])
 
 
 def _scale_known(numbers: Array, codes: NDArray[np.intp]) -> Array:
@@ -247,8 +279,8 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         X = check_rows(self, X, ensure_all_finite="allow-nan")
         scores, groups, weights = split_weighted(y, groups, sample_weight)
         graph = ScoreGraph(scores, groups, sample_weight=weights)
-        self._keep(grow_trees(None, self.n_trees, X, graph, self.categorical))
-        return self
+        model = grow_trees(None, self.n_trees, X, graph, self.categorical)
+        return self.keep(model, self.n_trees, X.shape[1])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Score items; larger is better.
@@ -295,24 +327,24 @@ class BoostedTrees(RankerMixin, BaseEstimator):
                 return at
             at = below
 
-    def _keep(self, model: Any) -> None:
-        """Keep the trees as arrays: those of LightGBM from its text, those of scikit-learn."""
-        is_light = hasattr(model, "model_to_string")
-        trees = _light_trees(model) if is_light else _plain_trees(model)
-        sizes = np.array([len(tree["left"]) for tree in trees])
+    def keep(self, model: Any, n_trees: int, n_features: int) -> Self:
+        """Keep so many trees of a model of LightGBM or scikit-learn as arrays."""
+        self.n_features_in_ = n_features
+        if hasattr(model, "dump_model"):
+            found = model.dump_model(num_iteration=n_trees)["tree_info"]
+            trees = [_light_nodes(tree["tree_structure"]) for tree in found]
+        else:
+            trees = [_plain_nodes(predictor.nodes) for (predictor,) in model._predictors[:n_trees]]
+        sizes = np.array([len(tree) for tree in trees])
         self.roots_ = np.cumsum(sizes) - sizes
-        first = np.repeat(self.roots_, sizes)
-        nodes = {key: np.concatenate([tree[key] for tree in trees]) for key in trees[0]}
-        own = np.arange(len(first))
-        is_leaf = nodes["left"] < 0
-        self.left_ = np.where(is_leaf, own, nodes["left"] + first)
-        self.right_ = np.where(is_leaf, own, nodes["right"] + first)
-        self.feature_ = np.where(is_leaf, 0, nodes["feature"]).astype(np.intp)
-        self.threshold_ = np.where(is_leaf, 0.0, nodes["threshold"])
-        self.value_ = np.where(is_leaf, nodes["value"], 0.0)
-        self.gap_left_ = np.where(is_leaf, 0, nodes["gap_left"]).astype(np.int8)
-        rows, self.set_ = np.unique(nodes["bits"], axis=0, return_inverse=True)
-        self.sets_ = rows.astype(np.int8)
+        nodes, first = np.concatenate(trees), np.repeat(self.roots_, sizes)
+        own, is_leaf = np.arange(len(first)), nodes["left"] == 0
+        self.left_ = np.where(is_leaf, own, first + nodes["left"])
+        self.right_ = np.where(is_leaf, own, first + nodes["right"])
+        for name in ("feature", "threshold", "value", "gap_left"):
+            setattr(self, f"{name}_", nodes[name].copy())
+        self.sets_, self.set_ = np.unique(nodes["codes"], axis=0, return_inverse=True)
+        return self
 
 
 def order_targets(graph: ScoreGraph) -> Array:
@@ -329,12 +361,13 @@ def grow_trees(
 ) -> Any:
     """Go on from a model, or begin one, up to so many trees."""
     n_threads = count_idle_cores(ENTRY_OF_TREE * X.size)
+    n_leaves = FEW_LEAVES if len(X) < MANY else MANY_LEAVES
     lightgbm = _lightgbm()
     if lightgbm is None:
         if model is None:
             model = HistGradientBoostingRegressor(
                 learning_rate=LEARNING_RATE,
-                max_leaf_nodes=MAX_LEAVES,
+                max_leaf_nodes=n_leaves,
                 early_stopping=False,
                 warm_start=True,
                 random_state=0,
@@ -344,7 +377,7 @@ def grow_trees(
             return model.fit(X, order_targets(graph), sample_weight=graph.item_weights)
     options = {
         "learning_rate": LEARNING_RATE,
-        "num_leaves": MAX_LEAVES,
+        "num_leaves": n_leaves,
         "num_threads": n_threads,
         "deterministic": True,
         "force_col_wise": True,
@@ -375,78 +408,46 @@ def _lightgbm() -> Any:
         return None
 
 
-def staged_scores(model: Any, X: Any, stages: tuple[int, ...]) -> Array:
-    """Scores of items by so many of the first trees, (n_items, n_stages)."""
-    if hasattr(model, "current_iteration"):
-        columns = [model.predict(X, num_iteration=n, num_threads=1) for n in stages]
-        return np.stack(columns, axis=1)
-    found = {n: scores for n, scores in enumerate(model.staged_predict(X), 1) if n in stages}
-    return np.stack([found[n] for n in stages], axis=1)
+def predict_trees(model: Any, X: Array) -> Array:
+    """Scores of items by all trees of a model, in one thread."""
+    options = {"num_threads": 1} if hasattr(model, "dump_model") else {}
+    return np.asarray(model.predict(X, **options))
 
 
-def _plain_trees(model: Any) -> list[dict[str, Array]]:
-    """The trees of scikit-learn; children of leaves are −1."""
-    trees = []
-    for (predictor,) in model._predictors:
-        nodes = predictor.nodes
-        is_leaf = nodes["is_leaf"].astype(bool)
-        children = [
-            np.where(is_leaf, -1, nodes[side].astype(np.intp)) for side in ("left", "right")
-        ]
-        trees.append(
-            {
-                "left": children[0],
-                "right": children[1],
-                "feature": nodes["feature_idx"],
-                "threshold": nodes["num_threshold"],
-                "gap_left": nodes["missing_go_to_left"],
-                "value": nodes["value"],
-                "bits": np.zeros((len(nodes), N_CODES), dtype=np.int8),
-            }
-        )
-    return trees
+def _plain_nodes(theirs: NDArray[Any]) -> NDArray[Any]:
+    """The nodes of a tree of scikit-learn."""
+    nodes = np.zeros(len(theirs), dtype=NODE)
+    is_leaf = theirs["is_leaf"] > 0
+    nodes["value"][is_leaf] = theirs["value"][is_leaf]
+    names = [("left", "left"), ("right", "right"), ("feature", "feature_idx")]
+    for name, their_name in [
+        *names,
+        ("threshold", "num_threshold"),
+        ("gap_left", "missing_go_to_left"),
+    ]:
+        nodes[name][~is_leaf] = theirs[their_name][~is_leaf]
+    return nodes
 
 
-def _light_trees(model: Any) -> list[dict[str, Array]]:
-    """The trees of LightGBM, from the arrays of its model text: inner nodes, and then leaves."""
-    trees = []
-    text = model.model_to_string(num_iteration=-1).partition("\nend of trees")[0]
-    for part in text.split("\nTree=")[1:]:
-        lines = (line.partition("=") for line in part.splitlines()[1:])
-        words = {key: value.split() for key, _, value in lines}
-        values = np.array(words["leaf_value"], dtype=np.float64)
-        n_inner, n_leaves = len(words.get("split_feature", ())), len(values)
-
-        def inner(key: str, kind: Any, words: Any = words, n_leaves: int = n_leaves) -> Any:
-            known = np.array(words.get(key, []), dtype=kind)
-            return np.concatenate([known, np.full(n_leaves, -1, dtype=kind)])
-
-        flags, thresholds = inner("decision_type", np.intp), inner("threshold", np.float64)
-        is_inner = np.arange(len(flags)) < n_inner
-        is_set = (flags & 1 > 0) & is_inner
-        knows_gaps = flags >> 2 == NAN_IS_MISSING
-        gap_left = np.where(knows_gaps, flags >> 1 & 1, thresholds >= 0)  # else a gap counts as 0
-        sides = [inner(side, np.intp) for side in ("left_child", "right_child")]
-        left, right = (np.where(side < 0, n_inner - 1 - side, side) for side in sides)
-        bits = np.zeros((len(flags), N_CODES), dtype=np.int8)
-        if is_set.any():
-            bounds = np.array(words["cat_boundaries"], dtype=np.intp)
-            masks = np.array(words["cat_threshold"], dtype="<u4")
-            for node in np.flatnonzero(is_set):
-                k = int(thresholds[node])
-                own = np.unpackbits(
-                    masks[bounds[k] : bounds[k + 1]].view(np.uint8), bitorder="little"
-                )
-                bits[node, : len(own)] = own[:N_CODES]
-        trees.append(
-            {
-                "left": np.where(is_inner, left, -1),
-                "right": np.where(is_inner, right, -1),
-                "feature": inner("split_feature", np.intp),
-                "threshold": np.where(is_set, 0.0, thresholds),
-                "gap_left": np.where(is_set, 0, gap_left),
-                "value": np.concatenate([np.zeros(n_inner), values]),
-                "bits": bits,
-            }
-        )
-    return trees
+def _light_nodes(root: Any) -> NDArray[Any]:
+    """The nodes of a tree of LightGBM, each before those below it."""
+    queue = [root]
+    for node in queue:
+        queue += [node[side] for side in ("left_child", "right_child") if side in node]
+    nodes = np.zeros(len(queue), dtype=NODE)
+    next_one = 1
+    for node, theirs in zip(nodes, queue, strict=True):
+        if "split_feature" not in theirs:
+            node["value"] = theirs["leaf_value"]
+            continue
+        node["left"], node["right"] = next_one, next_one + 1
+        next_one += 2
+        node["feature"] = theirs["split_feature"]
+        if theirs["decision_type"] == "==":
+            codes = np.array(theirs["threshold"].split("||"), dtype=np.intp)
+            node["codes"][codes[codes < N_CODES]] = 1
+            continue
+        node["threshold"] = theirs["threshold"]
+        knows_gaps = theirs["missing_type"] == "NaN"
+        node["gap_left"] = theirs["default_left"] if knows_gaps else theirs["threshold"] >= 0
+    return nodes

@@ -123,6 +123,8 @@ def read_cells(column: Any) -> NDArray[Any]:
         cells = cells.astype(object)
     if cells.dtype.kind == "m":
         return np.where(np.isnat(cells), np.nan, cells / DAY)
+    if cells.dtype.kind == "c":
+        return cells.astype(object)[:, None]
     if cells.dtype != object or cells.ndim > 1:
         return cells
     kinds = {type(cell) for cell in cells}
@@ -288,21 +290,29 @@ def _date_parts(name: str, dates: NDArray[Any], parts: Sequence[str]) -> Array:
 
 
 def decide(
-    name: str, cells: NDArray[Any], forced: str, order: Sequence[str] | None
+    name: str, cells: NDArray[Any], forced: str, order: Sequence[str] | None, is_free: bool
 ) -> list[ColumnFacts]:
-    """What becomes of a column, by what is in it: texts that repeat are a category and a text."""
-    found = _decide(name, cells, forced, order)
-    n_words = sum(" " in value.strip() for value in found.categories)
-    is_phrases = found.kind == "category" and len(found.categories) > FEW_VALUES
-    if is_phrases and not forced and 2 * n_words > len(found.categories):
-        return [found, ColumnFacts(name, "text", found.n_gaps)]
-    return [found]
+    """What becomes of a column, by what is in it: texts that repeat are a category and a text.
+
+    A free column is left out if it looks like an identifier.
+    """
+    if is_free and is_code(name, cells):
+        forced = "category"
+    column = _decide(name, cells, forced, order)
+    reason = identifier(name, cells) if is_free and not forced else ""
+    if reason and column.kind != "left out":
+        return [ColumnFacts(name, "left out", column.n_gaps, f"an identifier: {reason}")]
+    n_words = sum(" " in value.strip() for value in column.categories)
+    is_phrases = column.kind == "category" and len(column.categories) > FEW_VALUES
+    if is_phrases and not forced and 2 * n_words > len(column.categories):
+        return [column, ColumnFacts(name, "text", column.n_gaps)]
+    return [column]
 
 
 def _decide(
     name: str, cells: NDArray[Any], forced: str, order: Sequence[str] | None
 ) -> ColumnFacts:
-    """What becomes of a column, but for the words of texts that repeat."""
+    """What becomes of a column, but for identifiers and the words of texts that repeat."""
     gaps = is_gap(cells)
     n_gaps = int(gaps.sum())
     left_out = ColumnFacts(name, "left out", n_gaps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,8 +21,6 @@ from rankwise.estimators.column_kinds import (
     ColumnFacts,
     column_numbers,
     decide,
-    identifier,
-    is_code,
     read_cells,
     spelled,
 )
@@ -31,6 +30,7 @@ DENSE_FEATURES = 1000
 MOST_WORDS = 2000  # of a text, the most frequent ones
 MOST_CODES = 250  # values of a category that trees split by
 NUMERIC = ("number", "order", "date", "vector")
+NUMBERS, GAPS, NARROW, WIDE = range(4)  # the order of the features
 
 
 class Views(NamedTuple):
@@ -179,21 +179,23 @@ class Columns(TransformerMixin, BaseEstimator):
         missing = sorted(asked - set(columns))
         if missing:
             raise ValueError(f"X has no column {', '.join(map(repr, missing))}.")
-        facts = []
+        self.facts_ = []
         for name, cells in columns.items():
             forced = "category" if name in categorical else "number" if name in numeric else ""
             is_free = is_frame and name not in asked
-            if is_free and is_code(name, cells):
-                forced = "category"
-            found = decide(name, cells, forced, order.get(name))
-            reason = identifier(name, cells) if is_free and not forced else ""
-            if reason and found[0].kind != "left out":
-                n_gaps = found[0].n_gaps
-                found = [ColumnFacts(name, "left out", n_gaps, f"an identifier: {reason}")]
-            facts += [self._learn(one, cells) for one in found]
-        _refuse(facts, asked)
-        self.facts_ = facts
+            made = decide(name, cells, forced, order.get(name), is_free)
+            self.facts_ += [self._learn(column, cells) for column in made]
+        refused = [column for column in self._left_out() if column.name in asked]
+        if refused or len(self._left_out()) == len(self.facts_):
+            listed = refused or self.facts_
+            shown = "; ".join(f"{column.name!r} ({column.why})" for column in listed[:20])
+            more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
+            what = "these columns cannot" if refused else "no column can"
+            raise ValueError(f"{what} be learned from: {shown}{more}.")
         return self
+
+    def _left_out(self) -> list[ColumnFacts]:
+        return [column for column in self.facts_ if column.kind == "left out"]
 
     def _learn(self, column: ColumnFacts, cells: NDArray[Any]) -> ColumnFacts:
         """The same facts with medians, means and scales of numbers, and the words of a text."""
@@ -236,8 +238,8 @@ class Columns(TransformerMixin, BaseEstimator):
         """The features as linear models, and as trees take them."""
         check_is_fitted(self)
         columns, _ = self._read(X, reset=False)
-        used = [column for column in self.facts_ if column.kind != "left out"]
-        missing = [column.name for column in used if column.name not in columns]
+        used = {column.name: None for column in self.facts_ if column.kind != "left out"}
+        missing = [name for name in used if name not in columns]
         if missing:
             raise ValueError(f"X lacks the columns {', '.join(map(repr, missing))}.")
         return self._views(columns)
@@ -257,13 +259,13 @@ class Columns(TransformerMixin, BaseEstimator):
         return self._views(cells)
 
     def _views(self, columns: dict[str, Any]) -> Views:
-        used = [column for column in self.facts_ if column.kind != "left out"]
-        n_rows = len(next(iter(columns.values())))
-        empty = np.empty((n_rows, 0))
+        empty = np.empty((len(next(iter(columns.values()))), 0))
         numbers, filled, gaps, codes, narrow = [empty], [empty], [empty], [empty], [empty]
-        blocks: list[Any] = []
-        is_wide = []
-        for column in used:
+        blocks: list[Any] = [sp.csr_array(empty)]
+        is_wide = [False]
+        for column in self.facts_:
+            if column.kind == "left out":
+                continue
             cells = columns[column.name]
             if column.kind in NUMERIC:
                 numbers.append(column_numbers(column, cells))
@@ -276,7 +278,9 @@ class Columns(TransformerMixin, BaseEstimator):
                 block = _word_weights(column, spelled(cells))
             else:
                 places = _places(column, spelled(cells))
-                block = _one_hot(places, n_places(column))
+                rows = np.flatnonzero(places >= 0)
+                entries = np.ones(len(rows)), (rows, places[rows])
+                block = sp.csr_array(entries, shape=(len(places), n_places(column)))
                 if block.shape[1] <= MOST_CODES:
                     codes.append(np.where(places < 0, np.nan, places)[:, None])
                 if not is_wide_column(column):
@@ -287,8 +291,8 @@ class Columns(TransformerMixin, BaseEstimator):
         sizes = [block.shape[1] for block in blocks]
         return Views(
             np.hstack(filled + gaps + narrow),
-            sp.csr_array(sp.hstack([sp.csr_array(empty), *blocks], format="csr")),
-            tuple(sizes),
+            sp.csr_array(sp.hstack(blocks, format="csr")),
+            tuple(sizes[1:]),
             np.repeat(np.array(is_wide, dtype=bool), sizes),
             np.hstack(numbers + codes),
             len(codes) - 1,
@@ -326,28 +330,27 @@ def source_of_features(facts: Sequence[ColumnFacts]) -> list[int]:
 
 def _features(facts: Sequence[ColumnFacts]) -> list[tuple[int, str]]:
     """Number of the column, and name, of each feature."""
-    numbers: list[tuple[int, str]] = []
-    gaps: list[tuple[int, str]] = []
-    narrow: list[tuple[int, str]] = []
-    wide: list[tuple[int, str]] = []
+    features: list[tuple[int, int, str]] = []
     for k, column in enumerate(facts):
-        name = column.name
+        name, parts = column.name, [""]
+        if column.kind == "left out":
+            continue
         if column.kind in NUMERIC:
-            parts = [""]
             if column.kind == "date":
                 parts = [f" {part}" for part in column.categories]
             elif column.kind == "vector":
                 parts = [f" {j}" for j in range(len(column.medians))]
-            numbers += [(k, name + part) for part in parts]
-            gaps += [(k, f"{name} is missing")] * bool(column.n_gaps)
-        elif column.kind == "text":
-            wide += [(k, f"{name} has {word}") for word in column.categories]
-        elif column.kind == "category":
+            features += [(NUMBERS, k, name + part) for part in parts]
+            features += [(GAPS, k, f"{name} is missing")] * bool(column.n_gaps)
+            continue
+        names = [f"{name} has {word}" for word in column.categories]
+        if column.kind == "category":
             names = [f"{name}={value}" for value in column.categories]
             names += [f"{name} is missing"] * bool(column.n_gaps)
             names += [f"{name} is rare"] * bool(column.n_rare)
-            (wide if is_wide_column(column) else narrow).extend((k, each) for each in names)
-    return numbers + gaps + narrow + wide
+        place = WIDE if is_wide_column(column) else NARROW
+        features += [(place, k, each) for each in names]
+    return [(k, name) for _, k, name in sorted(features, key=itemgetter(0))]
 
 
 def is_wide_column(column: ColumnFacts) -> bool:
@@ -368,12 +371,6 @@ def _places(column: ColumnFacts, texts: list[str | None]) -> NDArray[np.intp]:
     place.setdefault(None, -1)
     other = n_places(column) - 1 if column.n_rare else -1
     return np.array([place.get(text, other) for text in texts], dtype=np.intp)
-
-
-def _one_hot(places: NDArray[np.intp], n_places: int) -> Any:
-    rows = np.flatnonzero(places >= 0)
-    entries = (np.ones(len(rows)), (rows, places[rows]))
-    return sp.csr_array(entries, shape=(len(places), n_places))
 
 
 def _words_of(text: str) -> list[str]:
@@ -399,14 +396,3 @@ def _word_weights(column: ColumnFacts, texts: list[str | None]) -> Any:
     counter = TfidfVectorizer(analyzer=_words_of, binary=True, vocabulary=vocabulary)
     counter.idf_ = np.array(column.weights)
     return counter.transform([text or "" for text in texts])
-
-
-def _refuse(facts: list[ColumnFacts], asked: set[str]) -> None:
-    """Raise a ValueError with all reasons if a column that was asked for is left out, or all."""
-    refused = [column for column in facts if column.kind == "left out" and column.name in asked]
-    if refused or all(column.kind == "left out" for column in facts):
-        listed = refused or facts
-        shown = "; ".join(f"{column.name!r} ({column.why})" for column in listed[:20])
-        more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
-        what = "these columns" if refused else "no column"
-        raise ValueError(f"{what} can{'not' if refused else ''} be learned from: {shown}{more}.")
