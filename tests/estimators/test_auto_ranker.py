@@ -498,6 +498,21 @@ def test_frames_with_categories_gaps_dates_text_and_vectors(tmp_path, capsys):
     np.testing.assert_array_equal(load(tmp_path / "model.rw").predict(new), model.predict(new))
 
 
+def test_numbers_of_an_identifier_are_used_where_they_tell_the_order(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((600, 2)), columns=["a", "b"])
+    X["work_id"] = rng.permutation(6000)[:600]
+    year = np.abs(X["work_id"] - 3000) + 300 * rng.standard_normal(600)
+    model = AutoRanker(LINEAR[:1], n_resamples=0).fit(X, year)
+    assert "work_id has the name of an identifier, but" in model.notes_[0]
+    assert model.table_ is None  # three columns of numbers without gaps
+    save(model, tmp_path / "model.rw")
+    np.testing.assert_array_equal(load(tmp_path / "model.rw").predict(X), model.predict(X))
+    for ids, y in [(X["work_id"], X["a"]), (np.argsort(np.argsort(year)), year)]:
+        model = AutoRanker(LINEAR[:1], n_resamples=0).fit(X.assign(work_id=ids), y)
+        assert model.table_.facts_[2].kind == "left out"  # noise, or a counter of the rows
+
+
 def test_held_out_scores_of_wide_members_equal_refitting():
     X, y = messy(300)
     groups = np.arange(300) % 30

@@ -21,6 +21,7 @@ from rankwise.errors import warn_user
 from rankwise.estimators.auto_combiner import Combination, Combiner
 from rankwise.estimators.auto_data import HeldOut, check_data
 from rankwise.estimators.auto_members import (
+    LEAST_FOR_TREES,
     Member,
     Recipe,
     asked_members,
@@ -29,13 +30,14 @@ from rankwise.estimators.auto_members import (
     simplest_member,
 )
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.boosted_trees import TreeFeatures
+from rankwise.estimators.boosted_trees import TreeFeatures, tells_order
 from rankwise.estimators.columns import Columns, Views
 from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.training_data import check_rows
 from rankwise.frames import as_frame, check_same_index, take_rows
+from rankwise.graphs import ScoreGraph
 from rankwise.groups import encode_groups
-from rankwise.inputs import as_whole, check_option, read_target
+from rankwise.inputs import Target, as_whole, check_option, read_target
 from rankwise.machine import Progress, calm, track
 from rankwise.metrics import get_metric
 from rankwise.metrics.ranking import Ranking, Targets
@@ -201,7 +203,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         check_same_index(X=X, y=y, groups=groups)
         self.notes_: list[str] = []
         self.estimate_: dict[str, float] = {}
-        views, trees = self._see_first(X)
+        views, trees = self._see_first(X, y, groups, sample_weight)
         every = check_data(views, y, groups, sample_weight, trees)
         n_items, rng, rows = every.graph.n_items, np.random.default_rng(int(seed)), None
         if n_items >= MANY:
@@ -247,7 +249,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
         values: Array = get_metric(model.scoring_).by_group(Ranking(targets, scores)).values
         return values
 
-    def _see_first(self, X: Any) -> tuple[dict[str, Any], TreeFeatures]:
+    def _see_first(
+        self, X: Any, y: Any, groups: Any, sample_weight: Any
+    ) -> tuple[dict[str, Any], TreeFeatures]:
         """Decide what becomes of the columns; the items as members see them, and as trees do."""
         is_frame = as_frame(X) is not None
         self.table_: Columns | None = None
@@ -256,6 +260,11 @@ class AutoRanker(RankerMixin, BaseEstimator):
             X = check_rows(self, X, accept_sparse="csr", ensure_all_finite="allow-nan")
         if is_frame or (not sp.issparse(X) and np.isnan(np.sum(X))):
             columns = Columns().fit(X)
+            numbers = columns.numbered(X)
+            target = read_target(y, groups, sample_weight, X=X) if numbers else None
+            telling = [] if target is None else self._telling(numbers, target)
+            if telling:
+                columns = Columns(wanted=telling).fit(X)
             if not all(c.kind == "number" and not c.n_gaps for c in columns.facts_):
                 self.table_ = columns
         if self.table_ is None:
@@ -269,6 +278,20 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.kept_values_ = np.sort(frequent)
         trees = TreeFeatures(views.n_codes, views.sizes)
         return self._joined(views), trees
+
+    def _telling(self, numbers: dict[str, Array], target: Target) -> list[str]:
+        """The columns with names of identifiers whose numbers order items that are held out."""
+        if target.groups is None or target.y.ndim > 1 or len(target.y) < LEAST_FOR_TREES:
+            return []
+        rows = np.arange(0, len(target.y), 1 + len(target.y) // MOST_JUDGED)
+        graph = ScoreGraph(take_target(target, rows))
+        telling = [name for name, values in numbers.items() if tells_order(values[rows], graph)]
+        self.notes_ += [
+            f"column {name} has the name of an identifier, but its numbers tell the order of "
+            "held-out items: it is used as a number"
+            for name in telling
+        ]
+        return telling
 
     def _see(self, X: Any, *, reset: bool = False) -> dict[str, Any]:
         """The items as members see them."""

@@ -25,12 +25,13 @@ from rankwise.machine import ENTRY_OF_TREE, calm, count_idle_cores, limit_thread
 from rankwise.model_selection.folds import fold_numbers, make_folds
 from rankwise.model_selection.hold_out import dense_rows
 
-FEW_LEAVES, MANY_LEAVES = 15, 63
+FEW_LEAVES, MAX_LEAVES = 15, 63
 MANY = 50_000  # items from which trees have many leaves
 LEARNING_RATE = 0.1
 BLOCK = 2**20  # entries of X, or places in trees, that are made at a time
 N_CODES = 256  # codes of categories that a split tells apart
 FOLDS = 5  # in which a column is scored by a model of the others
+TELLING = 0.1, 4.0  # correlation with the target, and in standard errors, of a column that tells
 ALPHAS = (1.0, 10.0, 100.0)  # ridges of the scores of a column, as numbers of rows
 #: One node of a tree. Children are numbers in the tree, 0 for a leaf; codes that go left are 1.
 NODE = np.dtype(
@@ -361,7 +362,7 @@ def grow_trees(
 ) -> Any:
     """Go on from a model, or begin one, up to so many trees."""
     n_threads = count_idle_cores(ENTRY_OF_TREE * X.size)
-    n_leaves = FEW_LEAVES if len(X) < MANY else MANY_LEAVES
+    n_leaves = FEW_LEAVES if len(X) < MANY else MAX_LEAVES
     lightgbm = _lightgbm()
     if lightgbm is None:
         if model is None:
@@ -406,6 +407,21 @@ def _lightgbm() -> Any:
         return import_module("lightgbm")
     except (ImportError, OSError):  # OSError: its library lacks the one of OpenMP
         return None
+
+
+def tells_order(numbers: Array, graph: ScoreGraph) -> bool:
+    """Whether trees on one column order groups, or items of one list, that they have not seen."""
+    X, targets, n_items = np.reshape(numbers, (-1, 1)), order_targets(graph), graph.n_items
+    n_units = graph.n_groups if graph.n_groups > 1 else n_items
+    held = np.zeros(n_items)
+    for rows in make_folds(min(FOLDS, n_units), graph):
+        others = np.setdiff1d(np.arange(n_items), rows)
+        model = grow_trees(None, 50, X[others], graph.subset(others))
+        held[rows] = predict_trees(model, X[rows])
+    least, errors = TELLING
+    size = np.sqrt(held.var() * targets.var())
+    covariance = float(np.cov(held, targets, bias=True)[0, 1])
+    return bool(covariance > max(least, errors / np.sqrt(n_items)) * size > 0)
 
 
 def predict_trees(model: Any, X: Array) -> Array:

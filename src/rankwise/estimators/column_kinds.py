@@ -24,6 +24,7 @@ ROWS_OF_A_CODE = 20  # a value of a column that ends in "id" with more rows than
 LONG_NUMBER = 10**15
 FEW_ROWS = 20  # too few to say that all are different by intent
 REPEATED = 0.2  # share of the rows whose value is there again, at least, in a category of words
+NAMED = "its name says so"
 DATE_PARTS = ("year", "month", "weekday", "days", "hour")
 DAY = np.timedelta64(1, "D")
 
@@ -399,7 +400,7 @@ def _category(left_out: ColumnFacts, cells: NDArray[Any], *, forced: bool) -> Co
 def identifier(name: str, cells: NDArray[Any]) -> str:
     """Why a column looks like an identifier; nothing if it does not."""
     if _IDENTIFIER.search(name):
-        return "its name says so"
+        return NAMED
     known = cells[~is_gap(cells)] if cells.dtype.kind in "iuf" and cells.ndim == 1 else np.empty(0)
     if not len(known) or (known != np.floor(known)).any():
         return ""

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.arrays import Array
 from rankwise.estimators.column_kinds import (
     FEW_VALUES,
+    NAMED,
     ColumnFacts,
     column_numbers,
     decide,
@@ -297,6 +298,18 @@ class Columns(TransformerMixin, BaseEstimator):
             np.hstack(numbers + codes),
             len(codes) - 1,
         )
+
+    def numbered(self, X: Any) -> dict[str, Array]:
+        """The columns of numbers that were left out for their names, unless they count rows."""
+        named = {c.name for c in self._left_out() if c.why == f"an identifier: {NAMED}"}
+        cells = {
+            name: read_cells(c) for name, c in (frame_columns(X) or {}).items() if name in named
+        }
+        return {
+            name: numbers.astype(np.float64)
+            for name, numbers in cells.items()
+            if numbers.dtype.kind in "iu" and float(np.ptp(numbers)) >= 2 * len(numbers)
+        }
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Names of columns, ``name is missing`` for gaps, ``name=value`` for categories."""
