@@ -65,8 +65,8 @@ def _knows_all_frames() -> bool:
 
 def frame_columns(X: Any) -> dict[str, Any] | None:
     """The columns of a frame by name, for `as_array` and ``to_list``; None for anything else."""
-    frame = _known(X)
-    if not hasattr(frame, "columns"):
+    frame = narwhals_frame(X)
+    if frame is None:
         return None
     return {str(column.name): column for column in frame.iter_columns()}
 
@@ -91,8 +91,8 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
 
 def column_names(X: Any) -> list[str] | None:
     """Names of the columns of a frame; None for anything else."""
-    frame = _known(X)
-    return [str(name) for name in frame.columns] if hasattr(frame, "columns") else None
+    columns = frame_columns(X)
+    return None if columns is None else list(columns)
 
 
 def frame_matrix(name: str, X: Any, *, gaps: bool = True) -> Any:
@@ -118,17 +118,19 @@ def frame_matrix(name: str, X: Any, *, gaps: bool = True) -> Any:
     """
     frame = _known(X)
     native = frame.to_native()
-    if _is_all_sparse(native):
+    if getattr(native, "sparse", None) is not None:  # pandas, and all columns are sparse
         return native.sparse.to_coo().tocsr()
-    kinds, arrays = _read_all(frame)
-    wrong = {key: kind for key, kind in kinds.items() if kind != "number"}
-    matrix = None if wrong else _side_by_side(frame, arrays)
-    if not gaps and (matrix is None or np.isnan(np.sum(matrix))):
-        wrong |= _gaps(frame, arrays)
+    arrays, wrong = [], {}
+    for column in frame.iter_columns():
+        kind, array = _read(column)
+        if kind == "number" and not gaps and np.isnan(array).any():
+            kind = "gaps"
+        if kind != "number":
+            wrong[column.name] = kind
+        arrays.append(array)
     if wrong:
-        in_order = {key: wrong[key] for key in kinds if key in wrong}
-        raise ValueError(_explain(name, in_order))
-    return matrix
+        raise ValueError(_explain(name, wrong))
+    return _side_by_side(frame, arrays)
 
 
 def check_same_index(**inputs: Any) -> None:
@@ -242,25 +244,9 @@ def _read(column: Any) -> tuple[str, Any]:
     return ("number", array) if array.dtype.kind in "biuf" else (str(array.dtype), None)
 
 
-def _read_all(frame: Any) -> tuple[dict[Any, str], dict[Any, NDArray[Any]]]:
-    """What each column is, and the numbers of those that have some."""
-    read = {column.name: _read(column) for column in frame.iter_columns()}
-    arrays = {key: array for key, (_, array) in read.items() if array is not None}
-    return {key: kind for key, (kind, _) in read.items()}, arrays
-
-
-def _gaps(frame: Any, arrays: dict[Any, NDArray[Any]]) -> dict[Any, str]:
-    """The columns of numbers that have gaps."""
-    import narwhals.stable.v2 as nw
-
-    boolean = {column.name for column in frame.iter_columns() if column.dtype == nw.Boolean}
-    with_gaps = [key for key, array in arrays.items() if np.isnan(array).any()]
-    return {key: "true or false, with gaps" if key in boolean else "gaps" for key in with_gaps}
-
-
-def _side_by_side(frame: Any, arrays: dict[Any, NDArray[Any]]) -> NDArray[Any]:
+def _side_by_side(frame: Any, arrays: list[NDArray[Any]]) -> NDArray[Any]:
     """One matrix, stored by columns; the frame's own if it has one (pandas, polars)."""
-    kinds = {array.dtype for array in arrays.values()}
+    kinds = {array.dtype for array in arrays}
     own = frame.implementation
     is_float = all(column.dtype.is_float() for column in frame.iter_columns())
     if is_float and len(kinds) == 1 and (own.is_pandas_like() or own.is_polars()):
@@ -269,14 +255,9 @@ def _side_by_side(frame: Any, arrays: dict[Any, NDArray[Any]]) -> NDArray[Any]:
             return matrix
     dtype = np.float32 if kinds and np.result_type(*kinds) == np.float32 else np.float64
     out = np.empty((len(frame), len(arrays)), dtype, order="F")
-    for at, array in enumerate(arrays.values()):
+    for at, array in enumerate(arrays):
         out[:, at] = array
     return out
-
-
-def _is_all_sparse(native: Any) -> bool:
-    """Whether all columns are sparse: pandas has an accessor then, and an error if not."""
-    return getattr(native, "sparse", None) is not None
 
 
 def _explain(name: str, kinds: dict[Any, str]) -> str:

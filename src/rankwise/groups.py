@@ -67,8 +67,6 @@ def encode_groups(groups: ArrayLike | None, n_items: int) -> Groups:
         missing = np.isnat(labels) if labels.dtype.kind in "mM" else np.isnan(labels)
         if missing.any():
             _raise_missing(int(np.argmax(missing)))
-    if labels.dtype.kind in "iu":
-        return _encode_integers(labels)
     return _encode_runs(labels)
 
 
@@ -165,24 +163,6 @@ def _check_length(labels: NDArray[Any], n_items: int) -> None:
             "rankwise.datasets.groups_from_sizes(groups) to get one label per row."
         )
     raise ValueError(f"{message}; pass one group label per row.")
-
-
-def _encode_integers(labels: NDArray[Any]) -> Groups:
-    """Table look-up when the labels span a short range, else as any other label."""
-    if not labels.size:
-        return Groups(np.zeros(0, dtype=np.intp), labels)
-    low, high = int(labels.min()), int(labels.max())
-    if high - low > 4 * labels.size:
-        return _encode_runs(labels)
-    wide = labels if labels.dtype == np.uint64 else labels.astype(np.int64, copy=False)
-    shifted = (wide - wide.dtype.type(low)).astype(np.intp)
-    present = np.zeros(high - low + 1, dtype=bool)
-    present[shifted] = True
-    position = np.cumsum(present) - 1
-    distinct = (np.flatnonzero(present).astype(wide.dtype) + wide.dtype.type(low)).astype(
-        labels.dtype
-    )
-    return Groups(position[shifted].astype(np.intp, copy=False), distinct)
 
 
 def _encode_runs(labels: NDArray[Any]) -> Groups:

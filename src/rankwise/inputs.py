@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -418,33 +418,29 @@ def as_scores(y: Any, *, allow_nan: bool = False) -> Array:
 
 def check_alphas(alphas: ArrayLike, name: str) -> Array:
     """Positive finite numbers, as an array of one dimension."""
-    checked = _numbers(alphas, name, "positive numbers")
-    bad = ~(np.isfinite(checked) & (checked > 0))
-    if bad.any():
-        raise ValueError(
-            f"{name}: got {checked[bad][0]}, expected a positive finite number. For almost no "
-            "regularization use a small value such as 1e-9."
-        )
-    return checked
+    advice = "a positive finite number. For almost no regularization use a small value such as 1e-9"
+    return _numbers(alphas, name, advice, lambda values: values > 0)
 
 
 def check_nus(nus: ArrayLike, name: str) -> Array:
     """Finite numbers from 0, as an array of one dimension."""
-    checked = _numbers(nus, name, "numbers from 0")
-    bad = ~(np.isfinite(checked) & (checked >= 0))
-    if bad.any():
-        raise ValueError(
-            f"{name}: got {checked[bad][0]}, expected a finite number from 0 (the views are "
-            "trained independently) upwards (they agree more and more)."
-        )
-    return checked
+    advice = (
+        "a finite number from 0 (the views are trained independently) upwards (they agree more "
+        "and more)"
+    )
+    return _numbers(nus, name, advice, lambda values: values >= 0)
 
 
-def _numbers(values: ArrayLike, name: str, expected: str) -> Array:
+def _numbers(
+    values: ArrayLike, name: str, expected: str, is_right: Callable[[Array], NDArray[np.bool_]]
+) -> Array:
     try:
         checked = as_real(name, values)
     except ValueError:
         raise ValueError(f"{name}: got {values!r}, expected {expected}.") from None
     if checked.ndim != 1 or not len(checked):
         raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")
+    bad = ~(np.isfinite(checked) & is_right(checked))
+    if bad.any():
+        raise ValueError(f"{name}: got {checked[bad][0]}, expected {expected}.")
     return checked
