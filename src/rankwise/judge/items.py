@@ -267,16 +267,16 @@ def _check(items: list[Item], path: Path) -> None:
             f"{path} has {len(items):,} items, but people can judge {MOST_ITEMS:,} at most; "
             "take a sample of them, and let a model rank the others."
         )
-    unnamed = [f"item {k}" for k, item in enumerate(items, start=1) if not item.name]
-    _refuse(unnamed, path, "without a name")
-    empty = [item.name for item in items if not item.cells and item.image is None]
-    _refuse(empty, path, "with nothing to show")
-    long = [i.name for i in items if sum(len(c.text) for c in i.cells) > LONGEST_TEXT]
-    _refuse(long, path, f"of more than {LONGEST_TEXT:,} characters")
     names = Counter(item.name for item in items)
-    _refuse([name for name, n in names.items() if n > 1], path, "that are there twice")
-
-
-def _refuse(names: list[str], path: Path, what: str) -> None:
-    if names:
-        raise ValueError(f"{path} has items {what}: {listed(names, 5)}. Mend or remove them.")
+    lengths = {item.name: sum(len(cell.text) for cell in item.cells) for item in items}
+    problems = {
+        "without a name": [f"item {k}" for k, i in enumerate(items, start=1) if not i.name],
+        "with nothing to show": [i.name for i in items if not i.cells and i.image is None],
+        f"of more than {LONGEST_TEXT:,} characters": [
+            name for name, length in lengths.items() if length > LONGEST_TEXT
+        ],
+        "that are there twice": [name for name, n in names.items() if n > 1],
+    }
+    for what, wrong in problems.items():
+        if wrong:
+            raise ValueError(f"{path} has items {what}: {listed(wrong, 5)}. Mend or remove them.")

@@ -33,6 +33,7 @@ from rankwise.leaderboard.overturn import (
 from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.solving import explained_by_ratings
 from rankwise.leaderboard.standing import board_columns, records_of
+from rankwise.leaderboard.tally import Tally
 from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 
@@ -195,7 +196,9 @@ def consistency(solved: Solved) -> dict[str, Any]:
     residual = tally.target - solved.expected()[tally.pair]
     left = float((tally.count * tally.weight) @ residual**2)
     unexplained = left / tally.squared_target if tally.squared_target > 0 else 0.0
-    tally = tally.controlled(solved.model.margin_effects(solved.solution, solved.alpha))
+    if tally.n_covariates or tally.cell is not None:
+        effects = solved.model.margin_effects(solved.solution, solved.alpha)
+        tally = Tally.of(tally.comparisons(effects))
     weights, flows = tally.sums
     between = float(np.sum(flows**2 / weights))
     circles = max(0.0, between - explained_by_ratings(tally))

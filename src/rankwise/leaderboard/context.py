@@ -405,14 +405,16 @@ def choose_scales(
     else:
         days = in_days(seen.times)
         order, span = np.argsort(days, kind="stable"), float(np.ptp(days))
-    now = Scales(FIRST[0], FIRST[1], half_life or FIRST[2] * span, FIRST[3])
-    free = ["constant"] + ["context"] * bool(seen.levels)
-    if seen.times is None:
-        now = now._replace(time=0.0)
-    else:
-        free += ["time"] + ["half_life"] * (half_life is None)
-    if not seen.levels:
-        now = now._replace(context=0.0)
+    has_time, has_levels = seen.times is not None, bool(seen.levels)
+    constant, drift, share, offset = FIRST
+    now = Scales(
+        constant,
+        drift if has_time else 0.0,
+        half_life or share * span,
+        offset if has_levels else 0.0,
+    )
+    free = ["constant"] + ["context"] * has_levels + ["time"] * has_time
+    free += ["half_life"] * (has_time and half_life is None)
 
     def loss(scales: Scales) -> float:
         total = 0.0

@@ -223,7 +223,7 @@ class LeastSquares:
 
         The effects of covariates are taken from the outcomes.
         """
-        return RankRLS(alpha).fit(features, self.tally.controlled(solution.effects).graph())
+        return RankRLS(alpha).fit(features, self.tally.comparisons(solution.effects).graph())
 
 
 def draw_units(sizes: Indices, rng: np.random.Generator) -> Indices:
@@ -352,9 +352,9 @@ class BradleyTerry(LeastSquares):
 
     def learner(self, features: Any, solution: Solution, alpha: float) -> Any:
         """RankLogistic on the features; with covariates it has the weights of the board."""
-        tally = self.tally
-        model: RankLogistic = RankLogistic(alpha).fit(features, tally.graph())
-        if tally.n_covariates:
+        games = self.tally.comparisons(np.zeros(self.tally.n_covariates))
+        model: RankLogistic = RankLogistic(alpha).fit(features, games.graph())
+        if self.tally.n_covariates:
             X = np.asarray(features, dtype=np.float64)
             model.coef_ = np.linalg.lstsq(X - X.mean(axis=0), solution.ratings, rcond=None)[0]
         return model

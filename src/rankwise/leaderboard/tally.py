@@ -126,27 +126,12 @@ class Tally:
         """Sums over the outcomes of each distinct pair."""
         return np.asarray(np.bincount(self.pair, values, minlength=len(self.first)), np.float64)
 
-    def controlled(self, effects: Array) -> Tally:
-        """The same comparisons with the effects of the covariates taken from their outcomes."""
-        if not self.n_covariates and self.cell is None:
-            return self
-        at = self.pair[self.outcome]
+    def comparisons(self, effects: Array) -> PairData:
+        """The comparisons with the effects of the covariates taken from their outcomes."""
+        at, weight = self.pair[self.outcome], self.weight[self.outcome]
         target = self.target[self.outcome] - self.covariates[at] @ effects
-        weight = self.weight[self.outcome]
         ends = self.first[at], self.second[at]
-        return Tally.of(PairData(*ends, target, weight, np.arange(self.n_items)))
-
-    def graph(self) -> PairGraph:
-        """The comparisons as a graph, without their covariates."""
-        at, target = self.pair[self.outcome], self.target[self.outcome]
-        first, second = self.first[at], self.second[at]
-        return PairGraph(
-            np.where(target < 0, second, first),
-            np.where(target < 0, first, second),
-            np.abs(target),
-            self.weight[self.outcome],
-            self.n_items,
-        )
+        return PairData(*ends, target, weight, np.arange(self.n_items))
 
     @cached_property
     def edges(self) -> Indices:
