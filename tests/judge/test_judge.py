@@ -135,8 +135,8 @@ def test_a_folder_does_not_follow_links_out_of_itself(tmp_path):
     "text, options, message",
     [
         ("name\nx\n", {}, "1 item; two are needed"),
-        ("name,a\nx,1\nx,2\n", {}, "twice: x"),
-        ("name,a\n,1\ny,2\n", {}, "without a name"),
+        ("name,a\nx,1\nx,2\n", {}, "item 1 is there twice: .x"),
+        ("name,a\n,1\ny,2\n", {}, "item 1 has no name"),
         ("name,a\nx,\ny,2\n", {"show": ["a"]}, "nothing to show.*x"),
         ("a,b\n1,1\n1,1\n", {}, "tells its rows apart"),
         ("name,a\nx,1\ny,2\n", {"name": "nme"}, "no column 'nme'; its columns are name, a"),

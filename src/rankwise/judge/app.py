@@ -26,7 +26,7 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rankwise.judge.session import JudgingSession
-from rankwise.judge.storage import NotOpenError, Question
+from rankwise.judge.storage import NotOpenError
 
 LONGEST_BODY = 4096
 LONGEST_NAME = 60
@@ -264,8 +264,9 @@ class _Endpoints:
         judge, status, message = _judge(body), 200, ""
         try:
             if action == "answer":
-                names = self._names(self.session.question(judge))
+                places = self.session.places(self.session.question(judge))
                 question = self.session.answer(judge, *_answer(body))
+                names = " and ".join(self.session.items[place].name for place in places)
                 message = f"Kept. That was {names}." if self.session.is_blind else "Kept."
             elif action == "undo":
                 question = self.session.undo(judge)
@@ -274,19 +275,9 @@ class _Endpoints:
         except NotOpenError as error:
             question, status, message = self.session.question(judge), 409, str(error)
         first, second = (self._content(place) for place in self.session.places(question))
-        content = {
-            "question": question.id,
-            "first": first,
-            "second": second,
-            "title": self.title,
-            "progress": self.session.progress(judge),
-            "message": message,
-        }
+        content = {"question": question.id, "first": first, "second": second, "message": message}
+        content |= {"title": self.title, "progress": self.session.progress(judge)}
         return JSONResponse(content, status_code=status)
-
-    def _names(self, question: Question) -> str:
-        places = self.session.places(question)
-        return " and ".join(self.session.items[place].name for place in places)
 
     def _content(self, place: int) -> dict[str, Any]:
         item = self.session.items[place]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwise.arrays import Array
-from rankwise.text_tables import count, listed
+from rankwise.text_tables import count
 
 MOST_ITEMS = 2000
 LONGEST_TEXT = 100_000
@@ -268,15 +268,15 @@ def _check(items: list[Item], path: Path) -> None:
             "take a sample of them, and let a model rank the others."
         )
     names = Counter(item.name for item in items)
-    lengths = {item.name: sum(len(cell.text) for cell in item.cells) for item in items}
-    problems = {
-        "without a name": [f"item {k}" for k, i in enumerate(items, start=1) if not i.name],
-        "with nothing to show": [i.name for i in items if not i.cells and i.image is None],
-        f"of more than {LONGEST_TEXT:,} characters": [
-            name for name, length in lengths.items() if length > LONGEST_TEXT
-        ],
-        "that are there twice": [name for name, n in names.items() if n > 1],
-    }
-    for what, wrong in problems.items():
-        if wrong:
-            raise ValueError(f"{path} has items {what}: {listed(wrong, 5)}. Mend or remove them.")
+    for k, item in enumerate(items, start=1):
+        if not item.name:
+            wrong = "has no name"
+        elif not item.cells and item.image is None:
+            wrong = "has nothing to show"
+        elif sum(len(cell.text) for cell in item.cells) > LONGEST_TEXT:
+            wrong = f"has more than {LONGEST_TEXT:,} characters"
+        elif names[item.name] > 1:
+            wrong = "is there twice"
+        else:
+            continue
+        raise ValueError(f"{path}: item {k} {wrong}: {item.name!r:.60}. Mend or remove it.")

@@ -133,10 +133,9 @@ class JudgingSession:
             state = f"{settled:.0%} sure of {goal}"
         else:
             state = f"{settled:.0%} sure of {goal}, about {count(self._to_go, 'answer')} to go"
-        answers = f"{count(by_judge, 'answer')} of yours{others}"
-        text = f"{answers}; {state}."
-        hidden = {"isHidden": self.is_hidden}
-        return {"own": by_judge, "all": n, "settled": settled, "text": text, **hidden}
+        text = f"{count(by_judge, 'answer')} of yours{others}; {state}."
+        numbers = {"own": by_judge, "all": n, "settled": settled}
+        return {**numbers, "text": text, "isHidden": self.is_hidden}
 
     def standing(self) -> dict[str, Any]:
         """Rows of the board so far, for the page; none before it is settled if judges are blind."""
@@ -167,13 +166,9 @@ class JudgingSession:
             graph, X = self._graph(here), self._features
             seed = self._seed + len(answers)
             asked = next_pairs(
-                *(graph, X, QUEUE),
-                goal=self.goal,
-                top=self.top,
-                level=self.level,
-                prior=PRIOR,
+                graph, X, QUEUE, goal=self.goal, top=self.top, level=self.level, prior=PRIOR,
                 random_state=seed,
-            )
+            )  # fmt: skip
             rng = np.random.default_rng(seed)
             belief = belief_of_comparisons(graph, X, PRIOR)
             rows, to_go = self._board(belief, graph, rng), None

@@ -111,13 +111,24 @@ def check_model(
     data: PairData,
     seen: Circumstances | None,
     *,
-    known: Any,
+    features: Any,
+    prior: Any,
     side: bool,
     ties: str,
     alpha: Any,
     intervals: str | None,
 ) -> str:
-    """The model, if it goes with the other options; `known` are features or a prior."""
+    """The model, if it goes with the data and the other options."""
+    is_known = features is not None or prior is not None
+    if prior is not None and features is not None:
+        raise ValueError(
+            "prior= and features= are two ways to say what is known of the items; pass one of them "
+            "(a table of numbers may be a prior)."
+        )
+    if prior is not None and intervals == "bootstrap":
+        raise ValueError(
+            "resamples do not show how far a prior is wrong; with prior= use intervals='jackknife'."
+        )
     if model is None:
         usual = "least-squares" if data.rankings is None else "plackett-luce"
         model = usual if seen is None else "bradley-terry"
@@ -125,7 +136,7 @@ def check_model(
     is_listwise = model == "plackett-luce"
     if seen is not None and model != "bradley-terry":
         raise ValueError(f"time= and context= are for model='bradley-terry', not {model!r}.")
-    if seen is not None and (known is not None or alpha is not None or intervals == "bootstrap"):
+    if seen is not None and (is_known or alpha is not None or intervals == "bootstrap"):
         raise ValueError(
             "time= and context= go without features=, prior=, alpha= and intervals='bootstrap'; "
             "scales= says how strong the regularization is."
@@ -137,7 +148,7 @@ def check_model(
         )
     if data.rankings is not None and side:
         raise ValueError("side=True is for two sides; the items of a ranking have none.")
-    if is_listwise and known is not None:
+    if is_listwise and is_known:
         raise ValueError(
             "features=, prior= and model='plackett-luce' do not go together; use 'least-squares', "
             "or RankLogistic(likelihood='plackett-luce') on the rows of the rankings."
@@ -148,21 +159,6 @@ def check_model(
             "intervals='bootstrap' are for comparisons of two."
         )
     return model
-
-
-def check_known(features: Any, prior: Any, intervals: str | None) -> None:
-    """Refuse what does not go with a prior."""
-    if prior is None:
-        return
-    if features is not None:
-        raise ValueError(
-            "prior= and features= are two ways to say what is known of the items; pass one of them "
-            "(a table of numbers may be a prior)."
-        )
-    if intervals == "bootstrap":
-        raise ValueError(
-            "resamples do not show how far a prior is wrong; with prior= use intervals='jackknife'."
-        )
 
 
 def check_options(

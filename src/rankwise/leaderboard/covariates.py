@@ -187,7 +187,8 @@ def check_identified(system: RatingSystem, names: tuple[str, ...]) -> None:
         return
     tally, Z = system.tally, system.tally.covariates
     weights, _ = tally.sums
-    items = RatingSystem(replace(tally, covariates=Z[:, :0]), system.X, system.B)
+    B = system.B if system.has_prior else None
+    items = RatingSystem(replace(tally, covariates=Z[:, :0]), system.X, B)
     cross = items.right(weights[:, None] * Z)
     solve = items.solver(weights, 1e-13 * tally.total_weight, 1e-9)
     left = Z.T @ (weights[:, None] * Z) - cross.T @ solve(cross)

@@ -105,7 +105,7 @@ class LeaveOut:
             resistances[start : start + size] = np.einsum("ij,ij->i", D @ self.inverse, D)
         return resistances
 
-    @property
+    @cached_property
     def held_out(self) -> Array:
         """Residual of a comparison of each outcome, left out."""
         return held_out_residuals(self.system.tally, self.margins, self.resistances)

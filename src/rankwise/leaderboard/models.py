@@ -117,7 +117,7 @@ class LeastSquares:
     def __init__(
         self, tally: Tally, X: Array | None = None, B: Array | None = None, ties: str = "half"
     ) -> None:
-        self.tally, self.system = tally, RatingSystem(tally, X, B)
+        self.tally, self.B, self.system = tally, B, RatingSystem(tally, X, B)
         is_verdict = bool(np.isin(tally.target, [-1.0, 0.0, 1.0]).all())
         self.logits: float | None = 2.0 if is_verdict else None  # 2σ(x) − 1 is x/2 near 0
         self.check(ties)
@@ -348,7 +348,7 @@ class BradleyTerry(LeastSquares):
         """The effects in the unit of the outcomes, as least squares has them."""
         if not self.tally.n_covariates:
             return solution.effects
-        return LeastSquares(self.tally, self.system.X, self.system.B).solve(alpha).effects
+        return LeastSquares(self.tally, self.system.X, self.B).solve(alpha).effects
 
     def learner(self, features: Any, solution: Solution, alpha: float) -> Any:
         """RankLogistic on the features; with covariates it has the weights of the board."""

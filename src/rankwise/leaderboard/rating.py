@@ -19,7 +19,6 @@ from rankwise.leaderboard.board import Leaderboard, consistency, scale_of
 from rankwise.leaderboard.border import (
     check_clusters,
     check_features,
-    check_known,
     check_model,
     check_options,
     encode_labels,
@@ -237,11 +236,10 @@ def rate(
         intervals, n_resamples, confidence, order, min_comparisons, data.n_items
     )
     way = intervals if n_draws else None
-    check_known(features, prior, way)
-    known = prior if features is None else features
     model = check_model(
-        model, data, seen, known=known, side=side, ties=ties, alpha=alpha, intervals=way
-    )
+        model, data, seen,
+        features=features, prior=prior, side=side, ties=ties, alpha=alpha, intervals=way,
+    )  # fmt: skip
     X = None if features is None else check_features(features, data.n_items)
     B = priors = None
     if prior is not None:
@@ -280,7 +278,7 @@ def rate(
         drawn, drawn_effects = solved.model.resample(*to_solve, codes, n_draws, rng)
         samples = unit.values(drawn)
     ratings = unit.values(solved.solution.ratings)
-    is_known = (records.n > 0) | (known is not None)
+    is_known = (records.n > 0) | (X is not None) | (B is not None)
     table = board_columns(
         data.items, ratings, spread, samples, solved.components, records,
         confidence=confidence, order=order, known=is_known,

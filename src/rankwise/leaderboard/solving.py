@@ -74,10 +74,18 @@ class RatingSystem:
         say the same (a gap filled with the median, and its indicator) make no system singular.
     B : ndarray of shape (n_items, n_free), optional
         What is known of the items and not regularized.
+
+    Attributes
+    ----------
+    is_large : bool
+        Whether conjugate gradients solve it.
+    is_huge : bool
+        Whether its inverse is too large to look at.
     """
 
     def __init__(self, tally: Tally, X: Array | None = None, B: Array | None = None) -> None:
-        self.tally, self.B = tally, np.empty((tally.n_items, 0)) if B is None else B
+        self.tally, self.has_prior = tally, B is not None
+        self.B = np.empty((tally.n_items, 0)) if B is None else B
         first, second, n = tally.first, tally.second, len(tally.first)
         self.free = np.hstack([self.B[first] - self.B[second], tally.covariates])
         n_free = self.free.shape[1]
@@ -99,21 +107,8 @@ class RatingSystem:
             self.T = block_diag(self.X, np.eye(n_free))
             self.n_features, self.n_regularized = min(X.shape), self.X.shape[1]
         self.size = self.n_regularized + n_free
-
-    @property
-    def has_prior(self) -> bool:
-        """Whether there is a B."""
-        return bool(self.B.shape[1])
-
-    @property
-    def is_large(self) -> bool:
-        """Whether conjugate gradients solve it."""
-        return self.T is None and bool(self.tally.n_items > DENSE_LIMIT)
-
-    @property
-    def is_huge(self) -> bool:
-        """Whether its inverse is too large to look at."""
-        return self.T is None and bool(self.size > COVARIANCE_LIMIT)
+        self.is_large = X is None and tally.n_items > DENSE_LIMIT
+        self.is_huge = X is None and self.size > COVARIANCE_LIMIT
 
     def of(self, tally: Tally) -> RatingSystem:
         """The same unknowns for other weights, targets or counts of the same pairs."""
