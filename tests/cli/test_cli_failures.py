@@ -38,12 +38,6 @@ def test_bad_data_are_told_in_one_line(tmp_path, name):
     assert fail("cv", data)
 
 
-def test_unknown_columns_are_told_with_those_that_are_there(tmp_path, table):
-    message = fail("train", table, "--group", "colour", "-o", tmp_path / "m.rw")
-    assert "'colour'" in message
-    assert "size" in message
-
-
 def test_wrong_kinds_of_files(tmp_path, table, model):
     missing = tmp_path / "missing.csv"
     assert fail("train", missing, "-o", tmp_path / "m.rw").startswith(f"{missing}: ")
@@ -59,8 +53,6 @@ def test_wrong_kinds_of_files(tmp_path, table, model):
 
 
 BAD_PAIRS = {
-    "magnitude is a word": ("winner,loser,magnitude\nAnn,Bob,big\n", [], "{file}:2"),
-    "no such cluster": ("winner,loser\nAnn,Bob\n", ["--cluster", "judge"], "judge"),
     "several alphas": ("winner,loser\nAnn,Bob\n", ["--alpha", "1,2"], "one number"),
     "loser and sides": ("a,b,winner\nAnn,Bob,a\n", ["--sides", "a,b", "--loser", "b"], "--loser"),
 }

@@ -100,14 +100,6 @@ def test_a_column_of_scores_in_every_format(tmp_path, kind):
         write_table_with_scores(path, path, [1.0, 2.0])
 
 
-@pytest.mark.parametrize("kind", ["feather", "json"])
-def test_damaged_files_are_named(tmp_path, kind):
-    path = write_as(tmp_path / "a", kind)
-    save(path, path.read_bytes()[:-9])
-    with pytest.raises(TableFormatError, match=r"damaged or cut short|expected objects"):
-        read_ranking(path)
-
-
 # Text as people have it --------------------------------------------------------------------------
 
 
@@ -196,16 +188,6 @@ def test_whole_numbers_that_floats_have_are_fine(tmp_path):
     table = {"y": [1, 2], "x": pyarrow.array([2**64 - 1, 1], "uint64")}
     with pytest.raises(TableFormatError, match=f"{2**64 - 1}, which a float would round"):
         read_ranking(write_as(tmp_path / "a.parquet", "parquet", table))
-
-
-def test_long_identifiers_stay_what_they_are(tmp_path):
-    labels = ["123456789012345678", "123456789012345679"]
-    path = save(
-        tmp_path / "a.csv", f"y,x,qid,doc\n1,1,{labels[0]},{labels[1]}\n1,1,{labels[1]},007\n"
-    )
-    data = read_ranking(path, id="doc")
-    assert data.groups.tolist() == [int(label) for label in labels]
-    assert data.ids.tolist() == [labels[1], "007"]
 
 
 def test_types_may_change_far_below(tmp_path):

@@ -232,7 +232,12 @@ def test_points_and_wins_that_are_no_numbers(tmp_path, role, cell):
 
 @pytest.mark.parametrize(
     "header",
-    ["first,second,outcome", "left,right,winner", "model_a,model_b,winner", "a,b,result"],
+    [
+        "first,second,outcome",
+        "left,right,winner",
+        "model_a,model_b,winner",
+        "Player 1,Player 2,result",
+    ],
 )
 def test_sides_under_their_usual_names_are_found_and_said(tmp_path, header):
     path = tmp_path / "battles.csv"

@@ -40,6 +40,7 @@ _EXACT = 2**53  # whole numbers up to here are floats
 _BATCH = 1 << 12  # rows
 _HEAD = 1000  # cells that are tried first
 _MARK = "[%$€£¥₹]|[A-Z]{3}"
+_UNIT = "[a-zµ°][a-zA-Z²³/]{0,3}"  # km, m², °C
 _REMEDY = {
     "feature": "Fill in gaps, write words as numbers, or leave the column out with ignore=.",
     "target": "Write numbers for words, the larger the better. Pass target= for another column.",
@@ -342,8 +343,9 @@ def spelled_numbers(
 ) -> tuple[Any, None] | tuple[None, int]:
     r"""The numbers that a column of texts spells, nulls for gaps; or the first row that has none.
 
-    A mark (%, a currency) has to be the same in all cells; percents are divided by 100. An
-    apostrophe or a blank between thousands is always understood, `thousands` is one more.
+    A mark (%, a currency, a unit such as km) has to be the same in all cells; percents are divided
+    by 100. An apostrophe or a blank between thousands is always understood, `thousands` is one
+    more.
 
     Examples
     --------
@@ -368,7 +370,8 @@ def spelled_numbers(
     point = rf"\{decimal}"
     digits = rf"[1-9][0-9]{{0,2}}(?:{between}[0-9]{{3}})+(?:{point}[0-9]*)?"
     number = rf"{digits}|(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
-    form = rf"^(?P<sign>[+-]?)(?P<front>{_MARK})?\s?(?P<number>{number})\s?(?P<back>{_MARK})?$"
+    back = f"{_MARK}|{_UNIT}"
+    form = rf"^(?P<sign>[+-]?)(?P<front>{_MARK})?\s?(?P<number>{number})\s?(?P<back>{back})?$"
     match = compute.extract_regex(cells, form)
     part = {name: compute.struct_field(match, name) for name in ("sign", "front", "number", "back")}
     marks = compute.binary_join_element_wise(part["front"], part["back"], "")

@@ -51,10 +51,10 @@ def read_pairs(path: PathLike, *, delimiter: str | None = None, **columns: Any) 
     sides : pair of str or int, optional
         The two columns with the labels of the items, for data in which another column says which
         side won; `loser` is not used then. Without it, columns "first" and "second", "left" and
-        "right", "model_a" and "model_b", "home" and "away", "home_team" and "away_team" or "a" and
-        "b" are the sides if there is no loser and exactly one of "outcome", "winner", "result",
-        "better", "FTR", or the two columns "home_score" and "away_score" (or "goals", or "FTHG" and
-        "FTAG"); `read_as` says so.
+        "right", "model_a" and "model_b", "player 1" and "player 2", "home" and "away" or "a" and
+        "b" (and more of that kind) are the sides if there is no loser and exactly one of "outcome",
+        "winner", "result", "better", "FTR", or the two columns "home_score" and "away_score" (or
+        "goals", or "FTHG" and "FTAG"); `read_as` says so.
     outcome : str or int, optional
         With `sides`: the column that says who won, by default the one that `winner` names. It holds
         the name of a side's column, the label of one of the two items, or a word: "left", "first",

@@ -103,9 +103,14 @@ def is_gap(value: Any) -> bool:
 FIRST, SECOND, TIE = 1, -1, 0
 
 #: Usual names of columns, in small letters and without blanks and underscores.
+NOUNS = (
+    *("model", "response", "answer", "assistant", "output", "option", "item", "player", "team"),
+    *("side", "candidate", "system"),
+)
 SIDES = (
-    *(("first", "second"), ("left", "right"), ("modela", "modelb"), ("home", "away")),
-    *(("hometeam", "awayteam"), ("a", "b")),
+    *(("first", "second"), ("left", "right"), ("home", "away"), ("hometeam", "awayteam")),
+    *((f"{noun}a", f"{noun}b") for noun in ("", *NOUNS)),
+    *((f"{noun}1", f"{noun}2") for noun in NOUNS),
 )
 OUTCOMES = ("outcome", "winner", "result", "better", "ftr")
 SCORES = (("homescore", "awayscore"), ("homegoals", "awaygoals"), ("fthg", "ftag"))
@@ -125,9 +130,7 @@ WORDS = {
 }  # fmt: skip
 EXAMPLES = WORDS[FIRST][1:4] + WORDS[SECOND][1:4] + WORDS[TIE][2:5:2]
 _SIDES = {"a": FIRST, "1": FIRST, "b": SECOND, "2": SECOND}
-_NUMBERED = re.compile(
-    r"(model|response|answer|assistant|output|option|item|player|team|side|candidate|system)([ab12])"
-)
+_NUMBERED = re.compile(rf"({'|'.join(NOUNS)})([ab12])")
 _LETTERS = (  # single letters mean something only together; the first set of each tells them
     (({"h"}, {"d", "a"}), {"h": FIRST, "d": TIE, "a": SECOND}),
     (({"w"},), {"w": FIRST, "d": TIE, "t": TIE, "l": SECOND}),
