@@ -25,6 +25,7 @@ copyright = author
 version = release = rankwise.__version__
 
 extensions = [
+    "chart_tables",
     "mathml",
     "myst_parser",
     "numpydoc",
