@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from rankwise.metrics import Evaluation, Metric
     from rankwise.model_selection import Comparison
 
+SPARED = ("mean a", "mean b", "p")
 TITLES = {"text": "{}", "markdown": "## {}\n", "latex": "% {}", "html": "<h2>{}</h2>"}
 
 
@@ -87,12 +89,18 @@ def compare(
 
 
 def print_comparison(test: Comparison) -> None:
-    """One row for each two rankers."""
-    from rankwise.cli.output import note, print_table
+    """One row for each two rankers; a narrow terminal has no room for what can be done without."""
+    from rankwise.cli.output import note, print_table, terminal_width
+    from rankwise.text_tables import text_width
 
     if test.n_groups == 1:
         note("there is one group only, so nothing can be said about chance")
-    print_table(test.table())
+    table, width = test.table(), terminal_width()
+    if width is not None and max(map(text_width, table.lines())) > width:
+        kept = [k for k, name in enumerate(table.header) if name not in SPARED]
+        rows = [[row[k] for k in kept] for row in table.rows]
+        table = replace(table, header=[table.header[k] for k in kept], rows=rows)
+    print_table(table)
     typer.echo("")
 
 

@@ -207,14 +207,14 @@ def print_pairs(rows: Iterable[tuple[str, str]]) -> None:
         say(_wrapped(f"{name:<{width}}{value}", width))
 
 
-def _terminal_width() -> int | None:
+def terminal_width() -> int | None:
     """Columns of the terminal; a file has no width."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _wrapped(text: str, indent: int = 0) -> str:
     """A line, or on a terminal as many as it takes without breaking a word."""
-    columns, line = _terminal_width(), one_line(text)
+    columns, line = terminal_width(), one_line(text)
     if columns is None:
         return line
     more = " " * indent
@@ -231,7 +231,7 @@ def print_table(table: Table, *, best: int = -1) -> None:
     best : int
         Row to stress, if any.
     """
-    lines = table.lines(_terminal_width())
+    lines = table.lines(terminal_width())
     for k, line in enumerate(lines):
         say(line, **({"bold": True} if k in (0, best + 1) else {}))
         if k == 0:
