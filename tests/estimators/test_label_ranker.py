@@ -287,7 +287,7 @@ BAD = [
     (lambda X, Y: (X, Y[:, :, None]), {}, "Y has shape"),
     (lambda X, Y: (X, np.where(Y > 2, np.inf, Y)), {}, "infinity"),
     (lambda X, Y: (X, [["a"], ["b", "c"]] * 5), {}, "MultiLabelBinarizer"),
-    (lambda X, Y: (X, [{1}, {2}] * 5), {}, "MultiLabelBinarizer"),
+    (lambda X, Y: (X, [{1}, {2}] * 5), {}, "Unknown label type"),
 ]
 
 

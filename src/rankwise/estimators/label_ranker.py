@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
@@ -514,7 +514,8 @@ def read_labels(Y: Any, values: str, known: NDArray[Any] | None = None) -> Label
         Y = Y.toarray()
     names = column_names(Y)
     refuse_masked("Y", Y)
-    _refuse_lists(Y)
+    if isinstance(Y, list | tuple):
+        type_of_target(Y)  # refuses a list of labels for each instance
     Y = as_array(Y, "Y")
     array = np.asarray(Y)
     if array.ndim == 1 and names is None:
@@ -532,18 +533,6 @@ def read_labels(Y: Any, values: str, known: NDArray[Any] | None = None) -> Label
         scores = _from_ranks(scores)
     target = LabelTarget(check_table(scores, "instance", "label"), labels, False)
     return target if known is None else _in_order(target, known)
-
-
-def _refuse_lists(Y: Any) -> None:
-    """Sets of labels by name, which NumPy would take for a ragged array or for text."""
-    rows = Y if isinstance(Y, (list, tuple)) else []
-    if any(isinstance(label, str) for row in rows if not np.isscalar(row) for label in row) or (
-        any(isinstance(row, (set, frozenset)) for row in rows)
-    ):
-        raise ValueError(
-            "Y has a list of labels for each instance; pass the table of zeros and ones that "
-            "sklearn.preprocessing.MultiLabelBinarizer makes of it, with ties='exclude'."
-        )
 
 
 def _classes(y: NDArray[Any], known: NDArray[Any] | None) -> LabelTarget:

@@ -178,15 +178,14 @@ def compared_graph(
 ) -> PreferenceGraph:
     """The graph that a learner of one output is trained on; a given one has its own ties."""
     if isinstance(target.y, PreferenceGraph):
-        if target.y.scores is not None:
-            one_output(learner, target.y.scores)
+        one_output(learner, target.y.scores)
         return check_graph(target.y, n_items, {"group_weight": group_weight})
     target = target._replace(y=check_length(one_output(learner, target.y), n_items))
     cost = "magnitude" if ties == "include" else "sign"
     return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
 
 
-def one_output(learner: str, y: Array) -> Array:
+def one_output(learner: str, y: Any) -> Any:
     """Scores of one output as a flat array; several are refused."""
     shape = np.shape(y)
     if len(shape) != 2:
