@@ -219,16 +219,19 @@ class AutoRanker(RankerMixin, BaseEstimator):
                 f"members were chosen on {len(rows):,} of {n_items:,} items, and trained on all"
             )
         if later is not None:
-            self.estimate_ = _interval(later)
-            self.notes_.append(
-                f"{self.scoring_} {self.estimate_['score']:.4f} (95% from "
-                f"{self.estimate_['low']:.4f} to {self.estimate_['high']:.4f}) on the latest "
-                "groups, by a model of earlier ones"
-            )
+            self._estimate(later, "the latest groups, by a model of earlier ones")
         elif n_resamples and self._is_late(start):
             self.notes_.append("no time was left for the honest estimate")
         elif n_resamples and combiner.n_units >= LEAST_UNITS:
-            self._estimate(combiner.out_of_bag(n_resamples, rng), held_out)
+            units = "groups" if held_out.graph.n_groups > 1 else "folds of the list"
+            by_unit = combiner.out_of_bag(n_resamples, rng)
+            self._estimate(by_unit, f"{units} that choice and weights had not seen")
+            optimism = held_out.sign * (self.score_ - self.estimate_["score"])
+            self.estimate_["optimism"] = optimism
+            self.notes_[-1] += (
+                f"; on those that they had seen {self.score_:.4f}, so it is optimistic by "
+                f"{optimism:+.4f}"
+            )
         return self
 
     def _judge_later(self, X: Any, y: Any, groups: Any, sample_weight: Any, time: Any) -> Array:
@@ -405,7 +408,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         limit = np.inf if self.time_limit is None else self.time_limit
         judged: dict[str, Member] = {}
         self.members_: list[dict[str, Any]] = []
-        line = Progress("AutoRanker", len(asked))
+        line = Progress("AutoRanker", len(asked), False if self.verbose else None)
         pace, reserved = 1.0, 0.0
         self._announce(asked, held_out)
         for done, (name, what) in enumerate(asked.items()):
@@ -487,16 +490,13 @@ class AutoRanker(RankerMixin, BaseEstimator):
             if row["name"] in weights:
                 row["weight"] = weights[row["name"]]
 
-    def _estimate(self, by_unit: Array, held_out: HeldOut) -> None:
+    def _estimate(self, by_unit: Array, where: str) -> None:
         """Say how good the combination is where it was neither chosen nor weighted."""
         self.estimate_ = _interval(by_unit)
-        found = self.estimate_
-        found["optimism"] = held_out.sign * (self.score_ - found["score"])
-        units = "groups" if held_out.graph.n_groups > 1 else "folds of the list"
+        low, high = self.estimate_["low"], self.estimate_["high"]
         self.notes_.append(
-            f"{self.scoring_} {found['score']:.4f} (95% from {found['low']:.4f} to "
-            f"{found['high']:.4f}) on {units} that choice and weights had not seen; on those that "
-            f"they had seen {self.score_:.4f}, so it is optimistic by {found['optimism']:+.4f}"
+            f"{self.scoring_} {self.estimate_['score']:.4f} (95% from {low:.4f} to {high:.4f}) on "
+            f"{where}"
         )
 
 

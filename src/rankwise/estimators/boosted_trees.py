@@ -22,7 +22,7 @@ from rankwise.graphs import ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import split_weighted
 from rankwise.machine import ENTRY_OF_TREE, calm, count_idle_cores, limit_threads
-from rankwise.model_selection.folds import fold_numbers, make_folds
+from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 from rankwise.model_selection.hold_out import dense_rows
 
 FEW_LEAVES, MAX_LEAVES = 15, 63
@@ -123,8 +123,7 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
         if self.sizes:
             wide = sp.csc_array(X[rows][:, X.shape[1] - sum(self.sizes) :])
             graph = ScoreGraph(y, groups, sample_weight=weights)
-            n_units = graph.n_groups if graph.n_groups > 1 else graph.n_items
-            fold = fold_numbers(make_folds(min(FOLDS, n_units), graph), graph.n_items)
+            fold = fold_numbers(_folds(graph), graph.n_items)
             for k, block in enumerate(self._slices()):
                 values = wide[:, block]
                 self.value_coef_[block], scores[:, k] = _column_score(
@@ -409,12 +408,16 @@ def _lightgbm() -> Any:
         return None
 
 
+def _folds(graph: ScoreGraph) -> Folds:
+    n_units = graph.n_groups if graph.n_groups > 1 else graph.n_items
+    return make_folds(min(FOLDS, n_units), graph)
+
+
 def tells_order(numbers: Array, graph: ScoreGraph) -> bool:
     """Whether trees on one column order groups, or items of one list, that they have not seen."""
     X, targets, n_items = np.reshape(numbers, (-1, 1)), order_targets(graph), graph.n_items
-    n_units = graph.n_groups if graph.n_groups > 1 else n_items
     held = np.zeros(n_items)
-    for rows in make_folds(min(FOLDS, n_units), graph):
+    for rows in _folds(graph):
         others = np.setdiff1d(np.arange(n_items), rows)
         model = grow_trees(None, 50, X[others], graph.subset(others))
         held[rows] = predict_trees(model, X[rows])

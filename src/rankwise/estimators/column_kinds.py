@@ -216,8 +216,12 @@ def column_numbers(column: ColumnFacts, cells: NDArray[Any]) -> Array:
                 f"column {column.name!r} has lists of other lengths than in training; expected "
                 f"vectors of {len(column.medians)} numbers in every row."
             )
-        return _finite(column.name, cells.astype(np.float64))
-    return _finite(column.name, _floats(column, cells))[:, None]
+        numbers = cells.astype(np.float64)
+    else:
+        numbers = _floats(column, cells)[:, None]
+    if np.isinf(numbers).any():
+        raise ValueError(f"column {column.name!r} has infinite numbers.")
+    return numbers
 
 
 def _floats(column: ColumnFacts, cells: NDArray[Any]) -> Array:
@@ -237,12 +241,6 @@ def _floats(column: ColumnFacts, cells: NDArray[Any]) -> Array:
             "leave it out, or take it as a category."
         )
     return floats
-
-
-def _finite(name: str, numbers: Array) -> Array:
-    if np.isinf(numbers).any():
-        raise ValueError(f"column {name!r} has infinite numbers.")
-    return numbers
 
 
 def parse_number(text: str) -> float:
