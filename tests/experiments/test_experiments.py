@@ -37,7 +37,7 @@ FEW_USERS = "--repeats 1 --users 2 --hold-out 1 --widths 3"
 FEW_ALPHAS = {"ALPHAS": 10.0 ** np.arange(-3, 2)}
 RUNS = {  # options, constants to make smaller, and something that must be printed
     "clicks.mq2008": (
-        "--seeds 1 --sessions 2",
+        "--folds 1 --seeds 1 --sessions 2",
         {"TREES": 2, "EXAMINATION": {"weak": 0.5}, "CASCADE": {"weak": (0.7, 0.95)}},
         "cascade, weak",
     ),
