@@ -1,9 +1,10 @@
-"""Weak and strong scaling of rankwise.dask on a LocalCluster of processes.
+"""Weak and strong scaling of rankwise.dask on a LocalCluster of processes, beside one process.
 
     python -m benchmarks.dask_scaling [--size short|full] [--repeat N]
 
 The data are made and kept on the workers, one BLAS thread each; a time is that of `fit` alone, the
-shortest of N. Strong scaling: the same rows on 1 and 2 workers; weak: rows for each worker.
+shortest of N. Strong scaling: the same rows on 1 and 2 workers; weak: rows for each worker. 0
+workers is `rankwise` itself, without Dask, in one process and one thread.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
 
+import rankwise
 from benchmarks.row import load_per_core
 from rankwise.dask import RankRLS, RankSVM
 
@@ -38,51 +40,63 @@ class Row(NamedTuple):
     seconds: float
 
 
-def make_data(client: Client, n_rows: int, n_blocks: int) -> tuple[Any, Any, Any]:
+def make_data(n_rows: int, n_blocks: int) -> tuple[Any, Any, Any]:
     """Groups of 100 rows; blocks hold whole groups."""
     size = n_rows // n_blocks // GROUP * GROUP
     chunks = (size,) * n_blocks
     X = da.random.default_rng(0).standard_normal((sum(chunks), N_FEATURES), chunks=(chunks, -1))
     w = np.random.default_rng(0).standard_normal(N_FEATURES) / np.sqrt(N_FEATURES)
     y = da.clip(da.round(2 + 1.5 * (X @ w)), 0, 4)
-    groups = da.arange(sum(chunks), chunks=(chunks,)) // GROUP
-    data: tuple[Any, Any, Any] = client.persist((X, y, groups))
-    wait(data)
-    return data
+    return X, y, da.arange(sum(chunks), chunks=(chunks,)) // GROUP
 
 
 def measure(n_workers: int, n_rows: int, repeat: int) -> list[Row]:
     """Fit every model on a cluster of its own, eight blocks a worker."""
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster) as client:
-        small = make_data(client, 20 * GROUP * n_workers, 2 * n_workers)
-        data = make_data(client, n_rows, 8 * n_workers)
-        found = []
-        for name, model in MODELS.items():
+        small, data = (
+            client.persist(make_data(n, blocks * n_workers))
+            for n, blocks in ((20 * GROUP * n_workers, 2), (n_rows, 8))
+        )
+        wait([small, data])
+        for model in MODELS.values():
             model.fit(*small)  # imports are not the fit
-            seconds = []
-            for _ in range(repeat):
-                start = time.perf_counter()
-                model.fit(*data)
-                seconds.append(time.perf_counter() - start)
-            found.append(Row(name, n_workers, data[0].shape[0], min(seconds)))
-    return found
+        return [
+            Row(name, n_workers, data[0].shape[0], shortest(model, data, repeat))
+            for name, model in MODELS.items()
+        ]
 
 
-def table(strong: list[Row], weak: list[Row]) -> str:
-    """Markdown table; the efficiency is that of the workers beyond the first."""
-    lines = ["| model | workers | rows | s | efficiency |", "|---|---|---|---|---|"]
+def measure_alone(n_rows: int, repeat: int) -> list[Row]:
+    """The same rows in one process, without Dask."""
+    data = da.compute(*make_data(n_rows, 8))
+    return [
+        Row(name, 0, len(data[0]), shortest(getattr(rankwise, name)(model.alpha), data, repeat))
+        for name, model in MODELS.items()
+    ]
+
+
+def shortest(model: Any, data: tuple[Any, Any, Any], repeat: int) -> float:
+    """Seconds of a fit."""
+    seconds = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        model.fit(*data)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def table(rows: list[Row]) -> str:
+    """Markdown table; rows a second beside those of one process without Dask."""
+    lines = ["| model | workers | rows | s | times as fast as one process |", "|---" * 5 + "|"]
     for name in MODELS:
-        one = next(row.seconds for row in strong if row.model == name and row.workers == 1)
-        for kind, rows in (("strong", strong), ("weak", weak)):
-            for row in rows:
-                if row.model != name or (kind == "weak" and row.workers == 1):
-                    continue
-                ideal = one / row.workers if kind == "strong" else one
-                lines.append(
-                    f"| {name}, {kind} | {row.workers} | {row.rows:,} | {row.seconds:.3g} "
-                    f"| {ideal / row.seconds:.2f} |"
-                )
+        own = [row for row in rows if row.model == name]
+        alone = next(row.rows / row.seconds for row in own if row.workers == 0)
+        lines += [
+            f"| {name} | {row.workers or 'one process'} | {row.rows:,} | {row.seconds:.3g} "
+            f"| {row.rows / row.seconds / alone:.2f} |"
+            for row in own
+        ]
     return "\n".join(lines)
 
 
@@ -93,10 +107,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--repeat", type=int, default=3)
     chosen = parser.parse_args(arguments)
     n_rows = ROWS[chosen.size]
-    print(f"load {load_per_core():.2f} per core\n")
-    strong = [row for k in WORKERS for row in measure(k, n_rows, chosen.repeat)]
-    weak = [row for k in WORKERS[1:] for row in measure(k, k * n_rows, chosen.repeat)]
-    print(table(strong, weak))
+    print(f"load {load_per_core():.2f} per core\n", flush=True)
+    rows = measure_alone(n_rows, chosen.repeat)
+    for workers in WORKERS:
+        rows += measure(workers, n_rows, chosen.repeat)
+    print(table(rows + measure(WORKERS[-1], WORKERS[-1] * n_rows, chosen.repeat)))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ class Row(NamedTuple):
     `prepare` takes the size to the two works. Where the limit is a number of seconds, it is
     `limit`, and the second work is None. `scale` is how many times the second work would have to
     be done. With `growth` (by size, how many times as many rows the first work has) the ratio is
-    the slope of log time over log rows. `spinners` programs use the processors beside it.
+    the slope of log time over log rows. `spinners` programs use the processors beside it. A work
+    that takes half a minute is done once (`is_long`), and its memory is not measured.
     """
 
     section: str
@@ -32,6 +33,7 @@ class Row(NamedTuple):
     scale: float = 1.0
     growth: dict[str, float] | None = None
     spinners: int = 0
+    is_long: bool = False
 
 
 def blas_threads() -> int:

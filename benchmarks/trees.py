@@ -96,6 +96,7 @@ ROWS = [
         1.0,
         beside(AutoRanker, catboost, more_trees=10),
         "catboost",
+        is_long=True,
     ),
-    Row(TITLE, "AutoRanker, 100,000 × 50", "60 s", 1.0, auto_alone, limit=60.0),
+    Row(TITLE, "AutoRanker, 100,000 × 50", "60 s", 1.0, auto_alone, limit=60.0, is_long=True),
 ]
