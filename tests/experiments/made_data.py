@@ -123,6 +123,20 @@ def write_tables(folder, rng):
     write(kiba / "kiba_binding_affinity_v2.txt.gz", "\n".join("\t".join(row) for row in table))
 
 
+def write_sentences(path, rng, n_sentences=12):
+    """Three proteins a sentence; the first two interact, with a word that says so between them."""
+    lines = []
+    for k in range(n_sentences):
+        words = [*rng.choice(["aa", "bb"], 2), "P1", "binds", "P2", "cc", "P3"]
+        text = " ".join(words)
+        lines.append(f'<sentence text="{text}">')
+        for name in ("P1", "P2", "P3"):
+            at = text.index(name)
+            lines.append(f'<entity id="{k}{name}" charOffset="{at}-{at + 2}"/>')
+        lines.append(f'<interaction e1="{k}P1" e2="{k}P2"/></sentence>')
+    write(path, f"<corpus>{''.join(lines)}</corpus>")
+
+
 def make_data(folder):
     """All files, in this folder."""
     rng = np.random.default_rng(0)
@@ -131,6 +145,7 @@ def make_data(folder):
         write_letor(folder / "mq2008" / f"S{k}.txt.gz", 10 * k, rng)
     for k, part in enumerate(("train", "test")):
         write_letor(folder / "bioinfer_parse" / f"rank_{part}.light.gz", 20 * k, rng, 10, 6)
+        write_sentences(folder / "bioinfer_ppi" / f"BioInfer-{part}.xml.gz", rng)
     write_reuters(folder / "reuters21578", rng)
     write_ratings(folder, rng)
     write_comparisons(folder, rng)

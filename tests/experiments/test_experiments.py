@@ -49,6 +49,7 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     "rankrls07.tables123": ("", {}, "0.447"),
     "rankrls09.figure1": ("", {}, "(22) relative"),
     "rankrls09.figure2": ("", {}, "x4 > x3 > x2 > x1"),
+    "rankrls09.graph_kernel": ("--train 10", {**FEW_ALPHAS, "N_BASIS": 5}, "words and links"),
     "rankrls09.leave_pair_out": ("--repeats 3", {"ALPHAS": (0.1,)}, "pooled"),
     "rankrls09.leave_query_out": ("--dataset ohsumed", {}, "leave-query-out"),
     "rankrls09.parses": ("", {}, "0.225"),
