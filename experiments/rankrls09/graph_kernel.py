@@ -1,6 +1,6 @@
 """Graph kernels by a kernel function of objects: [RankRLS09] section 5.1, [CoRankRLS10] section 6.
 
-    python -m experiments.rankrls09.graph_kernel [--train 190]
+    python -m experiments.rankrls09.graph_kernel [--train 100]
 
 The papers compare parses by a graph kernel (Pahikkala et al. 2006): pairs of labels that a walk
 joins, in both graphs. The parses are not available to us. What the data allow:
@@ -203,7 +203,7 @@ def print_errors(title, train, test, kernels):
 def main(argv=None):
     """Print both tables."""
     parser = make_parser(__doc__)
-    parser.add_argument("--train", type=int, default=190, help="sentences of BioInfer")
+    parser.add_argument("--train", type=int, default=100, help="sentences of BioInfer")
     options = parser.parse_args(argv)
     features = {"inner product": share_features, "normalized": share_features_normalized}
     print_errors("Parse sample", *read_parse_lists(options.data), features)
