@@ -139,9 +139,9 @@ def test_keys_of_papers_are_links(page):
             assert f"\n[{key}]: references.md#{key.lower()}\n" in text
 
 
-def how_to_pages():
-    """Pages that `how_to.md` and `start.md` list."""
-    for section in ("start", "how_to"):
+def listed_pages(*sections):
+    """Pages that these lists have."""
+    for section in sections:
         for tree in re.findall(
             r"```\{toctree\}\n(.*?)```", text_of(DOCS / f"{section}.md"), re.DOTALL
         ):
@@ -150,12 +150,20 @@ def how_to_pages():
                     yield DOCS / (re.sub(r".*<(.*)>", r"\1", line) + ".md")
 
 
-@pytest.mark.parametrize("page", how_to_pages(), ids=lambda page: page.stem)
-def test_how_to_pages_have_code_before_mathematics_and_lines_that_fit(page):
+@pytest.mark.parametrize("page", listed_pages("start", "how_to"), ids=lambda page: page.stem)
+def test_how_to_pages_have_code_before_mathematics_a_picture_and_lines_that_fit(page):
     text = text_of(page)
     first = re.search(r"```|<svg", text).start()
     assert "$$" not in text[:first]
     assert first < 2000
+    assert re.search(r"\{image\}|!\[|<svg", text)
     for block in re.findall(r"```(?:python|console|sh)\n(.*?)```", text, flags=re.DOTALL):
         for line in block.splitlines():
             assert len(line) <= 78, line
+
+
+def test_the_part_for_users_stays_small():
+    pages = [DOCS / "index.md", *listed_pages("start", "how_to", "reference", "understand")]
+    words = [len(re.sub(r"<svg.*?</svg>", "", text_of(p), flags=re.DOTALL).split()) for p in pages]
+    assert len(pages) <= 30
+    assert sum(words) <= 26_000
