@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-FORMATS = ("json", "solr", "opensearch", "onnx")
-
 
 def export(
     model: Path,
@@ -35,11 +33,8 @@ def export(
     """
     from rankwise.cli.data import open_model
     from rankwise.cli.output import check_output, write_text
-    from rankwise.inputs import check_option
     from rankwise.persistence import export_linear, export_onnx
 
-    if to is not None:
-        check_option("--to", to, FORMATS)
     if file is not None and output is not None:
         raise ValueError(f"two files to write, {file} and {output}; name one.")
     output = file or output

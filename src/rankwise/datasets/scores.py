@@ -6,15 +6,13 @@ import csv
 import io
 import json
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._compiled import read_rows
-from rankwise.datasets.files import PathLike, import_arrow, line_blocks, replace_file
+from rankwise.datasets.files import PathLike, import_arrow, numbered_lines, replace_file
 from rankwise.datasets.tables import ArrowTable, TextTable, format_of_suffix, open_table
 from rankwise.datasets.words import finite_number, show
 from rankwise.errors import TableFormatError
@@ -79,23 +77,16 @@ def read_scores(path: PathLike) -> NDArray[np.float64]:
     write_scores : Write such a file; its example reads one, too.
     """
     name = os.fspath(path)
-    blocks = []
-    for first, text in line_blocks(name, error=TableFormatError):
-        # one number a line is a LETOR row without features
-        numbers, *_, n_read = read_rows(text, False, 1, sys.float_info.max)
-        is_plain = not any(mark in text for mark in (b"#", b":"))
-        if not is_plain or n_read < len(text) or len(numbers) < text.count(b"\n"):
-            lines = text.split(b"\n")[:-1]
-            values = [finite_number(line) for line in lines]
-            if None in values:
-                at = values.index(None)
-                problem = f"got {show(lines[at].strip())}, expected one finite number a line"
-                raise TableFormatError(name, first + at, f"{problem} and nothing else.")
-            numbers = np.array(values, dtype=np.float64)
-        blocks.append(numbers + 0.0)  # minus zero is zero
-    if not blocks:
+    numbers = []
+    for number, line in numbered_lines(name, error=TableFormatError):
+        value = finite_number(line)
+        if value is None:
+            problem = f"got {show(line.strip())}, expected one finite number a line"
+            raise TableFormatError(name, number, f"{problem} and nothing else.")
+        numbers.append(value + 0.0)  # minus zero is zero
+    if not numbers:
         raise TableFormatError(name, None, "the file is empty, expected one score a line.")
-    return np.concatenate(blocks)
+    return np.array(numbers)
 
 
 def _as_scores(scores: ArrayLike, gaps: bool = False) -> NDArray[Any]:
