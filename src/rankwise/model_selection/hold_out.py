@@ -171,8 +171,7 @@ def _hold_out(
     is_dual, longest = features.method == "dual", max(map(len, folds))
     if way == "items" and (is_dual or longest <= max(features.matrix.shape[1], LONG)):
         y, spectrum = _list_of_items(loss, features, folds)
-        for U, scores in hold_out_items(spectrum, y, folds, alphas, loss.beta):
-            out[U] = scores
+        hold_out_items(spectrum, y, folds, alphas, loss.beta, out)
     elif way == "closed" and is_dual:
         (term,) = _terms(loss, folds)
         parts = loss.graph.components, term.target, term.amount

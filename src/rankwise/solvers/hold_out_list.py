@@ -165,30 +165,41 @@ def rest_without(basis: Spectrum, held: Indices) -> Rest:
     return Rest(float(kept.sum()), float(0.5 * kept @ (kept.sum() - kept)))
 
 
-def hold_out_items(
+def _models(
     basis: Spectrum, y: Array, folds: Sequence[Indices], alphas: Array, beta: float
-) -> Iterator[tuple[Indices, Array]]:
-    """Held-out scores of each fold, shape (|U|, n_outputs, n_alphas).
+) -> Iterator[tuple[list[int], int, Resolvent, Array, Array]]:
+    """Numbers of folds that share G, the number of the alpha, G, and the c and f of all items."""
+    if beta == 0:
+        y = y - y.mean(axis=0)  # only differences count: a smaller y keeps more digits
+    rests = [(len(U), rest_without(basis, U)) for U in folds]
+    for size, rest in sorted(set(rests)):
+        numbers = [k for k, other in enumerate(rests) if other == (size, rest)]
+        for a, alpha in enumerate(alphas):
+            inverse = resolvent(basis, float(alpha), beta, rest)
+            yield numbers, a, inverse, *fitted(basis, inverse, y)
+
+
+def _corner(basis: Spectrum, inverse: Resolvent, U: Indices) -> Array:
+    """B_UU."""
+    V_U = basis.vectors[U]
+    return np.asarray((V_U * inverse.factors) @ V_U.T + np.diag(inverse.rest[U]))
+
+
+def hold_out_items(
+    basis: Spectrum, y: Array, folds: Sequence[Indices], alphas: Array, beta: float, out: Array
+) -> None:
+    """Held-out scores of each fold.
 
     f_U = (K c)_U − (K G)_UU (G_UU)⁻¹ c_U
     """
-    if beta == 0:
-        y = y - y.mean(axis=0)  # only differences count: a smaller y keeps more digits
-    rests = [rest_without(basis, U) for U in folds]
-    for rest in sorted(set(rests)):
-        inverses = [resolvent(basis, alpha, beta, rest) for alpha in alphas]
-        coefficients = [fitted(basis, inverse, y) for inverse in inverses]
-        for U in (U for U, other in zip(folds, rests, strict=True) if other == rest):
-            size, w_U = len(U), basis.weights[U]
-            scores = np.empty((size, y.shape[1], len(alphas)))
-            for k, (inverse, (c, f)) in enumerate(zip(inverses, coefficients, strict=True)):
-                V_U, v_U = basis.vectors[U], inverse.v[U]
-                B_UU = (V_U * inverse.factors) @ V_U.T + np.diag(inverse.rest[U])
-                G_UU = B_UU - np.outer(v_U, v_U) / inverse.s
-                KG_UU = np.eye(size) - inverse.shift * B_UU / w_U[:, None]
-                KG_UU -= np.outer(1 - inverse.shift * v_U / w_U, v_U) / inverse.s
-                scores[:, :, k] = f[U] - KG_UU @ np.linalg.solve(G_UU, c[U])
-            yield U, scores
+    for numbers, a, inverse, c, f in _models(basis, y, folds, alphas, beta):
+        for U in (folds[k] for k in numbers):
+            v_U, w_U = inverse.v[U], basis.weights[U]
+            B_UU = _corner(basis, inverse, U)
+            G_UU = B_UU - np.outer(v_U, v_U) / inverse.s
+            KG_UU = np.eye(len(U)) - inverse.shift * B_UU / w_U[:, None]
+            KG_UU -= np.outer(1 - inverse.shift * v_U / w_U, v_U) / inverse.s
+            out[U, :, a] = f[U] - KG_UU @ np.linalg.solve(G_UU, c[U])
 
 
 def fitted(basis: Spectrum, inverse: Resolvent, y: Array) -> tuple[Array, Array]:
@@ -215,28 +226,20 @@ def leave_out_items(
 
     with the G of `rankwise.solvers.hold_out_list` for the list without U.
     """
-    y = y - y.mean(axis=0) if beta == 0 else y
     left = _Left(basis, R)
     out = empty_models(left.size, units, y, alphas)
-    rests = [(len(U), rest_without(basis, U)) for U in units]
-    for size, rest in sorted(set(rests)):
-        numbers = [k for k, other in enumerate(rests) if other == (size, rest)]
-        for a, alpha in enumerate(alphas):
-            inverse = resolvent(basis, float(alpha), beta, rest)
-            c, _ = fitted(basis, inverse, y)
-            if size == 1:
-                items = np.concatenate([units[k] for k in numbers])
-                lift = c[items] / inverse.diagonal[items, None]
-                moved = left.times_G(inverse, items)[:, :, None] * lift
-                out[..., a][:, numbers] = left.times(c)[:, None] - moved
-                continue
-            for k in numbers:
-                U = units[k]
-                V_U, v_U = basis.vectors[U], inverse.v[U]
-                G_UU = (V_U * inverse.factors) @ V_U.T + np.diag(inverse.rest[U])
-                G_UU -= np.outer(v_U, v_U) / inverse.s
-                moved = left.times_G(inverse, U) @ np.linalg.solve(G_UU, c[U])
-                out[:, k, :, a] = left.times(c) - moved
+    for numbers, a, inverse, c, _ in _models(basis, y, units, alphas, beta):
+        if len(units[numbers[0]]) == 1:
+            items = np.concatenate([units[k] for k in numbers])
+            lift = c[items] / inverse.diagonal[items, None]
+            moved = left.times_G(inverse, items)[:, :, None] * lift
+            out[..., a][:, numbers] = left.times(c)[:, None] - moved
+            continue
+        for k in numbers:
+            U = units[k]
+            G_UU = _corner(basis, inverse, U) - np.outer(inverse.v[U], inverse.v[U]) / inverse.s
+            moved = left.times_G(inverse, U) @ np.linalg.solve(G_UU, c[U])
+            out[:, k, :, a] = left.times(c) - moved
     if R is None:
         for k, U in enumerate(units):
             out[U, k] = 0.0  # what rounding leaves
