@@ -133,6 +133,12 @@ def check_model(
         usual = "least-squares" if data.rankings is None else "plackett-luce"
         model = usual if seen is None else "bradley-terry"
     check_option("model", model, MODEL_NAMES)
+    check_option("ties", ties, ("half", "davidson"))
+    if ties != "half" and model != "bradley-terry":
+        raise ValueError(
+            f"ties={ties!r} is for model='bradley-terry'; least squares takes a tie as half a win, "
+            "and rankings share places (ties='half')."
+        )
     is_listwise = model == "plackett-luce"
     if seen is not None and model != "bradley-terry":
         raise ValueError(f"time= and context= are for model='bradley-terry', not {model!r}.")
@@ -153,10 +159,9 @@ def check_model(
             "features=, prior= and model='plackett-luce' do not go together; use 'least-squares', "
             "or RankLogistic(likelihood='plackett-luce') on the rows of the rankings."
         )
-    if is_listwise and (ties != "half" or intervals == "bootstrap"):
+    if is_listwise and intervals == "bootstrap":
         raise ValueError(
-            "model='plackett-luce' shares places and has intervals='jackknife'; ties= and "
-            "intervals='bootstrap' are for comparisons of two."
+            "intervals='bootstrap' is for comparisons; rankings have intervals='jackknife'."
         )
     return model
 

@@ -18,7 +18,6 @@ from rankwise.errors import warn_user
 from rankwise.estimators.margin import RankLogistic
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.graphs import ScoreGraph
-from rankwise.inputs import check_option
 from rankwise.leaderboard.covariates import Covariates
 from rankwise.leaderboard.jackknife import LeaveOut, jackknife, root_of
 from rankwise.leaderboard.likelihood import (
@@ -102,8 +101,8 @@ class LeastSquares:
         Features of the items.
     B : ndarray of shape (n_items, n_free), optional
         A prior, as in `RatingSystem`.
-    ties : str
-        Must be "half": a tie is the margin 0, between a win and a loss.
+    ties : {"half", "davidson"}
+        Least squares take a tie as the margin 0, between a win and a loss.
 
     Attributes
     ----------
@@ -120,15 +119,6 @@ class LeastSquares:
         self.tally, self.B, self.system = tally, B, RatingSystem(tally, X, B)
         is_verdict = bool(np.isin(tally.target, [-1.0, 0.0, 1.0]).all())
         self.logits: float | None = 2.0 if is_verdict else None  # 2σ(x) − 1 is x/2 near 0
-        self.check(ties)
-
-    def check(self, ties: str) -> None:
-        """Refuse what the model cannot explain."""
-        if ties != "half":
-            raise ValueError(
-                f"ties={ties!r} is for model='bradley-terry'; least squares takes a tie as half a "
-                "win (ties='half')."
-            )
 
     def choose_alpha(self, rng: np.random.Generator) -> float:
         """The alpha of least squared error on comparisons left out one at a time, or in folds."""
@@ -246,16 +236,17 @@ class BradleyTerry(LeastSquares):
 
     is_linear = False
 
-    def check(self, ties: str) -> None:
-        """Refuse margins, and choose the model of ties."""
-        check_option("ties", ties, ("half", "davidson"))
+    def __init__(
+        self, tally: Tally, X: Array | None = None, B: Array | None = None, ties: str = "half"
+    ) -> None:
+        super().__init__(tally, X, B)
         if self.logits is None:
             raise ValueError(
                 "model='bradley-terry' takes wins, ties and losses, but the outcomes are margins; "
                 "do without margin and magnitude, or use model='least-squares'."
             )
         self.logits = 1.0
-        is_tie = self.tally.target == 0
+        is_tie = tally.target == 0
         is_mixed = bool(is_tie.any() and not is_tie.all())  # else the parameter is at its limit
         self.verdicts = Verdicts(ties == "davidson" and is_mixed)
         self._without_ties = None if ties == "half" or is_tie.all() else 0.0
