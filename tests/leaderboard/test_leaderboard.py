@@ -419,11 +419,6 @@ def test_ranks_and_intervals_equal_their_definitions():
     assert [row.rank for row in board] == sorted(row.rank for row in board)
 
 
-def test_ranks_ignore_rounding_errors():
-    ratings = np.array([0.3, 0.1 + 0.2, -0.6])
-    assert ranks_within(ratings, np.ones(3, int)).tolist() == [1, 1, 3]
-
-
 @pytest.mark.parametrize("half", [0.5, 0.50000000005, 1 / 3, 2049 / 4096])
 def test_neighboring_numbers_share_a_rank_wherever_they_are(half):
     for step in (-1.0, 2.0):

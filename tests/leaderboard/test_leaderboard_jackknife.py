@@ -50,9 +50,18 @@ def assert_covariance(spread, expected):
 # -- against refits -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("alpha", [1e-8, 1e-3, 0.3])
-@pytest.mark.parametrize("n_features", [None, 3, 12])
-@pytest.mark.parametrize("weights", [(1.0,), (0.5, 1.0, 4.0)])
+@pytest.mark.parametrize(
+    "n_features, weights, alpha",
+    [
+        (None, (1.0,), 1e-8),
+        (None, (0.5, 1.0, 4.0), 1e-3),
+        (None, (1.0,), 0.3),
+        (3, (0.5, 1.0, 4.0), 1e-8),
+        (3, (1.0,), 1e-3),
+        (12, (0.5, 1.0, 4.0), 0.3),
+        (12, (1.0,), 1e-8),
+    ],
+)
 def test_leaving_out_each_comparison_equals_refits(n_features, weights, alpha):
     graph = random_games(weights=weights)
     X = np.random.default_rng(1).standard_normal((7, n_features)) if n_features else None

@@ -157,11 +157,6 @@ def test_fewer_than_five_comparisons_are_thin_and_five_are_not():
     assert "† thin: fewer than 5 comparisons, or all of them ended alike" in footnotes(board)
 
 
-def test_a_single_comparison_is_not_one_to_one():
-    board = rate(PairGraph(["a"], ["b"]))
-    assert [(row.best_rank, row.worst_rank, row.tier) for row in board] == [(1, 2, None)] * 2
-
-
 def test_a_few_games_that_fit_exactly_settle_nothing():
     games = {"winner": ["Ann", "Bob", "Ann"], "loser": ["Bob", "Cleo", "Cleo"], "tie": [0, 1, 0]}
     for model in ("least-squares", "bradley-terry"):
@@ -204,13 +199,6 @@ def test_the_order_may_go_by_the_lower_end():
     assert low == sorted(low, reverse=True)
     assert [row.rank for row in board] == list(range(1, 8))
     assert board.rows[0].item == "a"
-
-
-def test_an_item_that_met_nobody_is_alone():
-    games = PairGraph(["a", "b", "a"], ["b", "c", "c"], items=["a", "b", "c", "nobody"])
-    with pytest.warns(UserWarning, match="item nobody is in the smallest"):
-        board = rate(games)
-    assert (board["nobody"].n, board["nobody"].component, board["nobody"].thin) == (0, 2, True)
 
 
 # -- ranks and tiers ------------------------------------------------------------------------------
