@@ -63,6 +63,7 @@ FEW_HELD_OUT = 0.05  # of the items; trees that have not seen them are not grown
 TREE_NANOSECONDS = 10_000  # for each cell, until their number is found
 FIRST_NANOSECONDS = 400  # until the first of them have grown
 PRODUCTS, CUBES = 6.0, 30.0  # of a matrix of features, and of its Gram matrix, in a hold-out
+SUMS = 0.6  # of a matrix of features, where they are added up block by block
 CLEAR = 1.0  # standard errors by which a candidate, or a combination, is clearly better
 
 
@@ -284,7 +285,7 @@ def expected_seconds(what: Any, held_out: HeldOut) -> tuple[float, float]:
         return seconds * n_all / 4, again * seconds * n_all / 4
     square = 1e-10 * n_columns**2
     judging = 0.05 + square * (n_rows * PRODUCTS + n_columns * CUBES)
-    return judging, square * n_all * 2 if growth > 1 else judging / 2
+    return judging, square * n_all * SUMS if growth > 1 else judging / 2
 
 
 def _judge_ranker(ranker: Any, held_out: HeldOut) -> Member:

@@ -382,6 +382,7 @@ def grow_trees(
         "deterministic": True,
         "force_col_wise": True,
         "boost_from_average": False,
+        "bin_construct_sample_cnt": MANY,
         "seed": 0,
         "verbosity": -1,
     }
