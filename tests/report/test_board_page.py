@@ -148,6 +148,14 @@ def test_headline_says_who_may_be_the_best():
     assert headline(board).endswith("for all of them at once 3 may be.")
 
 
+@pytest.mark.parametrize("n, more", [(5, "."), (6, " and 1 more.")])
+def test_the_headline_names_five_items_and_counts_the_others(n, more):
+    names = np.array([f"item {k}" for k in range(n)])
+    board = rate({"winner": names, "loser": np.roll(names, 1)}, winner="winner", loser="loser")
+    assert headline(board).startswith(f"{n} of {n} items may be the best: ")
+    assert headline(board).endswith(f"\u2069{more}")
+
+
 def test_margins_are_told_as_they_are():
     games = {"home": ["a", "b", "c"], "away": ["b", "c", "a"], "x": [3, 2, 1], "y": [0, 1, 2]}
     options = {"sides": ("home", "away"), "scores": ("x", "y")}

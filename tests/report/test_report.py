@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -41,6 +42,7 @@ from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import evaluate, get_metric, kendall_tau, ndcg
 from rankwise.model_selection import compare
 from rankwise.report import report, sections
+from rankwise.report import words as page_words
 from rankwise.report.items import as_text, make_scored_items
 from rankwise.report.sections import pair_margins
 
@@ -230,14 +232,38 @@ def test_no_error_at_all_is_a_question(rng):
     assert "<d> alone has no error either." in words
     model = RankRLS().fit(X, y, groups)
     assert "No error at all" not in words_of(make_report(model, X, y, groups, metrics="tau"))
-    small = words_of(make_report([1.0, 2.0, 3.0], None, [1, 2, 3], metrics="tau"))
-    assert "No error at all" not in small  # three pairs are right by luck
+    for n_low, n_high, is_asked in ((1, 19, False), (4, 5, True)):  # 19 pairs may be luck, 20 not
+        truth = np.repeat([0.0, 1.0], [n_low, n_high])
+        said = words_of(make_report(truth, None, truth, metrics="tau"))
+        assert ("No error at all" in said) == is_asked
 
 
 def test_one_defined_group_of_several_is_not_called_one_list():
     words = words_of(make_report([1.0, 2, 3, 4], None, [1, 1, 1, 2], [0, 0, 1, 1], metrics="tau"))
     assert "one group: no interval" in words
     assert "one list" not in words
+
+
+@pytest.mark.parametrize(
+    "n, total, said",
+    [
+        (0, 9, "0.0%"),
+        (1, 2001, "less than 0.1%"),
+        (1, 2000, "0.1%"),
+        (1998, 2000, "99.9%"),
+        (1999, 2000, "more than 99.9%"),
+        (9, 9, "100.0%"),
+    ],
+)
+def test_shares_at_the_edges_of_their_words(n, total, said):
+    assert page_words._share(n, total) == said
+
+
+def test_a_level_of_best_sets_is_promised_from_as_many_groups_as_it_needs():
+    scored = make_scored_items(MODEL.predict(X), y, groups)
+    for n_gaps, levels in ((8, ["50%", "80%"]), (9, ["50%", "80%", "90%"]), (1, ["50%"])):
+        table = page_words.best_set_table(SimpleNamespace(gaps_=[np.zeros(n_gaps)]), scored)
+        assert re.findall(r"<tr><td>(\d+%)</td>", table) == levels
 
 
 def test_shares_say_nothing_and_all_only_where_it_is_so():
@@ -562,6 +588,9 @@ def test_long_groups_are_cut_and_the_page_says_so():
     assert set(range(1, 51)) <= set(group["predicted"])
     assert set(range(1, 51)) <= set(group["true"])
     assert "1 group of more than 200 items is cut" in words_of(page)
+    for n in (200, 201):
+        page = make_report(scores[:n], None, truth[:n], metrics="tau")
+        assert ("of more than 200 items" in words_of(page)) == (n > 200)
 
 
 def test_many_groups_are_cut_and_the_page_says_so(monkeypatch):
