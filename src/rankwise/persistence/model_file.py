@@ -73,6 +73,10 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     generator, a `cv` that is a splitter or an iterator, a `scoring` that is a function, `memory`
     of a Pipeline and metadata requests.
 
+    What would let a small file take much memory or time is bounded, and refused here, too: sparse
+    items of more than 2,097,152 columns, texts whose n-grams have more than 20 million characters,
+    boards with more than 10,000 resamples.
+
     Examples
     --------
     >>> import tempfile

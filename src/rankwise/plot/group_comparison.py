@@ -19,8 +19,6 @@ from rankwise.model_selection import ComparisonRow, compare
 from rankwise.model_selection.scoring import predict_items
 from rankwise.plot.figure import BAD, GOOD, NEUTRAL, Display, describe_metric
 
-KINDS = ("scatter", "difference")
-
 
 class GroupComparisonDisplay(Display):
     """A metric of two rankers in every group: against each other, or their differences sorted.
@@ -85,7 +83,9 @@ class GroupComparisonDisplay(Display):
         groups: ArrayLike | None = None,
         confidence: float = 0.95,
     ) -> None:
-        self.names = _check_names(names)
+        if isinstance(names, str) or len(names) != 2 or str(names[0]) == str(names[1]):
+            raise ValueError(f"names={names!r}; expected two different names, one for each ranker.")
+        self.names = (str(names[0]), str(names[1]))
         self.metric = get_metric(metric)
         self.confidence = confidence
         better = self.metric.greater_is_better
@@ -125,7 +125,7 @@ class GroupComparisonDisplay(Display):
         GroupComparisonDisplay
             The display itself.
         """
-        check_option("kind", kind, KINDS)
+        check_option("kind", kind, ("scatter", "difference"))
         self._begin(ax)
         self.interval_ = None
         is_scatter = kind == "scatter"
@@ -279,9 +279,3 @@ class GroupComparisonDisplay(Display):
             text += f" ({level:g} %: {row.low:+.3g} … {row.high:+.3g})"
         dropped = f", {self.n_dropped} undefined left out" if self.n_dropped else ""
         return f"{text}\nWilcoxon p = {row.p:.2g}, {len(self.values_a)} groups{dropped}"
-
-
-def _check_names(names: Sequence[str]) -> tuple[str, str]:
-    if isinstance(names, str) or len(names) != 2 or str(names[0]) == str(names[1]):
-        raise ValueError(f"names={names!r}; expected two different names, one for each ranker.")
-    return str(names[0]), str(names[1])

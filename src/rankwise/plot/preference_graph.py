@@ -205,7 +205,6 @@ class PreferenceGraphDisplay(Display):
                 zorder=2 if outcome == "disagrees" else 1,
             )
             arrows.append(self.ax_.add_patch(arrow))
-        drawn = [outcome for outcome in OUTCOMES if (edges.outcome == outcome).any()]
         handles = [
             Line2D(
                 *([], []),
@@ -213,7 +212,8 @@ class PreferenceGraphDisplay(Display):
                 linestyle="--" if outcome == "tie" else "-",
                 label=f"{outcome}: {(edges.outcome == outcome).sum()}",
             )
-            for outcome in drawn
+            for outcome in OUTCOMES
+            if (edges.outcome == outcome).any()
         ]
         if handles:
             place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False}
