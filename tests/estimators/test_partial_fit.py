@@ -68,7 +68,7 @@ def test_chunks_of_whole_groups_give_the_model_of_one_fit(cost, ties, group_weig
     model = in_chunks(RankRLS(0.1, **options), X, y, groups, chunks)
     assert_same(model, RankRLS(0.1, **options).fit(X, y, groups))
     if (cost, ties) != RULES[0]:
-        with pytest.raises(ValueError, match="must come whole"):
+        with pytest.raises(ValueError, match="no longer kept"):
             model.partial_fit(X[:2], y[:2], groups[:2])
 
 
@@ -242,7 +242,7 @@ def test_what_cannot_be_learnt_in_chunks_has_no_partial_fit():
         ("X has 3 features, but RankRLS is expecting 4", np.zeros((2, 3)), [0, 1], [0, 0]),
         ("y has 1 entries but X has 2 rows", np.zeros((2, 4)), [0], [0, 0]),
         ("outputs of shape", np.zeros((2, 4)), [[0, 1], [1, 0]], [0, 0]),
-        ("groups is None in this batch but were given before", np.zeros((2, 4)), [0, 1], None),
+        ("given in some batches and None in others", np.zeros((2, 4)), [0, 1], None),
         ("groups has 1 entries", np.zeros((2, 4)), [0, 1], [0]),
         ("contains NaN", np.full((2, 4), np.nan), [0, 1], [0, 0]),
         ("preferences cannot be cut", np.zeros((2, 4)), PairGraph([0], [1], n_items=2), None),

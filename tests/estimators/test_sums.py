@@ -234,7 +234,7 @@ def test_without_room_the_groups_seen_last_stay_open_and_the_others_are_refused(
         ("0 sample", np.zeros((0, 4)), [], []),
         ("X has 3 features, but RankRLS is expecting 4", np.zeros((2, 3)), [0, 1], [0, 0]),
         ("outputs of shape", np.zeros((2, 4)), [[0, 1], [1, 0]], [0, 0]),
-        ("groups is None in this batch but were given before", np.zeros((2, 4)), [0, 1], None),
+        ("given in some batches and None in others", np.zeros((2, 4)), [0, 1], None),
         ("contains NaN", np.full((2, 4), np.nan), [0, 1], [0, 0]),
         ("preferences cannot be cut", np.zeros((2, 4)), PairGraph([0], [1], n_items=2), None),
     ],
@@ -252,10 +252,10 @@ def test_sums_of_different_problems_do_not_mix_and_nothing_is_no_model():
     X, y, groups = problem()
     sums = Sums().add(X, y, groups)
     for other, message in [
-        (Sums(cost="sign").add(X, y, groups), "different problems"),
-        (Sums().add(X[:, :2], y, groups), "n_features_in of the sums differ, 4 and 2"),
+        (Sums(cost="sign").add(X, y, groups), "cost of the sums differ"),
+        (Sums().add(X[:, :2], y, groups), "n_features_in_ of the sums differ, 4 and 2"),
         (Sums().add(X, np.c_[y, y], groups), "output_shape"),
-        (Sums().add(X, y), "groups is None in this batch"),
+        (Sums().add(X, y), "given in some batches"),
     ]:
         with pytest.raises(ValueError, match=message):
             sums.merge(other)

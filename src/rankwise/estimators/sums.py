@@ -132,17 +132,12 @@ class Sums:
         check_option("ties", ties, TIES)
         check_option("group_weight", group_weight, GROUP_WEIGHTS)
         check_beta(beta)
-        self.rule: dict[str, Any] = {
-            "cost": cost,
-            "ties": ties,
-            "group_weight": group_weight,
-            "beta": float(beta),
-        }
+        options = {"cost": cost, "ties": ties, "group_weight": group_weight}
+        self.rule: dict[str, Any] = {**options, "beta": float(beta)}
         self._model = RankRLS(**self.rule)  # knows the features and outputs
         self._pairs = self._rows = Part(0.0, 0.0, 0.0, 0)
         self._open: dict[Hashable, OpenGroup] = {}  # those seen last are last
         self._closed: dict[Hashable, int] = {}  # and how many rows of positive weight they had
-        self._has_groups: bool | None = None
 
     @property
     def n_items(self) -> int:
@@ -211,7 +206,7 @@ class Sums:
             If a group comes back that is no longer kept; nothing is added then.
         """
         batch = self._read(X, y, groups, sample_weight)
-        self._check_groups(groups is not None, batch.names)
+        self._check_groups(batch.names)
         ends = batch.groups.codes[[0, -1]] if is_sorted else range(len(batch.names))
         keep = {batch.names[k] for k in ends} if self.takes_parts and not whole_groups else set()
         members, parts = batch.members(), self._parts(batch)
@@ -220,7 +215,7 @@ class Sums:
             for name, _, counted in members
             if len(counted) and (name in keep or name in self._open)
         }
-        self._absorb(*parts, opened, groups is not None)
+        self._absorb(*parts, opened)
         self._close({name: len(counted) for name, _, counted in members if name not in keep})
         return self
 
@@ -231,9 +226,9 @@ class Sums:
         """
         if self._is_like(other):
             for own, theirs in ((self, other), (other, self)):
-                own._check_groups(bool(other._has_groups), [*theirs._open, *theirs._closed])
+                own._check_groups([*theirs._open, *theirs._closed])
             self._model = copy.copy(other._model)
-            self._absorb(other._pairs, other._rows, other._open, bool(other._has_groups))
+            self._absorb(other._pairs, other._rows, other._open)
             self._closed |= other._closed
         return self
 
@@ -322,7 +317,7 @@ class Sums:
             Held-out scores.
         """
         checked, beta = check_alphas(alphas, "alphas"), self.rule["beta"]
-        if groups is None or not self._has_groups:
+        if groups is None or ONE_LIST in (self._open or self._closed):
             raise ValueError("without groups all rows are one list, and none can be left out.")
         batch = self._read(X, y, groups, sample_weight)
         out = np.empty((*batch.y.shape, len(checked)))
@@ -359,7 +354,6 @@ class Sums:
         facts = {
             "format": FORMAT,
             "rule": self.rule,
-            "has_groups": self._has_groups,
             "feature_names": list(getattr(self._model, "feature_names_in_", [])),
             "output_shape": self.output_shape,
             "totals": [*self._pairs[2:], *self._rows[2:]],
@@ -412,7 +406,7 @@ class Sums:
             numbers = int(n), float(weight), float(pair_weight)
             sums._open[name] = OpenGroup(*numbers, arrays[4][k], roots[k])
         sums._closed = {name: int(count) for name, count in facts["closed"]}
-        sums._model, sums._has_groups = model, facts["has_groups"]
+        sums._model = model
         return sums
 
     @property
@@ -473,9 +467,7 @@ class Sums:
             rows = plain_system(X, y if weight is None else y * weight[:, None], weight)
         return Part(*system, graph.total_weight, graph.n_pairs), Part(*rows, total, len(y))
 
-    def _absorb(
-        self, pairs: Part, rows: Part, opened: dict[Hashable, OpenGroup], has_groups: bool
-    ) -> None:
+    def _absorb(self, pairs: Part, rows: Part, opened: dict[Hashable, OpenGroup]) -> None:
         """Add sums, and the pairs between the new rows and the old ones of the same groups."""
         for name, group in opened.items():
             before = self._open.pop(name, None)
@@ -486,7 +478,6 @@ class Sums:
                 group = joined
             self._open[name] = group
         self._pairs, self._rows = self._pairs.plus(pairs), self._rows.plus(rows)
-        self._has_groups = has_groups
         excess = self.open_bytes - self._limit
         for name, group in list(self._open.items()):
             if excess <= 0:
@@ -512,42 +503,36 @@ class Sums:
         """Whether other sums have rows; an error if they are of another kind."""
         if not isinstance(other, Sums):
             raise TypeError(f"expected rankwise.Sums, got a {type(other).__name__}.")
-        if self.n_items and other.n_items:
-            for name in ("n_features_in_", "feature_names_in_", "output_shape_"):
-                own, theirs = (getattr(one._model, name, ()) for one in (self, other))
-                if not np.array_equal(own, theirs):
-                    raise ValueError(
-                        f"{name.strip('_')} of the sums differ, {own} and {theirs}; only sums of "
-                        "the same columns belong together."
-                    )
-        if self.rule != other.rule:
-            raise ValueError(
-                f"the sums are of different problems, {self.rule} and {other.rule}; only those of "
-                "the same cost, ties, group_weight and beta belong together."
-            )
+        own, theirs = self._kind(), other._kind()
+        for name in own.keys() & theirs.keys():
+            if own[name] != theirs[name]:
+                raise ValueError(
+                    f"{name} of the sums differ, {own[name]!r} and {theirs[name]!r}; only sums of "
+                    "the same problem and the same columns belong together."
+                )
         return other.n_items > 0
 
-    def _check_groups(self, has_groups: bool, names: list[Hashable]) -> None:
-        if self._has_groups not in (None, has_groups):
+    def _kind(self) -> dict[str, Any]:
+        """What must be the same in sums that belong together; no columns before the first row."""
+        names = ("n_features_in_", "feature_names_in_", "output_shape_") if self.n_items else ()
+        columns = {name: np.array(getattr(self._model, name, ())).tolist() for name in names}
+        return {**self.rule, **columns}
+
+    def _check_groups(self, names: list[Hashable]) -> None:
+        known = self._open or self._closed
+        if known and names and (ONE_LIST in known) != (ONE_LIST in names):
             raise ValueError(
-                f"groups {'are given' if has_groups else 'is None'} in this batch but "
-                f"{'were None' if has_groups else 'were given'} before; give every batch its "
+                "groups are given in some batches and None in others; give every batch its "
                 "groups, or none at all if all rows are one list."
             )
         gone = self._closed.keys() & set(names)
         if gone:
-            name = min(gone, key=str)
-            why = (
-                "a batch was said to have whole groups, or the groups seen since take more "
-                f"than {self._limit / 2**20:,.0f} MiB"
-                if self.takes_parts
-                else f"with cost={self.rule['cost']!r} and ties={self.rule['ties']!r} a group must "
-                "come whole in one batch"
-            )
             raise ValueError(
-                f"{_named(name)} has rows in several batches, but its earlier rows are no longer "
-                f"kept ({len(gone)} such groups): {why}. Bring the rows of a group in the same "
-                "batch, for example by sorting the rows by group."
+                f"{_named(min(gone, key=str))} has rows in several batches, but its earlier rows "
+                f"are no longer kept ({len(gone)} such groups). Only with cost='magnitude' and "
+                "ties='include' may a group be cut, in batches without whole_groups, and while the "
+                f"groups seen since take at most {self._limit / 2**20:,.0f} MiB. Bring the rows of "
+                "a group in the same batch, for example by sorting the rows by group."
             )
 
 
