@@ -33,7 +33,6 @@ from rankwise.dask import RankRLS, RankSVM  # noqa: E402
 from rankwise.dask.blocks import (  # noqa: E402
     RowBlock,
     _count_groups,
-    find_split_groups,
     gather_groups,
 )
 
@@ -440,11 +439,12 @@ class TestCollections:
             model.predict(lazy[0][:, :4]).compute()
 
 
-@pytest.mark.usefixtures("threads")
 def test_labels_of_several_kinds_stay_what_they_are():
     groups = [np.array([7, 8]), np.array(["7", "x"]), np.array([7, 9])]
-    surveys = [dask.delayed(_count_groups)(np.zeros(2), labels) for labels in groups]
-    assert find_split_groups(surveys)[1] == {7: {0: 1, 2: 1}}
+    surveys = [_count_groups(np.zeros(2), labels) for labels in groups]
+    assert surveys == [{7: 1, 8: 1}, {"7": 1, "x": 1}, {7: 1, 9: 1}]
+    blocks = [dask.delayed(None) for _ in groups]
+    assert gather_groups(blocks, surveys)[1] == 1
 
 
 @pytest.mark.usefixtures("threads")
@@ -454,7 +454,8 @@ def test_split_groups_go_where_most_of_their_rows_are():
         dask.delayed(RowBlock)(np.zeros((len(g), 1)), np.zeros((len(g), 1)), g)
         for g in (np.repeat(list(one), list(one.values())) for one in counts)
     ]
-    surveys = [dask.delayed((sum(c.values()), list(c), list(c.values()))) for c in counts]
-    whole = dask.compute(*gather_groups(blocks, *find_split_groups(surveys)))
+    gathered, n_split = gather_groups(blocks, counts)
+    whole = dask.compute(*gathered)
+    assert n_split == 3
     assert [sorted(set(block.groups)) for block in whole] == [["a"], ["c"], ["b", "d"]]
     assert [len(block.y) for block in whole] == [7, 8, 18]

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array
 from rankwise.groups import encode_groups
 from rankwise.inputs import as_scores, check_items
 
@@ -29,9 +29,10 @@ class RowBlock(NamedTuple):
     y: Array
     groups: NDArray[Any]
 
-    def rows(self, rows: Indices) -> RowBlock:
-        """A block of the chosen rows."""
-        return RowBlock(self.X[rows], self.y[rows], self.groups[rows])
+
+def whole_rows(X: Any) -> Any:
+    """The same array with all columns in one block."""
+    return X.rechunk({1: -1}) if isinstance(X, da.Array) and X.ndim == 2 else X
 
 
 def align(X: Any, y: Any, groups: Any) -> tuple[list[Any], list[Any]]:
@@ -44,7 +45,7 @@ def align(X: Any, y: Any, groups: Any) -> tuple[list[Any], list[Any]]:
     blocks : list of delayed RowBlock
         The rows.
     surveys : list of delayed
-        Number of rows, labels, and number of rows of each label.
+        Number of rows of each label.
     """
     if not isinstance(X, (da.Array, dd.DataFrame)) or X.ndim != 2:
         raise TypeError(
@@ -52,24 +53,39 @@ def align(X: Any, y: Any, groups: Any) -> tuple[list[Any], list[Any]]:
             "frame. Use the estimator of `rankwise` for data in memory, or "
             "dask.array.from_array(X, chunks=(100_000, -1))."
         )
-    X = whole_rows(X)
     lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,) * X.npartitions
-    delayed = [_delayed(X)]
-    for name, values in (("y", y), ("groups", groups)):
-        if values is None:
-            delayed.append([None] * len(lengths))
-            continue
-        blocks = _delayed(_with_blocks(values, lengths, name))
-        if len(blocks) != len(lengths):
-            raise ValueError(
-                f"{name} has {len(blocks)} blocks but X has {len(lengths)}, and some of their "
-                "lengths are not known; call compute_chunk_sizes() on the arrays, or take X, y and "
-                "groups from the same data frame."
-            )
-        delayed.append(blocks)
+    of_X = _delayed(X)
+    of_y = _blocks_like("y", y, lengths)
+    of_groups = [None] * len(lengths) if groups is None else _blocks_like("groups", groups, lengths)
     make, look = dask.delayed(_make_block), dask.delayed(_count_groups)
-    surveys = [look(*columns) for columns in zip(delayed[1], delayed[2], strict=True)]
-    return [make(*columns) for columns in zip(*delayed, strict=True)], surveys
+    return list(map(make, of_X, of_y, of_groups)), list(map(look, of_y, of_groups))
+
+
+def _blocks_like(name: str, values: Any, lengths: tuple[float, ...]) -> list[Any]:
+    """The blocks of values, cut as those of X as far as their lengths are known."""
+    if not dask.is_dask_collection(values):
+        if np.isnan(lengths).any():
+            raise ValueError(
+                f"{name} is in memory but the blocks of X have unknown lengths; pass {name} as a "
+                "dask collection with the same blocks, or call X.compute_chunk_sizes() on a dask "
+                "array."
+            )
+        values = da.from_array(np.asarray(values))
+    if isinstance(values, da.Array) and not np.isnan((*lengths, *values.chunks[0])).any():
+        if values.shape[0] != sum(lengths):
+            raise ValueError(
+                f"{name} has {values.shape[0]} entries but X has {sum(lengths)} rows; pass one for "
+                "each row."
+            )
+        values = values.rechunk({0: lengths})
+    blocks = _delayed(values)
+    if len(blocks) != len(lengths):
+        raise ValueError(
+            f"{name} has {len(blocks)} blocks but X has {len(lengths)}, and some of their "
+            "lengths are not known; call compute_chunk_sizes() on the arrays, or take X, y and "
+            "groups from the same data frame."
+        )
+    return blocks
 
 
 def _delayed(values: Any) -> list[Any]:
@@ -78,36 +94,21 @@ def _delayed(values: Any) -> list[Any]:
     Optimizing a frame would join small files, and more of them the fewer columns are read.
     """
     if isinstance(values, da.Array):
-        return list(np.ravel(values.to_delayed()))
+        return list(np.ravel(whole_rows(values).to_delayed()))
     return list(values.simplify().to_delayed(optimize_graph=False))
 
 
-def whole_rows(X: Any) -> Any:
-    """The same array with all columns in one block."""
-    return X.rechunk({1: -1}) if isinstance(X, da.Array) and X.numblocks[1] > 1 else X
+def gather_groups(blocks: list[Any], surveys: list[dict[Hashable, int]]) -> tuple[list[Any], int]:
+    """Blocks with whole groups, lazily, and how many groups had rows in several.
 
-
-def find_split_groups(surveys: list[Any]) -> tuple[Indices, dict[Hashable, dict[int, int]]]:
-    """Number of rows of each block, and for each label in several blocks how many rows in which."""
-    counted = dask.compute(*surveys)
-    n_rows = np.array([n for n, _, _ in counted], dtype=np.intp)
-    if not n_rows.any():
-        raise ValueError("X has no rows, expected at least two items of one group.")
-    homes: dict[Hashable, dict[int, int]] = {}
-    for block, (_, labels, sizes) in enumerate(counted):
-        for label, size in zip(labels, sizes, strict=True):
-            homes.setdefault(label, {})[block] = size
-    return n_rows, {label: where for label, where in homes.items() if len(where) > 1}
-
-
-def gather_groups(
-    blocks: list[Any], n_rows: Indices, split: dict[Hashable, dict[int, int]]
-) -> list[Any]:
-    """Blocks with whole groups, lazily.
-
-    Of several blocks that have most rows of a group it is moved to the one with the fewest rows.
+    A group goes to the block that has most of its rows, of several to that with the fewest rows.
     """
-    load = n_rows.astype(np.int64)
+    load = [sum(sizes.values()) for sizes in surveys]
+    homes: dict[Hashable, dict[int, int]] = {}
+    for block, sizes in enumerate(surveys):
+        for label, size in sizes.items():
+            homes.setdefault(label, {})[block] = size
+    split = {label: where for label, where in homes.items() if len(where) > 1}
     leaving: list[dict[Hashable, int]] = [{} for _ in blocks]
     for label, where in split.items():
         home = max(where, key=lambda block: (where[block], -load[block]))
@@ -117,39 +118,14 @@ def gather_groups(
             if block != home:
                 leaving[block][label] = home
     gathered = [[block] for block in blocks]
-    split_block = dask.delayed(_split)
+    split_block, join = dask.delayed(_split), dask.delayed(_join)
     for k, moves in enumerate(leaving):
         if moves:
             pieces = split_block(blocks[k], moves, k)
             gathered[k][0] = pieces[k]
             for home in sorted(set(moves.values())):
                 gathered[home].append(pieces[home])
-    join = dask.delayed(_join)
-    return [join(pieces) if len(pieces) > 1 else pieces[0] for pieces in gathered]
-
-
-def _with_blocks(values: Any, lengths: tuple[float, ...], name: str) -> Any:
-    """The values as a collection with the blocks of X, as far as their lengths are known."""
-    is_known = not np.isnan(lengths).any()
-    if not dask.is_dask_collection(values):
-        if not is_known:
-            raise ValueError(
-                f"{name} is in memory but the blocks of X have unknown lengths; pass {name} as a "
-                "dask collection with the same blocks, or call X.compute_chunk_sizes() on a dask "
-                "array."
-            )
-        values = da.from_array(np.asarray(values))
-    if not isinstance(values, da.Array):
-        return values
-    values = whole_rows(values) if values.ndim == 2 else values
-    if not is_known or np.isnan(values.chunks[0]).any():
-        return values
-    if values.shape[0] != sum(lengths):
-        raise ValueError(
-            f"{name} has {values.shape[0]} entries but X has {sum(lengths)} rows; pass one for "
-            "each row."
-        )
-    return values.rechunk({0: lengths})
+    return [join(pieces) if len(pieces) > 1 else pieces[0] for pieces in gathered], len(split)
 
 
 def _make_block(X: Any, y: Any, groups: Any) -> RowBlock:
@@ -175,18 +151,16 @@ def _make_block(X: Any, y: Any, groups: Any) -> RowBlock:
     return RowBlock(items, scores.reshape(len(scores), -1), labels)
 
 
-def _count_groups(y: Any, groups: Any) -> tuple[int, list[Hashable], list[int]]:
-    """On a worker: number of rows, the labels there are, and how many rows each has."""
-    if groups is None:
-        return len(y), [0] if len(y) else [], [len(y)] if len(y) else []
-    encoded = encode_groups(np.asarray(groups), len(y))
-    return len(y), encoded.labels.tolist(), encoded.sizes.tolist()
+def _count_groups(y: Any, groups: Any) -> dict[Hashable, int]:
+    """On a worker: how many rows each label has."""
+    encoded = encode_groups(None if groups is None else np.asarray(groups), len(y))
+    return dict(zip(encoded.labels.tolist(), encoded.sizes.tolist(), strict=True))
 
 
 def _split(block: RowBlock, moves: dict[Hashable, int], home: int) -> dict[int, RowBlock]:
     """Rows by the number of the block that they go to, which is `home` for those that stay."""
     to = np.array([moves.get(label, home) for label in block.groups.tolist()])
-    return {k: block.rows(np.flatnonzero(to == k)) for k in {home, *moves.values()}}
+    return {k: RowBlock(*(values[to == k] for values in block)) for k in {home, *moves.values()}}
 
 
 def _join(pieces: list[RowBlock]) -> RowBlock:

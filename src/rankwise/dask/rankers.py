@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
-from rankwise.dask.blocks import RowBlock, align, find_split_groups, gather_groups, whole_rows
+from rankwise.dask.blocks import RowBlock, align, gather_groups, whole_rows
 from rankwise.estimators import margin, rank_rls
 from rankwise.estimators.base import KernelModel
 from rankwise.estimators.sums import Sums
@@ -81,16 +82,19 @@ class LazyModel(KernelModel):
         """Blocks of whole groups, and the features of items."""
         blocks, surveys = align(X, y, groups)
         features = self._learn_features(X)
-        n_rows, split = find_split_groups(surveys)
-        self.n_split_groups_ = len(split) if groups is not None else 0
-        if groups is None and split and not may_cut_list:
+        counts = list(dask.compute(*surveys))
+        if not any(counts):
+            raise ValueError("X has no rows, expected at least two items of one group.")
+        self.n_split_groups_ = 0
+        if groups is not None:
+            blocks, self.n_split_groups_ = gather_groups(blocks, counts)
+        elif sum(map(bool, counts)) > 1 and not may_cut_list:
             raise ValueError(
                 "without groups all rows are one list, but they are in several blocks; give "
                 "groups, or one block (X.rechunk), or use RankRLS with cost='magnitude', "
                 "ties='include', which takes a list of any length."
             )
-        moved = blocks if groups is None else gather_groups(blocks, n_rows, split)
-        return moved, features
+        return blocks, features
 
     def _learn_features(self, X: Any) -> FeatureMap:
         """Note the columns of X, and make what gives the features of a block of rows."""
@@ -223,10 +227,7 @@ def _add_up(block: RowBlock, features: FeatureMap, rule: Any, has_groups: bool) 
 
 def _merge(several: list[Sums]) -> Sums:
     """On a worker: all sums in one; those given may be read again if a worker dies."""
-    total = Sums(**several[0].rule)
-    for one in several:
-        total.merge(one)
-    return total
+    return functools.reduce(Sums.merge, several, Sums(**several[0].rule))
 
 
 @dataclass(eq=False, repr=False)
