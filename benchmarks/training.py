@@ -8,12 +8,13 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.row import Row, Work, Works
-from rankwise import CoRankRLS, RankRLS, RankSVM
+from rankwise import CoRankRLS, RankRLS, RankRLSCV, RankSVM
 from rankwise.metrics import average_precision, disagreement_error, ndcg
 from rankwise.rows import row_products
 
@@ -149,6 +150,18 @@ def unscored_rows(size: str) -> Works:
     return fit(many), fit(few)
 
 
+def one_hot(size: str) -> Works:
+    """Four categories a row; few values are frequent, many are rare."""
+    n_rows, n_values = {"tiny": (200, 8), "short": (7_500, 150), "full": (75_000, 1_375)}[size]
+    rng = np.random.default_rng(0)
+    codes = (n_values * rng.random((n_rows, 4)) ** 2).astype(int) + n_values * np.arange(4)
+    starts = np.arange(0, codes.size + 1, 4)
+    X = sp.csr_array((np.ones(codes.size), codes.ravel(), starts), shape=(n_rows, 4 * n_values))
+    y = X @ rng.standard_normal(X.shape[1]) + rng.standard_normal(n_rows)
+    groups = np.arange(n_rows) // 20
+    return lambda: RankRLSCV().fit(X, y, groups), lambda: Ridge().fit(X, y)
+
+
 TITLE = "Training and prediction"
 GRAM = "X.T @ X"
 ROWS = [
@@ -161,6 +174,7 @@ ROWS = [
     Row(TITLE, "the same, with weights", "no weights", 1.5, weighted),
     Row(TITLE, "RankSVM, one list with weights", "no weights", 2.0, weighted_pairs),
     Row(TITLE, "RankRLS, 2e5 × 46, 100 outputs", "scikit-learn Ridge", 1.2, many_outputs),
+    Row(TITLE, "RankRLSCV, one-hot, 75,000 × 5,500", "one fit of Ridge", 10.0, one_hot),
     Row(TITLE, "kernel RankRLS, 4,000 items", "scikit-learn KernelRidge", 1.1, one_alpha),
     Row(
         TITLE,
