@@ -698,3 +698,14 @@ def test_the_report_has_what_is_lost_without_each_feature(data, fitted):
     np.testing.assert_allclose(found["losses"], expected.importance[order], rtol=1e-3, atol=1e-6)
     assert "shuffled inside the groups" in page
     assert '"losses":null' in str(report(RankRLS().fit(X, y, groups), X, y, groups))
+
+
+def test_a_metric_of_ones_own_judges_later_groups_too(data):
+    X, y, groups = data
+
+    def best_is_first(y, scores):
+        return float(y[np.argmax(scores)] == y.max())
+
+    model = AutoRanker(["linear, standard, magnitude"], scoring=best_is_first, n_resamples=0)
+    model.fit(X, y, groups, time=groups)
+    assert 0 <= model.estimate_["score"] <= 1

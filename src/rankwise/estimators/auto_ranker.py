@@ -249,7 +249,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
         model.fit(take_rows(X, rows), old.y, label_rows(old), old.weight)
         scores = model.predict(take_rows(X, new), groups=label_rows(known))
         targets = Targets(known.y, known.groups or encode_groups(None, len(new)), known.weight)
-        values: Array = get_metric(model.scoring_).by_group(Ranking(targets, scores)).values
+        metric = get_metric(self.scoring or model.scoring_)
+        values: Array = metric.by_group(Ranking(targets, scores)).values
         return values
 
     def _see_first(
