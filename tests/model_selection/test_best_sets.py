@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -102,13 +103,16 @@ def test_gaps_of_groups_are_those_of_refits(options):
     np.testing.assert_array_equal(found.best_set(X, GROUPS, level=0.8, grade=1.5), expected)
 
 
-def test_other_rankers_have_gaps_by_folds_and_pipelines_get_their_groups():
-    for inner in (RankSVM(), make_pipeline(GroupScaler(), RankRLS())):
-        model = CalibratedRanker(inner, n_folds=4).fit(X, SCORES, GROUPS)
-        inside = model.best_set(X, GROUPS)
-        assert len(model.gaps_[0]) == 24
-        assert not len(model.grades_)  # more than twenty different scores
-        assert set(GROUPS[inside]) == set(GROUPS)
+@pytest.mark.parametrize("inner", [RankSVM(), make_pipeline(GroupScaler(), RankRLS())])
+def test_other_rankers_have_gaps_by_folds_and_pipelines_get_their_groups(inner):
+    is_old = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9)
+    if is_old and not isinstance(inner, RankSVM):
+        pytest.skip("scikit-learn before 1.9 refuses groups for both fit and transform of a step")
+    model = CalibratedRanker(inner, n_folds=4).fit(X, SCORES, GROUPS)
+    inside = model.best_set(X, GROUPS)
+    assert len(model.gaps_[0]) == 24
+    assert not len(model.grades_)  # more than twenty different scores
+    assert set(GROUPS[inside]) == set(GROUPS)
 
 
 def test_what_is_not_held_out_as_whole_groups_promises_nothing():
