@@ -321,6 +321,13 @@ def test_an_unknown_class_is_refused_at_score(data):
         model.score(data[0], list("ababababac"))
 
 
+@pytest.mark.parametrize("classes", [(False, True), (10.0, 2.0), (10, 2)])
+def test_classes_of_any_kind_are_known_again_at_score(data, classes):
+    y = np.array(classes)[np.arange(10) % 2]
+    model = LabelRanker(1e-6, kernel="rbf").fit(data[0], y)
+    assert model.score(data[0], y, "hit@1") == 1
+
+
 def test_two_labels_are_a_regression_of_their_difference(data):
     X, Y = data
     Y = Y[:, :2]

@@ -17,13 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.search import BaseSearch
-from rankwise.estimators.training_data import check_table, warn_of_solutions
+from rankwise.estimators.training_data import check_table, solve_table, table_loss
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import BaseEstimator, Kernel
 from rankwise.frames import as_array, check_same_index, column_names
-from rankwise.inputs import as_objects, as_real, check_alphas, check_items, check_option
-from rankwise.losses import TableLoss
-from rankwise.machine import Progress, calm, check_matrix_fits
+from rankwise.inputs import as_objects, as_real, check_items, check_option
+from rankwise.machine import calm, check_matrix_fits
 from rankwise.metrics import get_metric
 from rankwise.model_selection.tables import TableTask
 from rankwise.solvers.tables import Side, Table, with_constant, without_constant
@@ -268,11 +267,8 @@ class ConditionalRankRLS(TableMixin):
             model was trained on, so that columns of different folds can be compared; if cells are
             ranked, they are on the scale of Y.
         """
-        task = self.hold_out_task(rows, columns, Y, leave)
-        checked = check_alphas([self.alpha] if alphas is None else alphas, "alphas")
-        held = task.held_out(checked, cv).scores
-        held = held.swapaxes(0, 1) if self.ranked == "rows" else held
-        return held if alphas is not None else np.asarray(held[:, :, 0])
+        held = self.hold_out_task(rows, columns, Y, leave).leave_out(alphas, cv)
+        return held.swapaxes(0, 1) if self.ranked == "rows" else held
 
     def hold_out_task(
         self, rows: Any, columns: Any, Y: Any, leave: str = "rows"
@@ -330,18 +326,8 @@ class ConditionalRankRLS(TableMixin):
         if self.ranked == "rows":
             kernels, items, words, Y = kernels[::-1], items[::-1], words[::-1], Y.T
             leave = {"rows": "columns", "columns": "rows"}.get(leave, leave)
-        loss = TableLoss(
-            check_table(Y, *words),
-            cost=self.cost,
-            ties=self.ties,
-            group_weight=self.group_weight,
-            one_list=self.ranked == "cells",
-        )
-        if not loss.n_pairs:
-            raise ValueError(
-                "there is nothing to rank: no two known cells can be compared (equal scores do not "
-                "count if ties are left out)."
-            )
+        is_one_list = self.ranked == "cells"
+        loss = table_loss(self, check_table(Y, *words), self.ties, one_list=is_one_list)
         has_constant = [
             kernel.is_linear if self.fit_intercept == "auto" else bool(self.fit_intercept)
             for kernel in kernels
@@ -349,8 +335,8 @@ class ConditionalRankRLS(TableMixin):
         instances, added = kernels[0].make(items[0], constant=has_constant[0])
         ranked, also = kernels[1].make(
             items[1],
-            constant=loss.one_list and has_constant[1],
-            is_centered=not loss.one_list,
+            constant=is_one_list and has_constant[1],
+            is_centered=not is_one_list,
         )
         table = Table(loss, instances, ranked, self.tol, self.max_iter)
         task = ConditionalTask(self, table, leave, words)
@@ -359,11 +345,8 @@ class ConditionalRankRLS(TableMixin):
         return task
 
     def _fit_task(self, task: ConditionalTask) -> Self:
-        alphas = check_alphas([self.alpha], "alpha")
-        line = Progress("ConditionalRankRLS")
-        solution = task.table.solve(alphas, watch=line.iteration)
-        line.close()
         kernels, items, table = task.kernels, task.items, task.table
+        solution = solve_table(self, table, (self.row_kernel, self.column_kernel))
         B, shared = kernels[0].split(solution.coef[0], items[0], table.rows, task.added[0])
         stacked = np.vstack([B, shared]).T
         both, of_rows = kernels[1].split(stacked, items[1], table.columns, task.added[1])
@@ -385,7 +368,6 @@ class ConditionalRankRLS(TableMixin):
         self.intercept_ = 0.0
         if table.loss.one_list:
             self.intercept_ = float(np.nanmean(table.loss.Y - self.predict(rows)))
-        warn_of_solutions(solution, (self.row_kernel, self.column_kernel), self.tol)
         return self
 
 

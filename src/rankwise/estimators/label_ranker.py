@@ -17,12 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.estimators.base import KernelModel, RankerMixin
 from rankwise.estimators.search import Search
-from rankwise.estimators.training_data import check_rows, check_table, warn_of_solutions
+from rankwise.estimators.training_data import check_rows, check_table, solve_table, table_loss
 from rankwise.features.feature_map import Features, make_features
 from rankwise.frames import as_array, column_names, refuse_masked
-from rankwise.inputs import as_real, check_alphas, check_option
-from rankwise.losses import TableLoss
-from rankwise.machine import Progress, calm
+from rankwise.inputs import as_real, check_option
+from rankwise.machine import calm
 from rankwise.metrics import get_metric
 from rankwise.metrics.averaging import check_cutoff
 from rankwise.model_selection.best_sets import in_best_set
@@ -304,10 +303,7 @@ class LabelRanker(LabelMixin, KernelModel):
         ndarray of shape (n_instances, n_labels) or (n_instances, n_labels, n_alphas)
             Held-out scores; nan for unknown labels if only the known ones were scored.
         """
-        task = self.hold_out_task(X, y)
-        checked = check_alphas([self.alpha] if alphas is None else alphas, "alphas")
-        held = task.held_out(checked, cv).scores
-        return held if alphas is not None else np.asarray(held[:, :, 0])
+        return self.hold_out_task(X, y).leave_out(alphas, cv)
 
     @calm
     def calibrate(self, X: Any, y: Any, *, cv: Any = "auto") -> Self:
@@ -336,17 +332,7 @@ class LabelRanker(LabelMixin, KernelModel):
             raise ValueError(
                 f"Y has {len(target.Y)} rows but X has {X.shape[0]}; give each instance one row."
             )
-        loss = TableLoss(
-            target.Y,
-            cost=self.cost,
-            ties="exclude" if target.is_class else self.ties,
-            group_weight=self.group_weight,
-        )
-        if not loss.n_pairs:
-            raise ValueError(
-                "there is nothing to rank: no instance has two labels to compare (two known "
-                "scores, which must differ if ties are left out)."
-            )
+        loss = table_loss(self, target.Y, "exclude" if target.is_class else self.ties)
         features = make_features(
             kernel,
             X,
@@ -363,14 +349,10 @@ class LabelRanker(LabelMixin, KernelModel):
         return LabelTask(self, table, target.labels, features, constant)
 
     def _fit_task(self, task: LabelTask) -> Self:
-        alphas, features = check_alphas([self.alpha], "alpha"), task.features
-        line = Progress("LabelRanker")
-        solution = task.table.solve(alphas, watch=line.iteration)
-        line.close()
+        features, solution = task.features, solve_table(self, task.table, self.kernel)
         B = solution.coef[0]
         if not np.isfinite(B).all():
             raise ValueError(OVERFLOW)
-        warn_of_solutions(solution, self.kernel, self.tol)
         self.labels_ = task.labels
         self.output_shape_ = (len(task.labels),)
         self.n_pairs_ = task.table.loss.n_pairs
@@ -538,25 +520,20 @@ def read_labels(Y: Any, values: str, known: NDArray[Any] | None = None) -> Label
 def _classes(y: NDArray[Any], known: NDArray[Any] | None) -> LabelTarget:
     """One class for each instance: 1 for it, 0 for all others."""
     check_classification_targets(y)
-    classes, code = np.unique(y, return_inverse=True)
-    labels = classes if known is None else known
-    if known is not None:
-        place = {label: k for k, label in enumerate(known.tolist())}
-        unknown = [label for label in classes.tolist() if label not in place]
-        if unknown:
-            raise ValueError(
-                f"the class {unknown[0]!r} is unknown to the model, which knows "
-                f"{listed(map(repr, place), 5)}."
-            )
-        code = np.array([place[label] for label in classes.tolist()])[code]
+    labels = _names(np.unique(y).tolist()) if known is None else known
     if len(labels) < 2:
         raise ValueError(
             f"all instances are of one class, {labels.tolist()[0]!r}; expected at least two "
             "classes, or scores of all labels."
         )
-    Y = np.zeros((len(y), len(labels)))
-    Y[np.arange(len(y)), code] = 1.0
-    return LabelTarget(Y, _names(labels.tolist()), True)
+    is_class = (y if labels.dtype.kind in "iu" else y.astype(str))[:, None] == labels
+    unknown = y[~is_class.any(axis=1)].tolist()
+    if unknown:
+        raise ValueError(
+            f"the class {unknown[0]!r} is unknown to the model, which knows "
+            f"{listed(map(repr, labels.tolist()), 5)}."
+        )
+    return LabelTarget(is_class.astype(np.float64), labels, True)
 
 
 def _from_ranks(ranks: Array) -> Array:

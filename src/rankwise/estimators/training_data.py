@@ -16,10 +16,12 @@ from rankwise.errors import warn_user
 from rankwise.frames import as_frame, frame_matrix
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
-from rankwise.inputs import Target, as_objects, check_items, check_length
-from rankwise.losses import SquaredLoss
+from rankwise.inputs import Target, as_objects, check_alphas, check_items, check_length
+from rankwise.losses import SquaredLoss, TableLoss
 from rankwise.losses.nuisance import center_inside
+from rankwise.machine import Progress
 from rankwise.solvers import Solutions
+from rankwise.solvers.tables import Table
 from rankwise.text_tables import count
 
 DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
@@ -118,6 +120,27 @@ def check_table(Y: Array, row: str, column: str) -> Array:
                 "leave out what has none."
             )
     return Y
+
+
+def table_loss(model: Any, Y: Array, ties: str, *, one_list: bool = False) -> TableLoss:
+    """The loss of a checked table with the cost and weights of a model, refused without pairs."""
+    options = {"cost": model.cost, "ties": ties, "group_weight": model.group_weight}
+    loss = TableLoss(Y, **options, one_list=one_list)
+    if not loss.n_pairs:
+        raise ValueError(
+            "there is nothing to rank: no two known scores can be compared (equal ones do not "
+            "count if ties are left out)."
+        )
+    return loss
+
+
+def solve_table(model: Any, table: Table, kernel: Any) -> Solutions:
+    """The solution of the alpha of a model, with a progress line and warnings."""
+    line = Progress(type(model).__name__)
+    solution = table.solve(check_alphas([model.alpha], "alpha"), watch=line.iteration)
+    line.close()
+    warn_of_solutions(solution, kernel, model.tol)
+    return solution
 
 
 def ranking_loss(

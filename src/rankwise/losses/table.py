@@ -8,6 +8,8 @@ import numpy as np
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import ScoreGraph
+from rankwise.groups import Groups
+from rankwise.inputs import Target
 
 
 class TableLoss:
@@ -54,8 +56,9 @@ class TableLoss:
     ) -> None:
         self.Y, self.known, self.one_list = Y, ~np.isnan(Y), one_list
         self._options = {"cost": cost, "ties": ties, "group_weight": group_weight}
-        groups = None if one_list else np.nonzero(self.known)[0]
-        self.graph = ScoreGraph(Y[self.known], groups, **self._options)
+        row = np.nonzero(self.known)[0] * (not one_list)
+        labels, codes = np.unique(row, return_inverse=True)
+        self.graph = ScoreGraph(Target(Y[self.known], Groups(codes, labels)), **self._options)
         self.n_pairs, self.total_weight = self.graph.n_pairs, self.graph.total_weight
         is_plain = cost == "magnitude" and ties == "include"
         self.is_complete = is_plain and bool(self.known.all()) and not one_list

@@ -30,7 +30,7 @@ from rankwise.features.feature_map import FeatureMap, Features
 from rankwise.features.kernel import Kernel
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import Groups
-from rankwise.inputs import check_option
+from rankwise.inputs import check_alphas, check_option
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
 from rankwise.metrics import Metric
@@ -138,6 +138,12 @@ class TableTask(ABC):
             return self._leave_both(alphas, cv)
         return self._leave_one_side(alphas, cv)
 
+    def leave_out(self, alphas: ArrayLike | None, cv: Any) -> Array:
+        """Held-out scores of all cells by several alphas, or by that of the learner alone."""
+        checked = check_alphas([self.learner.alpha] if alphas is None else alphas, "alphas")
+        scores = self.held_out(checked, cv).scores
+        return scores if alphas is not None else np.asarray(scores[:, :, 0])
+
     def gaps(self, alpha: float, cv: Any = "auto") -> Array:
         """From the top of each held-out row to its best column; see `best_sets`."""
         scores, Y = self.held_out(np.array([alpha]), cv).scores[:, :, 0], self.table.loss.Y
@@ -170,8 +176,8 @@ class TableTask(ABC):
         n = shape[0 if is_rows else 1]
         name = self._names[0 if is_rows else 1]
         is_auto = isinstance(cv, str)
-        has_few = is_rows and not table.loss.one_list and _has_few_features(table)
-        if (cv is None or is_auto) and (table.has_closed_form or has_few):
+        is_exact = table.has_closed_form or (is_rows and _has_few_features(table))
+        if is_exact and (cv is None or is_auto):
             check_rest(n > 1 if is_rows else n > 2)
             if not table.has_closed_form:
                 scores = _from_features(table, alphas)
@@ -233,7 +239,7 @@ def _refit(table: Table, U: Indices | None, V: Indices | None, alphas: Array) ->
 
 def _has_few_features(table: Table) -> bool:
     """Whether the features of all known cells fit in little memory."""
-    if not table.rows.is_decomposed:
+    if not table.rows.is_decomposed or table.loss.one_list:
         return False
     columns = table.columns.matrix
     width = min(table.rows.matrix.shape)
