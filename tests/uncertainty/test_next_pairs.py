@@ -142,9 +142,11 @@ def test_boards_speak_of_their_labels_and_rankers_of_rows():
     i, j = question.first, question.second
     _, error = model.predict_difference(X[:30], *np.triu_indices(30, 1))
     p = model.predict_above(X[:30], *np.triu_indices(30, 1))
-    (own,) = model.predict_difference(X[:30], i, j).error ** 2
-    odds = model.predict_above(X[:30], i, j)[0]
-    np.testing.assert_allclose(own * odds * (1 - odds), (error**2 * p * (1 - p)).max(), rtol=1e-4)
+    (own,) = model.predict_difference(X[:30], i, j).error
+    (odds,) = model.predict_above(X[:30], i, j)
+    worth = own**2 * odds * (1 - odds)
+    np.testing.assert_allclose(worth, (error**2 * p * (1 - p)).max(), rtol=1e-4)
+    np.testing.assert_allclose([question.error, question.probability], [own, odds], rtol=1e-9)
 
 
 def test_what_is_known_is_not_asked_though_its_variance_is_large():

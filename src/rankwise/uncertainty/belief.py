@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, cg
+from scipy.sparse.linalg import cg
 from scipy.special import expit
 
 from rankwise.arrays import Array, Indices
@@ -85,15 +87,13 @@ class Belief:
         """
         learned = np.array(self._changes).reshape(-1, self.n_items)
         means = self.mean + rng.standard_normal((n_futures, len(learned))) @ learned
-        values, vectors = np.linalg.eigh(self.covariance - learned.T @ learned)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        root = _root(self.covariance - learned.T @ learned)
         return means, rng.standard_normal((n_errors, self.n_items)) @ root.T
 
     def draw(self, items: Indices, n_draws: int, rng: np.random.Generator) -> Array:
         """Ratings of some items, shape (n_draws, n_items)."""
-        values, Q = np.linalg.eigh(self.covariance[np.ix_(items, items)].astype(np.float64))
-        F = Q * np.sqrt(np.maximum(values, 0.0))
-        return np.asarray(self.mean[items] + rng.standard_normal((n_draws, len(items))) @ F.T)
+        root = _root(self.covariance[np.ix_(items, items)].astype(np.float64))
+        return np.asarray(self.mean[items] + rng.standard_normal((n_draws, len(items))) @ root.T)
 
 
 def belief_of_comparisons(graph: PairGraph, features: Array | None, prior: float) -> Belief:
@@ -111,17 +111,16 @@ def belief_of_comparisons(graph: PairGraph, features: Array | None, prior: float
     check_number_of_items(graph.n_items)
     weight = graph.edge_weight / graph.edge_weight.mean() if graph.n_pairs else graph.edge_weight
     flow = weight * graph.edge_target
-    Phi = None if features is None else _scaled(features)
+    Phi = sp.eye_array(graph.n_items) if features is None else _scaled(features)
     is_verdict = bool(np.isin(graph.edge_target, (0.0, 1.0)).all())
     if is_verdict:
         prior /= 4  # the curvature of a tie
         weight, flow = _at_the_mode(graph, weight, Phi, prior)
-    L, d = _system(graph, weight, flow)
-    if Phi is None:
-        A = L.astype(np.float32 if graph.n_items > SINGLE else np.float64).toarray()
-        inverse = _inverse(A, prior)
+    A, d = _system(graph, weight, flow, Phi, prior)
+    if features is None:
+        inverse = _inverse(A.astype(np.float32 if graph.n_items > SINGLE else np.float64).toarray())
     else:
-        inverse = Phi @ _inverse(Phi.T @ (L @ Phi), prior) @ Phi.T
+        inverse = Phi @ _inverse(A) @ Phi.T
     mean = np.asarray(inverse @ d, dtype=np.float64)
     noise = 1.0
     if not is_verdict:
@@ -140,15 +139,13 @@ def check_number_of_items(n_items: int) -> None:
         )
 
 
-def _at_the_mode(
-    graph: PairGraph, weight: Array, Phi: Array | None, prior: float
-) -> tuple[Array, Array]:
+def _at_the_mode(graph: PairGraph, weight: Array, Phi: Any, prior: float) -> tuple[Array, Array]:
     """Weights ω p(1 − p) and flows of the Newton step at the most probable ratings."""
     said = (1 + graph.edge_target) / 2
-    u = np.zeros(graph.n_items if Phi is None else Phi.shape[1])
+    u = np.zeros(Phi.shape[1])
 
     def margins(u: Array) -> Array:
-        r = u if Phi is None else Phi @ u
+        r = Phi @ u
         return np.asarray(r[graph.winner] - r[graph.loser])
 
     def loss(u: Array) -> float:
@@ -160,7 +157,9 @@ def _at_the_mode(
         p = expit(m)
         bent = weight * p * (1 - p)
         flow = weight * (said - p) + bent * m
-        step = _solved(*_system(graph, bent, flow), Phi, prior, u) - u
+        A, d = _system(graph, bent, flow, Phi, prior)
+        scale = sp.diags_array(1 / A.diagonal())
+        step = cg(A, Phi.T @ d, u, rtol=1e-8, M=scale)[0] - u
         if np.abs(step).max(initial=0.0) < MODE_TOLERANCE:
             break
         now, share = loss(u), 1.0
@@ -170,29 +169,25 @@ def _at_the_mode(
     return bent, flow
 
 
-def _solved(L: sp.csr_array, d: Array, Phi: Array | None, prior: float, start: Array) -> Array:
-    """``(Φᵀ L Φ + prior · I)⁻¹ Φᵀ d`` by conjugate gradients."""
-    if Phi is None:
-        A = (L + prior * sp.eye_array(L.shape[0])).tocsr()
-        return np.asarray(cg(A, d, start, rtol=1e-8, M=sp.diags_array(1 / A.diagonal()))[0])
-    size = Phi.shape[1]
-    A = LinearOperator((size, size), lambda v: Phi.T @ (L @ (Phi @ v)) + prior * v, dtype=float)
-    return np.asarray(cg(A, Phi.T @ d, start, rtol=1e-8)[0])
-
-
-def _system(graph: PairGraph, weight: Array, flow: Array) -> tuple[sp.csr_array, Array]:
-    """L and d for these weights and flows of the comparisons."""
+def _system(
+    graph: PairGraph, weight: Array, flow: Array, Phi: Any, prior: float
+) -> tuple[Any, Array]:
+    """A, sparse if Φ is, and d for these weights and flows of the comparisons."""
     n, i, j = graph.n_items, graph.winner, graph.loser
     off = sp.coo_array((weight, (i, j)), shape=(n, n)).tocsr()
     off = off + off.T
-    L = sp.diags_array(np.asarray(off.sum(axis=1)).ravel()) - off
-    d = np.bincount(i, flow, n) - np.bincount(j, flow, n)
-    return L.tocsr(), np.asarray(d, dtype=np.float64)
+    L = sp.diags_array(off.sum(axis=1)) - off
+    A = Phi.T @ (L @ Phi) + prior * sp.eye_array(Phi.shape[1])
+    return A, np.bincount(i, flow, n) - np.bincount(j, flow, n)
 
 
-def _inverse(A: Array, prior: float) -> Array:
-    """``(A + prior · I)⁻¹`` of a symmetric A, which is overwritten."""
-    A.flat[:: len(A) + 1] += A.dtype.type(prior)
+def _root(C: Array) -> Array:
+    values, vectors = np.linalg.eigh(C)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def _inverse(A: Array) -> Array:
+    """A⁻¹ of a positive definite A, which is overwritten."""
     potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (A,))
     factor, _ = potrf(A.T, lower=1, overwrite_a=1, clean=0)
     half = np.asarray(potri(factor, lower=1, overwrite_c=1)[0])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr
+from scipy.special import ndtr
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
@@ -163,9 +163,10 @@ def next_pairs(
         raise ValueError(f"top={top!r}; expected a number from 1 to {n - 1} for {n} items.")
     if not 0.5 < level < 1:
         raise ValueError(f"level={level!r}; expected a number between 0.5 and 1.")
-    edge = _edge(belief.mean, int(top)) if goal == "top" else None
-    confidence, n_open = _settled(belief, edge, int(top), level, rng)
-    chosen = _choose(belief, edge, k, rng)
+    n_top = int(top) if goal == "top" else None
+    confidence, n_open = _settled(belief, n_top, level, rng)
+    planned = Belief(belief.mean, belief.covariance, belief.curve)
+    chosen = _choose(planned, n_top, k, rng)
     return NextPairs(
         tuple(_question(belief, labels, i, j, rng) for i, j in chosen),
         goal,
@@ -208,35 +209,30 @@ def _belief(known: Any, X: Any, prior: float) -> tuple[Belief, NDArray[Any]]:
     return belief, np.arange(graph.n_items) if labels is None else np.asarray(labels)
 
 
-def _edge(mean: Array, top: int) -> float:
-    """Between the last item of the top and the first below it."""
-    falling = -np.partition(-mean, [top - 1, top])
-    return float((falling[top - 1] + falling[top]) / 2)
-
-
 def _choose(
-    belief: Belief, edge: float | None, k: int, rng: np.random.Generator
+    belief: Belief, top: int | None, k: int, rng: np.random.Generator
 ) -> list[tuple[int, int]]:
     """The best pair, the best after that, and so on.
 
-    What a pair is worth only falls when others are chosen. So the best of the candidates is the
-    best of all as long as it is worth more than any pair that is not a candidate.
+    What a pair is worth only falls when others are chosen, so what it was worth before is a bound.
+    The best of the candidates is the best of all if it is worth more than any other was.
     """
+    i, j = np.triu_indices(belief.n_items, 1)
+    worth = _worth(belief, i, j, top, rng)
+    k, n_candidates = min(k, len(i)), min(max(CANDIDATES, 4 * k), len(i))
     chosen: list[tuple[int, int]] = []
     while len(chosen) < k:
-        i, j, bound = _candidates(belief, edge, max(CANDIDATES, 4 * k), chosen, rng)
-        if not len(i):
-            break
-        fresh = True
-        while len(chosen) < k and len(i):
-            worth = _worth(belief, i, j, edge, rng)
-            best = int(np.argmax(worth))
-            if not fresh and worth[best] < bound * (1 - JITTER):
+        falling = np.argpartition(-worth, n_candidates - 1)
+        few, others = falling[:n_candidates], falling[n_candidates:]
+        few, bound = few[worth[few] >= 0], worth[others].max(initial=0.0)
+        while len(chosen) < k:
+            worth[few] = _worth(belief, i[few], j[few], top, rng)
+            best = few[np.argmax(worth[few])]
+            if worth[best] < bound * (1 - JITTER):
                 break
-            fresh = False
             chosen.append((int(i[best]), int(j[best])))
             belief.observe(*chosen[-1])
-            i, j = np.delete(i, best), np.delete(j, best)
+            worth[best], few = -1.0, few[few != best]  # not again
     return chosen
 
 
@@ -249,97 +245,74 @@ def answers_to_go(
     the goal counts as settled if it is for half of these futures. None if that takes more than
     ten answers for each item. The belief is used up.
     """
-    edge, n_answers = _edge(belief.mean, top) if goal == "top" else None, 0
+    n_top, n_answers = top if goal == "top" else None, 0
     while n_answers <= MANY_ANSWERS * belief.n_items:
         futures, errors = belief.futures(N_FUTURES, N_ERRORS, rng)
-        sure = [_share_settled(future, future + errors, goal, top) for future in futures]
+        sure = [_share_settled(future, future + errors, n_top) for future in futures]
         if np.median(sure) >= level:
             return n_answers
-        n_answers += len(_choose(belief, edge, max(1, n_answers // 4), rng))
+        n_answers += len(_choose(belief, n_top, max(1, n_answers // 4), rng))
     return None
 
 
-def _share_settled(mean: Array, samples: Array, goal: str, top: int) -> float:
-    order = np.argsort(-mean, kind="stable")
-    sorted_samples = samples[:, order]
-    if goal == "order":
-        return float((sorted_samples[:, :-1] > sorted_samples[:, 1:]).mean(axis=0).min())
-    lowest = sorted_samples[:, :top].min(axis=1)
-    return float(np.mean(lowest > sorted_samples[:, top:].max(axis=1)))
+def _share_settled(mean: Array, samples: Array, top: int | None) -> float:
+    """Share of the samples with this top; or the least share with two neighbors in this order."""
+    falling = samples[:, np.argsort(-mean, kind="stable")]
+    if top is None:
+        return float((falling[:, :-1] > falling[:, 1:]).mean(axis=0).min())
+    lowest = falling[:, :top].min(axis=1, initial=np.inf)
+    return float(np.mean(lowest > falling[:, top:].max(axis=1, initial=-np.inf)))
 
 
 def _worth(
-    belief: Belief, i: Indices, j: Indices, edge: float | None, rng: np.random.Generator
+    belief: Belief, i: Indices, j: Indices, top: int | None, rng: np.random.Generator
 ) -> Array:
     """``v p (1 − p)``, times the chance of the two to be on the other side of the edge.
 
     Equal values come out in random order.
     """
     v = belief.variances(i, j)
-    margin = (belief.mean[i] - belief.mean[j]).astype(v.dtype)
-    z = belief.curve.slope * margin / np.sqrt(1 + belief.curve.error_weight * v)
-    p = expit(-np.abs(z))
+    margin = np.abs(belief.mean[i] - belief.mean[j]).astype(v.dtype)
+    p = belief.curve.probability(-margin, np.sqrt(v))
     worth = v * p * (1 - p)
-    if edge is not None:
-        q = _inside(belief, edge)
+    if top is not None:
+        q = _inside(belief, top)
         doubt = (q * (1 - q)).astype(v.dtype)
         worth *= doubt[i] + doubt[j]
     return np.asarray(worth * (1 + JITTER * rng.random(len(worth), dtype=np.float32)))
 
 
-def _inside(belief: Belief, edge: float) -> Array:
-    spread = np.sqrt(belief.item_variances())
-    distance = belief.mean - edge
+def _inside(belief: Belief, top: int) -> Array:
+    """Probability of each item to be above the edge, between the last of the top and the next."""
+    falling = -np.partition(-belief.mean, [top - 1, top])
+    margin = belief.mean - (falling[top - 1] + falling[top]) / 2
+    return _above(margin, np.sqrt(belief.item_variances()))
+
+
+def _above(margin: Array, error: Array) -> Array:
+    """Probability of a normal number of this mean and error to be above 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(distance == 0, 0.0, distance / spread)
-    return np.asarray(ndtr(ratio))
-
-
-def _candidates(
-    belief: Belief,
-    edge: float | None,
-    size: int,
-    chosen: list[tuple[int, int]],
-    rng: np.random.Generator,
-) -> tuple[Indices, Indices, float]:
-    """The pairs of greatest worth that were not chosen, and what all others are worth at most."""
-    n, bound = belief.n_items, 0.0
-    i, j = np.triu_indices(n, 1)
-    if chosen:
-        kept = ~np.isin(i * n + j, [a * n + b for a, b in chosen])
-        i, j = i[kept], j[kept]
-    worth = _worth(belief, i, j, edge, rng)
-    if len(worth) > size:
-        best = np.argpartition(-worth, size)
-        bound = float(worth[best[size]])
-        i, j = i[best[:size]], j[best[:size]]
-    return i, j, bound
+        return np.where(margin == 0, 0.5, ndtr(margin / error))
 
 
 def _settled(
-    belief: Belief, edge: float | None, top: int, level: float, rng: np.random.Generator
+    belief: Belief, top: int | None, level: float, rng: np.random.Generator
 ) -> tuple[float, int]:
     """Confidence, and how much is open."""
-    if edge is None:
-        order = np.argsort(-belief.mean, kind="stable")
+    order = np.argsort(-belief.mean, kind="stable")
+    if top is None:
         first, second = order[:-1], order[1:]
         error = np.sqrt(belief.variances(first, second).astype(np.float64))
-        margin = belief.mean[first] - belief.mean[second]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            right = np.where(margin == 0, 0.5, ndtr(margin / error))
+        right = _above(belief.mean[first] - belief.mean[second], error)
         return float(right.min()), int((right < level).sum())
-    inside = _inside(belief, edge)
-    open_ = np.flatnonzero(np.minimum(inside, 1 - inside) > OPEN)
-    n_open = int((np.minimum(inside, 1 - inside) > 1 - level).sum())
-    if not len(open_):
-        return 1.0, n_open
-    if len(open_) > CONTENDERS:
+    inside = _inside(belief, top)
+    doubt = np.minimum(inside, 1 - inside)
+    contenders, n_open = np.flatnonzero(doubt > OPEN), int((doubt > 1 - level).sum())
+    if len(contenders) > CONTENDERS:
         return 0.0, n_open
-    samples = belief.draw(open_, N_DRAWS, rng)
-    is_top = np.isin(open_, np.argsort(-belief.mean, kind="stable")[:top])
-    lowest = samples[:, is_top].min(axis=1, initial=np.inf)
-    highest = samples[:, ~is_top].max(axis=1, initial=-np.inf)
-    return float(np.mean(lowest > highest)), n_open
+    samples = belief.draw(contenders, N_DRAWS, rng)
+    n_inside = int(np.isin(contenders, order[:top]).sum())
+    return _share_settled(belief.mean[contenders], samples, n_inside), n_open
 
 
 def _question(
