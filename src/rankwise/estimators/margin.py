@@ -24,7 +24,7 @@ from rankwise.estimators.training_data import (
     nuisance_columns,
     why_no_pairs,
 )
-from rankwise.features.feature_map import Features, explicit_features
+from rankwise.features.feature_map import Features, make_features
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.score_graph import TIES
 from rankwise.inputs import Target, as_whole, check_alphas, check_option, read_target
@@ -251,9 +251,15 @@ class MarginRanker(MarginParameters, KernelModel):
                     "that tells the score."
                 )
         self.n_pairs_ = loss.graph.n_pairs
-        features = explicit_features(
-            kernel, X, n_basis=self.n_basis, basis=self.basis, random_state=self.random_state
-        )
+        features = make_features(
+            kernel,
+            X,
+            "iterative" if kernel.is_linear else "auto",
+            n_basis=self.n_basis,
+            basis=self.basis,
+            random_state=self.random_state,
+            explicit=True,
+        ).stored()
         if not features.is_definite:
             warn_user(
                 f"the kernel {self.kernel!r} is not positive semidefinite on these data; its "

@@ -17,7 +17,6 @@ from rankwise.estimators.base import KernelModel, ModelPath, RankerMixin
 from rankwise.estimators.search import Search
 from rankwise.estimators.training_data import (
     check_beta,
-    check_finite,
     check_rows,
     ranking_loss,
     warn_of_solutions,
@@ -26,7 +25,6 @@ from rankwise.features.feature_map import (
     FeatureMap,
     Features,
     basis_map,
-    is_read_once,
     is_searched_by_iterations,
     make_features,
 )
@@ -270,7 +268,7 @@ class RankRLS(RankRLSParameters, KernelModel):
         """
         alphas = check_alphas([self.alpha], "alpha")
         target = read_target(y, groups, sample_weight, nuisance, X=X)
-        X, loss = self._check_data(X, target, to_fit=True)
+        X, loss = self._check_data(X, target)
         features = self._make_features(X, loss, to_fit=True)
         self._store(self._learn(loss, features, alphas)[0])
         return self
@@ -410,7 +408,7 @@ class RankRLS(RankRLSParameters, KernelModel):
         model = clone(self)
         checked = check_alphas(alphas, "alphas")
         target = read_target(y, groups, sample_weight, nuisance, X=X)
-        X, loss = model._check_data(X, target, to_fit=True)
+        X, loss = model._check_data(X, target)
         coefficients = model._learn(loss, model._make_features(X, loss, to_fit=True), checked)
         return RankRLSPath(model, checked, coefficients)
 
@@ -428,16 +426,12 @@ class RankRLS(RankRLSParameters, KernelModel):
         """
         model = clone(self)
         target = read_target(y, groups, sample_weight, X=X)
-        return RankRLSTask(model, *model._check_data(X, target, to_fit=False))
+        return RankRLSTask(model, *model._check_data(X, target))
 
-    def _check_data(self, X: Any, target: Target, *, to_fit: bool) -> tuple[Any, SquaredLoss]:
-        """The items and the loss; to fit, the Gram matrix tells whether dense X is finite."""
+    def _check_data(self, X: Any, target: Target) -> tuple[Any, SquaredLoss]:
+        """The items and the loss."""
         check_beta(self.beta)
-        kernel = self.make_kernel()
-        X = check_rows(self, X, ensure_all_finite=False)
-        is_plain = target.nuisance is None
-        if not (to_fit and is_plain and is_read_once(kernel, X, self.solver)):
-            check_finite(X, self)
+        X = check_rows(self, X)
         loss, self.output_shape_ = ranking_loss(
             X.shape[0], target, self.cost, self.ties, self.group_weight, self.beta
         )
@@ -485,8 +479,6 @@ class RankRLS(RankRLSParameters, KernelModel):
         )
         line.close()
         if not np.isfinite(solutions.coef).all():
-            if features.method == "primal" and self.make_kernel().is_linear:
-                check_finite(features.matrix, self)
             raise ValueError(
                 "the squares of some features or kernel values overflow; scale the features, for "
                 "example with sklearn.preprocessing.StandardScaler."

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite, check_array, column_or_1d, get_tags
+from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.validation import validate_data
 
 from rankwise.arrays import Array, Indices
@@ -31,13 +31,6 @@ def check_beta(beta: float) -> None:
     """A number from 0 to 1."""
     if not isinstance(beta, numbers.Real) or not 0 <= beta <= 1:
         raise ValueError(f"beta={beta!r}; expected a number from 0 (ranking) to 1 (regression).")
-
-
-def check_finite(X: Any, estimator: Any) -> None:
-    """Raise the error of scikit-learn's `validate_data` if X has NaN or infinity."""
-    if X.dtype == object:
-        return
-    assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) -> Any:

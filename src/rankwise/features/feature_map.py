@@ -217,14 +217,6 @@ class Features(NamedTuple):
         return self._replace(matrix=self.matrix[:])
 
 
-def is_read_once(kernel: Kernel, X: Any, solver: str) -> bool:
-    """Whether the solver reads dense X exactly once.
-
-    Then NaN in X shows up in the Gram matrix, and no separate check is needed.
-    """
-    return kernel.is_linear and not sp.issparse(X) and _linear_method(X, solver) == "primal"
-
-
 def is_searched_by_iterations(kernel: Kernel, X: Any, solver: str) -> bool:
     """Whether X is so sparse and wide, as one-hot categories are, that no Gram matrix pays."""
     if solver != "auto" or not kernel.is_linear or not sp.issparse(X):
@@ -260,55 +252,48 @@ def make_features(
 
     `shift_invariant` says that adding a constant to all scores does not change the loss; dense
     features of a dual linear model are then centered, which keeps digits. `explicit` asks for
-    features in the place of a kernel matrix.
+    features in the place of a kernel matrix: [RankRLS09] sections 4.2 and 4.4.
     """
     check_option("solver", solver, SOLVERS)
+    n_rows, n_columns = X.shape
+    if kernel.is_precomputed and n_rows != n_columns:
+        raise ValueError(
+            f"X has shape {X.shape}; kernel='precomputed' needs the square matrix of kernel "
+            "values between all training items."
+        )
     if n_basis is not None or not isinstance(basis, str):
         return _basis_features(kernel, X, solver, n_basis, basis, random_state)
     if not kernel.is_linear:
-        features = _kernel_features(kernel, X, solver)
-        return _empirical_map(features) if explicit else features
-    method, plain = _linear_method(X, solver), FeatureMap(kernel, None, X.shape[1])
-    method = "primal" if explicit and method == "dual" else method
-    if method == "dual":
-        _check_kernel_fits(X.shape[0])
+        if solver not in ("auto", "dual"):
+            raise ValueError(
+                f"solver={solver!r} needs explicit features; with kernel={kernel.function!r} use "
+                "solver='auto', or n_basis for a primal solution on basis items."
+            )
+        _check_kernel_fits(n_rows)
+        items = None if kernel.is_precomputed else X.copy()  # the caller may change X
+        K, of_items = kernel.matrix(X), FeatureMap(kernel, None, n_rows, None, items)
+        return _empirical_map(K, of_items) if explicit else Features("dual", K, of_items)
+    method, of_columns = _linear_method(X, solver), FeatureMap(kernel, None, n_columns)
+    if method == "dual" and not explicit:
+        _check_kernel_fits(n_rows)
         R = X
         if shift_invariant and not sp.issparse(X):
             R = X - X.mean(axis=0, dtype=np.float64)
-        return Features("dual", kernel.matrix(R), plain, lambda a: np.asarray(R.T @ a), columns=R)
-    if method == "primal":
-        check_matrix_fits(
-            X.shape[1], X.shape[1], "a Gram matrix", "use solver='iterative' for so many features"
-        )
-    return Features(method, X, plain, columns=X)
+        K = kernel.matrix(R)
+        return Features("dual", K, of_columns, lambda a: np.asarray(R.T @ a), columns=R)
+    if method != "iterative":
+        method, advice = "primal", "use solver='iterative' for so many features"
+        check_matrix_fits(n_columns, n_columns, "a Gram matrix", advice)
+    return Features(method, X, of_columns, columns=X)
 
 
-def explicit_features(
-    kernel: Kernel,
-    X: Any,
-    *,
-    n_basis: int | None = None,
-    basis: str | ArrayLike = "random",
-    random_state: Any = None,
-) -> Features:
-    """Explicit features for a loss over pairs: X itself, or an empirical kernel map.
-
-    [RankRLS09] sections 4.2 and 4.4.
-    """
-    if n_basis is not None or not isinstance(basis, str):
-        return _basis_features(kernel, X, "auto", n_basis, basis, random_state).stored()
-    if kernel.is_linear:
-        return Features("primal", X, FeatureMap(kernel, None, X.shape[1]), columns=X)
-    return _empirical_map(_kernel_features(kernel, X, "auto"))
-
-
-def _empirical_map(features: Features) -> Features:
+def _empirical_map(K: Array, of_items: FeatureMap) -> Features:
     """Features R of the items with ``K = R Rᵀ`` instead of K: [RankRLS09] section 4.2.
 
     A pivoted Cholesky factorization, which also finds the rank; the dual coefficients are on the
     pivots alone. A matrix that is not positive semidefinite goes by its eigenvectors instead.
     """
-    K = center_kernel(features.matrix)
+    K = center_kernel(K)
     first = first_equal_rows(K)
     probe = np.random.default_rng(0).standard_normal(len(K))
     exact, diagonal = K @ probe, np.diagonal(K).copy()
@@ -337,7 +322,7 @@ def _empirical_map(features: Features) -> Features:
             a[chosen] = scipy.linalg.solve_triangular(R[chosen], w, lower=True, trans="T")
         return np.asarray(a - a.mean(axis=0))  # a centered kernel does not see the mean
 
-    return Features("primal", R, features.map, dual_coefficients, is_definite)
+    return Features("primal", R, of_items, dual_coefficients, is_definite)
 
 
 def _from_upper(factor: Array, diagonal: Array) -> Array:
@@ -346,18 +331,6 @@ def _from_upper(factor: Array, diagonal: Array) -> Array:
         factor[row, :row] = factor[:row, row]
     factor[np.diag_indices(len(factor))] = diagonal
     return factor
-
-
-def _kernel_features(kernel: Kernel, X: Any, solver: str) -> Features:
-    if solver not in ("auto", "dual"):
-        raise ValueError(
-            f"solver={solver!r} needs explicit features; with kernel={kernel.function!r} use "
-            "solver='auto', or n_basis for a primal solution on basis items."
-        )
-    _check_square(kernel, X)
-    _check_kernel_fits(X.shape[0])
-    items = None if kernel.is_precomputed else X.copy()  # the caller may change X
-    return Features("dual", kernel.matrix(X), FeatureMap(kernel, None, X.shape[0], None, items))
 
 
 def _basis_features(
@@ -379,7 +352,6 @@ def _basis_features(
         )
     if solver not in ("auto", "primal"):
         raise ValueError(f"a basis is solved by solver='primal', not {solver!r}.")
-    _check_square(kernel, X)
     size = n_basis if isinstance(basis, str) else np.shape(basis)[0]
     if isinstance(size, int):  # anything else is refused by basis_map
         check_matrix_fits(size, size, "the kernel matrix of a basis", "use a smaller n_basis")
@@ -396,14 +368,6 @@ def _linear_method(X: Any, solver: str) -> str:
     if too_large or (sp.issparse(X) and smaller > SPARSE_DIRECT_LIMIT):
         return "iterative"
     return "primal" if X.shape[1] <= X.shape[0] else "dual"
-
-
-def _check_square(kernel: Kernel, X: Any) -> None:
-    if kernel.is_precomputed and X.shape[0] != X.shape[1]:
-        raise ValueError(
-            f"X has shape {X.shape}; kernel='precomputed' needs the square matrix of kernel "
-            "values between all training items."
-        )
 
 
 def _check_kernel_fits(n_items: int) -> None:
