@@ -254,20 +254,14 @@ def number_column(table: Table, at: int, column: Any, role: str) -> Any:
 def column_matrix(table: Table, features: Sequence[int], columns: dict[int, Any]) -> Array:
     """The features as one array, stored by rows: one pass over blocks that stay in the cache."""
     parts = [number_column(table, at, columns[at], "feature") for at in features]
-    n_rows = len(next(iter(columns.values())))
-    X, squares = np.empty((n_rows, len(parts))), np.zeros(len(parts))
-    unfilled = X
-    for batch in import_arrow().table(parts, [str(at) for at in features]).to_batches():
+    X, n_filled = np.empty((len(next(iter(columns.values()))), len(parts))), 0
+    table_of_parts = import_arrow().table(parts, [str(at) for at in features])
+    for batch in table_of_parts.to_batches(max_chunksize=_BATCH):
         values = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
-        values = [numbers.astype(np.float64, copy=False) for numbers in values]
-        for start in range(0, batch.num_rows, _BATCH):
-            block = slice(start, min(start + _BATCH, batch.num_rows))
-            for k, numbers in enumerate(values):
-                np.add(numbers[block], 0.0, out=unfilled[block, k])  # minus zero is zero
-        with np.errstate(over="ignore", invalid="ignore"):
-            squares += [numbers @ numbers for numbers in values]
-        unfilled = unfilled[batch.num_rows :]
-    for k in np.flatnonzero(~(squares < _EXACT**2)).tolist():  # large, or not finite
+        np.stack(values, axis=1, out=X[n_filled : n_filled + batch.num_rows])
+        n_filled += batch.num_rows
+    X += 0.0  # minus zero is zero
+    for k in np.flatnonzero(~(np.maximum(X.max(axis=0), -X.min(axis=0)) < _EXACT)):
         at = features[k]
         _check_exact(table, at, parts[k])
         refuse_first(table, at, columns[at], ~np.isfinite(X[:, k]), "feature")

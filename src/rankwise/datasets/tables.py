@@ -10,7 +10,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -199,7 +199,7 @@ class ArrowTable(Table):
             raise damage(TableFormatError, self.path, problem) from None
         if not table.num_rows:
             raise TableFormatError(self.path, None, "the file has columns but no rows.")
-        return dict(zip(used, plain_types(table).columns, strict=True))
+        return dict(zip(used, map(_plain_type, table.columns), strict=True))
 
 
 class FrameTable(Table):
@@ -234,50 +234,41 @@ class FrameTable(Table):
 def _read_json(path: str, content: bytes) -> Any:
     """One object a line, or an array of objects."""
     reader = import_arrow("pyarrow.json")
-
-    def read(n_bytes: int) -> Any:
-        return reader.read_json(io.BytesIO(content), reader.ReadOptions(block_size=n_bytes))
-
     try:
         text = content.decode("utf-8-sig")
         if text.lstrip().startswith("["):
             content = "\n".join(map(json.dumps, json.loads(text))).encode()
-        return _read_in_blocks(read, len(content))
+        options = reader.ReadOptions(block_size=_one_block(content))
+        return reader.read_json(io.BytesIO(content), options)
     except ValueError as error:  # of JSON, of UTF-8, or of Arrow
         problem = f"expected objects with the same types, in an array or one a line: {error}."
         raise TableFormatError(path, getattr(error, "lineno", None), problem) from None
 
 
-def plain_types(table: Any) -> Any:
-    """The table without dictionaries, decimals, and other types that Arrow computes little with.
+def _plain_type(column: Any) -> Any:
+    """The column, cast if its type is one that Arrow computes little with.
 
     The values of a dictionary become text: who made it meant categories.
     """
     arrow = import_arrow()
-    types = arrow.types
-    for at, kind in enumerate(table.schema.types):
-        new = None
-        if types.is_dictionary(kind) or types.is_string_view(kind):
-            new = arrow.string()
-        elif types.is_decimal(kind):
-            new = arrow.float64()
-        elif types.is_float16(kind):
-            new = arrow.float32()
-        if new is not None:
-            column = table[at].cast(kind.value_type) if types.is_dictionary(kind) else table[at]
-            table = table.set_column(at, table.column_names[at], column.cast(new))
-    return table
+    types, kind = arrow.types, column.type
+    if types.is_dictionary(kind):
+        return column.cast(kind.value_type).cast(arrow.string())
+    if types.is_string_view(kind):
+        return column.cast(arrow.string())
+    if types.is_decimal(kind):
+        return column.cast(arrow.float64())
+    return column.cast(arrow.float32()) if types.is_float16(kind) else column
 
 
-def _read_in_blocks(read: Callable[[int], Any], n_bytes: int) -> Any:
-    """Read by blocks, or as one if a row is longer than a block."""
-    arrow = import_arrow()
-    try:
-        return read(BLOCK_BYTES)
-    except arrow.ArrowInvalid as error:
-        if "straddling" not in str(error):
-            raise
-        return read(min(n_bytes + 1, 2**31 - 1))
+def _one_block(content: Any) -> int:
+    """The size of a block that has all bytes, as far as Arrow has such blocks."""
+    return min(len(content) + 1, 2**31 - 1)
+
+
+def _skip_blanks(row: Any) -> str:
+    """What Arrow does with a row that has not as many cells as others."""
+    return "skip" if row.actual_columns == 1 and not row.text.strip() else "error"
 
 
 class TextTable(Table):
@@ -306,30 +297,26 @@ class TextTable(Table):
         if len(characters) and characters.min() == 0:
             line = 1 + bytes(self._text[: int(characters.argmin())]).count(b"\n")
             raise TableFormatError(path, line, "zero bytes, expected text in UTF-8.")
-        number, begin, end = self._first_line()
-        self.header_text = self._decoded(begin, end, number)
-        if header and (told := _SEPARATOR.fullmatch(self.header_text.strip("\r\n"))):
-            delimiter = delimiter or told[1]
-            number, begin, end = self._first_line(end, number)
-            self.header_text = self._decoded(begin, end, number)
+        mark = 3 if bytes(self._text[:3]) == codecs.BOM_UTF8 else 0
+        for number, line in enumerate(_LINE.finditer(self._text, mark), start=1):
+            self.header_text = self._decoded(line.start(), line.end(), number)
+            told = _SEPARATOR.fullmatch(self.header_text.strip("\r\n")) if header else None
+            if told:
+                delimiter = delimiter or told[1]
+            elif self.header_text.strip():
+                break
+        else:
+            raise TableFormatError(path, None, "the file is empty, expected column names.")
         self.line = number
         self.delimiter = delimiter or self._found_delimiter()
         self.names = self._split(self.delimiter)
-        self._begin, self._n_before = end, number
+        self._begin, self._n_before = line.end(), number
         if not header:
             self.names = [str(k) for k in range(len(self.names))]
-            self._begin, self._n_before = begin, number - 1
+            self._begin, self._n_before = line.start(), number - 1
         self.decimal = decimal or self._found_decimal()
         # what may stand between thousands, and is not a decimal mark for sure
         self.thousands = "." if self.decimal == "," else "," if self.delimiter == "," else ""
-
-    def _first_line(self, begin: int = 0, n_before: int = 0) -> tuple[int, int, int]:
-        """Number, begin and end of the first line that is not blank, after so many."""
-        begin = begin or (3 if bytes(self._text[:3]) == codecs.BOM_UTF8 else 0)
-        for number, match in enumerate(_LINE.finditer(self._text, begin), start=n_before + 1):
-            if match[0].strip():
-                return number, match.start(), match.end()
-        raise TableFormatError(self.path, None, "the file is empty, expected column names.")
 
     def _found_delimiter(self) -> str:
         sizes = {mark: len(self._split(mark)) for mark in DELIMITERS if mark in self.header_text}
@@ -367,25 +354,9 @@ class TextTable(Table):
         body = self._text[self._begin :]
         if not re.search(rb"\S", body):
             raise TableFormatError(self.path, None, "the file has column names but no rows.")
-        has_quotes = self._check_quotes(body)
-        try:
-            table = self._parsed(self._buffer.slice(self._begin), texts, used, has_quotes)
-        except arrow.ArrowInvalid:
-            self._check_rows()  # unless there are lines of blanks, this says what is wrong
-            blanks = re.escape(b" \t\v\f".replace(self.delimiter.encode(), b""))
-            text = re.sub(rb"(?m)^[%b]+(?:\r?\n|\Z)" % blanks, b"", body)
-            try:
-                table = self._parsed(_owned_by_arrow(text), texts, used, has_quotes)
-            except arrow.ArrowInvalid as error:
-                raise TableFormatError(self.path, None, f"{error}.") from None
-        if arrow.binary() in table.schema.types:
-            self._check_rows()  # it is not UTF-8
-        return {k: table[str(k)] for k in used}
-
-    def _parsed(self, body: Any, texts: Sequence[int], used: list[int], has_quotes: bool) -> Any:
-        arrow, reader = import_arrow(), import_arrow("pyarrow.csv")
+        reader = import_arrow("pyarrow.csv")
         keys = [str(k) for k in range(len(self.names))]
-        parse = reader.ParseOptions(delimiter=self.delimiter, newlines_in_values=has_quotes)
+        has_quotes = self._check_quotes(body)
         convert = reader.ConvertOptions(
             include_columns=[keys[k] for k in used],
             column_types={keys[k]: arrow.string() for k in texts},
@@ -393,11 +364,27 @@ class TextTable(Table):
             decimal_point=self.decimal,
         )
 
-        def read(n_bytes: int) -> Any:
+        def parsed(n_bytes: int, on_bad_row: Any = None) -> Any:
             options = reader.ReadOptions(column_names=keys, block_size=n_bytes)
-            return reader.read_csv(arrow.BufferReader(body), options, parse, convert)
+            parse = reader.ParseOptions(
+                delimiter=self.delimiter,
+                newlines_in_values=has_quotes,
+                invalid_row_handler=on_bad_row,
+            )
+            source = arrow.BufferReader(self._buffer.slice(self._begin))
+            return reader.read_csv(source, options, parse, convert)
 
-        return _read_in_blocks(read, body.size)
+        try:
+            table = parsed(BLOCK_BYTES)
+        except arrow.ArrowInvalid:
+            self._check_rows()  # else there are lines of blanks, or a row longer than a block
+            try:
+                table = parsed(_one_block(body), _skip_blanks)
+            except arrow.ArrowInvalid as error:
+                raise TableFormatError(self.path, None, f"{error}.") from None
+        if arrow.binary() in table.schema.types:
+            self._check_rows()  # it is not UTF-8
+        return {k: table[str(k)] for k in used}
 
     def place(self, row: int) -> int:
         """The line in which a row starts."""
