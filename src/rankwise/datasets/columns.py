@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,18 +52,11 @@ _REMEDY = {
 
 
 def choose_columns(
-    table: Table,
-    *,
-    target: Column | None = "auto",
-    group: Column | None = "auto",
-    id: Column | None = None,
-    weight: Column | None = None,
-    time: Column | None = None,
-    ignore: Sequence[Column] = (),
-    features: Sequence[Column] | None = None,
-    target_needed: bool = True,
-) -> tuple[dict[str, int], list[int]]:
+    table: Table, asked: Mapping[str, Any], target_needed: bool = True
+) -> tuple[dict[str, list[int]], list[int]]:
     """Positions of the columns with a role, and those of the features.
+
+    `asked` has the parameters of `read_ranking` that name columns.
 
     Raises
     ------
@@ -78,37 +72,42 @@ def choose_columns(
     for name, n in Counter(filter(None, names)).items():
         if n > 1:
             position_of(table, name, "features")  # says that it is there twice
-    for role, columns in {"ignore": ignore, "features": features}.items():
-        if isinstance(columns, (str, int)):
-            raise ValueError(f"{role} is {columns!r}; pass a list of column names.")
-    left_out = {position_of(table, column, "ignore") for column in ignore}
-    wanted = [position_of(table, column, "features") for column in features or ()]
-    roles = {}
-    named = {"target": target, "group": group, "id": id, "weight": weight, "time": time}
-    for role, column in named.items():
-        is_optional = role == "target" and not target_needed and column not in names
-        if column not in (None, "auto") and not (is_optional and isinstance(column, str)):
-            roles[role] = position_of(table, column, role)
-    others = [at for role, at in roles.items() if role != "time"]  # groups may be dates
-    taken = Counter([*others, *left_out, *wanted])
-    for at, n in taken.items():
+    for role in ("ignore", "features"):
+        if isinstance(asked[role], (str, int)):
+            raise ValueError(f"{role} is {asked[role]!r}; pass a list of column names.")
+    at: dict[str, list[int]] = {}
+    for role, columns in asked.items():
+        if role in ("ignore", "features"):
+            named = columns or ()
+        elif columns in (None, "auto", ["auto"]):
+            named = ()
+        else:
+            is_list = role == "group" and isinstance(columns, (list, tuple))
+            named = columns if is_list else [columns]
+        if role == "target" and not target_needed:
+            named = [name for name in named if name in names or not isinstance(name, str)]
+        at[role] = [position_of(table, column, role) for column in named]
+    # groups may be dates
+    taken = Counter(place for role, places in at.items() if role != "time" for place in places)
+    for place, n in taken.items():
         if n > 1:
-            raise table.error(f"the column {show(names[at])} is named for two things; choose one.")
-    for role, column, usual in (("target", target, TARGET_NAMES), ("group", group, GROUP_NAMES)):
-        place = _usual_column(table, role, usual, set(taken)) if column == "auto" else None
-        if place is not None:
-            roles[role] = place
-    if target == "auto" and target_needed and "target" not in roles:
+            problem = f"the column {show(names[place])} is named for two things; choose one."
+            raise table.error(problem)
+    for role, usual in (("target", TARGET_NAMES), ("group", GROUP_NAMES)):
+        if asked[role] in ("auto", ["auto"]):
+            at[role] = _usual_columns(table, role, usual, set(taken))
+    if asked["target"] == "auto" and target_needed and not at["target"]:
         problem = f"no column is called {', '.join(TARGET_NAMES[:-1])} or {TARGET_NAMES[-1]}."
         raise table.error(f"{problem} {_listing(table)}. Pass target= with the right one.")
-    if features is None:
-        used = {*left_out, *roles.values()}
-        free = (at for at in range(len(names)) if at not in used)
-        wanted = [at for at in free if not _PANDAS_INDEX.fullmatch(names[at])]
-        if not wanted:
+    features, ignored = at.pop("features"), at.pop("ignore")
+    if asked["features"] is None:
+        used = {*ignored, *chain(*at.values())}
+        free = (place for place in range(len(names)) if place not in used)
+        features = [place for place in free if not _PANDAS_INDEX.fullmatch(names[place])]
+        if not features:
             problem = f"no column is left for the features. {_listing(table)}"
             raise table.error(f"{problem}. Pass delimiter= if these are not the columns.")
-    return roles, wanted
+    return {role: places for role, places in at.items() if places}, features
 
 
 def position_of(table: Any, column: Column, role: str, hint: str = "") -> int:
@@ -136,8 +135,8 @@ def _listing(table: Any) -> str:
     return f"The columns are {listed(map(show, table.names), _LISTED)}"
 
 
-def _usual_column(table: Table, role: str, usual: Sequence[str], taken: set[int]) -> int | None:
-    """The column with one of the usual names, if there is one."""
+def _usual_columns(table: Table, role: str, usual: Sequence[str], taken: set[int]) -> list[int]:
+    """The column with one of the usual names, or none."""
     words = [re.sub("[ _-]", "", name).lower() for name in table.names]
     places = [at for at, word in enumerate(words) if at not in taken and word in usual]
     if len(places) > 1:
@@ -146,7 +145,7 @@ def _usual_column(table: Table, role: str, usual: Sequence[str], taken: set[int]
             f"several columns may be the {role}: {candidates}. Pass {role}= with the right one. "
             "Leave the others out with ignore= unless they are features."
         )
-    return places[0] if places else None
+    return places
 
 
 # Labels -----------------------------------------------------------------------------------------

@@ -213,43 +213,29 @@ def read_ranking(
     >>> data.y, data.groups
     (array([ 1.,  2., nan]), array([7, 7, 8]))
     """
+    asked = {"target": target, "group": group, "id": id, "weight": weight, "time": time}
+    asked |= {"ignore": ignore, "features": features}
     if not isinstance(path, Table):
         name = os.fspath(path)
         table = open_unless_letor(name, delimiter, decimal, header, format)
         if table is None:
-            asked: dict[str, Any] = {"target": target, "group": group, "id": id}
-            asked |= {"ignore": ignore, "features": features, "weight": weight, "time": time}
             return _read_letor(name, asked, n_features, zero_based)
         path = table
     if zero_based:
         raise ValueError(
             f"{path.path} is a table, whose columns have names; leave out zero_based=."
         )
-    by: list[Any] = list(group) if isinstance(group, (list, tuple)) else [group]
-    roles, used = choose_columns(
-        path,
-        target=target,
-        group=by[0] if by else None,
-        id=id,
-        weight=weight,
-        time=time,
-        ignore=[*ignore, *by[1:]] if by[1:] else ignore,
-        features=features,
-        target_needed=target_needed,
-    )
+    roles, used = choose_columns(path, asked, target_needed)
     texts = [position_of(path, column, "text") for column in text]
     numbers = [position_of(path, column, "numeric") for column in numeric]
-    further = [position_of(path, column, "group") for column in by[1:]]
-    words = ("group", "id", "time", *(["target"] if levels else []))
-    spelled = [roles[role] for role in words if role in roles] + further
-    typed = [roles[role] for role in ("target", "weight") if role in roles]
+    words = ["group", "id", "time", *(["target"] if levels else [])]
+    spelled = [at for role in words for at in roles.get(role, ())]
+    typed = [at for role in ("target", "weight") for at in roles.get(role, ())]
     columns = path.read([*spelled, *texts], [*typed, *used])
     columns = {at: without_words(column, missing) for at, column in columns.items()}
     if levels and "target" in roles:
-        at = roles["target"]
+        (at,) = roles["target"]
         columns[at] = places_of_words(path, at, columns[at], levels)
-    if further:
-        columns[roles["group"]] = joined_labels([columns[at] for at in (roles["group"], *further)])
     if as_frame:
         X = _frame(path, used, columns, texts, numbers)
     else:
@@ -261,11 +247,7 @@ def read_ranking(
             f"the table has {len(used)} features, expected {n_features}. Choose them with "
             "features= or ignore=.",
         )
-    data = _with_roles(path, X, roles, used, columns)
-    if further:
-        name = ", ".join(path.names[at] for at in (roles["group"], *further))
-        data = data._replace(roles={**data.roles, "group": name})
-    return data
+    return _with_roles(path, X, roles, used, columns)
 
 
 def _read_letor(
@@ -306,36 +288,39 @@ def _frame(
 
 
 def _with_roles(
-    table: Table, X: Any, roles: dict[str, int], used: list[int], columns: dict[int, Any]
+    table: Table, X: Any, roles: dict[str, list[int]], used: list[int], columns: dict[int, Any]
 ) -> RankingData:
     """The data with scores, groups, names and weights; rows that lack a group or weight go."""
-    y = groups = ids = weight = time = None
-    has_gap: dict[str, NDArray[np.bool_]] = {}
-    if "target" in roles:
-        y = column_numbers(table, roles["target"], columns[roles["target"]], "target")
-    if "group" in roles:
-        groups = label_column(columns[roles["group"]])
-        has_gap["group"] = groups == "" if groups.dtype.kind == "U" else np.zeros(len(groups), bool)
-    if "id" in roles:
-        ids = np.array([as_text(v) for v in columns[roles["id"]].to_pylist()], dtype=object)
-    if "weight" in roles:
-        at = roles["weight"]
-        weight = column_numbers(table, at, columns[at], "weight")
-        refuse_first(table, at, columns[at], weight < 0, "weight")
-        has_gap["weight"] = np.isnan(weight)
-    if "time" in roles:
-        time = column_times(table, roles["time"], columns[roles["time"]])
-        has_gap["time"] = np.isnan(time)
     names = np.array([table.names[at] for at in used], dtype=object)
-    said = {role: table.names[at] for role, at in roles.items()}
-    data = RankingData(X, y, groups, ids, names, weight, said, time=time)
+    said = {role: ", ".join(table.names[at] for at in places) for role, places in roles.items()}
+    values: dict[str, Any] = {"y": None, "groups": None}
+    has_gap: dict[str, NDArray[np.bool_]] = {}
+    group: Any = None
+    for role, (at, *further) in roles.items():
+        column = columns[at]
+        if role == "target":
+            values["y"] = column_numbers(table, at, column, role)
+        elif role == "group":
+            group = joined_labels([column, *(columns[k] for k in further)]) if further else column
+            values["groups"] = labels = label_column(group)
+            is_text_label = labels.dtype.kind == "U"
+            has_gap[role] = labels == "" if is_text_label else np.zeros(len(labels), bool)
+        elif role == "id":
+            values["ids"] = np.array([as_text(v) for v in column.to_pylist()], dtype=object)
+        elif role == "weight":
+            values[role] = weight = column_numbers(table, at, column, role)
+            refuse_first(table, at, column, weight < 0, role)
+            has_gap[role] = np.isnan(weight)
+        else:
+            values[role] = column_times(table, at, column)
+            has_gap[role] = np.isnan(values[role])
+    data = RankingData(X, feature_names=names, roles=said, **values)
     kept = complete_rows(table, has_gap)
     if kept is None:
         return data
     data = data.take(kept)
-    labels = data.groups
-    if labels is not None and labels.dtype.kind == "U":  # the gap made strings of whole numbers
-        data = data._replace(groups=label_column(columns[roles["group"]].take(kept)))
+    if group is not None:  # a gap made strings of whole numbers
+        data = data._replace(groups=label_column(group.take(kept)))
     return data
 
 
