@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.training_data import PartlyScored, ranking_loss
-from rankwise.features.basis import check_basis, choose_basis
-from rankwise.features.dictionary import choose_functions
+from rankwise.features.basis import basis_points, check_basis, choose_basis
 from rankwise.features.feature_map import FeatureMap, take_columns
 from rankwise.features.view import View, check_views, view_columns
 from rankwise.graphs import PreferenceGraph
@@ -23,6 +23,7 @@ from rankwise.solvers.pursuit import AllPairs, PursuitProblem, SharedIndices
 
 SMALLEST_SQUARE = 1e-290  # smaller ones have lost digits
 SEARCHES = ("auto", "pairs", "shared")
+DICTIONARIES = ("items", "scored", "features")
 
 
 def make_loss(
@@ -99,7 +100,7 @@ def make_dictionaries(
     are_split : bool
         Whether the views share the functions out instead of having all of them.
     """
-    chosen, points = choose_functions(dictionary, rows, scored, X.shape[1], rng)
+    chosen, points = _choose_functions(dictionary, rows, scored, X.shape[1], rng)
     parts = [chosen] * len(views)
     is_features = isinstance(dictionary, str) and dictionary == "features"
     if are_split:
@@ -113,6 +114,46 @@ def make_dictionaries(
         else:
             maps.append(_kernels(view, X, rows, numbers_of_functions, points, columns, rng))
     return maps
+
+
+def _choose_functions(
+    dictionary: str | int | ArrayLike, rows: Indices, scored: Indices, n_features: int, rng: Any
+) -> tuple[Indices, Any]:
+    """Numbers of the functions of a dictionary, and the points if these are given."""
+    if isinstance(dictionary, str):
+        check_option("dictionary", dictionary, DICTIONARIES)
+        named = {"items": rows, "scored": scored, "features": np.arange(n_features)}
+        return named[dictionary], None
+    if isinstance(dictionary, numbers.Integral):
+        count = int(dictionary)
+        if not 1 <= count <= len(rows):
+            raise ValueError(
+                f"dictionary={count}; expected a number of items from 1 to {len(rows)}, "
+                "the number of training items."
+            )
+        return np.sort(rng.choice(rows, size=count, replace=False)), None
+    points = basis_points(dictionary, None, n_features, "dictionary")
+    if points is None:
+        raise ValueError(
+            f"dictionary={dictionary!r}; expected one of {', '.join(map(repr, DICTIONARIES))}, a "
+            "number of items, or an array of points."
+        )
+    return np.arange(points.shape[0]), points.astype(np.float64)
+
+
+def function_values(functions: FeatureMap, X: Any) -> Any:
+    """The functions at the rows of X: a float64 array, or a sparse matrix stored by columns."""
+    if not functions.is_columns:
+        check_matrix_fits(
+            X.shape[0],
+            functions.n_features,
+            "the values of a dictionary",
+            "choose from fewer functions, for example dictionary=2000",
+        )
+    values = functions.features(X)
+    if sp.issparse(values):
+        return values.tocsc().astype(np.float64, copy=False)
+    return np.asarray(values, dtype=np.float64)
 
 
 def _deal(chosen: Indices, is_scored: Any, n_views: int, rng: Any) -> list[Indices]:

@@ -19,6 +19,7 @@ from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.pursuit_problem import (
     choose_search,
+    function_values,
     list_views,
     make_dictionaries,
     make_loss,
@@ -32,7 +33,6 @@ from rankwise.estimators.training_data import (
     check_rows,
     split_unscored,
 )
-from rankwise.features.dictionary import function_values
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import KernelParameters
 from rankwise.features.view import View
@@ -436,20 +436,19 @@ class RankingPursuit(RankerMixin, PursuitParameters):
         self.n_basis_ = len(steps)
         self.train_error_ = np.array([step.error for step in steps])
         self.intercept_ = float(np.mean([f.intercept for f in functions]))
-        indices = [f.basis.indices for f in functions]
-        paths = [f.coef_path for f in functions]
-        coef = [f.coef for f in functions]
-        is_single = self.views is None
-        self.basis_indices_ = indices[0] if is_single else indices
-        self.coef_path_ = paths[0] if is_single else paths
-        choices = np.stack([f.choices for f in functions], axis=1)
-        self.choice_path_ = choices[:, 0] if is_single else choices
-        self.dual_coef_ = coef[0] if is_single else coef
+        self.basis_indices_ = [f.basis.indices for f in functions]
+        self.dual_coef_ = [f.coef for f in functions]
+        self.coef_path_ = [f.coef_path for f in functions]
+        self.choice_path_ = np.stack([f.choices for f in functions], axis=1)
         self.__dict__.pop("coef_", None)
         if functions[0].basis.is_columns:
             self.coef_ = np.zeros(self.n_features_in_)
-            for columns, weights in zip(indices, coef, strict=True):
-                self.coef_[columns] += weights / len(functions)
+            for f in functions:
+                self.coef_[f.basis.indices] += f.coef / len(functions)
+        if self.views is None:
+            for name in ("basis_indices_", "dual_coef_", "coef_path_"):
+                setattr(self, name, getattr(self, name)[0])
+            self.choice_path_ = self.choice_path_[:, 0]
 
 
 @dataclass(eq=False, repr=False)

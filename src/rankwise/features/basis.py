@@ -46,23 +46,23 @@ def check_basis(n_basis: int | None, basis: str | ArrayLike, n_items: int) -> in
     return len(rows)
 
 
-def basis_points(basis: Any, n_basis: int | None, n_features: int) -> Any:
+def basis_points(basis: Any, n_basis: int | None, n_features: int, name: str = "basis") -> Any:
     """Basis points, one row of features each, checked; None if `basis` is anything else.
 
     Points need not be training items, may be more than those, and may have duplicates, which
     `basis_root` merges.
     """
-    basis = as_array(basis, "basis")
+    basis = as_array(basis, name)
     if isinstance(basis, str) or np.ndim(basis) != 2:
         return None
-    refuse_masked("basis", basis)
+    refuse_masked(name, basis)
     points = check_array(
-        basis, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="basis", copy=True
+        basis, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name, copy=True
     )
     if points.shape[1] != n_features:
         raise ValueError(
-            f"basis has points with {points.shape[1]} features but X has {n_features}; give each "
-            "basis point the features of X, or a flat array of row numbers."
+            f"{name} has points with {points.shape[1]} features but X has {n_features}; give each "
+            "point the features of X."
         )
     if n_basis is not None and n_basis != points.shape[0]:
         raise ValueError(f"n_basis={n_basis} but basis has {points.shape[0]} points; drop n_basis.")
