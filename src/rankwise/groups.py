@@ -70,6 +70,12 @@ def encode_groups(groups: ArrayLike | None, n_items: int) -> Groups:
     return _encode_integers(labels) if labels.dtype.kind in "iu" else _encode_runs(labels)
 
 
+def members_of(codes: Indices) -> list[Indices]:
+    """The rows of each group, in rising order; none for a number that no row has."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(codes))[:-1])
+
+
 def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
     """Turn group sizes, as LightGBM and XGBoost take them, into one label per row.
 

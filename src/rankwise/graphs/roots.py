@@ -16,6 +16,7 @@ import scipy.linalg
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs.score_levels import ScoreLevels
+from rankwise.groups import members_of
 
 BLOCK_ENTRIES = 2**19
 FEW_LEVELS = 16  # with one level for so many items, what belongs to levels is small beside K
@@ -137,7 +138,7 @@ class ComponentRoot:
         """F of a sparse matrix L and a diagonal, one block for each component."""
         self._blocks = [
             (items, _cholesky_root(L[items][:, items].toarray(), shift[items]))
-            for items in items_of_components(components)
+            for items in members_of(components)
         ]
 
     def apply(self, V: Array) -> Array:
@@ -183,12 +184,6 @@ class ComponentRoot:
 
 
 GraphRoot = NestedRoot | ComponentRoot
-
-
-def items_of_components(components: Indices) -> list[Indices]:
-    """The items of each connected component, from the component of each item."""
-    order = np.argsort(components, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(components))[:-1])
 
 
 def _cholesky_root(L: Array, shift: Array) -> Array:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
+from rankwise.groups import members_of
 from rankwise.leaderboard.solving import BLOCK, RatingSystem
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import check_matrix_fits, track
@@ -129,11 +130,6 @@ class LeaveOut:
         Y = D @ self.inverse
         inner = np.eye(len(pairs)) - weights[:, None] * (Y @ D.T)
         return np.asarray(np.linalg.solve(inner, left) @ Y)
-
-
-def members_of(clusters: Indices) -> list[Indices]:
-    """The comparisons of each cluster."""
-    return np.split(np.argsort(clusters, kind="stable"), np.cumsum(np.bincount(clusters))[:-1])
 
 
 def held_out_margins(

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.leaderboard.jackknife import ALONE, LeaveOut, members_of
+from rankwise.groups import members_of
+from rankwise.leaderboard.jackknife import ALONE, LeaveOut
 from rankwise.uncertainty.jackknife import EQUAL
 
 LARGEST = 2_500_000  # items times outcomes of boards whose neighbors are all looked at: a second

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets.pair_data import Rankings
+from rankwise.groups import members_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.uncertainty.jackknife import (
     EQUAL,
     Spread,
-    items_of_lists,
     joint_quantile,
     possible_ranks,
     ranks_within,
@@ -104,7 +104,7 @@ def board_columns(
 def _tiers(ratings: Array, spread: Spread, components: Indices, confidence: float) -> Indices:
     """A tier ends before the first item that is surely below the first one of the tier."""
     tiers, quantile = np.ones(len(ratings), np.intp), spread.quantile((1 + confidence) / 2)
-    for items in items_of_lists(components):
+    for items in members_of(components):
         order = items[np.argsort(-ratings[items], kind="stable")]
         least = EQUAL * np.abs(ratings[items]).max(initial=0.0)
         tier, leader = 0, None

@@ -14,8 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from rankwise.datasets.times import as_times, in_days
 from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.graphs.roots import items_of_components
-from rankwise.groups import Groups
+from rankwise.groups import Groups, members_of
 
 Folds = list[NDArray[np.intp]]
 GROUP, PAIR = "leave-group-out", "leave-pair-out"
@@ -41,7 +40,7 @@ def make_folds(cv: Any, graph: PreferenceGraph) -> Folds:
     """
     labels, n_groups = graph.groups, graph.n_groups
     if cv is None:
-        folds = items_of_components(labels)
+        folds = members_of(labels)
         if len(folds) < 2:
             how = (
                 "build the PairGraph with the groups of the items, or hold out edges with "

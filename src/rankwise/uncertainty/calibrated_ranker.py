@@ -18,12 +18,16 @@ from rankwise.estimators.anatomy import last_step
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.rank_rls import RankRLSCV
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.roots import items_of_components
-from rankwise.groups import encode_groups
+from rankwise.groups import encode_groups, members_of
 from rankwise.inputs import as_whole, with_weights
 from rankwise.machine import calm
 from rankwise.model_selection.best_sets import held_out_gaps, highest, in_best_set
-from rankwise.model_selection.folds import fold_numbers
+from rankwise.model_selection.folds import (
+    EXACT_FOLDS,
+    FEWEST_FOR_PAIRS,
+    MOST_FOR_PAIRS,
+    fold_numbers,
+)
 from rankwise.model_selection.scoring import needs_groups, predict_items
 from rankwise.uncertainty.jackknife import (
     BLOCK,
@@ -36,8 +40,6 @@ from rankwise.uncertainty.jackknife import (
 )
 
 SURE = 1e4  # slope per typical difference from which on every probability is 0 or 1
-FEWEST, MOST = 4, 1500  # items of a list of which every pair is held out in turn
-N_FOLDS = 10  # of the items of other lists
 MOST_GRADES = 20  # different true scores of which each may be looked for
 SHOWN = ("coef_", "dual_coef_", "X_fit_", "basis_indices_", "alpha_", "cv_results_", "solver_")
 """Attributes of the ranker inside that this one has, too."""
@@ -329,10 +331,9 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         """
         root = self.jackknife().spread(X, groups).root
         codes = encode_groups(groups, len(root)).codes
-        sizes = np.bincount(codes)
-        sums = np.zeros((len(sizes), root.shape[1]))
-        np.add.at(sums, codes, root)
-        return np.asarray(np.linalg.norm(root - (sums / sizes[:, None])[codes], axis=1))
+        for rows in members_of(codes):
+            root[rows] -= root[rows].mean(axis=0)
+        return np.asarray(np.linalg.norm(root, axis=1))
 
     def jackknife(self) -> Jackknife:
         """The standard errors behind all this."""
@@ -424,14 +425,11 @@ def held_out_pairs(
     fold = _folds_of_list(left_out.task, graph.n_items, rng) if is_list else unit_of
     if graph.scores is None:
         pairs = graph.pairs()
-        of_pair = (
-            fold
-            if of_edges
-            else np.where(fold[pairs.winner] == fold[pairs.loser], fold[pairs.winner], -1)
-        )
-        strict = np.flatnonzero((of_pair >= 0) & (pairs.magnitude > 0))
+        first, second = pairs.winner, pairs.loser
+        together = fold >= 0 if of_edges else (fold[first] >= 0) & (fold[first] == fold[second])
+        strict = np.flatnonzero(together & (pairs.magnitude > 0))
         chosen = strict[_drawn(len(strict), n_pairs, rng)]
-        first, second = pairs.winner[chosen], pairs.loser[chosen]
+        first, second = first[chosen], second[chosen]
     else:
         first, second = _strict_pairs(graph, fold, n_pairs, rng)
     if not len(first):
@@ -456,14 +454,14 @@ def held_out_pairs(
 
 def _folds_of_list(task: Any, n_items: int, rng: np.random.Generator) -> Indices:
     """One fold if every pair can be held out in turn, else ten."""
-    if n_items < FEWEST:
+    if n_items < FEWEST_FOR_PAIRS:
         raise ValueError(
-            f"one list of {n_items} items has no pair that can be held out: at least {FEWEST} "
-            "items are needed."
+            f"one list of {n_items} items has no pair that can be held out: at least "
+            f"{FEWEST_FOR_PAIRS} items are needed."
         )
-    if task.has_pairs and n_items <= MOST:
+    if task.has_pairs and n_items <= MOST_FOR_PAIRS:
         return np.zeros(n_items, dtype=np.intp)
-    return np.asarray(rng.permutation(n_items) % max(2, min(N_FOLDS, n_items // 2)), np.intp)
+    return np.asarray(rng.permutation(n_items) % min(EXACT_FOLDS, n_items // 2), np.intp)
 
 
 def _list_differences(task: Any, first: Indices, second: Indices, fold: Indices) -> Array:
@@ -473,7 +471,7 @@ def _list_differences(task: Any, first: Indices, second: Indices, fold: Indices)
     """
     candidates = task.candidates()
     if fold.max():
-        scores = task.held_out(items_of_components(fold), candidates)[:, 0, 0]
+        scores = task.held_out(members_of(fold), candidates)[:, 0, 0]
         return np.asarray(scores[first] - scores[second])
     out = np.empty(len(first))
     for rows, block in task.pairs().differences(float(candidates.axes["alpha"][0]), BLOCK):

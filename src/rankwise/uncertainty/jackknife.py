@@ -25,8 +25,7 @@ from rankwise.estimators.base import ranks_in_groups
 from rankwise.estimators.rank_rls import RankRLS, RankRLSTask
 from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.graphs.roots import items_of_components
-from rankwise.groups import encode_groups
+from rankwise.groups import encode_groups, members_of
 from rankwise.inputs import as_scores, as_whole, check_option, make_target, split_weighted
 from rankwise.machine import calm, track
 from rankwise.model_selection.hold_out import Units, dense_rows
@@ -105,7 +104,7 @@ def possible_ranks(
     """
     best, worst = np.empty((2, len(scores)), np.intp)
     quantile = spread.quantile((1 + confidence) / 2) if quantile is None else quantile
-    for items in items_of_lists(lists):
+    for items in members_of(lists):
         f, root, n = scores[items], spread.root[items], len(items)
         least = EQUAL * np.abs(f).max(initial=0.0)
         if n > COVARIANCE_LIMIT:
@@ -128,7 +127,7 @@ def joint_quantile(spread: Spread, lists: Indices, confidence: float) -> float:
     All intervals of differences that are so many standard errors wide hold the truth together. From
     draws of the errors; above 300 items by Bonferroni's inequality, which is a little wider.
     """
-    n_pairs = sum(len(items) * (len(items) - 1) // 2 for items in items_of_lists(lists))
+    n_pairs = sum(len(items) * (len(items) - 1) // 2 for items in members_of(lists))
     if len(lists) > JOINT_LIMIT or not n_pairs:
         return spread.quantile(1 - (1 - confidence) / 2 / max(1, n_pairs))
     rng = np.random.default_rng(0)
@@ -136,7 +135,7 @@ def joint_quantile(spread: Spread, lists: Indices, confidence: float) -> float:
     scale = np.sqrt(rng.chisquare(spread.freedom, JOINT_DRAWS) / spread.freedom)
     errors = (spread.root @ (normal / scale)).astype(np.float32)
     largest = np.zeros(JOINT_DRAWS)
-    for items in items_of_lists(lists):
+    for items in members_of(lists):
         for k, i in enumerate(items[:-1]):
             others = items[k + 1 :]
             s = np.linalg.norm(spread.root[others] - spread.root[i], axis=1)
@@ -144,12 +143,6 @@ def joint_quantile(spread: Spread, lists: Indices, confidence: float) -> float:
             ratios = np.abs(errors[others[apart]] - errors[i]) / s[apart, None]
             largest = np.maximum(largest, ratios.max(axis=0, initial=0.0))
     return float(np.quantile(largest, confidence))
-
-
-def items_of_lists(lists: Indices) -> list[Indices]:
-    """The items of each list."""
-    order = np.argsort(lists, kind="stable")
-    return np.split(order, 1 + np.flatnonzero(np.diff(lists[order])))
 
 
 class Difference(NamedTuple):
@@ -252,18 +245,18 @@ class Jackknife:
         first, second = np.broadcast_arrays(np.atleast_1d(i), np.atleast_1d(j))
         if not (first.dtype.kind in "iu" and second.dtype.kind in "iu"):
             raise ValueError(f"i and j are row numbers of X; got {first.dtype} and {second.dtype}.")
-        items, labels, a, b = rows_of_pairs(self.model, X, groups, first, second)
-        scores, root = self.predict(items, labels), self.spread(items, labels).root
+        if groups is None or not needs_groups(self.model):  # else it looks at whole groups
+            rows, ends = np.unique(np.stack([first, second]), return_inverse=True)
+            X, groups, (first, second) = take_rows(X, rows), None, ends.reshape(2, -1)
+        scores, root = self.predict(X, groups), self.spread(X, groups).root
         error = np.empty(len(first))
         for at in blocks(len(first), root.shape[1]):
-            error[at] = np.linalg.norm(root[a[at]] - root[b[at]], axis=1)
-        return Difference(scores[a] - scores[b], error)
+            error[at] = np.linalg.norm(root[first[at]] - root[second[at]], axis=1)
+        return Difference(scores[first] - scores[second], error)
 
     def _by(self, X: Any, groups: ArrayLike | None, columns: Array) -> Array:
-        ranker = exact_ranker(self.model)
-        assert ranker is not None
-        scores = ranker.predict_by(transform_items(self.model, X, groups), columns)
-        return np.asarray(scores, dtype=np.float64)
+        items = transform_items(self.model, X, groups)
+        return np.asarray(exact_ranker(self.model).predict_by(items, columns), dtype=np.float64)
 
 
 @calm
@@ -393,9 +386,8 @@ class LeftOut:
 
     @cached_property
     def _regressors(self) -> Any:
-        ranker = exact_ranker(self.model)
-        assert ranker is not None
-        return ranker.regressors(transform_items(self.model, self.X, self.groups))
+        items = transform_items(self.model, self.X, self.groups)
+        return exact_ranker(self.model).regressors(items)
 
 
 def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -404,25 +396,11 @@ def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, n_rows, size))
 
 
-def exact_ranker(model: Any) -> RankRLS | None:
+def exact_ranker(model: Any) -> Any:
     """The RankRLS inside a fitted Pipeline or search; None for other rankers."""
     ranker = last_step(model)
     ranker = getattr(ranker, "best_estimator_", ranker)
     return ranker if isinstance(ranker, RankRLS) else None
-
-
-def rows_of_pairs(
-    model: Any, X: Any, groups: Any, first: Indices, second: Indices
-) -> tuple[Any, Any, Indices, Indices]:
-    """The items that occur in pairs, their groups, and where the pairs are in them.
-
-    All items if the model looks at whole groups.
-    """
-    if groups is not None and needs_groups(model):
-        return X, groups, first, second
-    rows, ends = np.unique(np.stack([first, second]), return_inverse=True)
-    a, b = ends.reshape(2, -1)
-    return take_rows(X, rows), None, a, b
 
 
 def leave_units_out(
@@ -508,7 +486,7 @@ def make_units(graph: PreferenceGraph, units: Any, *, beta: float = 0.0) -> Unit
             f"units has shape {np.shape(units)}, but there are {size} "
             f"{'comparisons' if of_edges else 'items'}; pass one label of a cluster for each."
         )
-    members = items_of_components(labels)
+    members = members_of(labels)
     if not of_edges and beta == 0:
         degree = graph.degrees
         members = [U for U in members if degree[U].any()]
