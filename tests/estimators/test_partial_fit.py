@@ -263,7 +263,7 @@ def test_bad_first_chunks():
         RankRLS(kernel="rbf", n_basis=100).partial_fit(X, y, groups)
     with pytest.raises(ValueError, match="basis has points with 3 features but X has 4"):
         RankRLS(kernel="rbf", basis=np.zeros((2, 3))).partial_fit(X, y, groups)
-    with pytest.raises(ValueError, match="train one model per output"):
+    with pytest.raises(ValueError, match="y has 2 outputs"):
         RankRLS(cost="sign").partial_fit(X, np.c_[y, y], groups)
     model = RankRLS(0.1)
     with pytest.raises(ValueError, match="groups has 3 entries"):

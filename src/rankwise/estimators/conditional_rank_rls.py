@@ -267,8 +267,7 @@ class ConditionalRankRLS(TableMixin):
             model was trained on, so that columns of different folds can be compared; if cells are
             ranked, they are on the scale of Y.
         """
-        held = self.hold_out_task(rows, columns, Y, leave).leave_out(alphas, cv)
-        return held.swapaxes(0, 1) if self.ranked == "rows" else held
+        return self.hold_out_task(rows, columns, Y, leave).leave_out(alphas, cv)
 
     def hold_out_task(
         self, rows: Any, columns: Any, Y: Any, leave: str = "rows"
@@ -471,12 +470,6 @@ group_weight, fit_intercept, tol, max_iter
             The fitted estimator.
         """
         self._search(rows, columns, Y, self.leave)
-        if self.ranked == "rows" and self.store_predictions:
-            turned = (np.shape(Y)[1], np.shape(Y)[0], -1)
-            self.cv_results_["predictions"] = [
-                held.reshape(turned).swapaxes(0, 1).reshape(len(held), -1)
-                for held in self.cv_results_["predictions"]
-            ]
         return self
 
     def predict(self, rows: Any, columns: Any = None) -> Array:

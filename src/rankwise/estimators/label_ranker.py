@@ -555,9 +555,8 @@ def _from_ranks(ranks: Array) -> Array:
 
 def _in_order(target: LabelTarget, known: NDArray[Any]) -> LabelTarget:
     place = {label: k for k, label in enumerate(target.labels.tolist())}
-    if sorted(map(str, place)) != sorted(map(str, known.tolist())):
-        plain = np.array_equal(target.labels, np.arange(len(target.labels)))
-        if plain and len(place) == len(known):  # an array, its columns as in fit
+    if place.keys() != set(known.tolist()):
+        if list(place) == list(range(len(known))):  # an array, its columns as in fit
             return target._replace(labels=known)
         names = [listed(map(repr, labels.tolist()), 5) for labels in (target.labels, known)]
         raise ValueError(

@@ -24,6 +24,7 @@ from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS
 from rankwise.graphs.score_graph import TIES
 from rankwise.groups import Groups, encode_groups
 from rankwise.inputs import (
+    Target,
     as_real,
     as_scores,
     as_weights,
@@ -157,7 +158,7 @@ class Sums:
     @property
     def open_bytes(self) -> int:
         """Memory of the groups that may go on."""
-        return sum(group.mean.nbytes + group.root.nbytes for group in self._open.values())
+        return sum(group.nbytes for group in self._open.values())
 
     @property
     def takes_parts(self) -> bool:
@@ -426,11 +427,6 @@ class Sums:
         y, groups, weights = split_weighted(y, groups, sample_weight)
         scores = check_length(as_scores(y), X.shape[0])
         if is_first:
-            if scores.size > len(scores) and not self.takes_parts:
-                raise ValueError(
-                    f"y has {scores.shape[1]} outputs, but with this cost and ties each has pairs "
-                    "of its own, which cannot be added up at once; train one model per output."
-                )
             advice = "use fit with solver='iterative' for so many features"
             check_matrix_fits(X.shape[1], X.shape[1], "a Gram matrix", advice)
             self._model.output_shape_ = scores.shape[1:]
@@ -456,7 +452,7 @@ class Sums:
         X, y, encoded, weight, _ = batch
         options = {name: value for name, value in self.rule.items() if name != "beta"}
         scores = y[:, 0] if y.shape[1] == 1 else y
-        graph = ScoreGraph.of(scores, encoded, **options, sample_weight=weight)
+        graph = ScoreGraph(Target(scores, encoded, weight), **options)
         with np.errstate(over="ignore", invalid="ignore"):
             system = graph.system(X, graph.divergence.reshape(y.shape))
         if not np.isfinite(system[0].diagonal()).all():
@@ -482,7 +478,7 @@ class Sums:
         for name, group in list(self._open.items()):
             if excess <= 0:
                 break
-            excess -= group.mean.nbytes + group.root.nbytes
+            excess -= group.nbytes
             self._close({name: group.n_items})
 
     def _close(self, counts: dict[Hashable, int]) -> None:

@@ -141,8 +141,12 @@ class TableTask(ABC):
     def leave_out(self, alphas: ArrayLike | None, cv: Any) -> Array:
         """Held-out scores of all cells by several alphas, or by that of the learner alone."""
         checked = check_alphas([self.learner.alpha] if alphas is None else alphas, "alphas")
-        scores = self.held_out(checked, cv).scores
+        scores = self._as_given(self.held_out(checked, cv).scores)
         return scores if alphas is not None else np.asarray(scores[:, :, 0])
+
+    def _as_given(self, scores: Array) -> Array:
+        """Rows and columns as the user has them, who may have asked for ranks of rows."""
+        return scores.swapaxes(0, 1) if self._names[0] == "column" else scores
 
     def gaps(self, alpha: float, cv: Any = "auto") -> Array:
         """From the top of each held-out row to its best column; see `best_sets`."""
@@ -167,7 +171,7 @@ class TableTask(ABC):
             metric.name: metric_by_group(metric, Y[known][:, None], groups, None, scores)
             for metric in metrics
         }
-        predictions = held.scores.reshape(-1, 1, len(candidates))
+        predictions = self._as_given(held.scores).reshape(-1, 1, len(candidates))
         return HeldOutCurves(candidates, by_group, labels, *held[1:], predictions)
 
     def _leave_one_side(self, alphas: Array, cv: Any) -> HeldOutTable:

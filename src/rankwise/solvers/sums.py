@@ -65,6 +65,11 @@ class OpenGroup(NamedTuple):
     mean: Array
     root: Array
 
+    @property
+    def nbytes(self) -> int:
+        """Memory."""
+        return self.mean.nbytes + self.root.nbytes
+
     @classmethod
     def of_rows(cls, Z: Array, weight: Array) -> OpenGroup:
         """The group of these rows, of positive weights."""
