@@ -82,8 +82,6 @@ def test_frames_through_the_whole_path(data, name, tmp_path):
 
 
 def test_metadata_routing_takes_groups_through_a_pipeline(data):
-    if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9):
-        pytest.skip("scikit-learn before 1.9 refuses groups for both fit and transform of a step")
     X, y, groups = data[0]
     scorer = make_ranking_scorer("ndcg@5")
     with sklearn.config_context(enable_metadata_routing=True):

@@ -69,7 +69,7 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
         Number of columns seen in `fit`.
     """
 
-    __metadata_request__fit_transform = {"groups": True}  # noqa: RUF012
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
     __metadata_request__transform = {"groups": True}  # noqa: RUF012
 
     def __init__(self, n_codes: int = 0, sizes: tuple[int, ...] = ()) -> None:

@@ -75,7 +75,6 @@ class GroupScaler(TransformerMixin, BaseEstimator):
     """
 
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
-    __metadata_request__fit_transform = {"groups": True}  # noqa: RUF012
     __metadata_request__transform = {"groups": True}  # noqa: RUF012
 
     def __init__(
