@@ -491,7 +491,7 @@ def test_duplicate_items_do_not_matter(data):
         ({"alpha": 0.0}, "positive"),
         ({"nu": -1.0}, "nu: got -1.0, expected a finite number from 0"),
         ({"nu": np.inf}, "finite"),
-        ({"nu": "much"}, "numbers from 0"),
+        ({"nu": "much"}, "finite number from 0"),
         ({"views": 0}, "from 1 to 40"),
         ({"views": 41}, "from 1 to 40"),
         ({"views": []}, "at least one View"),
