@@ -253,14 +253,16 @@ def number_column(table: Table, at: int, column: Any, role: str) -> Any:
 def column_matrix(table: Table, features: Sequence[int], columns: dict[int, Any]) -> Array:
     """The features as one array, stored by rows: one pass over blocks that stay in the cache."""
     parts = [number_column(table, at, columns[at], "feature") for at in features]
-    X, n_filled = np.empty((len(next(iter(columns.values()))), len(parts))), 0
-    table_of_parts = import_arrow().table(parts, [str(at) for at in features])
-    for batch in table_of_parts.to_batches(max_chunksize=_BATCH):
+    X = np.empty((len(next(iter(columns.values()))), len(parts)))
+    n_filled = 0
+    numbers = import_arrow().table(parts, [str(at) for at in features])
+    for batch in numbers.to_batches(max_chunksize=_BATCH):
         values = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
         np.stack(values, axis=1, out=X[n_filled : n_filled + batch.num_rows])
         n_filled += batch.num_rows
     X += 0.0  # minus zero is zero
-    for k in np.flatnonzero(~(np.maximum(X.max(axis=0), -X.min(axis=0)) < _EXACT)):
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
+    for k in np.flatnonzero(~(largest < _EXACT)).tolist():  # or NaN
         at = features[k]
         _check_exact(table, at, parts[k])
         refuse_first(table, at, columns[at], ~np.isfinite(X[:, k]), "feature")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,11 @@ from rankwise.datasets.pair_data import (
     PairData,
     Rankings,
     check_rankings,
+    checked_columns,
     from_lists,
     read_as,
     read_places,
+    recognized,
 )
 from rankwise.datasets.ranking import complete_rows
 from rankwise.datasets.tables import FrameTable, Table, open_table
@@ -37,7 +39,9 @@ _HINTS = {
 }
 
 
-def read_pairs(path: PathLike, *, delimiter: str | None = None, **columns: Any) -> PairData:
+def read_pairs(
+    path: PathLike, *, delimiter: str | None = None, **columns: Unpack[PairColumns]
+) -> PairData:
     """Read a table of comparisons, one a row; the first line of a text names the columns.
 
     All parameters but `path` and `delimiter` name columns (`**columns`), or say how to read them.
@@ -146,10 +150,10 @@ def read_pairs(path: PathLike, *, delimiter: str | None = None, **columns: Any) 
     >>> battles.items[battles.first], battles.items[battles.second], battles.outcome
     (array(['owl', 'owl'], dtype='<U5'), array(['crow', 'heron'], dtype='<U5'), array([-1.,  0.]))
     """
-    return _Rows(open_table(os.fspath(path), delimiter), PairColumns(**columns)).data()
+    return _Rows(open_table(os.fspath(path), delimiter), checked_columns(columns)).data()
 
 
-def pairs_from_frame(frame: Any, **columns: Any) -> PairData:
+def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
     """Comparisons from a data frame of pandas, polars or Arrow, or a dictionary of columns.
 
     Parameters
@@ -175,7 +179,7 @@ def pairs_from_frame(frame: Any, **columns: Any) -> PairData:
     if isinstance(frame, (list, tuple)) and not set(columns) - {"unlisted"}:
         rankings, items = from_lists(frame)
         rows = np.arange(rankings.n_rankings)
-        return _ranked_data(rankings, items, PairColumns(**columns), rows, {"contexts": {}})
+        return _ranked_data(rankings, items, checked_columns(columns), rows, {"contexts": {}})
     by_name = frame if isinstance(frame, Mapping) else frame_columns(frame)
     if by_name is None:
         raise TypeError(
@@ -183,7 +187,7 @@ def pairs_from_frame(frame: Any, **columns: Any) -> PairData:
             "columns, a list of rankings, PairData (from rankwise.datasets.read_pairs) or a "
             "PairGraph."
         )
-    return _Rows(FrameTable(by_name), PairColumns(**columns)).data()
+    return _Rows(FrameTable(by_name), checked_columns(columns)).data()
 
 
 class _Cells(NamedTuple):
@@ -215,7 +219,7 @@ class _Rows:
 
     def __init__(self, table: Table, asked: PairColumns) -> None:
         self._table = table
-        self._wanted = asked.recognized(table.names)
+        self._wanted = recognized(asked, table.names)
         self._read_as = "" if self._wanted is asked else read_as(self._wanted)
         self._at = self._positions()
         self._controls = self._covariate_columns()
@@ -225,37 +229,38 @@ class _Rows:
         """Where the columns of each role are."""
         wanted, names = self._wanted, self._table.names
         optional = ["magnitude", "weight", "tie", "group", "judge", "cluster", "time", "context"]
-        asked = {role: getattr(wanted, role) for role in optional}
+        asked = {role: wanted.get(role) for role in optional}
         for role in optional[:4]:
             if asked[role] is None and names.count(role) == 1:
                 asked[role] = role
-        if wanted.time == "rows" and "rows" not in names:
+        if asked["time"] == "rows" and "rows" not in names:
             asked["time"] = None
-        who_won = wanted.winner if wanted.outcome is None else wanted.outcome
-        if wanted.places is not None:
-            items: dict[str, Any] = {"places": wanted.places}
-        elif wanted.ranking is not None:
-            items = {"item": wanted.item}
-            asked |= {"ranking": wanted.ranking, "place": wanted.place}
-        elif wanted.sides is None:
-            items = {"winner": who_won, "loser": wanted.loser}
+        outcome, sides = wanted.get("outcome"), wanted.get("sides")
+        who_won = wanted["winner"] if outcome is None else outcome
+        if wanted.get("places") is not None:
+            items: dict[str, Any] = {"places": wanted["places"]}
+        elif wanted.get("ranking") is not None:
+            items = {"item": wanted["item"]}
+            asked |= {"ranking": wanted["ranking"], "place": wanted["place"]}
+        elif sides is None:
+            items = {"winner": who_won, "loser": wanted["loser"]}
         else:
-            items = {"sides": wanted.sides}
-            asked |= {"wins": wanted.wins, "scores": wanted.scores}
-            asked["outcome"] = who_won if wanted.wins is wanted.scores is None else None
+            items = {"sides": sides}
+            asked |= {"wins": wanted.get("wins"), "scores": wanted.get("scores")}
+            asked["outcome"] = who_won if asked["wins"] is asked["scores"] is None else None
         at = {}
         for role, columns in {**asked, **items}.items():
             several = [columns] if isinstance(columns, (str, int)) else columns or ()
             hint = _HINTS.get(role, "")
             at[role] = [position_of(self._table, column, role, hint) for column in several]
         at["items"] = [place for role in items for place in at.pop(role)]
-        if wanted.sides is not None and len(set(at["items"])) < 2:
-            raise ValueError(f"sides is {wanted.sides!r}; pass the names of two different columns.")
+        if sides is not None and len(set(at["items"])) < 2:
+            raise ValueError(f"sides is {sides!r}; pass the names of two different columns.")
         return {role: places for role, places in at.items() if places}
 
     def _covariate_columns(self) -> dict[str, list[int]]:
         places = {}
-        for column in self._wanted.covariates:
+        for column in self._wanted.get("covariates") or ():
             parts = list(column) if isinstance(column, (tuple, list)) else [column]
             if len(parts) > 2:
                 raise ValueError(f"covariates has {column!r}; a pair is one column for each side.")
@@ -265,7 +270,9 @@ class _Rows:
 
     def _read(self) -> None:
         """Read the columns as numbers or as texts, and leave out the rows that have gaps."""
-        with_numbers = ["magnitude", "weight", "wins", "scores", *["outcome"] * self._wanted.margin]
+        with_numbers = ["magnitude", "weight", "wins", "scores"]
+        if self._wanted.get("margin"):
+            with_numbers.append("outcome")
         numbers = [at for role in with_numbers for at in self._at.get(role, ())]
         numbers += [at for pair in self._controls.values() if len(pair) == 2 for at in pair]
         used = {at for places in (*self._at.values(), *self._controls.values()) for at in places}
@@ -283,7 +290,7 @@ class _Rows:
 
     def _translate(self) -> None:
         """Replace the outcomes by the words that they stand for."""
-        known, cells = self._wanted.outcome_words, self._cells("outcome")
+        known, cells = self._wanted.get("outcome_words"), self._cells("outcome")
         if not known or cells is None:
             return
         absent = [word for word in known if word not in cells.texts]
@@ -319,7 +326,7 @@ class _Rows:
         names, outcome, tie = self._table.names, self._cells("outcome"), self._cells("tie")
         has_gap = {names[at]: np.isnan(column) for at, column in self._numbers.items()}
         optional = [*self._at.get("tie", ()), *self._at.get("place", ())]
-        optional += self._at["items"] if self._wanted.places else []
+        optional += self._at["items"] if self._wanted.get("places") else []
         for at, cells in self._texts.items():
             if at not in optional:
                 has_gap[names[at]] = cells.is_in(MISSING if cells is outcome else {""})
@@ -340,7 +347,7 @@ class _Rows:
 
     def data(self) -> PairData:
         """Check every row and make arrays of them."""
-        if self._wanted.is_ranked:
+        if "ranking" in self._at or self._wanted.get("places") is not None:
             return self._ranked()
         first, second, labels = self._items()
         items, position = np.unique(self._as_labels(labels, "items"), return_inverse=True)
@@ -368,7 +375,7 @@ class _Rows:
         """Rankings, and what else is known of each from its first row."""
         codes, labels = self._joined_texts()
         weight = self._weights()
-        if self._wanted.places is not None:
+        if self._wanted.get("places") is not None:
             names, table = [f"row {row}" for row in self._rows.tolist()], np.stack(codes, axis=1)
             number, at = np.nonzero(np.array([text != "" for text in labels])[table])
             item, place = table[number, at], (at + 1).astype(np.float64)
@@ -398,7 +405,7 @@ class _Rows:
         cells = self._cells("time")
         if cells is not None:
             return cells.each(read_times(cells.texts, self._error_of(cells)))
-        return None if self._wanted.time is None else self._rows.astype(np.float64)
+        return None if self._wanted.get("time") is None else self._rows.astype(np.float64)
 
     def _joined_texts(self) -> tuple[list[Indices], list[str]]:
         """The cells of the columns of items as positions in the distinct texts of all of them."""
@@ -432,10 +439,10 @@ class _Rows:
             return np.ones(len(first))
         if "scores" in self._at:
             ours, theirs = (self._numbers[at] for at in self._at["scores"])
-            return ours - theirs if self._wanted.margin else np.sign(ours - theirs)
+            return ours - theirs if self._wanted.get("margin") else np.sign(ours - theirs)
         if "outcome" not in self._at:
             sign = np.ones(len(first))
-        elif self._wanted.margin:
+        elif self._wanted.get("margin"):
             return self._numbers[self._at["outcome"][0]]
         else:
             sign = self._verdicts(first, second, labels).astype(np.float64)
@@ -534,7 +541,7 @@ def _ranked_data(
     rankings: Rankings, items: NDArray[Any], wanted: PairColumns, rows: Any, known: dict[str, Any]
 ) -> PairData:
     """The pairs of rankings; `known` has values of rows, of which each ranking has one."""
-    if wanted.unlisted == "last":
+    if wanted.get("unlisted") == "last":
         rankings = rankings.with_all(len(items))
     pairs = rankings.pairs
     at = rows[pairs.ranking]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from rankwise.datasets import words as usual
 from rankwise.datasets.columns import Column
 from rankwise.datasets.words import MISSING, finite_number, show
 from rankwise.errors import warn_user
-from rankwise.inputs import check_option
+from rankwise.inputs import check_option, suggestion
 from rankwise.text_tables import count
 
 if TYPE_CHECKING:
@@ -233,92 +233,99 @@ class PairData:
 # Reading ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PairColumns:
-    """Which columns of a table say what; the parameters of `read_pairs`."""
+class PairColumns(TypedDict, total=False):
+    """Which columns of a table say what: keywords of `read_pairs`, where they are described."""
 
-    winner: Column = "winner"
-    loser: Column = "loser"
-    sides: Sequence[Column] | None = None
-    outcome: Column | None = None
-    wins: Sequence[Column] | None = None
-    scores: Sequence[Column] | None = None
-    margin: bool = False
-    magnitude: Column | None = None
-    weight: Column | None = None
-    tie: Column | None = None
-    group: Column | None = None
-    judge: Column | None = None
-    cluster: Column | None = None
-    covariates: Sequence[Column | tuple[Column, Column]] = ()
-    outcome_words: Mapping[str, str] = field(default_factory=dict)
-    ranking: Column | None = None
-    item: Column = "item"
-    place: Column = "place"
-    places: Sequence[Column] | None = None
-    unlisted: str = "absent"
-    time: Column | None = None
-    context: Column | Sequence[Column] = ()
+    winner: Column
+    loser: Column
+    sides: Sequence[Column] | None
+    outcome: Column | None
+    wins: Sequence[Column] | None
+    scores: Sequence[Column] | None
+    margin: bool
+    magnitude: Column | None
+    weight: Column | None
+    tie: Column | None
+    group: Column | None
+    judge: Column | None
+    cluster: Column | None
+    covariates: Sequence[Column | tuple[Column, Column]]
+    outcome_words: Mapping[str, str]
+    ranking: Column | None
+    item: Column
+    place: Column
+    places: Sequence[Column] | None
+    unlisted: str
+    time: Column | None
+    context: Column | Sequence[Column]
 
-    @property
-    def is_ranked(self) -> bool:
-        """Whether there are rankings of several items."""
-        return self.ranking is not None or self.places is not None
 
-    def __post_init__(self) -> None:
-        check_option("unlisted", self.unlisted, ("absent", "last"))
-        if isinstance(self.places, str) or (self.places is not None and len(self.places) < 2):
-            raise ValueError(f"places is {self.places!r}; pass the columns, the best place first.")
-        for name, sizes in (("sides", (2,)), ("scores", (2,)), ("wins", (2, 3))):
-            columns = getattr(self, name)
-            if columns is None:
-                continue
-            if isinstance(columns, str) or len(columns) not in sizes:
-                raise ValueError(f"{name} is {columns!r}; pass the names of two columns.")
-            if self.sides is None:
-                raise ValueError(f"{name}= needs sides=, the two columns with the items.")
-        if isinstance(self.covariates, (str, int)):
-            raise ValueError(f"covariates is {self.covariates!r}; pass a list of column names.")
-        said = [n for n in ("outcome", "wins", "scores") if getattr(self, n) is not None]
-        if len(said) > 1:
-            raise ValueError(f"{' and '.join(said)} say the same thing; pass one of them.")
+PAIR_COLUMNS = tuple(PairColumns.__annotations__)
 
-    def recognized(self, names: Sequence[str]) -> PairColumns:
-        """The same, with sides and outcome by their usual names where nothing else is meant."""
-        is_asked = self.sides is not None or self.outcome is not None
-        plain = [re.sub(r"[\s_]", "", name).lower() for name in names]
-        if (
-            is_asked
-            or self.is_ranked
-            or (self.winner, self.loser) != ("winner", "loser")
-            or "loser" in plain
-        ):
-            return self
 
-        def found(known: Sequence[tuple[str, ...]]) -> list[list[str]]:
-            there = [words for words in known if all(plain.count(word) == 1 for word in words)]
-            return [[names[plain.index(word)] for word in words] for words in there]
+def checked_columns(asked: PairColumns) -> PairColumns:
+    """The columns with the usual names where none are given; contradictions are refused."""
+    unknown = [name for name in asked if name not in PAIR_COLUMNS]
+    if unknown:
+        guess = suggestion(unknown[0], PAIR_COLUMNS)
+        raise TypeError(f"there is no argument {unknown[0]!r}; {guess}see read_pairs.")
+    check_option("unlisted", asked.get("unlisted", "absent"), ("absent", "last"))
+    sides, places = asked.get("sides"), asked.get("places")
+    if isinstance(places, str) or (places is not None and len(places) < 2):
+        raise ValueError(f"places is {places!r}; pass the columns, the best place first.")
+    several = {"sides": sides, "scores": asked.get("scores"), "wins": asked.get("wins")}
+    for name, columns in several.items():
+        if columns is None:
+            continue
+        sizes = (2, 3) if name == "wins" else (2,)
+        if isinstance(columns, str) or len(columns) not in sizes:
+            raise ValueError(f"{name} is {columns!r}; pass the names of two columns.")
+        if sides is None:
+            raise ValueError(f"{name}= needs sides=, the two columns with the items.")
+    covariates = asked.get("covariates")
+    if isinstance(covariates, (str, int)):
+        raise ValueError(f"covariates is {covariates!r}; pass a list of column names.")
+    said = [name for name in ("outcome", "wins", "scores") if asked.get(name) is not None]
+    if len(said) > 1:
+        raise ValueError(f"{' and '.join(said)} say the same thing; pass one of them.")
+    usual_names: PairColumns = {
+        "winner": "winner",
+        "loser": "loser",
+        "item": "item",
+        "place": "place",
+    }
+    return {**usual_names, **asked}
 
-        sides, scores = found(usual.SIDES), found(usual.SCORES)
-        outcomes = found([(name,) for name in usual.OUTCOMES])
-        if len(sides) == 1 and len(outcomes) == 1:
-            return replace(self, sides=sides[0], outcome=outcomes[0][0])
-        if len(sides) == 1 and not outcomes and len(scores) == 1:
-            return replace(self, sides=sides[0], scores=scores[0])
-        return self
 
-    @classmethod
-    def names(cls) -> list[str]:
-        """The roles that a column may have."""
-        return [one.name for one in fields(cls)]
+def recognized(asked: PairColumns, names: Sequence[str]) -> PairColumns:
+    """The same, with sides and outcome by their usual names where nothing else is meant."""
+    plain = [re.sub(r"[\s_]", "", name).lower() for name in names]
+    is_asked = any(
+        asked.get(role) is not None for role in ("sides", "outcome", "ranking", "places")
+    )
+    if is_asked or (asked["winner"], asked["loser"]) != ("winner", "loser") or "loser" in plain:
+        return asked
+
+    def found(known: Sequence[tuple[str, ...]]) -> list[list[str]]:
+        there = [words for words in known if all(plain.count(word) == 1 for word in words)]
+        return [[names[plain.index(word)] for word in words] for words in there]
+
+    sides, scores = found(usual.SIDES), found(usual.SCORES)
+    outcomes = found([(name,) for name in usual.OUTCOMES])
+    if len(sides) == 1 and len(outcomes) == 1:
+        return {**asked, "sides": sides[0], "outcome": outcomes[0][0]}
+    if len(sides) == 1 and not outcomes and len(scores) == 1:
+        return {**asked, "sides": sides[0], "scores": scores[0]}
+    return asked
 
 
 def read_as(wanted: PairColumns) -> str:
     """Which columns were taken for sides and outcome, in a sentence."""
-    first, second = wanted.sides or ("", "")
-    what = f"{wanted.outcome!r} as the outcome"
-    if wanted.scores is not None:
-        what = f"{wanted.scores[0]!r} and {wanted.scores[1]!r} as their scores"
+    first, second = wanted.get("sides") or ("", "")
+    what = f"{wanted.get('outcome')!r} as the outcome"
+    scores = wanted.get("scores")
+    if scores is not None:
+        what = f"{scores[0]!r} and {scores[1]!r} as their scores"
     return f"{first!r} and {second!r} are read as the two sides, {what}"
 
 

@@ -295,8 +295,8 @@ class TextTable(Table):
         self._text = memoryview(self._buffer)
         characters = np.frombuffer(self._text, dtype=np.uint8)
         if len(characters) and characters.min() == 0:
-            line = 1 + bytes(self._text[: int(characters.argmin())]).count(b"\n")
-            raise TableFormatError(path, line, "zero bytes, expected text in UTF-8.")
+            number = 1 + bytes(self._text[: int(characters.argmin())]).count(b"\n")
+            raise TableFormatError(path, number, "zero bytes, expected text in UTF-8.")
         mark = 3 if bytes(self._text[:3]) == codecs.BOM_UTF8 else 0
         for number, line in enumerate(_LINE.finditer(self._text, mark), start=1):
             self.header_text = self._decoded(line.start(), line.end(), number)

@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData, pairs_from_frame
-from rankwise.datasets.pair_data import PairColumns
+from rankwise.datasets.pair_data import PAIR_COLUMNS
 from rankwise.datasets.times import as_times
 from rankwise.errors import warn_user
 from rankwise.frames import as_array
@@ -59,7 +59,7 @@ def _read_pairs(
     pairs: Any, items: ArrayLike | None, covariates: Any, columns: dict[str, Any]
 ) -> PairData:
     """The comparisons as PairData, with the covariates that are asked for and no others."""
-    known = [name for name in PairColumns.names() if name != "covariates"]
+    known = [name for name in PAIR_COLUMNS if name != "covariates"]
     for name in columns:
         if name not in known:
             raise TypeError(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
-from rankwise.datasets.pair_data import PairColumns
+from rankwise.datasets.pair_data import PAIR_COLUMNS
 from rankwise.datasets.times import as_times
 from rankwise.errors import warn_user
 from rankwise.groups import Groups
@@ -426,7 +426,7 @@ def rate_groups(
     >>> {label: [row.item for row in board] for label, board in boards.items()}
     {'new': [1, 2, 0], 'old': [0, 1]}
     """
-    columns = {name: options.pop(name) for name in PairColumns.names() if name in options}
+    columns = {name: options.pop(name) for name in PAIR_COLUMNS if name in options}
     data = read_comparisons(pairs, items, covariates, None, None, columns)
     labels = data.groups if groups is None else groups
     if labels is None:
@@ -538,7 +538,7 @@ def backtest(
     >>> [method.name for method in result.methods]
     ['the board', 'without time', 'Elo, followed', 'Elo, frozen', 'base rate']
     """
-    columns = {name: options.pop(name) for name in PairColumns.names() if name in options}
+    columns = {name: options.pop(name) for name in PAIR_COLUMNS if name in options}
     data = read_comparisons(pairs, None, covariates, time, context, columns)
     if data.times is None:
         raise ValueError("backtest divides comparisons by time; say with time= when each was made.")
