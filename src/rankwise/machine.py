@@ -9,7 +9,6 @@ threads as there are idle cores (`idle_cores`), and never more than the user has
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 import sys
@@ -35,23 +34,46 @@ _here = threading.local()  # OpenMP has one for each Python thread
 _pools: tuple[int, list[Any]] = (0, [])
 
 
-def calm(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a public function: it runs in one thread of BLAS and of OpenMP.
+@contextmanager
+def limit_threads(n: int) -> Iterator[None]:
+    """A context in which BLAS and OpenMP have n threads; afterwards they have what they had.
 
-    Examples
-    --------
-    >>> from rankwise.machine import calm
-    >>> @calm
-    ... def solve(matrix):
-    ...     return matrix
+    It holds for this Python thread and, as there is only one BLAS, for all others that use it. It
+    costs ten microseconds, and almost nothing inside another one of the same n.
     """
+    before = getattr(_here, "wish", None)
+    if n == before:
+        yield
+        return
+    try:
+        _ask_for(n)
+        yield
+    finally:
+        _ask_for(before)
 
-    @functools.wraps(function)
-    def run(*args: P.args, **options: P.kwargs) -> T:
-        with limit_threads(1):
-            return function(*args, **options)
 
-    return run
+calm = limit_threads(1)  # the decorator of every public function that computes
+
+
+def _ask_for(n: int | None) -> None:
+    """Give this Python thread n threads, or what the user has set."""
+    pools = _thread_pools()
+    with _lock:
+        if not _wishes:
+            _blas_before[:] = [(p, p.num_threads) for p in pools if p.user_api == "blas"]
+        if getattr(_here, "wish", None) is None:
+            _here.openmp_before = [(p, p.num_threads) for p in pools if p.user_api == "openmp"]
+        if n is None:
+            _wishes.pop(threading.get_ident(), None)
+        else:
+            _wishes[threading.get_ident()] = n
+        _here.wish = n
+        fewest = min(_wishes.values(), default=None)
+        for pool, n_before in [*_blas_before, *_here.openmp_before]:
+            limit = fewest if pool.user_api == "blas" else n
+            pool.set_num_threads(n_before if limit is None else min(limit, n_before))
+            if hasattr(pool, "clear_controlling_thread"):
+                pool.clear_controlling_thread()  # so that another Python thread can set it, too
 
 
 def idle_cores(n_multiplications: float) -> AbstractContextManager[None]:
@@ -89,48 +111,6 @@ def map_on_idle_cores(
     with ThreadPoolExecutor(n) as pool:
         runs = [parts[start:stop] for start, stop in itertools.pairwise(bounds)]
         return list(pool.map(function, runs))
-
-
-@contextmanager
-def limit_threads(n: int) -> Iterator[None]:
-    """A context in which BLAS and OpenMP have n threads; afterwards they have what they had.
-
-    It holds for this Python thread and, as there is only one BLAS, for all others that use it. It
-    costs ten microseconds, and almost nothing inside another one of the same n.
-    """
-    before = getattr(_here, "wish", None)
-    if n == before:
-        yield
-        return
-    try:
-        _ask_for(n)
-        yield
-    finally:
-        _ask_for(before)
-
-
-def _ask_for(n: int | None) -> None:
-    """Give this Python thread n threads, or what the user has set."""
-    pools = _thread_pools()
-    with _lock:
-        if not _wishes:
-            _blas_before[:] = [(p, p.num_threads) for p in pools if p.user_api == "blas"]
-        if n is None:
-            _wishes.pop(threading.get_ident(), None)
-        else:
-            _wishes[threading.get_ident()] = n
-        _limit(_blas_before, min(_wishes.values(), default=None))
-    if getattr(_here, "wish", None) is None:
-        _here.openmp_before = [(p, p.num_threads) for p in pools if p.user_api == "openmp"]
-    _limit(_here.openmp_before, n)
-    _here.wish = n
-
-
-def _limit(before: list[tuple[Any, int]], n: int | None) -> None:
-    for pool, n_before in before:
-        pool.set_num_threads(n_before if n is None else min(n, n_before))
-        if hasattr(pool, "clear_controlling_thread"):
-            pool.clear_controlling_thread()  # so that another Python thread can set it, too
 
 
 def _thread_pools() -> list[Any]:

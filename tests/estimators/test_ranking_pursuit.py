@@ -389,7 +389,7 @@ BAD = [
     ({"dictionary": "feature"}, "did you mean 'features'"),
     ({"dictionary": 0}, r"dictionary=0; expected a number of items from 1 to 24"),
     ({"dictionary": M + 1}, "dictionary=25"),
-    ({"dictionary": np.ones((3, P + 1))}, "points with 6 features but X has 5"),
+    ({"dictionary": np.ones((3, P + 1))}, "dictionary has points with 6 features but X has 5"),
     ({"dictionary": np.full((3, P), np.nan)}, "dictionary contains NaN"),
     ({"dictionary": object()}, "expected one of 'items', 'scored', 'features'"),
     ({"dictionary": "features"}, r"kernel='rbf' and.*use kernel='linear'"),

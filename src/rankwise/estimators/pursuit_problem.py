@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.training_data import PartlyScored, ranking_loss
-from rankwise.features.basis import basis_points, check_basis, choose_basis
+from rankwise.features.basis import choose_basis, read_points
 from rankwise.features.feature_map import FeatureMap, take_columns
 from rankwise.features.view import View, check_views, view_columns
 from rankwise.graphs import PreferenceGraph
@@ -132,13 +132,13 @@ def _choose_functions(
                 "the number of training items."
             )
         return np.sort(rng.choice(rows, size=count, replace=False)), None
-    points = basis_points(dictionary, None, n_features, "dictionary")
+    points = read_points("dictionary", dictionary, n_features)
     if points is None:
         raise ValueError(
             f"dictionary={dictionary!r}; expected one of {', '.join(map(repr, DICTIONARIES))}, a "
             "number of items, or an array of points."
         )
-    return np.arange(points.shape[0]), points.astype(np.float64)
+    return np.arange(points.shape[0]), points
 
 
 def function_values(functions: FeatureMap, X: Any) -> Any:
@@ -201,11 +201,9 @@ def _kernels(
             "values between all training items."
         )
     if not isinstance(view.basis, str):
-        check_basis(view.n_basis, view.basis, X.shape[0])
-        chosen, points = choose_basis(items, 0, view.basis, rng), None
+        chosen, points = choose_basis(items, view.n_basis, view.basis, rng), None
     elif view.n_basis is not None:
-        count = check_basis(view.n_basis, view.basis, len(rows))
-        chosen, points = rows[choose_basis(items[rows], count, view.basis, rng)], None
+        chosen, points = rows[choose_basis(items[rows], view.n_basis, view.basis, rng)], None
     source = items if points is None else take_columns(points, columns)
     centers = None if kernel.is_precomputed else source[chosen]
     return FeatureMap(kernel, columns, len(chosen), chosen, centers)

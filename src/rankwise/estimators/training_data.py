@@ -70,9 +70,11 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
 def _takes_objects(estimator: Any) -> bool:
     """Whether a kernel of the estimator, or of one of its views, compares objects."""
     views = getattr(estimator, "views", None)
-    users = [estimator, *(views if isinstance(views, (list, tuple)) else [])]
-    kernels = [getattr(user, "kernel", None) for user in users]
-    return any(callable(kernel) or kernel == "ngram" for kernel in kernels)
+    for user in [estimator, *(views if isinstance(views, (list, tuple)) else [])]:
+        kernel = getattr(user, "kernel", None)
+        if callable(kernel) or kernel == "ngram":
+            return True
+    return False
 
 
 def warn_of_solutions(solutions: Solutions, kernel: Any, tol: float) -> None:

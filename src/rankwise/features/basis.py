@@ -19,16 +19,65 @@ from rankwise.machine import idle_cores
 BASES = ("random", "kmeans++")
 
 
-def check_basis(n_basis: int | None, basis: str | ArrayLike, n_items: int) -> int:
-    """Number of basis items, for a named way of choosing them or for given row numbers."""
-    if isinstance(basis, str):
-        check_option("basis", basis, BASES)
-        if not isinstance(n_basis, numbers.Integral) or not 1 <= n_basis <= n_items:
-            raise ValueError(
-                f"n_basis={n_basis!r}; expected a whole number from 1 to {n_items}, the number of "
-                "training items."
-            )
-        return int(n_basis)
+def read_points(name: str, points: Any, n_features: int) -> Any:
+    """Points with the features of X, one row each, as float64; None for anything but a matrix.
+
+    Points need not be training items, may be more than those, and may have duplicates, which
+    `basis_root` merges.
+    """
+    points = as_array(points, name)
+    if np.ndim(points) != 2:
+        return None
+    refuse_masked(name, points)
+    points = check_array(points, accept_sparse="csr", dtype=np.float64, input_name=name, copy=True)
+    if points.shape[1] != n_features:
+        raise ValueError(
+            f"{name} has points with {points.shape[1]} features but X has {n_features}; give each "
+            "point the features of X."
+        )
+    return points
+
+
+def choose_basis(
+    X: Any, n_basis: int | None, basis: str | ArrayLike, random_state: Any
+) -> NDArray[np.intp]:
+    """Row numbers of the basis items.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_items, n_features)
+        The training items.
+    n_basis : int or None
+        How many; None for given row numbers.
+    basis : {"random", "kmeans++"} or array of int
+        A way of choosing, or row numbers. [RankRLS09] section 3.5 finds random choice no worse than
+        more careful ones.
+    random_state : int, RandomState or None
+        Seed.
+    """
+    n_items = X.shape[0]
+    if not isinstance(basis, str):
+        return _given_rows(n_basis, basis, n_items)
+    check_option("basis", basis, BASES)
+    if not isinstance(n_basis, numbers.Integral) or not 1 <= n_basis <= n_items:
+        raise ValueError(
+            f"n_basis={n_basis!r}; expected a whole number from 1 to {n_items}, the number of "
+            "training items."
+        )
+    rng = check_random_state(random_state)
+    if basis == "random":
+        return np.sort(rng.choice(n_items, size=n_basis, replace=False)).astype(np.intp)
+    if X.dtype == object:
+        raise ValueError("basis='kmeans++' needs features that are numbers; use basis='random'.")
+    from sklearn.cluster import kmeans_plusplus
+
+    if not sp.issparse(X):
+        X = X - X.mean(axis=0, dtype=np.float64)  # distances far from zero would cancel
+    _, rows = kmeans_plusplus(X, n_basis, random_state=rng)
+    return np.unique(rows).astype(np.intp)
+
+
+def _given_rows(n_basis: int | None, basis: ArrayLike, n_items: int) -> NDArray[np.intp]:
     refuse_masked("basis", basis)
     rows = np.asarray(basis)
     if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu":
@@ -43,60 +92,7 @@ def check_basis(n_basis: int | None, basis: str | ArrayLike, n_items: int) -> in
         raise ValueError("basis names a row twice; give each basis item once.")
     if n_basis is not None and n_basis != len(rows):
         raise ValueError(f"n_basis={n_basis} but basis names {len(rows)} rows; drop n_basis.")
-    return len(rows)
-
-
-def basis_points(basis: Any, n_basis: int | None, n_features: int, name: str = "basis") -> Any:
-    """Basis points, one row of features each, checked; None if `basis` is anything else.
-
-    Points need not be training items, may be more than those, and may have duplicates, which
-    `basis_root` merges.
-    """
-    basis = as_array(basis, name)
-    if isinstance(basis, str) or np.ndim(basis) != 2:
-        return None
-    refuse_masked(name, basis)
-    points = check_array(
-        basis, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name, copy=True
-    )
-    if points.shape[1] != n_features:
-        raise ValueError(
-            f"{name} has points with {points.shape[1]} features but X has {n_features}; give each "
-            "point the features of X."
-        )
-    if n_basis is not None and n_basis != points.shape[0]:
-        raise ValueError(f"n_basis={n_basis} but basis has {points.shape[0]} points; drop n_basis.")
-    return points
-
-
-def choose_basis(X: Any, n_basis: int, how: str | ArrayLike, random_state: Any) -> NDArray[np.intp]:
-    """Row numbers of the basis items.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_items, n_features)
-        The training items.
-    n_basis : int
-        How many.
-    how : {"random", "kmeans++"} or array of int
-        [RankRLS09] section 3.5 finds random choice no worse than more careful ones.
-    random_state : int, RandomState or None
-        Seed.
-    """
-    if not isinstance(how, str):
-        rows: NDArray[np.intp] = np.asarray(how, dtype=np.intp)
-        return rows
-    rng = check_random_state(random_state)
-    if how == "random":
-        return np.sort(rng.choice(X.shape[0], size=n_basis, replace=False)).astype(np.intp)
-    if X.dtype == object:
-        raise ValueError("basis='kmeans++' needs features that are numbers; use basis='random'.")
-    from sklearn.cluster import kmeans_plusplus
-
-    if not sp.issparse(X):
-        X = X - X.mean(axis=0, dtype=np.float64)  # distances far from zero would cancel
-    _, rows = kmeans_plusplus(X, n_basis, random_state=rng)
-    return np.unique(rows).astype(np.intp)
+    return rows.astype(np.intp)
 
 
 def basis_root(K_bb: Array) -> Array:

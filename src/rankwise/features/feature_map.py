@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.features.basis import basis_points, basis_root, check_basis, choose_basis
+from rankwise.features.basis import basis_root, choose_basis, read_points
 from rankwise.features.kernel import Kernel, center_kernel
 from rankwise.inputs import check_option
 from rankwise.machine import available_bytes, check_matrix_fits, idle_cores
@@ -145,19 +145,25 @@ def basis_map(
 
     The kernel matrix of precomputed values is square.
     """
-    points = basis_points(basis, n_basis, X.shape[1])
-    if points is not None:
-        if kernel.is_precomputed:
-            raise ValueError(
-                "basis gives points, but kernel='precomputed' has no kernel values to them; give "
-                "row numbers of the kernel matrix."
-            )
-        return _orthogonal(kernel, columns, take_columns(points, columns), None)
-    count = check_basis(n_basis, basis, X.shape[0])
-    needs_columns = isinstance(basis, str) and basis != "random"
-    seen = take_columns(X, columns) if needs_columns else X
-    rows = choose_basis(seen, count, basis, random_state)
-    return _orthogonal(kernel, columns, take_columns(X[rows], columns), rows)
+    rows, points = None, read_points("basis", basis, X.shape[1])
+    if points is None:
+        seen = take_columns(X, columns)
+        rows = choose_basis(seen, n_basis, basis, random_state)
+        items = seen[rows]
+    elif kernel.is_precomputed:
+        raise ValueError(
+            "basis gives points, but kernel='precomputed' has no kernel values to them; give row "
+            "numbers of the kernel matrix."
+        )
+    elif n_basis is not None and n_basis != points.shape[0]:
+        raise ValueError(f"n_basis={n_basis} but basis has {points.shape[0]} points; drop n_basis.")
+    else:
+        items = take_columns(points, columns)
+    root = basis_root(kernel.matrix(items[:, rows] if kernel.is_precomputed else items))
+    if not root.shape[1]:  # every kernel value is zero, and so is every score
+        root = np.zeros((items.shape[0], 1))
+    kept = None if kernel.is_precomputed else items
+    return FeatureMap(kernel, columns, root.shape[1], rows, kept, root)
 
 
 def take_columns(X: Any, columns: Indices | None) -> Any:
@@ -165,17 +171,6 @@ def take_columns(X: Any, columns: Indices | None) -> Any:
     if columns is None or np.array_equal(columns, np.arange(X.shape[1])):
         return X
     return X[:, columns]
-
-
-def _orthogonal(
-    kernel: Kernel, columns: Indices | None, items: Any, rows: Indices | None
-) -> FeatureMap:
-    """The map with these items, rows of X unless they are points of their own, as its basis."""
-    root = basis_root(kernel.matrix(items[:, rows] if kernel.is_precomputed else items))
-    if not root.shape[1]:  # every kernel value is zero, and so is every score
-        root = np.zeros((items.shape[0], 1))
-    kept = None if kernel.is_precomputed else items
-    return FeatureMap(kernel, columns, root.shape[1], rows, kept, root)
 
 
 class Features(NamedTuple):

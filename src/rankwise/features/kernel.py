@@ -81,12 +81,12 @@ class Kernel:
     @property
     def is_linear(self) -> bool:
         """Whether the model is a weight per feature."""
-        return isinstance(self.function, str) and self.function == "linear"
+        return self.function == "linear"
 
     @property
     def is_precomputed(self) -> bool:
         """Whether X is the kernel matrix itself."""
-        return isinstance(self.function, str) and self.function == "precomputed"
+        return self.function == "precomputed"
 
     @property
     def takes_objects(self) -> bool:
@@ -139,10 +139,7 @@ class Kernel:
         first = first_equal_rows(X)
         if first is not None:
             rows, place = np.unique(first, return_inverse=True)
-            return np.asarray(self._product(X[rows], Y, coef)[place])
-        return self._product(X, Y, coef)
-
-    def _product(self, X: Any, Y: Any, coef: Array) -> Array:
+            return np.asarray(self.product(X[rows], Y, coef)[place])
         size = max(1, CHUNK_ENTRIES // max(1, Y.shape[0]))
         out = np.empty((X.shape[0], *coef.shape[1:]))
         for start in range(0, X.shape[0], size):
