@@ -14,7 +14,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import source_columns
 from rankwise.groups import Groups, encode_groups
 from rankwise.inputs import check_option
-from rankwise.inspection.model_parts import input_columns, take_apart
+from rankwise.inspection.model_parts import input_columns, name_columns, take_apart
 
 BLOCK_ENTRIES = 2**22
 
@@ -66,17 +66,16 @@ class Contributions:
     @cached_property
     def scores(self) -> Array:
         """Scores of the items less the mean of their group: the sum of `values`."""
-        scores = np.asarray(self.X @ self.weights) - (self.means @ self.weights)[self.groups.codes]
-        return np.asarray(scores)
+        means = self.means @ self.weights
+        return np.asarray(self.X @ self.weights - means[self.groups.codes])
 
     @cached_property
     def spread(self) -> Array:
         """Standard deviation inside groups of what each column adds: how much it moves items."""
         n_items = len(self.groups.codes)
         if sp.issparse(self.X):
-            squares = np.asarray(self.X.multiply(self.X).sum(axis=0)).ravel()
-            sizes = sp.diags(self.groups.sizes.astype(float))
-            between = np.asarray((sizes @ self.means.multiply(self.means)).sum(axis=0)).ravel()
+            squares = np.ones(n_items) @ self.X.multiply(self.X)
+            between = self.groups.sizes @ self.means.multiply(self.means)
             total = np.maximum(squares - between, 0.0)
         else:
             total, width = np.empty(len(self.weights)), max(1, BLOCK_ENTRIES // n_items)
@@ -184,5 +183,4 @@ def contributions(
     added = features @ sp.csr_array(
         (weights, (np.arange(len(sources)), sources)), (len(sources), n_columns)
     )
-    names = names or [f"x{j}" for j in range(n_columns)]
-    return Contributions(np.ones(n_columns), added, encoded, names)
+    return Contributions(np.ones(n_columns), added, encoded, name_columns(names, n_columns))

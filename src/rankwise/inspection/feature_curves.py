@@ -12,6 +12,7 @@ from rankwise.arrays import Array
 from rankwise.estimators.anatomy import linear_function, transform_step
 from rankwise.estimators.hinge_features import HingeFeatures
 from rankwise.frames import as_array, column_names
+from rankwise.inspection.model_parts import name_columns
 
 POINTS = 200  # of a curve
 AFFINE = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
@@ -73,23 +74,17 @@ def feature_curves(
     names = names or column_names(X)
     if not is_affine:
         names = [str(name) for name in before.get_feature_names_out(names)]
-    names = names or [f"x{j}" for j in range(hinges.n_features_in_)]
+    names = name_columns(names, Z.shape[1])
     weights = linear_function(steps[-1][1]).weights
-    curves = [
-        _curve(names[j], items[:, j] if is_affine else Z[:, j], Z[:, j], j, hinges, weights)
-        for j in range(Z.shape[1])
-    ]
+    bends = weights[hinges.n_features_in_ :]
+    curves = []
+    for j, z in enumerate(Z.T):
+        own = hinges.columns_ == j
+        added = weights[j] * z + np.maximum(z[:, None] - hinges.knots_[own], 0.0) @ bends[own]
+        added = added - added.mean()
+        x = items[:, j] if is_affine else z
+        order = np.argsort(x, kind="stable")
+        at = order[np.unique(np.linspace(0, len(x) - 1, POINTS).astype(int))]
+        curves.append(FeatureCurve(names[j], x[at], added[at], float(added.std())))
     curves.sort(key=lambda curve: -curve.spread)
     return curves, "value" if is_affine else "scaled value"
-
-
-def _curve(
-    name: str, x: Array, z: Array, j: int, hinges: HingeFeatures, weights: Array
-) -> FeatureCurve:
-    own = hinges.columns_ == j
-    knots, bends = hinges.knots_[own], weights[hinges.n_features_in_ :][own]
-    added = weights[j] * z + np.maximum(z[:, None] - knots, 0.0) @ bends
-    added = added - added.mean()
-    order = np.argsort(x, kind="stable")
-    at = order[np.unique(np.linspace(0, len(x) - 1, POINTS).astype(int))]
-    return FeatureCurve(name, x[at], added[at], float(added.std()))

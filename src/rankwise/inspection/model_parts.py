@@ -58,12 +58,9 @@ class ModelParts(NamedTuple):
     def feature_names(self, names: list[str] | None, n_features: int) -> list[str]:
         """Names of what the learner sees, from the names of the columns of X."""
         if self.steps is not None:
-            try:
-                return [str(n) for n in self.steps.get_feature_names_out(names)]
-            except (AttributeError, ValueError):  # a step that does not tell, or other names
-                pass
-        is_fitting = names is not None and len(names) == n_features
-        return list(names) if names and is_fitting else [f"x{j}" for j in range(n_features)]
+            with suppress(AttributeError, ValueError):  # a step that does not tell, or other names
+                return [str(name) for name in self.steps.get_feature_names_out(names)]
+        return name_columns(names, n_features)
 
     def weights(self) -> Array | None:
         """One weight for each feature that the learner sees; None if it has none."""
@@ -95,6 +92,13 @@ def take_apart(model: Any) -> ModelParts:
             model = model.best_estimator_
         else:
             return ModelParts(Pipeline(steps) if steps else None, model, search, sure, before)
+
+
+def name_columns(names: list[str] | None, n_columns: int) -> list[str]:
+    """These names if there is one for each column, else x0, x1, …"""
+    if names is not None and len(names) == n_columns:
+        return names
+    return [f"x{j}" for j in range(n_columns)]
 
 
 def input_columns(model: Any, X: Any) -> list[str] | None:

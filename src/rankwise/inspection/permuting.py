@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
-from rankwise.frames import narwhals_frame
+from rankwise.frames import column_names, narwhals_frame
 from rankwise.graphs import PreferenceGraph
 from rankwise.inputs import as_whole, split_target
-from rankwise.inspection.model_parts import input_columns
+from rankwise.inspection.model_parts import input_columns, name_columns
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.averaging import check_data
@@ -172,7 +172,10 @@ def permutation_importance(
     truth, scores, encoded = check_data(y, predict_items(model, X, groups), groups)
     if scores.ndim != 1:
         raise ValueError(f"the model gives scores of shape {scores.shape}; expected one output.")
-    columns = _Columns(model, X)
+    names = column_names(X)
+    if names is None:
+        X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+        names = name_columns(input_columns(model, X), X.shape[1])
     targets, sign = Targets(truth, encoded), 1.0 if metric.greater_is_better else -1.0
     before = metric.by_group(Ranking(targets, scores))
     if np.isnan(before.values).all():
@@ -180,13 +183,13 @@ def permutation_importance(
             f"{metric} is defined in none of the {encoded.n_groups} groups: it needs "
             f"{metric.needs}. Check y and groups."
         )
-    lost = np.empty((len(columns.names), n_repeats, encoded.n_groups))
+    lost = np.empty((len(names), n_repeats, encoded.n_groups))
     rng, by_group = np.random.default_rng(random_state), np.argsort(encoded.codes, kind="stable")
     for repeat in range(n_repeats):
         order = np.empty(len(scores), dtype=np.intp)  # another item of the group for each item
         order[by_group] = np.lexsort((rng.random(len(scores)), encoded.codes))
-        for j in range(len(columns.names)):
-            changed = predict_items(model, columns.reordered(j, order), groups)
+        for j in range(len(names)):
+            changed = predict_items(model, _reordered(X, j, order), groups)
             after = metric.by_group(
                 Ranking(targets, np.asarray(changed, np.float64).reshape(scores.shape))
             )
@@ -197,31 +200,14 @@ def permutation_importance(
     n_units = n_defined if n_defined > 1 else lost.shape[1]
     half = scipy.stats.t.ppf(0.5 + confidence / 2, max(n_units - 1, 1)) * error
     low, high, score = importance - half, importance + half, float(mean_defined(before.values))
-    return PermutationImportance(columns.names, importance, error, low, high, lost, metric, score)
+    return PermutationImportance(names, importance, error, low, high, lost, metric, score)
 
 
-class _Columns:
-    """The columns of X, one of which can be put in another order."""
-
-    def __init__(self, model: Any, X: Any) -> None:
-        self._frame = narwhals_frame(X)
-        if self._frame is not None:
-            self.names = [str(name) for name in self._frame.columns]
-            return
-        self._X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-        names = input_columns(model, X) or []
-        n_columns = self._X.shape[1]
-        self.names = names if len(names) == n_columns else [f"x{j}" for j in range(n_columns)]
-
-    def reordered(self, j: int, order: Indices) -> Any:
-        """X with column j in this order."""
-        if self._frame is not None:
-            name = self._frame.columns[j]
-            return self._frame.with_columns(self._frame[name][order].alias(name)).to_native()
-        if sp.issparse(self._X):
-            change = self._X[order][:, [j]] - self._X[:, [j]]
-            place = sp.csr_array((np.ones(1), ([0], [j])), shape=(1, self._X.shape[1]))
-            return sp.csr_array(self._X + change @ place)
-        changed = self._X.copy()
-        changed[:, j] = changed[order, j]
-        return changed
+def _reordered(X: Any, j: int, order: Indices) -> Any:
+    """X with column j in this order."""
+    frame = narwhals_frame(X)
+    if frame is not None:
+        name = frame.columns[j]
+        return frame.with_columns(frame[name][order].alias(name)).to_native()
+    columns = [X[:, :j], X[:, [j]][order], X[:, j + 1 :]]
+    return sp.hstack(columns, format="csr") if sp.issparse(X) else np.hstack(columns)

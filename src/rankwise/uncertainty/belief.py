@@ -178,7 +178,8 @@ def _system(
     off = off + off.T
     L = sp.diags_array(off.sum(axis=1)) - off
     A = Phi.T @ (L @ Phi) + prior * sp.eye_array(Phi.shape[1])
-    return A, np.bincount(i, flow, n) - np.bincount(j, flow, n)
+    d = np.bincount(i, flow, n) - np.bincount(j, flow, n)
+    return A, np.asarray(d, dtype=np.float64)
 
 
 def _root(C: Array) -> Array:

@@ -554,11 +554,8 @@ def fit_map(difference: Array, error: Array) -> ProbabilityMap:
         by_s, by_c = pull * d / np.sqrt(width), -0.5 * pull * z * e**2 / width
         return float(value), np.array([np.mean(by_s), np.mean(by_c)])
 
-    bounds = [(0.0, SURE), (0.0, SURE)]
-    starts = [(1.0, 0.0), (2.0, 1.0)]
-    results = [
-        minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B") for start in starts
-    ]
+    starts, bounds = [(1.0, 0.0), (2.0, 1.0)], [(0.0, SURE)] * 2
+    results = [minimize(loss, start, jac=True, bounds=bounds) for start in starts]
     s, c = min(results, key=lambda result: float(result.fun)).x
     return ProbabilityMap(float(s / scale), float(c / scale**2))
 

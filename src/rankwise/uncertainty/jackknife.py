@@ -404,20 +404,21 @@ def exact_ranker(model: Any) -> Any:
 
 
 def leave_units_out(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    groups: ArrayLike | None,
-    *,
-    units: Any = "auto",
-    n_folds: int = 10,
+    estimator: Any, X: Any, y: Any, groups: Any, units: Any = "auto", n_folds: int = 10
 ) -> LeftOut:
     """Fit a copy of the estimator, and find the models without each unit."""
     n_folds = as_whole("n_folds", n_folds, least=2)
     model = fit_ranker(estimator, X, y, groups)
     ranker = exact_ranker(model)
     if ranker is None:
-        return _train_again(estimator, model, X, y, groups, units, n_folds)
+        graph = y
+        if not isinstance(y, PreferenceGraph):
+            scores, groups, weights = split_weighted(y, groups)
+            graph = ScoreGraph(as_scores(scores), groups, cost="sign", sample_weight=weights)
+            y = scores if groups is None else make_target(scores, groups, weights)
+        folds = folds_of_units(make_units(graph, units), n_folds)
+        members = _train_again(estimator, X, y, graph, folds)
+        return LeftOut(model, X, groups, graph, folds, members=members)
     labels = groups if isinstance(y, PreferenceGraph) else split_weighted(y, groups)[1]
     copied = clone(ranker)
     if hasattr(ranker, "basis_indices_"):  # the same basis items, not others
@@ -430,33 +431,19 @@ def leave_units_out(
     return LeftOut(model, X, labels, task.graph, chosen, coefficients, task=task)
 
 
-def _train_again(
-    estimator: Any,
-    model: Any,
-    X: Any,
-    y: Any,
-    groups: ArrayLike | None,
-    units: Any,
-    n_folds: int,
-) -> LeftOut:
-    if isinstance(y, PreferenceGraph):
-        graph = y
-    else:
-        scores, groups, weights = split_weighted(y, groups)
-        graph = ScoreGraph(as_scores(scores), groups, cost="sign", sample_weight=weights)
-        y = scores if groups is None else make_target(scores, groups, weights)
-    folds = folds_of_units(make_units(graph, units), n_folds)
-    members = []
+def _train_again(estimator: Any, X: Any, y: Any, graph: PreferenceGraph, folds: Units) -> list[Any]:
+    """The models without each fold."""
+    models = []
     for U in track(folds.members, "training again without a fold"):
         if folds.of_edges:
             pairs = graph.pairs()
             kept = np.setdiff1d(np.arange(pairs.n_pairs), U)
-            members.append(fit_ranker(estimator, X, pairs.with_edges(kept), None))
+            models.append(fit_ranker(estimator, X, pairs.with_edges(kept), None))
         else:
             kept = np.setdiff1d(np.arange(graph.n_items), U)
             target = y.subset(kept) if y is graph else take_rows(y, kept)
-            members.append(fit_ranker(estimator, take_rows(X, kept), target, None))
-    return LeftOut(model, X, groups, graph, folds, members=members)
+            models.append(fit_ranker(estimator, take_rows(X, kept), target, None))
+    return models
 
 
 def make_units(graph: PreferenceGraph, units: Any, *, beta: float = 0.0) -> Units:
