@@ -136,3 +136,17 @@ def test_holds_by_is_to_the_next_place_and_asks_for_votes():
         board.votes_to_overturn(*order[:2], by="cluster")
     with pytest.raises(ValueError, match="by='prompt'"):
         board.votes_to_overturn(*order[:2], by="prompt")
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.1, 0.3, 0.7])
+@pytest.mark.parametrize("alpha", [1e-8, 0.01])
+def test_equal_ratings_are_turned_whatever_rounding_says(weight, alpha):
+    """Without wins − losses of its votes the first item is level with the second."""
+    for wins, losses in [(1, 0), (2, 0), (2, 1), (4, 3), (7, 2), (9, 5)]:
+        n = wins + losses
+        first, second = np.r_[np.zeros(n, int), 1, 2], np.r_[np.ones(n, int), 2, 1]
+        outcome = np.r_[np.ones(wins), -np.ones(losses), 1, 1]
+        votes = PairData(first, second, outcome, np.full(n + 2, weight), np.arange(3))
+        held = rate(votes, alpha=alpha, n_resamples=0).votes_to_overturn(0, 1)
+        assert held.n == wins - losses
+        assert held.at_least <= held.n

@@ -31,7 +31,7 @@ from rankwise.leaderboard.overturn import (
     votes_to_overturn,
 )
 from rankwise.leaderboard.prior import Prior
-from rankwise.leaderboard.solving import explained_by_ratings
+from rankwise.leaderboard.solving import RatingSystem, explained_by_ratings
 from rankwise.leaderboard.standing import board_columns, records_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.text_tables import listed
@@ -192,16 +192,18 @@ def consistency(solved: Solved) -> dict[str, Any]:
     The middle term are the circles: HodgeRank's curl and harmonic flow. The effects of covariates
     are taken from δ first. The names are those of `Leaderboard`.
     """
-    tally = solved.tally
+    tally, system = solved.tally, solved.model.system
     residual = tally.target - solved.expected()[tally.pair]
     left = float((tally.count * tally.weight) @ residual**2)
     unexplained = left / tally.squared_target if tally.squared_target > 0 else 0.0
     if tally.n_covariates or tally.cell is not None:
         effects = solved.model.margin_effects(solved.solution, solved.alpha)
         tally = Tally.of(tally.comparisons(effects))
+    if tally is not system.tally or system.has_prior or system.X is not None:
+        system = RatingSystem(tally)
     weights, flows = tally.sums
     between = float(np.sum(flows**2 / weights))
-    circles = max(0.0, between - explained_by_ratings(tally))
+    circles = max(0.0, between - explained_by_ratings(system))
     disagreement = max(0.0, tally.squared_target - between)
     n_circles = len(tally.first) - (tally.n_items - int(tally.components.max()))
     n_repeats = len(tally.outcome) - len(tally.first)

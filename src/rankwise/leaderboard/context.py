@@ -18,7 +18,13 @@ from rankwise.leaderboard.covariates import Covariates, check_identified
 from rankwise.leaderboard.jackknife import root_of
 from rankwise.leaderboard.likelihood import Fit
 from rankwise.leaderboard.models import BradleyTerry, Solved
-from rankwise.leaderboard.solving import TOLERANCE, RatingSystem, Solution, iterative_solver
+from rankwise.leaderboard.solving import (
+    TOLERANCE,
+    RatingSystem,
+    Solution,
+    even_rows,
+    iterative_solver,
+)
 from rankwise.leaderboard.tally import Tally
 from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import Spread
@@ -248,12 +254,9 @@ class ContextSystem(RatingSystem):
         super().__init__(tally)
         n, (_, q) = tally.n_items, phi.shape
         rows = phi[tally.cell]
-        m, shape = np.diff(rows.indptr), (len(tally.first), n * q)
-        first, second = (
-            sp.csr_matrix((rows.data, np.repeat(end * q, m) + rows.indices, rows.indptr), shape)
-            for end in (tally.first, tally.second)
-        )
-        self.E = sp.hstack([first - second, tally.covariates], format="csr")
+        parts, values = (part.reshape(len(tally.first), -1) for part in (rows.indices, rows.data))
+        columns = np.hstack([end[:, None] * q + parts for end in (tally.first, tally.second)])
+        self.E = even_rows(columns, np.hstack([values, -values]), tally.covariates, n * q)
         every = sp.identity(tally.n_covariates)
         self.T = sp.block_diag([sp.kron(sp.identity(n), root), every], format="csr")
         self.n_regularized, self.size = n * q, n * q + tally.n_covariates

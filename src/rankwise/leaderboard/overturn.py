@@ -66,7 +66,7 @@ class Case:
 
     def __init__(self, exact: LeaveOut, direction: Array, gap: float) -> None:
         self.system, self.tally = exact.system, exact.system.tally
-        self.gap = gap
+        self.gap, self.tiny = gap, EQUAL * gap  # less is rounding
         self.inverse, self.margins = exact.inverse.copy(), exact.margins.copy()
         self.resistances = exact.resistances.copy()
         self.slopes = self.system.margins(self.inverse @ direction)
@@ -75,7 +75,7 @@ class Case:
     def fewest_votes(self) -> Indices:
         """Leave out votes until the gap is closed; how many of each outcome."""
         tally, n_left = self.tally, 0
-        while self.gap > 0:
+        while self.gap > self.tiny:
             falls = self._falls()
             best = int(np.argmax(falls))
             if not falls[best] > 1e-12 * self.gap:
@@ -168,7 +168,7 @@ def votes_to_overturn(solved: Any, a: int, b: int, exact: LeaveOut | None = None
             leverages = tally.weight * case.resistances[tally.pair]
             at_least = least_units(case.terms(), leverages, tally.count, gap)
         removed += case.fewest_votes()
-        is_turned = case.gap <= 0
+        is_turned = case.gap <= case.tiny
         if is_final or not is_turned:
             break
         current = _refitted(solved, tally.count - removed)  # a Newton step is not the whole way

@@ -89,11 +89,8 @@ class RatingSystem:
         first, second, n = tally.first, tally.second, len(tally.first)
         self.free = np.hstack([self.B[first] - self.B[second], tally.covariates])
         n_free = self.free.shape[1]
-        values = np.column_stack([np.ones(n), -np.ones(n), self.free])
-        columns = np.tile(np.arange(-2, n_free) + tally.n_items, (n, 1))
-        columns[:, 0], columns[:, 1] = first, second
-        starts, shape = np.arange(0, values.size + 1, 2 + n_free), (n, tally.n_items + n_free)
-        self.E = sp.csr_matrix((values.ravel(), columns.ravel(), starts), shape)
+        ends = np.column_stack([first, second])
+        self.E = even_rows(ends, np.tile([1.0, -1.0], (n, 1)), self.free, tally.n_items)
         self.X, self.n_regularized = X, tally.n_items
         self.T: Any = None
         if X is not None:
@@ -131,12 +128,13 @@ class RatingSystem:
 
     def right(self, flows: Array) -> Array:
         """``Dᵀ f``; of each column of f."""
-        pulled = self._turned @ flows
-        return np.asarray(pulled if self.T is None else self.T.T @ pulled)
+        pulled = self._turned[0] @ flows
+        return np.asarray(pulled if self.T is None else self._turned[1] @ pulled)
 
     @cached_property
-    def _turned(self) -> sp.csr_matrix:
-        return self.E.T.tocsr()
+    def _turned(self) -> tuple[sp.csr_matrix, Any]:
+        """``Eᵀ`` and ``Tᵀ``."""
+        return self.E.T.tocsr(), None if self.T is None else self.T.T
 
     def rows(self, pairs: Any) -> Any:
         """Some rows of D."""
@@ -151,11 +149,29 @@ class RatingSystem:
         return inner if self.T is None else np.asarray(self.T.T @ inner)
 
     def gram(self, weights: Array) -> Any:
-        """``Dᵀ W D``, sparse if D is."""
-        E = self.E
-        values = E.data * np.repeat(weights, np.diff(E.indptr))
-        matrix = self._turned @ sp.csr_matrix((values, E.indices, E.indptr), E.shape)
-        return matrix if self.T is None else self.T.T @ (matrix @ self.T)
+        """``Dᵀ W D``, sparse if D is; the Laplacian of the items if nothing else is unknown."""
+        tally, n = self.tally, self.tally.n_items
+        if self.E.shape[1] == n:
+            both = np.bincount(tally.first, weights, n) + np.bincount(tally.second, weights, n)
+            matrix = copy(self._places)
+            matrix.data = np.concatenate([both, -tally.by_edge(weights)])[matrix.data]
+        else:
+            E = self.E
+            values = E.data * np.repeat(weights, np.diff(E.indptr))
+            matrix = self._turned[0] @ sp.csr_matrix((values, E.indices, E.indptr), E.shape)
+        return matrix if self.T is None else self._turned[1] @ (matrix @ self.T)
+
+    @cached_property
+    def _places(self) -> sp.csr_matrix:
+        """The item of each entry of the Laplacian, or n and the number of the edge."""
+        tally, n = self.tally, self.tally.n_items
+        first, second = tally.first[tally.edges], tally.second[tally.edges]
+        number = 1 + n + np.arange(len(first))  # 0 would not be there
+        starts = np.r_[0, np.cumsum(np.bincount(first, minlength=n))]
+        upper = sp.csr_matrix((number, second, starts), (n, n))
+        places = upper + upper.T.tocsr() + sp.diags(1 + np.arange(n), dtype=np.intp)
+        places.data -= 1
+        return places
 
     def dense_gram(self, weights: Array) -> Array:
         """The same as an array."""
@@ -188,8 +204,14 @@ class RatingSystem:
         if not self.is_large:
             dense = self.grounded(weights, shift)
             return lambda right: np.asarray(np.linalg.solve(dense, right))
-        matrix = (self.gram(weights) + sp.diags(self.penalty(shift))).tocsr().astype(dtype)
-        return iterative_solver(matrix.__matmul__, matrix.diagonal(), tol)
+        matrix, penalty = (
+            values.astype(dtype, copy=False) for values in (self.gram(weights), self.penalty(shift))
+        )
+
+        def product(v: Array) -> Array:
+            return np.asarray(matrix @ v + penalty[:, None] * v)
+
+        return iterative_solver(product, matrix.diagonal() + penalty, tol)
 
     def ratings_and_effects(self, unknowns: Array) -> tuple[Array, Array]:
         """Ratings, of mean 0 (in each component if there are no features), and effects."""
@@ -199,6 +221,15 @@ class RatingSystem:
             return self.tally.centered(inner[:n]), inner[n:]
         ratings = inner[:n] + self.B @ inner[n:split]
         return ratings - ratings.mean(axis=0), inner[split:]
+
+
+def even_rows(columns: Indices, values: Array, last: Array, size: int) -> sp.csr_matrix:
+    """A sparse matrix with as many entries in each row; `last` are dense columns after `size`."""
+    n, n_last = last.shape
+    values = np.hstack([values, last])
+    columns = np.hstack([columns, np.tile(np.arange(size, size + n_last), (n, 1))])
+    starts = np.arange(0, values.size + 1, values.shape[1])
+    return sp.csr_matrix((values.ravel(), columns.ravel(), starts), (n, size + n_last))
 
 
 def ground(matrix: Array, components: Indices) -> Array:
@@ -238,13 +269,12 @@ def iterative_solver(
     return solve
 
 
-def explained_by_ratings(tally: Tally) -> float:
+def explained_by_ratings(system: RatingSystem) -> float:
     """rᵀ d of the ratings without regularization, L r = d; without covariates.
 
     It is the largest value of ``2 rᵀ d − rᵀ L r``, so that the square of the error of r counts.
     """
-    weights, flows = tally.sums
-    system = RatingSystem(tally)
+    weights, flows = system.tally.sums
     right = system.right(flows)
     ratings = system.solver(weights, 0.0, 1e-7)(right)
     return float(2 * ratings @ right - weights @ system.margins(ratings) ** 2)

@@ -140,7 +140,7 @@ class Tally:
 
     def by_edge(self, weights: Array) -> Array:
         """Sums over the distinct pairs of the same two items, along the last axis."""
-        if not self.n_covariates and self.cell is None:
+        if len(self.edges) == len(self.first):
             return weights
         return np.asarray(np.add.reduceat(weights, self.edges, axis=-1))
 
