@@ -117,21 +117,17 @@ def test_small_parts_beside_a_large_one_are_no_groups():
     assert jackknife(RankRLS(0.1), np.eye(24), even).units == "groups"
 
 
-def test_clusters_of_groups_leave_together():
-    clusters = np.unique(GROUPS, return_inverse=True)[1] // 3
-    found = jackknife(RankRLS(), X, Y, GROUPS, units=clusters)
-    assert (found.units, found.n_units) == ("clusters", 3)
-    expected = jackknife_covariance(RankRLS(), X, Y, GROUPS, rows_of(clusters), NEW)
+WHOLE_GROUPS = np.unique(GROUPS, return_inverse=True)[1] // 3
+
+
+@pytest.mark.parametrize("clusters", [WHOLE_GROUPS, np.arange(len(X)) % 6], ids=["whole", "cut"])
+@pytest.mark.parametrize("name", ["linear", "kernel"])
+def test_clusters_of_groups_leave_together_and_may_cut_groups(clusters, name):
+    model = RankRLS(0.1, **MODELS[name])
+    found = jackknife(model, X, Y, GROUPS, units=clusters)
+    assert (found.units, found.n_units) == ("clusters", clusters.max() + 1)
+    expected = jackknife_covariance(model, X, Y, GROUPS, rows_of(clusters), NEW)
     assert_is_covariance(found, NEW, expected)
-
-
-def test_clusters_that_cut_groups_are_refits():
-    clusters = np.arange(len(X)) % 6
-    for options in ({}, MODELS["kernel"]):
-        model = RankRLS(0.1, **options)
-        found = jackknife(model, X, Y, GROUPS, units=clusters)
-        expected = jackknife_covariance(model, X, Y, GROUPS, rows_of(clusters), NEW)
-        assert_is_covariance(found, NEW, expected)
 
 
 def test_precomputed_kernels_and_graphs_as_y():
@@ -207,14 +203,6 @@ def test_other_rankers_are_trained_again_without_folds_of_groups():
     graph = comparisons(len(X), 60)
     graph = graph.with_edges(graph.magnitude > 0)
     assert jackknife(RankSVM(), X, graph, n_folds=3).n_units == 3
-
-
-def test_equal_items_differ_by_nothing():
-    items = np.vstack([NEW, NEW[:1], NEW[:1]])
-    for options in ({}, MODELS["kernel"]):
-        found = jackknife(RankRLS(**options), X, Y, GROUPS)
-        value, error = found.predict_difference(items, [0, 0, 6], [6, 7, 7])
-        np.testing.assert_array_equal([value, error], 0.0)
 
 
 @pytest.mark.parametrize(

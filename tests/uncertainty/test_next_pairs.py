@@ -26,6 +26,10 @@ def comparisons(n_items, n_pairs, seed=0, spread=1.0, margin=1.0):
     return PairGraph(*ends, magnitude=np.full(n_pairs, margin), n_items=n_items), skill
 
 
+def of_differences(C):
+    return np.diag(C)[:, None] + np.diag(C) - 2 * C
+
+
 def all_variances(belief):
     n = belief.n_items
     i, j = np.triu_indices(n, 1)
@@ -42,9 +46,7 @@ def test_the_belief_of_margins_is_the_normal_posterior(p):
     mean, C, noise = posterior(20, graph.winner, graph.loser, graph.edge_target, 0.7, X)
     np.testing.assert_allclose(belief.mean, mean, atol=1e-10)
     np.testing.assert_allclose(belief.noise, noise, rtol=1e-9)
-    own = np.diag(C)
-    expected = noise * (own[:, None] + own - 2 * C)
-    np.testing.assert_allclose(all_variances(belief), expected, atol=1e-9)
+    np.testing.assert_allclose(all_variances(belief), noise * of_differences(C), atol=1e-9)
     center = np.eye(20) - 1 / 20
     np.testing.assert_allclose(
         belief.item_variances(), noise * np.diag(center @ C @ center), atol=1e-9
@@ -62,9 +64,7 @@ def test_the_belief_of_verdicts_is_laplace_at_the_most_probable_ratings(p):
     belief = belief_of_comparisons(graph, X, 0.7)
     mean, C = logistic_posterior(graph, 0.7, X)
     np.testing.assert_allclose(belief.mean, mean, atol=1e-6)
-    own = np.diag(C)
-    exact = own[:, None] + own - 2 * C
-    np.testing.assert_allclose(all_variances(belief), exact, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(all_variances(belief), of_differences(C), rtol=1e-5, atol=1e-9)
     assert belief.curve.probability(np.array([0.3]), np.array([0.0])) == expit(0.3)
 
 
@@ -77,9 +77,7 @@ def test_an_observed_pair_changes_the_variances_as_an_answer_would():
     ends = np.array(asked).T
     winner, loser = np.r_[graph.winner, ends[0]], np.r_[graph.loser, ends[1]]
     _, C, _ = posterior(12, winner, loser, np.ones(33), 1.0)
-    own = np.diag(C)
-    expected = noise * (own[:, None] + own - 2 * C)
-    np.testing.assert_allclose(all_variances(belief), expected, atol=1e-10)
+    np.testing.assert_allclose(all_variances(belief), noise * of_differences(C), atol=1e-10)
 
 
 @pytest.mark.parametrize("k", [1, 8])
