@@ -352,14 +352,6 @@ class RankingPursuit(RankerMixin, PursuitParameters):
     def _check_training_data(
         self, X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Any, PreferenceGraph | PartlyScored]:
-        self._check_parameters()
-        target = read_target(y, groups, sample_weight, X=X, allow_nan=True)
-        X = check_rows(self, X)
-        if self.views is not None or not isinstance(target.y, PreferenceGraph):
-            return X, split_unscored(target, X.shape[0])
-        return X, check_graph(target.y, X.shape[0], {})
-
-    def _check_parameters(self) -> None:
         check_beta(self.beta)
         as_whole("n_basis", self.n_basis, least=1)
         if self.n_iter_no_change is not None:
@@ -368,6 +360,11 @@ class RankingPursuit(RankerMixin, PursuitParameters):
             check_option("backfit", self.backfit, ("final", "every"))
         if not isinstance(self.nu, numbers.Real) or not 0 <= float(self.nu) < np.inf:
             raise ValueError(f"nu={self.nu!r}; expected a finite number of at least 0.")
+        target = read_target(y, groups, sample_weight, X=X, allow_nan=True)
+        X = check_rows(self, X)
+        if self.views is not None or not isinstance(target.y, PreferenceGraph):
+            return X, split_unscored(target, X.shape[0])
+        return X, check_graph(target.y, X.shape[0], {})
 
     def _fit_rows(
         self,
@@ -563,13 +560,13 @@ class PursuitTask(HoldOutTask):
 
     def train(self, **values: Any) -> RankingPursuit:
         """The learner trained on all data."""
-        return self._trained(values["n_basis"])
+        return self._trained(values["n_basis"], self._scores)
 
-    def _trained(self, n_basis: int, scores: PartlyScored | None = None) -> RankingPursuit:
+    def _trained(self, n_basis: int, scores: PartlyScored) -> RankingPursuit:
         model: RankingPursuit = copy.copy(self.learner)
         model.n_basis = n_basis
         rng = check_random_state(model.random_state)
-        return model._fit_rows(self._X, self._scores if scores is None else scores, rng)
+        return model._fit_rows(self._X, scores, rng)
 
 
 def scores_of(target: PreferenceGraph | PartlyScored) -> PartlyScored:
