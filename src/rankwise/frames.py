@@ -33,8 +33,8 @@ def as_array(values: Any, name: str = "values") -> Any:
 
 def as_frame(X: Any) -> Any:
     """What tells scikit-learn the names of the columns if X is a frame; None if not."""
-    frame = _known(X)
-    if not hasattr(frame, "columns"):
+    frame = narwhals_frame(X)
+    if frame is None:
         return None
     native = frame.to_native()
     if frame.implementation.is_pandas_like() or _knows_all_frames():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,7 +89,8 @@ def as_real(name: str, values: Any, advice: str = "pass real numbers") -> Array:
     if array.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
     if array.dtype == object:
-        array = np.array([_number(value) for value in array.flat], object).reshape(array.shape)
+        entries = [np.nan if _is_missing(value) else value for value in array.flat]
+        array = np.array(entries, dtype=object).reshape(array.shape)
     try:
         if array.dtype.kind in "mMV":
             raise TypeError
@@ -116,11 +117,6 @@ def as_whole(name: str, value: Any, meaning: str = "", least: int = 0) -> int:
         expected = f"a whole number from {least}{meaning and ', '}{meaning}"
         raise ValueError(f"{name}={value!r}; expected {expected}.")
     return int(value)
-
-
-def _number(value: Any) -> Any:
-    """The value; NaN for pandas.NA, which NumPy does not know."""
-    return np.nan if type(value).__name__ == "NAType" else value
 
 
 def make_target(
@@ -246,9 +242,7 @@ def read_target(
     if isinstance(y, Target):
         return y
     check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight, nuisance=nuisance)
-    if nuisance is not None:
-        target = read_target(y, groups, sample_weight, X=X, allow_nan=allow_nan)
-        return target._replace(nuisance=read_nuisance(nuisance))
+    columns = None if nuisance is None else read_nuisance(nuisance)
     if hasattr(y, "laplacian"):
         if groups is not None:
             raise ValueError(
@@ -257,13 +251,13 @@ def read_target(
             )
         if sample_weight is not None:
             y = y.weighted(some_positive(sample_weight, y.n_items))
-        return Target(y)
+        return Target(y, nuisance=columns)
     y, groups, sample_weight = split_weighted(y, groups, sample_weight)
     scores = as_scores(y, allow_nan=allow_nan)
     n_rows = getattr(X, "shape", ())[:1]
     check_length(scores, n_rows[0] if n_rows else len(scores))
     weight = None if sample_weight is None else some_positive(sample_weight, len(scores))
-    return Target(scores, encode_groups(groups, len(scores)), weight)
+    return Target(scores, encode_groups(groups, len(scores)), weight, columns)
 
 
 def check_length(scores: Array, n_items: int) -> Array:
@@ -419,7 +413,7 @@ def as_scores(y: Any, *, allow_nan: bool = False) -> Array:
 def check_alphas(alphas: ArrayLike, name: str) -> Array:
     """Positive finite numbers, as an array of one dimension."""
     advice = "a positive finite number. For almost no regularization use a small value such as 1e-9"
-    return _numbers(alphas, name, advice, lambda values: values > 0)
+    return _numbers(alphas, name, advice)
 
 
 def check_nus(nus: ArrayLike, name: str) -> Array:
@@ -428,19 +422,18 @@ def check_nus(nus: ArrayLike, name: str) -> Array:
         "a finite number from 0 (the views are trained independently) upwards (they agree more "
         "and more)"
     )
-    return _numbers(nus, name, advice, lambda values: values >= 0)
+    return _numbers(nus, name, advice, allow_zero=True)
 
 
-def _numbers(
-    values: ArrayLike, name: str, expected: str, is_right: Callable[[Array], NDArray[np.bool_]]
-) -> Array:
+def _numbers(values: ArrayLike, name: str, expected: str, allow_zero: bool = False) -> Array:
     try:
         checked = as_real(name, values)
     except ValueError:
         raise ValueError(f"{name}: got {values!r}, expected {expected}.") from None
     if checked.ndim != 1 or not len(checked):
         raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")
-    bad = ~(np.isfinite(checked) & is_right(checked))
+    is_large_enough = checked >= 0 if allow_zero else checked > 0
+    bad = ~(np.isfinite(checked) & is_large_enough)
     if bad.any():
         raise ValueError(f"{name}: got {checked[bad][0]}, expected {expected}.")
     return checked

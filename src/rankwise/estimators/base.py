@@ -230,7 +230,7 @@ class KernelModel(RankerMixin, KernelParameters):
     def _store(self, columns: Array) -> None:
         """Keep coefficients of shape (n, n_outputs) under their public names."""
         single = not self.output_shape_
-        if self.make_kernel().is_linear:
+        if self.kernel == "linear":
             self.coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns.T)
         else:
             self.dual_coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns)
