@@ -30,7 +30,6 @@ from rankwise.model_selection.folds import (
 )
 from rankwise.model_selection.scoring import needs_groups, predict_items
 from rankwise.uncertainty.jackknife import (
-    BLOCK,
     Difference,
     Jackknife,
     LeftOut,
@@ -203,8 +202,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         `AutoRanker`.
         """
         check_is_fitted(self)
-        scores: NDArray[Any] = predict_items(self.estimator_, X, groups)
-        return scores
+        return np.asarray(predict_items(self.estimator_, X, groups))
 
     def predict_difference(
         self, X: Any, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
@@ -473,11 +471,9 @@ def _list_differences(task: Any, first: Indices, second: Indices, fold: Indices)
     if fold.max():
         scores = task.held_out(members_of(fold), candidates)[:, 0, 0]
         return np.asarray(scores[first] - scores[second])
-    out = np.empty(len(first))
-    for rows, block in task.pairs().differences(float(candidates.axes["alpha"][0]), BLOCK):
-        at = np.flatnonzero((first >= rows.start) & (first < rows.stop))
-        out[at] = block[first[at] - rows.start, second[at], 0]
-    return out
+    alpha, n_entries = float(candidates.axes["alpha"][0]), len(fold) ** 2
+    ((_, differences),) = task.pairs().differences(alpha, n_entries)  # all in one block
+    return np.asarray(differences[first, second, 0])
 
 
 def _drawn(total: int, n: int, rng: np.random.Generator) -> Indices:
