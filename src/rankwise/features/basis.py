@@ -85,14 +85,19 @@ def _given_rows(n_basis: int | None, basis: ArrayLike, n_items: int) -> NDArray[
             f"basis has dtype {rows.dtype} and shape {rows.shape}; expected a flat array of row "
             "numbers, or an array of points with the features of X where points are taken."
         )
-    if rows.min() < 0 or rows.max() >= n_items:
-        worst = rows.min() if rows.min() < 0 else rows.max()
-        raise ValueError(f"basis names row {worst}; the {n_items} rows of X count from 0.")
-    if len(np.unique(rows)) != len(rows):
-        raise ValueError("basis names a row twice; give each basis item once.")
     if n_basis is not None and n_basis != len(rows):
         raise ValueError(f"n_basis={n_basis} but basis names {len(rows)} rows; drop n_basis.")
-    return rows.astype(np.intp)
+    return check_numbers("basis", "row", rows, n_items)
+
+
+def check_numbers(name: str, what: str, numbers: NDArray[Any], n: int) -> NDArray[np.intp]:
+    """Numbers of rows or columns of X, of which there are n, each named once."""
+    outside = numbers[(numbers < 0) | (numbers >= n)]
+    if len(outside):
+        raise ValueError(f"{name} names {what} {outside[0]}; the {n} {what}s of X count from 0.")
+    if len(np.unique(numbers)) != len(numbers):
+        raise ValueError(f"{name} names a {what} twice; name each once.")
+    return numbers.astype(np.intp)
 
 
 def basis_root(K_bb: Array) -> Array:

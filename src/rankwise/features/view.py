@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.features.basis import check_numbers
 from rankwise.features.feature_map import FeatureMap, basis_map
 from rankwise.features.kernel import KernelParameters
 
@@ -117,22 +118,13 @@ def view_columns(view: View, n_features: int, names: Sequence[str] | None = None
         raise ValueError(
             f"a view has no columns (columns={columns!r}); give at least one, or None for all."
         )
-    if len(np.unique(numbers)) != len(numbers):
-        raise ValueError(f"columns={columns!r} of a view names a column twice; name each once.")
-    return numbers.astype(np.intp)
+    return check_numbers("a view", "column", numbers, n_features)
 
 
 def _numbers(columns: NDArray[Any], n_features: int, names: Sequence[str] | None) -> NDArray[Any]:
     if columns.ndim == 1 and columns.dtype.kind == "b" and len(columns) == n_features:
         return np.flatnonzero(columns)
-    if columns.ndim == 1 and not len(columns):
-        return np.empty(0, dtype=np.intp)
-    if columns.ndim == 1 and columns.dtype.kind in "iu":
-        if columns.min() < 0 or columns.max() >= n_features:
-            worst = columns.min() if columns.min() < 0 else columns.max()
-            raise ValueError(
-                f"a view names column {worst}; the {n_features} columns of X count from 0."
-            )
+    if columns.ndim == 1 and (columns.dtype.kind in "iu" or not len(columns)):
         return columns
     if columns.ndim == 1 and columns.dtype.kind in "UO" and names is not None:
         position = {name: k for k, name in enumerate(names)}
