@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -241,3 +243,21 @@ def test_a_pair_of_columns_is_their_difference():
     (twin,) = rate(data, covariates=["length"], n_resamples=0).effects
     assert effect.name == "len1 − len2"
     assert effect.value == pytest.approx(twin.value)
+
+
+@pytest.mark.parametrize("n_covariates", [0, 2])
+@pytest.mark.parametrize("has_features", [False, True])
+def test_the_matrix_of_the_system_is_that_of_its_rows(n_covariates, has_features):
+    """Two items that meet several times, with other covariates or with none, are added up."""
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(3, size=30), rng.integers(3, 6, size=30)
+    Z = rng.integers(3, size=(30, 2)).astype(float)
+    outcome = rng.choice([-1.0, 1.0], 30)
+    tally = Tally.of(PairData(first, second, outcome, np.ones(30), np.arange(7)), Z)
+    tally = replace(tally, covariates=tally.covariates[:, :n_covariates])
+    X = rng.normal(size=(7, 4)) if has_features else None
+    system, weights = RatingSystem(tally, X), rng.random(len(tally.first))
+    rows = system.rows(slice(None))
+    rows = rows if has_features else rows.toarray()
+    expected = rows.T @ (weights[:, None] * rows)
+    np.testing.assert_allclose(system.dense_gram(weights), expected, atol=1e-12)

@@ -128,7 +128,7 @@ class LeaveOut:
             return np.asarray(np.linalg.solve(matrix, system.right(flows)))
         D = system.rows(pairs)
         Y = D @ self.inverse
-        inner = np.eye(len(pairs)) - weights[:, None] * (Y @ D.T)
+        inner = np.eye(len(pairs)) - weights[:, None] * (D @ Y.T)
         return np.asarray(np.linalg.solve(inner, left) @ Y)
 
 

@@ -166,12 +166,9 @@ class RatingSystem:
         """The item of each entry of the Laplacian, or n and the number of the edge."""
         tally, n = self.tally, self.tally.n_items
         first, second = tally.first[tally.edges], tally.second[tally.edges]
-        number = 1 + n + np.arange(len(first))  # 0 would not be there
-        starts = np.r_[0, np.cumsum(np.bincount(first, minlength=n))]
-        upper = sp.csr_matrix((number, second, starts), (n, n))
-        places = upper + upper.T.tocsr() + sp.diags(1 + np.arange(n), dtype=np.intp)
-        places.data -= 1
-        return places
+        item, edge = np.arange(n), n + np.arange(len(first))
+        at = np.r_[second, item, first], np.r_[first, item, second]
+        return sp.csr_matrix((np.r_[edge, item, edge], at), (n, n))
 
     def dense_gram(self, weights: Array) -> Array:
         """The same as an array."""
