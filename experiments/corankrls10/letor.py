@@ -190,16 +190,15 @@ def learning_curves(split, search, test, random):
     Width and bases are those of `search`, α is the best of each ν in its cross-validation (the
     smallest of equal ones); so the amount of unscored data is all that changes along a curve.
     """
-    views, found = search.best_estimator_.views, search.cv_results_
-    best = np.nanargmin(found["mean_score"], axis=1)
+    views, results = search.best_estimator_.views, search.cv_results_
+    best = np.nanargmin(results["mean_score"], axis=1)
+    alphas, nus = results["alphas"][0], [params["nu"] for params in results["params"]]
     units = split.groups if split.reading == "groups" else np.arange(len(split.y))
     unscored = random.permutation(np.unique(units[np.isnan(split.y)]))
     table = np.empty((len(best), len(SHARES)))
     for k, share in enumerate(SHARES):
         groups = without(split.groups, np.isin(units, unscored[round(share * len(unscored)) :]))
-        path = CoRankRLS(views=views).path(
-            split.X, split.y, groups, alphas=found["alphas"], nus=found["nus"]
-        )
+        path = CoRankRLS(views=views).path(split.X, split.y, groups, alphas=alphas, nus=nus)
         predicted = path.predict(test.X)
         for i, at in enumerate(best):
             table[i, k] = np.nanmean(errors_of(predicted[:, i, at], test))

@@ -8,18 +8,20 @@ ValueError
  └── ModelFileError         a model file is damaged, odd, or from a newer version
 """
 
+import contextlib
 import os
 import sys
 import warnings
 from pathlib import Path
 
-_PACKAGE = str(Path(__file__).parent) + os.sep
+# Decorators that are contexts put a frame of contextlib between the user and us.
+_OURS = (str(Path(__file__).parent) + os.sep, contextlib.__file__)
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn, and name the line of the user: the nearest caller outside this package."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 
