@@ -400,6 +400,16 @@ def test_trees_stop_growing_where_their_share_of_the_time_is_over(data):
     assert few.n_trees == STAGES[0]
 
 
+def test_trees_beyond_the_usual_number_have_a_limit_of_work(monkeypatch):
+    X, y = np.arange(600.0)[:, None], np.arange(600.0)
+    grown = []
+    for most in (np.inf, 0):
+        for name, value in {"STAGES": (1, 2, 4), "USUAL": 2, "MOST_WORK": most}.items():
+            monkeypatch.setattr(auto_members, name, value)
+        grown.append(judge_member(TREES, HeldOut.of(checked_data(X, y), None), 0, np.inf).n_trees)
+    assert grown == [4, 2]
+
+
 @pytest.fixture
 def many(monkeypatch):
     """600 items that count as a great many; a fifth of them is the sample."""

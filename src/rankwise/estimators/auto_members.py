@@ -58,6 +58,7 @@ STAGES = (20, 40, 80, 160, 320, 640, 1280, 2560)  # numbers of trees
 ALWAYS_GROWN = 80  # trees, however many are the best up to there
 USUAL = 640  # trees; more than that only if
 GAIN = 0.02  # of the wrong pairs went by the last doubling
+MOST_WORK = 2e11  # trees times cells: more would take a quarter of an hour
 LEAST_FOR_TREES = 500  # items
 FEW_HELD_OUT = 0.05  # of the items; trees that have not seen them are not grown again with them
 TREE_NANOSECONDS = 10_000  # for each cell, until their number is found
@@ -406,7 +407,10 @@ def _judge_trees(held_out: HeldOut, seconds: float) -> Member:
         seen.append((R, every.graph.subset(rows), new))
     models: list[Any] = [None] * len(folds)
     fewest, n_trees, best = np.inf, 0, np.zeros(len(fold))
+    n_cells = sum(R.size for R, _, _ in seen)
     for stage in STAGES:
+        if stage > USUAL and stage * n_cells > MOST_WORK:
+            break
         held = np.empty((len(fold), 1))
         for k, (R, graph, new) in enumerate(seen):
             models[k] = grow_trees(models[k], stage, R, graph, codes)
