@@ -24,7 +24,7 @@ import scipy.linalg
 
 from rankwise.arrays import Array, Indices
 from rankwise.features.kernel import center_kernel
-from rankwise.machine import idle_cores
+from rankwise.machine import idle_cores, map_on_idle_cores
 from rankwise.solvers.hold_out import empty_models
 from rankwise.solvers.least_squares import binary_scale
 
@@ -305,23 +305,36 @@ def pair_disagreement(
     of n_entries stay in the cache for all outputs. The pair (j, i) follows from (i, j).
     """
     tied = [np.unique(column, return_counts=True)[1].astype(float) for column in y.T]
-    count = (len(y) ** 2 - np.array([n @ n for n in tied])[:, None]) / 2
+    n_pairs = (len(y) ** 2 - np.array([n @ n for n in tied])[:, None]) / 2
     y = y / binary_scale(y)  # sums of large scores must not overflow
     if beta == 0:
         y = y - y.mean(axis=0)
         y = y / binary_scale(y)  # products of small differences must not vanish
-    wrong = np.zeros((y.shape[1], len(alphas)))
-    for k, alpha in enumerate(alphas):
-        inverse = resolvent(basis, float(alpha), beta, rest_without(basis, np.arange(2)))
-        pairs = [_Pairs(basis, inverse, column) for column in y.T]
-        for rows, G in _blocks(basis, inverse, max(1, n_entries // len(y)), whole=False):
-            columns = slice(rows.start, len(y))
-            determinant = np.outer(pairs[0].g[rows], pairs[0].g[columns]) - G * G
-            for j, pair in enumerate(pairs):
-                wrong[j, k] += pair.count_wrong(rows, columns, G, determinant)
+
+    def count(some_alphas: list[float]) -> list[list[float]]:
+        return [_count_wrong(basis, y, alpha, beta, n_entries) for alpha in some_alphas]
+
+    n_multiplications = basis.vectors.size * len(y) * len(alphas) / 2
+    runs = map_on_idle_cores(count, alphas.tolist(), n_multiplications)
+    wrong = np.concatenate(runs).T
     share: Array = np.full_like(wrong, np.nan)
-    np.divide(wrong, count, out=share, where=count > 0)
+    np.divide(wrong, n_pairs, out=share, where=n_pairs > 0)
     return share
+
+
+def _count_wrong(
+    basis: Spectrum, y: Array, alpha: float, beta: float, n_entries: int
+) -> list[float]:
+    """Pairs in the wrong order for each output, by one alpha."""
+    inverse = resolvent(basis, alpha, beta, rest_without(basis, np.arange(2)))
+    pairs = [_Pairs(basis, inverse, column) for column in y.T]
+    wrong = [0.0] * len(pairs)
+    for rows, G in _blocks(basis, inverse, max(1, n_entries // len(y)), whole=False):
+        columns = slice(rows.start, len(y))
+        determinant = np.outer(pairs[0].g[rows], pairs[0].g[columns]) - G * G
+        for k, pair in enumerate(pairs):
+            wrong[k] += pair.count_wrong(rows, columns, G, determinant)
+    return wrong
 
 
 class _Pairs:
