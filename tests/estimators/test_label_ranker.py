@@ -311,7 +311,7 @@ def test_a_search_on_far_features_finds_what_it_finds_without_the_offset(rng):
 def test_bad_cut_offs_and_ways_to_hold_out_are_refused(data, k, cv):
     X, Y = data
     model = LabelRanker().fit(X, Y)
-    with pytest.raises(ValueError, match=f"k={k} is not a cut-off|cv='loo' is unknown"):
+    with pytest.raises(ValueError, match=f"k={k}; expected|cv='loo' is unknown"):
         model.predict_order(X, k) if cv is None else model.leave_out(X, Y, cv=cv)
 
 

@@ -84,7 +84,7 @@ def test_options_of_the_call_win_over_those_of_the_name():
         ("tau@5", "tau has no cut-off; leave out @5"),
         ("ndcg@", "cut-off after @ must be a whole number"),
         ("ndcg@ten", "cut-off after @ must be a whole number"),
-        ("ndcg@0", "k=0 is not a cut-off"),
+        ("ndcg@0", "k=0; expected a whole number"),
         ("ndcg(gian=linear)", "'gian=linear' is not an option; did you mean 'gain'"),
         ("ndcg(linear)", "'linear' is not an option; .*gain=..., tied_scores=..."),
         (10, "given by name, such as 'ndcg@10', or as a function, got 10"),
@@ -197,12 +197,14 @@ def test_a_metric_knows_its_title_and_what_it_means():
     assert (metric.title, metric.short_title) == ("Precision(relevant=2)@5", "P(relevant=2)@5")
     assert get_metric("map").title == "Mean average precision"
     assert metric.meaning == "Share of the first 5 places that are relevant."
-    assert "the first place" in get_metric("hit@1").meaning
+    assert get_metric("hit").meaning == get_metric("hit@1").meaning
+    assert "at the first place" in get_metric("hit").meaning
+    assert "all places" in get_metric("ndcg").meaning
     for name in metric_names():
         metric = with_cutoff(name)
         assert metric.title[0].isupper()
         assert metric.meaning.endswith(".")
-        assert "{" not in metric.meaning
+        assert "k places" not in metric.meaning
 
 
 def test_the_public_function_has_the_options_of_the_metric():

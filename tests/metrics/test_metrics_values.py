@@ -394,7 +394,7 @@ def test_top_k_are_the_first_rows_of_each_sorted_group(tied, k):
 def test_top_k_refuses_what_is_not_one_column_of_numbers():
     with pytest.raises(ValueError, match=r"shape \(2, 2\); pass one column"):
         top_k([[1, 2], [3, 4]], k=1)
-    with pytest.raises(ValueError, match="k=0 is not a cut-off"):
+    with pytest.raises(ValueError, match="k=0; expected a whole number"):
         top_k([1, 2], k=0)
     with pytest.raises(ValueError, match="y_score is nan in row 1"):
         top_k([1, np.nan], k=1)

@@ -20,10 +20,9 @@ from rankwise.estimators.search import Search
 from rankwise.estimators.training_data import check_rows, check_table, solve_table, table_loss
 from rankwise.features.feature_map import Features, make_features
 from rankwise.frames import as_array, column_names, refuse_masked
-from rankwise.inputs import as_real, check_option
+from rankwise.inputs import as_real, as_whole, check_option
 from rankwise.machine import calm
 from rankwise.metrics import get_metric
-from rankwise.metrics.averaging import check_cutoff
 from rankwise.model_selection.best_sets import in_best_set
 from rankwise.model_selection.tables import OVERFLOW, TableTask
 from rankwise.solvers.tables import Side, Table, with_constant, without_constant
@@ -80,7 +79,7 @@ class LabelMixin(RankerMixin):
         ndarray of shape (n_instances, n_labels) or (n_instances, k)
             Labels, of `labels_`.
         """
-        check_cutoff(k)
+        k = None if k is None else as_whole("k", k, least=1)
         order = np.argsort(-self.predict(X), axis=1, kind="stable")  # type: ignore[attr-defined]
         return np.asarray(self.labels_[order[:, :k]])  # type: ignore[attr-defined]
 

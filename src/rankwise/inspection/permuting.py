@@ -169,7 +169,7 @@ def permutation_importance(
             )
         y, groups = y.scores, y.groups if groups is None else groups
     y, groups = split_target(y, groups)
-    truth, scores, encoded = check_data(y, predict_items(model, X, groups), groups)
+    truth, scores, encoded, _ = check_data(y, predict_items(model, X, groups), groups)
     if scores.ndim != 1:
         raise ValueError(f"the model gives scores of shape {scores.shape}; expected one output.")
     names = column_names(X)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-import numbers
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.frames import check_same_index
 from rankwise.groups import Groups, encode_groups
-from rankwise.inputs import as_real, as_weights, check_option, split_target, split_weighted
+from rankwise.inputs import as_real, as_weights, as_whole, check_option, split_weighted
 from rankwise.metrics.ranking import Ranking, Targets
 
 UNDEFINED = ("skip", "zero", "one", "nan", "raise")
@@ -60,7 +60,7 @@ class Metric:
     title, short_title : str
         What a person calls its mean ("Mean average precision"), and its value in one group ("AP").
     meaning : str
-        What it says, for a reader who does not know it.
+        What it says, for a reader who does not know it: the first line of its docstring.
     greater_is_better : bool
         False for errors.
     lowest, highest : float
@@ -109,13 +109,33 @@ class Metric:
         per_group: bool = False,
         **options: Any,
     ) -> MetricValue:
-        """Evaluate; further options are those of the metric's function."""
+        """Evaluate; the functions of single metrics have these parameters, too.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (m,) or (m, v), or structured target
+            Relevance; larger is better.
+        y_score : array-like of shape (m,) or (m, v)
+            Predicted scores.
+        groups : array-like of shape (m,), optional
+            Group label of each row, in any order; None puts all rows in one group.
+        sample_weight : array-like of shape (m,), optional
+            Weights of the items, 0 or larger; a pair counts the product of its two.
+        undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
+            What to do with groups that lack what it needs (`Metric.needs`): leave them out of the
+            mean, count them as 0 or as 1, let the mean be NaN, or raise an error.
+        per_group : bool, default=False
+            Return one value per group, in the order of the sorted labels, instead of the mean.
+        **options
+            Those of the metric's function.
+
+        Returns
+        -------
+        float or ndarray
+            One value per column for (m, v) input.
+        """
         check_option("undefined", undefined, UNDEFINED)
-        y, score, encoded, weights = check_weighted_data(
-            y_true, y_score, groups, sample_weight, self.has_gaps
-        )
-        if weights is not None:
-            self.check_has_weights()
+        y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight, [self])
         shared = make_targets(y, encoded, weights) if y.ndim == 1 else None
         columns: list[MetricValue] = []
         for j in range(score.size // len(score)):
@@ -128,18 +148,19 @@ class Metric:
                 continue
             average = mean(values, by_group.weights, undefined)
             if np.isnan(average) and undefined == "skip":
-                where = "the data" if len(values) == 1 else f"each of the {len(values)} groups"
-                raise UndefinedMetricError(
-                    f"{self.name} is undefined for {where}: it needs {self.needs}. Check y_true "
-                    "and groups, or pass undefined='nan', 'zero' or 'one' to get that value "
-                    "instead."
+                n_groups = targets.n_groups
+                raise self._undefined(
+                    "the data" if n_groups == 1 else f"each of the {n_groups} groups"
                 )
             columns.append(average)
         return columns[0] if score.ndim == 1 else np.stack(columns, axis=-1)
 
     def by_group(self, ranking: Ranking, **options: Any) -> GroupValues:
         """Value in each group of data that are sorted already, NaN where undefined."""
-        return self.function(ranking, **{**dict(self.options), **options})
+        chosen = {**dict(self.options), **options}
+        if chosen.get("k") is not None:
+            as_whole("k", chosen["k"], least=1)
+        return self.function(ranking, **chosen)
 
     def interval(
         self, by_group: GroupValues, confidence: float = 0.95
@@ -148,61 +169,64 @@ class Metric:
 
         Student's interval over the groups, for pooled metrics by linearization; for the AUC of one
         list DeLong's. It is cut at the ends of the scale; NaN if fewer than two groups have a
-        value, or all have the same.
+        value, or all have the same, which shows no spread.
         """
         values, weights, error = by_group
-        average = mean(values, weights)
-        if error is None:
-            half = half_width(values, weights, average, confidence)
+        defined, level = ~np.isnan(values), 0.5 + confidence / 2
+        average, n = mean(values, weights), int(defined.sum())
+        if error is not None:
+            half = ndtri(level) * error if error > ROUNDING else np.nan
+        elif n < 2 or np.ptp(values[defined]) < ROUNDING:
+            half = np.nan
         else:
-            half = float(ndtri(0.5 + confidence / 2) * error) if error > ROUNDING else np.nan
-        low, high = max(average - half, self.lowest), min(average + half, self.highest)
-        return (average, low, high) if half >= 0 else (average, half, half)
+            weight = np.ones(n) if weights is None or not weights.sum() else weights[defined]
+            spread = (weight * (values[defined] - average)) ** 2
+            half = stdtrit(n - 1, level) * np.sqrt(spread.sum() * n / (n - 1)) / weight.sum()
+        if np.isnan(half):
+            return average, np.nan, np.nan
+        return average, max(average - half, self.lowest), min(average + half, self.highest)
 
     def fill_undefined(self, by_group: GroupValues, undefined: str, targets: Targets) -> Array:
         """Give groups without a value the one that ``undefined`` says, or raise."""
         missing = np.isnan(by_group.values)
-        if not missing.any() or undefined in ("skip", "nan"):
-            return by_group.values
-        if undefined == "raise":
+        if undefined == "raise" and missing.any():
             first = int(np.argmax(missing))
-            label = targets.labels[first]
-            raise UndefinedMetricError(
-                f"{self.name} is undefined for group {getattr(label, 'item', lambda: label)()!r} "
-                f"({targets.sizes[first]} items): it needs {self.needs}. Pass undefined='skip' to "
-                "leave such groups out of the mean, or 'zero', 'one' or 'nan' to give them that "
-                "value."
-            )
-        return np.where(missing, float(undefined == "one"), by_group.values)
+            label = targets.labels.tolist()[first]
+            raise self._undefined(f"group {label!r} ({targets.sizes[first]} items)")
+        if undefined in ("zero", "one"):
+            return np.where(missing, float(undefined == "one"), by_group.values)
+        return by_group.values
 
-    def check_has_weights(self) -> None:
-        """Raise a ValueError if weights of items have no meaning for the metric."""
-        if not self.has_weights:
-            raise ValueError(
-                f"{self.name} takes no weights of items; leave out sample_weight, or use ndcg or "
-                "a metric of pairs (disagreement, concordance, tau)."
-            )
+    def _undefined(self, where: str) -> UndefinedMetricError:
+        return UndefinedMetricError(
+            f"{self.name} is undefined for {where}: it needs {self.needs}. Check y_true and "
+            "groups, or pass undefined='nan', 'zero' or 'one' to give such groups that value "
+            "('skip' leaves them out of the mean)."
+        )
 
     def __repr__(self) -> str:
         return self.name
 
 
 METRICS: dict[str, Metric] = {}  # by the names that `get_metric` reads
+_ENTRY = re.compile(r"^(\w+) : .*(?:\n    .*)+", re.MULTILINE)  # of a parameter in a docstring
 
 
 def group_metric(
-    name: str, title: str, meaning: str, *, needs: str = "nothing", short: str = "", **facts: Any
+    name: str, title: str, *, needs: str = "nothing", short: str = "", **facts: Any
 ) -> Callable[[Callable[..., GroupValues]], Callable[..., MetricValue]]:
     """Give a metric a name, and make its public function from the one of sorted groups.
 
-    The public function has the options and the docstring of the other. In place of the ranking it
-    takes y_true, y_score and groups; `undefined`, `per_group` and, if they have a meaning, weights
-    are options of all metrics. In `meaning`, "{first}" stands for the places down to the cut-off.
-    The facts are those of `Metric`.
+    In place of the ranking the public function takes y_true, y_score and groups; `undefined`,
+    `per_group` and, if they have a meaning, weights are options of all metrics. Their
+    documentation is that of `Metric.__call__`, unless the docstring has its own. Its first line is
+    the meaning of the metric, in which "the first k places" are those down to the cut-off. The
+    facts are those of `Metric`.
     """
 
     def decorate(function: Callable[..., GroupValues]) -> Callable[..., MetricValue]:
-        known = Metric(name, function, needs, title, short or title, meaning, **facts)
+        text = inspect.getdoc(function) or ""  # nothing, if Python leaves out docstrings
+        known = Metric(name, function, needs, title, short or title, first_line(text), **facts)
         METRICS[name] = known
 
         @functools.wraps(function)
@@ -219,10 +243,33 @@ def group_metric(
         shared = list(common.values())
         signature = inspect.Signature([*shared[:3], *options, *shared[3:]])
         vars(public).update(metric=known, __signature__=signature)
+        if text:
+            public.__doc__ = _with_shared_entries(text, list(signature.parameters), needs)
         function.__qualname__ += ".metric.function"  # where pickle looks for it
         return public
 
     return decorate
+
+
+def first_line(text: str) -> str:
+    """The first line of a docstring."""
+    return text.partition("\n")[0]
+
+
+def _with_shared_entries(text: str, names: Sequence[str], needs: str) -> str:
+    """A docstring with all its parameters: the entries of its own, and those of all metrics."""
+    before, _, after = text.partition("Returns\n-------\n")
+    before, _, own = before.partition("Parameters\n----------\n")
+    common = _ENTRY.finditer(inspect.getdoc(Metric.__call__) or "")
+    entries = {entry[1]: entry[0] for entry in common}
+    data = [entries[name] for name in ("y_true", "y_score", "groups")]
+    others = [entries[n] for n in names[3:] if n in entries and f"{n} :" not in own]
+    listed = "\n".join(filter(None, [*data, own.strip(), *others]))
+    listed = listed.replace("`Metric.needs`", needs)
+    sections = (
+        f"Parameters\n----------\n{listed}\n\nReturns\n-------\n{after or 'float or ndarray'}"
+    )
+    return f"{before.rstrip()}\n\n{sections}"
 
 
 def mean(values: Array, weights: Array | None = None, undefined: str = "skip") -> float:
@@ -238,21 +285,6 @@ def mean(values: Array, weights: Array | None = None, undefined: str = "skip") -
     return float(np.average(values, weights=weights))
 
 
-def half_width(values: Array, weights: Array | None, average: float, confidence: float) -> float:
-    """Half of Student's interval of a mean over groups; for weights of its linearization.
-
-    NaN if fewer than two groups have a value, or if all have the same, which shows no spread.
-    """
-    defined = ~np.isnan(values)
-    n = int(defined.sum())
-    if n < 2 or np.ptp(values[defined]) < ROUNDING:
-        return float("nan")
-    weight = np.ones(n) if weights is None or not weights.sum() else weights[defined]
-    spread = (weight * (values[defined] - average)) ** 2
-    error = np.sqrt(spread.sum() * n / (n - 1)) / weight.sum()
-    return float(stdtrit(n - 1, 0.5 + confidence / 2) * error)
-
-
 def make_targets(y: NDArray[Any], groups: Groups, weights: Array | None) -> Targets:
     """Targets of data that were checked; what is not judged counts as 0."""
     gaps = np.isnan(y)
@@ -262,50 +294,33 @@ def make_targets(y: NDArray[Any], groups: Groups, weights: Array | None) -> Targ
 
 
 def check_data(
-    y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None
-) -> tuple[NDArray[Any], NDArray[Any], Groups]:
-    """Return relevance and scores as finite numeric arrays of fitting shapes, and the groups."""
-    y_true, groups = split_target(y_true, groups)  # refuses weights
-    return check_weighted_data(y_true, y_score, groups, None)[:3]
-
-
-def check_weighted_data(
     y_true: ArrayLike,
     y_score: ArrayLike,
     groups: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    has_gaps: bool = False,
+    sample_weight: ArrayLike | None = None,
+    metrics: Sequence[Metric] = (),
 ) -> tuple[NDArray[Any], NDArray[Any], Groups, Array | None]:
-    """Return what `check_data` does and the weights of the items, None without weights.
+    """Relevance and scores as numbers of fitting shapes, groups and weights, None without weights.
 
-    y may be NaN where `has_gaps` says so.
+    y is NaN only if one of the metrics takes that. If there are weights, all must take them.
     """
     y_true, groups, weights = split_weighted(y_true, groups, sample_weight)
     check_same_index(y_true=y_true, y_score=y_score, groups=groups, sample_weight=weights)
-    y = _as_numbers("y_true", y_true, has_gaps)
+    y = _as_numbers("y_true", y_true, any(metric.has_gaps for metric in metrics))
     score = _as_numbers("y_score", y_score)
-    if len(y) != len(score):
+    if len(y) != len(score) or (y.shape != score.shape and y.ndim == 2):
         raise ValueError(
-            f"y_true has {len(y)} rows but y_score has {len(score)}; "
-            "pass one relevance and one score per item, in the same order."
-        )
-    if y.shape != score.shape and y.ndim == 2:
-        raise ValueError(
-            f"y_true has shape {y.shape} but y_score has shape {score.shape}; pass as many "
-            "score columns as y_true has, or flatten a single column with .ravel()."
+            f"y_true has shape {y.shape} but y_score has shape {score.shape}; pass one relevance "
+            "and one score per item, in the same order, and as many score columns as y_true has."
         )
     checked = None if weights is None else as_weights(weights, len(y))
+    without = [metric.name for metric in metrics if not metric.has_weights]
+    if checked is not None and without:
+        raise ValueError(
+            f"{without[0]} takes no weights of items; leave out sample_weight, or use ndcg or "
+            "a metric of pairs (disagreement, concordance, tau)."
+        )
     return y, score, encode_groups(groups, len(y)), checked
-
-
-def check_cutoff(k: object, *, required: bool = False) -> int | None:
-    """Return the cut-off as an int; None means no cut-off, unless one is required."""
-    if k is None and not required:
-        return None
-    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k <= 0:
-        expected = "a whole number of at least 1" + ("" if required else ", or None for no cut-off")
-        raise ValueError(f"k={k!r} is not a cut-off; pass {expected}.")
-    return int(k)
 
 
 def _as_numbers(name: str, values: ArrayLike, has_gaps: bool = False) -> Array:

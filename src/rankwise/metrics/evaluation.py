@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.environment import require
 from rankwise.inputs import check_option
-from rankwise.metrics.averaging import UNDEFINED, Metric, check_weighted_data, make_targets
+from rankwise.metrics.averaging import UNDEFINED, Metric, check_data, make_targets
 from rankwise.metrics.ranking import Ranking
 from rankwise.metrics.registry import MetricName, get_metric, get_metrics
 from rankwise.text_tables import Table
@@ -178,10 +178,7 @@ def evaluate(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     chosen = [] if metrics is None else get_metrics(metrics)
-    has_gaps = any(metric.has_gaps for metric in chosen)
-    y, score, encoded, weights = check_weighted_data(
-        y_true, y_score, groups, sample_weight, has_gaps
-    )
+    y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight, chosen)
     if score.ndim != 1:
         raise ValueError(
             f"evaluate takes one list of scores, y_score has shape {score.shape}; "
@@ -190,8 +187,6 @@ def evaluate(
     ranking = Ranking(make_targets(y, encoded, weights), score)
     rows, per_group = [], ByMetric()
     for metric in chosen or get_metrics(usual_metrics(y, weights is not None)):
-        if weights is not None:
-            metric.check_has_weights()
         by_group = metric.by_group(ranking)
         values = metric.fill_undefined(by_group, undefined, ranking.targets)
         per_group[metric.name] = values

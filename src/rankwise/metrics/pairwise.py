@@ -22,8 +22,6 @@ _TWO_KINDS = "both relevant and other items"
 @group_metric(
     "disagreement",
     "Disagreement error",
-    "Share of the pairs of a group that are in the wrong order. 0 is a perfect order, a coin "
-    "has 0.5.",
     needs=_WEIGHTED,
     short="Disagreement",
     greater_is_better=False,
@@ -36,7 +34,7 @@ def disagreement_error(
     tied_y: str = "skip",
     average: str = "groups",
 ) -> GroupValues:
-    r"""Fraction of the pairs of a group that the scores put in the wrong order.
+    r"""Share of the pairs of a group that are in the wrong order; a coin has 0.5.
 
     .. math:: \frac{1}{|E|} \sum_{(i, j) \in E} \frac{1 - \mathrm{sign}(f_i - f_j)}{2},
               \qquad E = \{(i, j) : y_i > y_j, \text{ same group}\}
@@ -47,12 +45,6 @@ def disagreement_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (m,) or (m, v), or structured target
-        Relevance; larger is better, any real numbers.
-    y_score : array-like of shape (m,) or (m, v)
-        Predicted scores.
-    groups : array-like of shape (m,), optional
-        Group label of each row, in any order; None puts all rows in one group.
     tied_scores : {"half", "wrong"}, default="half"
         What a pair with equal scores counts: half an error, or, as in eq. 1, a whole one.
     tied_y : {"skip", "half"}, default="skip"
@@ -62,10 +54,6 @@ def disagreement_error(
         Mean over groups, or over all pairs of all groups.
     sample_weight : array-like of shape (m,), optional
         Weights of the items, 0 or larger; a pair counts the product of its two.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        What to do with groups that have no pair with different y.
-    per_group : bool, default=False
-        Return one value per group, in the order of the sorted labels, instead of the mean.
 
     Returns
     -------
@@ -94,13 +82,7 @@ def disagreement_error(
     return GroupValues(np.minimum(divide(wrong, counted), 1.0), weights)
 
 
-@group_metric(
-    "concordance",
-    "Concordance",
-    "Share of the pairs of a group that are in the right order; a coin has 0.5.",
-    needs=_WEIGHTED,
-    has_weights=True,
-)
+@group_metric("concordance", "Concordance", needs=_WEIGHTED, has_weights=True)
 def concordance(
     ranking: Ranking,
     *,
@@ -108,7 +90,19 @@ def concordance(
     tied_y: str = "skip",
     average: str = "groups",
 ) -> GroupValues:
-    """One minus `disagreement_error`, with its options: the share of pairs in the right order.
+    """Share of the pairs of a group that are in the right order; a coin has 0.5.
+
+    One minus `disagreement_error`, with its options.
+
+    Parameters
+    ----------
+    tied_scores, tied_y, average
+        As in `disagreement_error`.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1]. One value per column for (m, v) input.
 
     Examples
     --------
@@ -121,17 +115,11 @@ def concordance(
     return GroupValues(1.0 - error, weights)
 
 
-@group_metric(
-    "tau",
-    "Kendall τ",
-    "Pairs in the right order less those in the wrong one, as a share: 1 is the same order, 0 "
-    "is chance, −1 is upside down.",
-    needs=_WEIGHTED,
-    lowest=-1.0,
-    has_weights=True,
-)
+@group_metric("tau", "Kendall τ", needs=_WEIGHTED, lowest=-1.0, has_weights=True)
 def kendall_tau(ranking: Ranking, *, variant: str = "b") -> GroupValues:
-    r"""Kendall's rank correlation between relevance and scores, inside groups.
+    r"""Share of pairs in the right order less that in the wrong one: 0 is chance, −1 upside down.
+
+    Kendall's rank correlation between relevance and scores, inside groups, is
 
     .. math:: \tau_b = \frac{C - D}{\sqrt{(n_0 - n_y)(n_0 - n_f)}}, \qquad
               \tau_a = \frac{C - D}{n_0}
@@ -144,14 +132,10 @@ def kendall_tau(ranking: Ranking, *, variant: str = "b") -> GroupValues:
 
     Parameters
     ----------
-    y_true, y_score, groups, per_group
-        As in `disagreement_error`.
     variant : {"b", "a"}, default="b"
         With or without correction for ties.
     sample_weight : array-like of shape (m,), optional
         Weights of the items, 0 or larger; a pair counts the product of its two.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        What to do with groups whose y are all equal (in either variant: nothing to order).
 
     Returns
     -------
@@ -180,11 +164,11 @@ def kendall_tau(ranking: Ranking, *, variant: str = "b") -> GroupValues:
     return GroupValues(np.clip(tau, -1.0, 1.0))
 
 
-@group_metric(
-    "auc", "AUC", "Chance that a relevant item stands above one that is not.", needs=_TWO_KINDS
-)
+@group_metric("auc", "AUC", needs=_TWO_KINDS)
 def auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
-    r"""Area under the ROC curve inside groups: the Wilcoxon-Mann-Whitney statistic.
+    r"""Chance that a relevant item stands above one that is not.
+
+    The area under the ROC curve, or statistic of Wilcoxon, Mann and Whitney, inside groups:
 
     .. math:: \frac{1}{|P||N|} \sum_{i \in P} \sum_{j \in N}
               \left([f_i > f_j] + \tfrac{1}{2} [f_i = f_j]\right)
@@ -193,13 +177,9 @@ def auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
 
     Parameters
     ----------
-    y_true, y_score, groups, per_group
-        As in `disagreement_error`.
     relevant : float, optional
         Items with ``y >= relevant`` are the positive ones. By default the larger of the two
         values in y; if y has more than two, this must be given.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        What to do with groups that do not have both positive and negative items.
 
     Returns
     -------
@@ -223,17 +203,13 @@ def auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
     return GroupValues(divide(won, n_positive * n_negative))
 
 
-@group_metric(
-    "pooled_auc",
-    "AUC of all items",
-    "Chance that a relevant item has a higher score than one that is not, groups aside.",
-    needs=_TWO_KINDS,
-)
+@group_metric("pooled_auc", "AUC of all items", needs=_TWO_KINDS)
 def pooled_auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
-    r"""Area under the ROC curve of all items in one list, whatever their groups.
+    r"""Chance that a relevant item has a higher score than one that is not, groups aside.
 
-    Use it if scores of different groups are on one scale, such as those of a classifier. The
-    value in a group is the mean placement of its positive items among all negative ones,
+    The area under the ROC curve of all items in one list. Use it if scores of different groups are
+    on one scale, such as those of a classifier. The value in a group is the mean placement of its
+    positive items among all negative ones,
 
     .. math:: V_i = \frac{1}{|N|} \sum_{j \in N} \left([f_i > f_j] + \tfrac{1}{2} [f_i = f_j]
               \right)
@@ -244,10 +220,8 @@ def pooled_auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValue
 
     Parameters
     ----------
-    y_true, y_score, groups, relevant, per_group
+    relevant
         As in `auc`.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        Groups without positive items have no value, but their negative items count.
 
     Returns
     -------
@@ -319,29 +293,17 @@ def _delong_error(placement: Array, positive: NDArray[np.bool_], cluster: NDArra
     return float(np.sqrt(max(variance, 0.0)))
 
 
-@group_metric(
-    "spearman",
-    "Spearman ρ",
-    "Correlation of predicted and true ranks: 1 is the same order, 0 is chance, −1 is upside down.",
-    needs=_DIFFERENT,
-    lowest=-1.0,
-)
+@group_metric("spearman", "Spearman ρ", needs=_DIFFERENT, lowest=-1.0)
 def spearman(ranking: Ranking) -> GroupValues:
-    r"""Spearman's rank correlation between relevance and scores, inside groups.
+    r"""Correlation of predicted and true ranks: 1 is the same order, 0 is chance, −1 upside down.
 
-    Pearson's correlation of the ranks; items with equal values share the mean of their ranks.
-    Without ties, with d the differences of ranks among n items,
+    Spearman's rank correlation, inside groups. Pearson's correlation of the ranks; items with equal
+    values share the mean of their ranks. Without ties, with d the differences of ranks among n
+    items,
 
     .. math:: \rho = 1 - \frac{6 \sum d^2}{n (n^2 - 1)}
 
     Where relevance varies but all scores are equal we return 0, as `kendall_tau` does.
-
-    Parameters
-    ----------
-    y_true, y_score, groups, per_group
-        As in `disagreement_error`.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        What to do with groups whose y are all equal.
 
     Returns
     -------
@@ -370,14 +332,15 @@ def spearman(ranking: Ranking) -> GroupValues:
 @group_metric(
     "mse",
     "Mean squared error",
-    "Square of the difference between score and true value, on average.",
     short="Squared error",
     greater_is_better=False,
     highest=np.inf,
     has_weights=True,
 )
 def mean_squared_error(ranking: Ranking, *, average: str = "groups") -> GroupValues:
-    r"""Mean squared difference of scores and relevance: how well values are predicted, not orders.
+    r"""Square of the difference between score and true value, on average.
+
+    How well values are predicted, not orders:
 
     .. math:: \frac{1}{n} \sum_{i=1}^{n} (f_i - y_i)^2
 
@@ -385,14 +348,10 @@ def mean_squared_error(ranking: Ranking, *, average: str = "groups") -> GroupVal
 
     Parameters
     ----------
-    y_true, y_score, groups, per_group
-        As in `disagreement_error`.
     average : {"groups", "items"}, default="groups"
         Mean over groups, or over all items of all groups.
     sample_weight : array-like of shape (m,), optional
         Weights of the items, 0 or larger.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        What to do with groups where all weights are 0.
 
     Returns
     -------

@@ -156,6 +156,11 @@ class Ranking:
             self._resolved[tied_scores] = self._resolve(tied_scores)
         return self._resolved[tied_scores]
 
+    def ranked(self, values: NDArray[Any], tied_scores: str) -> NDArray[Any]:
+        """Values of the rows in ranked order, for "average" their means over tied items."""
+        in_order = values[self.order(tied_scores)]
+        return self.average(in_order) if tied_scores == "average" else in_order
+
     def average(self, values: NDArray[Any]) -> NDArray[Any]:
         """Replace values in ranked order by their mean over each run of tied scores."""
         if not self.has_ties:

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankwise.arrays import Array
-from rankwise.inputs import suggestion
+from rankwise.inputs import as_whole, suggestion
 from rankwise.metrics import pairwise, top_heavy  # noqa: F401 (fill METRICS)
-from rankwise.metrics.averaging import METRICS, GroupValues, Metric, check_cutoff
+from rankwise.metrics.averaging import METRICS, GroupValues, Metric, first_line
 from rankwise.metrics.ranking import Ranking
 
 _ALIASES = {kind.function.__name__: word for word, kind in METRICS.items()}
@@ -93,20 +93,11 @@ def make_metric(
     if not isinstance(title, str) or not title.strip():
         raise ValueError(f"title={title!r}; expected what people call the metric.")
     name = title if name == "<lambda>" else name
-    meaning = inspect.getdoc(function) if inspect.isroutine(function) else None
-    meaning = (meaning or "A metric of one's own.").splitlines()[0]
-    return Metric(
-        name,
-        OwnFunction(function, name),
-        "a number from that function",
-        title,
-        title,
-        meaning,
-        bool(greater_is_better),
-        -np.inf,
-        np.inf,
-        is_own=True,
-    )
+    text = inspect.getdoc(function) if inspect.isroutine(function) else None
+    meaning = first_line(text or "A metric of one's own.")
+    own, needs = OwnFunction(function, name), "a number from that function"
+    facts: dict[str, Any] = {"lowest": -np.inf, "highest": np.inf, "is_own": True}
+    return Metric(name, own, needs, title, title, meaning, bool(greater_is_better), **facts)
 
 
 def get_metric(name: MetricName) -> Metric:
@@ -157,17 +148,16 @@ def get_metric(name: MetricName) -> Metric:
     options = _read_options(name, parts["options"] or "", kind)
     label = f"({','.join(f'{key}={value}' for key, value in options)})" if options else ""
     k = _read_cutoff(name, parts["k"], kind)
-    first = "all places"
-    if k is not None:
+    if parts["k"] is not None:
         options, label = (*options, ("k", k)), f"{label}@{k}"
-        first = "the first place" if k == 1 else f"the first {k} places"
+    places = {None: "all places", 1: "the first place"}.get(k, f"the first {k} places")
     return replace(
         kind,
         name=word + label,
         options=options,
         title=kind.title + label,
         short_title=kind.short_title + label,
-        meaning=kind.meaning.format(first=first),
+        meaning=kind.meaning.replace("the first k places", places),
     )
 
 
@@ -194,16 +184,17 @@ def metric_names() -> tuple[str, ...]:
 
 
 def _read_cutoff(name: str, text: str | None, metric: Metric) -> int | None:
+    """The cut-off after @, else that of the metric's function."""
     k = inspect.signature(metric.function).parameters.get("k")
     if text is None:
         if k is not None and k.default is k.empty:
             raise ValueError(f"metric {name!r} needs a cut-off, such as {name}@10.")
-        return None
+        return None if k is None else k.default
     if k is None:
         raise ValueError(f"metric {name!r}: {metric.name} has no cut-off; leave out @{text}.")
     if not text.isdecimal():
         raise ValueError(f"metric {name!r}: the cut-off after @ must be a whole number.")
-    return check_cutoff(int(text))
+    return as_whole("k", int(text), least=1)
 
 
 def _read_options(name: str, text: str, metric: Metric) -> tuple[tuple[str, Any], ...]:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from rankwise.arrays import Array, Indices
-from rankwise.inputs import check_option
-from rankwise.metrics.averaging import (
-    GroupValues,
-    check_cutoff,
-    check_data,
-    group_metric,
-)
+from rankwise.inputs import as_whole, check_option
+from rankwise.metrics.averaging import GroupValues, check_data, group_metric
 from rankwise.metrics.ranking import Ranking, Targets, divide
 
 LARGEST_GRADE = 50  # above it 2^y - 1 is no longer told from 2^y, and y is hardly a grade
@@ -25,14 +21,7 @@ _POSITIVE = "at least one item with y > 0"
 _TIED_SCORES = ("average", "optimistic", "pessimistic", "order")
 
 
-@group_metric(
-    "ndcg",
-    "NDCG",
-    "How much of what a perfect order has {first} hold; places further down count less. 1 is a "
-    "perfect order.",
-    needs=f"{_POSITIVE} (and positive weight)",
-    has_weights=True,
-)
+@group_metric("ndcg", "NDCG", needs=f"{_POSITIVE} (and positive weight)", has_weights=True)
 def ndcg(
     ranking: Ranking,
     *,
@@ -40,13 +29,16 @@ def ndcg(
     gain: str = "exponential",
     tied_scores: str = "average",
 ) -> GroupValues:
-    r"""Normalized discounted cumulative gain inside groups.
+    r"""How much of the worth of a perfect order the first k places hold; upper places count more.
+
+    Normalized discounted cumulative gain is
 
     .. math:: \mathrm{DCG@}k = \sum_{p=1}^{k} \frac{g(y_{(p)})}{\log_2(1 + p)}, \qquad
               \mathrm{NDCG@}k = \mathrm{DCG@}k \,/\, \text{DCG@}k \text{ of the best order}
 
-    with the gain :math:`2^y - 1` [2]_ or y [1]_. Tied scores get the expectation over all orders
-    of the tied items [3]_, so that the value does not depend on the order of rows.
+    with the gain :math:`2^y - 1` [2]_ or y [1]_ of relevance y, 0 or larger. Tied scores get the
+    expectation over all orders of the tied items [3]_, so that the value does not depend on the
+    order of rows.
 
     Libraries differ: scikit-learn and trec_eval use linear gain and count groups without
     relevant items as 0 (``gain="linear", undefined="zero"``); LightGBM and XGBoost use
@@ -55,12 +47,6 @@ def ndcg(
 
     Parameters
     ----------
-    y_true : array-like of shape (m,) or (m, v), or structured target
-        Relevance, 0 or larger.
-    y_score : array-like of shape (m,) or (m, v)
-        Predicted scores.
-    groups : array-like of shape (m,), optional
-        Group label of each row, in any order; None puts all rows in one group.
     k : int, optional
         Cut-off; by default the whole list counts.
     gain : {"exponential", "linear"}, default="exponential"
@@ -70,10 +56,6 @@ def ndcg(
     sample_weight : array-like of shape (m,), optional
         Weights of the items, 0 or larger: the gain of an item is multiplied by its weight, in the
         best order too. For clicks, the weight of a clicked item is one over its propensity.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        What to do with groups that have no item with y > 0.
-    per_group : bool, default=False
-        Return one value per group, in the order of the sorted labels, instead of the mean.
 
     Returns
     -------
@@ -99,13 +81,11 @@ def ndcg(
     return GroupValues(_gain_ratio(ranking, k, gain, tied_scores, next_place=1))
 
 
-@group_metric(
-    "letor_ndcg",
-    "NDCG of LETOR",
-    "How much of what a perfect order has {first} hold, counted as the tools of LETOR do.",
-)
+@group_metric("letor_ndcg", "NDCG of LETOR")
 def letor_ndcg(ranking: Ranking, *, k: int | None = None) -> GroupValues:
-    r"""NDCG as the evaluation tools of the LETOR collections compute it.
+    r"""How much of the worth of a perfect order the first k places hold, as LETOR's tools count it.
+
+    The evaluation tools of the LETOR collections compute
 
     .. math:: \mathrm{DCG@}k = \sum_{p=1}^{k} \frac{2^{y_{(p)}} - 1}{\log_2 \max(p, 2)}
 
@@ -115,10 +95,8 @@ def letor_ndcg(ranking: Ranking, *, k: int | None = None) -> GroupValues:
 
     Parameters
     ----------
-    y_true, y_score, groups, k, per_group
+    k
         As in `ndcg`.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        Has no effect: it is defined for every group.
 
     Returns
     -------
@@ -138,7 +116,6 @@ def _gain_ratio(
     ranking: Ranking, k: int | None, gain: str, tied_scores: str, next_place: int
 ) -> Array:
     """Discounted gain as a share of that of the best order; places are counted from next_place."""
-    k = check_cutoff(k)
     targets = ranking.targets
     _check_grades("ndcg", targets, exponential=gain == "exponential")
     gains = targets.y.astype(np.float64)
@@ -151,21 +128,12 @@ def _gain_ratio(
     places = np.arange(1, targets.sizes.max() + 1)
     discounts = 1 / np.log2(np.maximum(places + next_place, 2))
     discount = np.where(places <= (k or len(places)), discounts, 0.0)[targets.position - 1]
-    ranked = gains[ranking.order(tied_scores)]
-    if tied_scores == "average":
-        ranked = ranking.average(ranked)
     ideal = targets.sum(gains[best] * discount)
-    reached = targets.sum(ranked * discount)
+    reached = targets.sum(ranking.ranked(gains, tied_scores) * discount)
     return np.minimum(divide(reached, ideal), 1.0)
 
 
-@group_metric(
-    "err",
-    "Expected reciprocal rank",
-    "A reader goes down the list until satisfied: one over the place, on average.",
-    needs=_POSITIVE,
-    short="ERR",
-)
+@group_metric("err", "Expected reciprocal rank", needs=_POSITIVE, short="ERR")
 def expected_reciprocal_rank(
     ranking: Ranking,
     *,
@@ -173,7 +141,7 @@ def expected_reciprocal_rank(
     max_grade: float | None = None,
     tied_scores: str = "pessimistic",
 ) -> GroupValues:
-    r"""Expected reciprocal rank of the item where a user who reads from the top stops.
+    r"""One over the place where a reader who goes down the list is satisfied, on average.
 
     .. math:: \mathrm{ERR@}k = \sum_{p=1}^{k} \frac{R_{(p)}}{p} \prod_{q < p} (1 - R_{(q)}),
               \qquad R_i = \frac{2^{y_i} - 1}{2^{y_\max}}
@@ -183,10 +151,6 @@ def expected_reciprocal_rank(
 
     Parameters
     ----------
-    y_score, groups, per_group
-        As in `ndcg`.
-    y_true : array-like of shape (m,) or (m, v), or structured target
-        Relevance grades, 0 or larger.
     k : int, optional
         Cut-off; by default the whole list counts.
     max_grade : float, optional
@@ -194,8 +158,6 @@ def expected_reciprocal_rank(
         to compare values from different data.
     tied_scores : {"pessimistic", "optimistic", "order"}, default="pessimistic"
         Tied items by rising y, by falling y, or in the order of rows.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        What to do with groups that have no item with y > 0.
 
     Returns
     -------
@@ -212,7 +174,6 @@ def expected_reciprocal_rank(
     >>> expected_reciprocal_rank([1, 0, 2], [3, 2, 1], max_grade=2)
     0.4375
     """
-    k = check_cutoff(k)
     check_option("tied_scores", tied_scores, ("pessimistic", "optimistic", "order"))
     targets = ranking.targets
     _check_grades("expected_reciprocal_rank", targets, exponential=True)
@@ -233,14 +194,7 @@ def expected_reciprocal_rank(
     return GroupValues(values)
 
 
-@group_metric(
-    "map",
-    "Mean average precision",
-    "At each relevant item, the share of relevant items down to it; then the mean. 1 if all of "
-    "them come first.",
-    needs=_RELEVANT,
-    short="AP",
-)
+@group_metric("map", "Mean average precision", needs=_RELEVANT, short="AP")
 def average_precision(
     ranking: Ranking,
     *,
@@ -249,24 +203,21 @@ def average_precision(
     normalizer: str = "relevant",
     tied_scores: str = "average",
 ) -> GroupValues:
-    r"""Average precision inside groups; its mean over groups is MAP.
+    r"""Mean, over relevant items, of the share of relevant items down to them: 1 if all come first.
+
+    The average precision of a group, whose mean over groups is MAP, is
 
     .. math:: \mathrm{AP@}k = \frac{1}{N} \sum_{p=1}^{k} [\text{item at } p \text{ is relevant}]
               \cdot \frac{\text{relevant items among the first } p}{p}
 
     N is the number of relevant items of the group, in the first k or not, as in trec_eval
     (``map_cut``). With ``normalizer="attainable"`` it is min(N, k), so that a perfect order has 1
-    also where more than k items are relevant. Tied scores get the expectation over all orders of
+    also where more than k items are relevant. trec_eval counts groups without relevant items as 0
+    (``undefined="zero"``). Tied scores get the expectation over all orders of
     the tied items, in closed form [1]_; scikit-learn instead lets them enter all at once.
 
     Parameters
     ----------
-    y_true : array-like of shape (m,) or (m, v), or structured target
-        Relevance.
-    y_score : array-like of shape (m,) or (m, v)
-        Predicted scores.
-    groups : array-like of shape (m,), optional
-        Group label of each row, in any order; None puts all rows in one group.
     k : int, optional
         Cut-off; by default the whole list counts.
     relevant : float, optional
@@ -275,10 +226,6 @@ def average_precision(
         Divide by the number of relevant items, or by no more than k. The same without k.
     tied_scores : {"average", "optimistic", "pessimistic", "order"}, default="average"
         Expectation, or tied items by falling y, by rising y, or in the order of rows.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        What to do with groups that have no relevant item; trec_eval has "zero".
-    per_group : bool, default=False
-        Return one value per group, in the order of the sorted labels, instead of the mean.
 
     Returns
     -------
@@ -295,9 +242,8 @@ def average_precision(
     >>> round(average_precision([1, 0, 1, 0], [4, 3, 2, 1]), 4)
     0.8333
     """
-    k = check_cutoff(k)
     check_option("normalizer", normalizer, ("relevant", "attainable"))
-    hit = _hits(ranking, relevant, tied_scores)
+    hit = _relevant(ranking, relevant, tied_scores)[ranking.order(tied_scores)]
     targets = ranking.targets
     if ranking.has_ties and tied_scores == "average":
         hits_so_far = _expected_hits(ranking, hit)
@@ -311,23 +257,21 @@ def average_precision(
     return GroupValues(np.minimum(divide(targets.sum(earned), n_best), 1.0))
 
 
-@group_metric("p", "Precision", "Share of {first} that are relevant.", short="P")
+@group_metric("p", "Precision", short="P")
 def precision(
     ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
 ) -> GroupValues:
-    """Fraction of relevant items among the first k of each group.
+    """Share of the first k places that are relevant.
 
     It divides by k even if a group has fewer items, and a group without relevant items has 0:
     both as trec_eval and the LETOR scripts do. So it is defined for every group.
 
     Parameters
     ----------
-    y_true, y_score, groups, relevant, tied_scores, per_group
+    relevant, tied_scores
         As in `average_precision`.
     k : int
         Cut-off.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        Has no effect: precision is defined for every group.
 
     Returns
     -------
@@ -339,28 +283,25 @@ def precision(
     >>> precision([1, 0, 1, 0], [4, 3, 2, 1], k=2)
     0.5
     """
-    return GroupValues(_first_hits(ranking, k, relevant, tied_scores)[0] / k)
+    is_relevant = _relevant(ranking, relevant, tied_scores)
+    return GroupValues(_sum_first(ranking, is_relevant, as_whole("k", k, least=1), tied_scores) / k)
 
 
-@group_metric(
-    "recall", "Recall", "Share of the relevant items that are among {first}.", needs=_RELEVANT
-)
+@group_metric("recall", "Recall", needs=_RELEVANT)
 def recall(
     ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
 ) -> GroupValues:
-    """Fraction of the relevant items of each group that are among its first k.
+    """Share of the relevant items that are at the first k places.
 
     It divides by the number of all relevant items, as trec_eval does, so it cannot reach 1 where
     more than k items are relevant.
 
     Parameters
     ----------
-    y_true, y_score, groups, relevant, tied_scores, per_group
+    relevant, tied_scores
         As in `average_precision`.
     k : int
         Cut-off.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        What to do with groups that have no relevant item; trec_eval has "zero".
 
     Returns
     -------
@@ -372,17 +313,12 @@ def recall(
     >>> recall([1, 0, 1, 1], [4, 3, 2, 1], k=3)  # two of the three relevant ones
     0.6666666666666666
     """
-    hits, n_relevant = _first_hits(ranking, k, relevant, tied_scores)
-    return GroupValues(np.minimum(divide(hits, n_relevant), 1.0))
+    is_relevant = _relevant(ranking, relevant, tied_scores)
+    hits = _sum_first(ranking, is_relevant, as_whole("k", k, least=1), tied_scores)
+    return GroupValues(np.minimum(divide(hits, ranking.targets.sum_rows(is_relevant)), 1.0))
 
 
-@group_metric(
-    "mrr",
-    "Mean reciprocal rank",
-    "One over the place of the first relevant item: 1 if it is first, 1/2 if second.",
-    needs=_RELEVANT,
-    short="RR",
-)
+@group_metric("mrr", "Mean reciprocal rank", needs=_RELEVANT, short="RR")
 def reciprocal_rank(
     ranking: Ranking,
     *,
@@ -390,7 +326,7 @@ def reciprocal_rank(
     relevant: float | None = None,
     tied_scores: str = "average",
 ) -> GroupValues:
-    r"""One over the place of the first relevant item of each group; its mean is MRR.
+    r"""One over the place of the first relevant item: 1 if it is first, 1/2 if second.
 
     With tied scores, the expectation over all orders of the tied items: if n items share the
     score of the first relevant one, r of them are relevant, and t items score higher [1]_,
@@ -399,12 +335,10 @@ def reciprocal_rank(
 
     Parameters
     ----------
-    y_true, y_score, groups, relevant, tied_scores, per_group
+    relevant, tied_scores
         As in `average_precision`.
     k : int, optional
         Cut-off: 0 if no relevant item is among the first k.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        What to do with groups that have no relevant item; trec_eval has "zero".
 
     Returns
     -------
@@ -421,8 +355,7 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1, 1], [3, 2, 1])
     0.5
     """
-    k = check_cutoff(k)
-    hit = _hits(ranking, relevant, tied_scores)
+    hit = _relevant(ranking, relevant, tied_scores)[ranking.order(tied_scores)]
     targets = ranking.targets
     if ranking.has_ties and tied_scores == "average":
         starts, sizes = ranking.run_starts, ranking.run_sizes
@@ -448,14 +381,9 @@ def reciprocal_rank(
     return GroupValues(values)
 
 
-@group_metric(
-    "hit",
-    "Hit rate",
-    "Share of the groups whose best item is among {first}.",
-    needs="two items with different y",
-)
+@group_metric("hit", "Hit rate", needs="two items with different y")
 def hit_rate(ranking: Ranking, *, k: int = 1) -> GroupValues:
-    r"""Share of groups whose best item is among the k items of the highest scores (top-k).
+    r"""Share of the groups whose best item is at the first k places.
 
     If several items are best, one of them is enough. With tied scores, the expectation over all
     orders of the tied items: if n items share the score of the k-th, r of them are best, none of
@@ -465,12 +393,8 @@ def hit_rate(ranking: Ranking, *, k: int = 1) -> GroupValues:
 
     Parameters
     ----------
-    y_true, y_score, groups, per_group
-        As in `disagreement_error`.
     k : int, default=1
         Cut-off.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        What to do with groups whose y are all equal.
 
     Returns
     -------
@@ -482,7 +406,7 @@ def hit_rate(ranking: Ranking, *, k: int = 1) -> GroupValues:
     >>> hit_rate([3, 1, 2, 1, 2, 3], [0.9, 0.1, 0.5, 0.9, 0.5, 0.1], [1, 1, 1, 2, 2, 2])
     0.5
     """
-    check_cutoff(k)
+    as_whole("k", k, least=1)
     targets, starts = ranking.targets, ranking.run_starts
     sorted_y = targets.y[targets.order]
     best = np.repeat(sorted_y[targets.starts], targets.sizes)
@@ -498,13 +422,7 @@ def hit_rate(ranking: Ranking, *, k: int = 1) -> GroupValues:
     return GroupValues(values)
 
 
-@group_metric(
-    "rbp",
-    "Rank-biased precision",
-    "Share of relevant items among those seen by a reader who goes down the list and may stop "
-    "after each item.",
-    short="RBP",
-)
+@group_metric("rbp", "Rank-biased precision", short="RBP")
 def rank_biased_precision(
     ranking: Ranking,
     *,
@@ -513,7 +431,9 @@ def rank_biased_precision(
     relevant: float | None = None,
     tied_scores: str = "average",
 ) -> GroupValues:
-    r"""Share of relevant items among those that a user sees who goes on with probability p.
+    r"""Share of relevant items among those seen by a reader who may stop after each item.
+
+    For a user who goes on to the next item with probability p,
 
     .. math:: (1 - p) \sum_{i} [\text{item at } i \text{ is relevant}] \; p^{i - 1}
 
@@ -522,14 +442,12 @@ def rank_biased_precision(
 
     Parameters
     ----------
-    y_true, y_score, groups, relevant, tied_scores, per_group
+    relevant, tied_scores
         As in `average_precision`.
     p : float, default=0.8
         Probability of looking at the next item, between 0 and 1.
     k : int, optional
         Cut-off; by default the whole list counts.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        Has no effect: it is defined for every group.
 
     Returns
     -------
@@ -548,35 +466,25 @@ def rank_biased_precision(
     """
     if not 0 < p < 1:
         raise ValueError(f"p={p!r}; pass a probability between 0 and 1, such as 0.8.")
-    k = check_cutoff(k)
-    hit = _hits(ranking, relevant, tied_scores)
-    counted = ranking.average(hit) if tied_scores == "average" else hit
-    position = ranking.targets.position
-    seen = np.where(position <= (k or len(position)), p ** (position - 1.0), 0.0)
-    return GroupValues((1 - p) * ranking.targets.sum(counted * seen))
+    is_relevant = _relevant(ranking, relevant, tied_scores)
+    is_seen = p ** (ranking.targets.position - 1.0)
+    return GroupValues((1 - p) * _sum_first(ranking, is_relevant, k, tied_scores, is_seen))
 
 
-@group_metric(
-    "judged", "Judged", "Share of the items at {first} whose relevance is known.", has_gaps=True
-)
+@group_metric("judged", "Judged", has_gaps=True)
 def judged(ranking: Ranking, *, k: int, tied_scores: str = "average") -> GroupValues:
-    """Share of the first k items of each group whose relevance is known: y is not NaN.
+    """Share of the items at the first k places whose relevance is known.
 
-    If it is low, other metrics say little: they count items that nobody judged as y = 0. NaN in
-    y_true is taken here, and by `evaluate` if this is among its metrics.
+    An item whose y is NaN is not judged. If the share is low, other metrics say little: they count
+    items that nobody judged as y = 0. NaN in y_true is taken here, and by `evaluate` if this is
+    among its metrics.
 
     Parameters
     ----------
-    y_score, groups, per_group
-        As in `average_precision`.
-    y_true : array-like of shape (m,) or (m, v), or structured target
-        Relevance, NaN where it is not known.
     k : int
         Cut-off; a group that has fewer items counts as far as it goes.
     tied_scores : {"average", "order"}, default="average"
         Expectation over the orders of tied items, or tied items in the order of rows.
-    undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        Has no effect: it is defined for every group.
 
     Returns
     -------
@@ -588,14 +496,11 @@ def judged(ranking: Ranking, *, k: int, tied_scores: str = "average") -> GroupVa
     >>> judged([1, float("nan"), 0, 2], [4, 3, 2, 1], k=2)
     0.5
     """
-    check_cutoff(k, required=True)
+    as_whole("k", k, least=1)
     check_option("tied_scores", tied_scores, ("average", "order"))
     targets = ranking.targets
-    if targets.judged is None:
-        return GroupValues(np.ones(targets.n_groups))
-    known = targets.judged[ranking.order(tied_scores)]
-    counted = ranking.average(known) if tied_scores == "average" else known
-    first = targets.sum(np.where(targets.position <= k, counted, 0.0))
+    known = np.ones(len(targets.y), dtype=bool) if targets.judged is None else targets.judged
+    first = _sum_first(ranking, known, k, tied_scores)
     return GroupValues(np.minimum(first / np.minimum(targets.sizes, k), 1.0))
 
 
@@ -624,8 +529,8 @@ def top_k(y_score: ArrayLike, groups: ArrayLike | None = None, *, k: int) -> Ind
     >>> names[top_k([0.1, 0.9, 0.3, 0.8], ["drink", "drink", "grain", "grain"], k=1)]
     array(['milk', 'oats'], dtype='<U4')
     """
-    check_cutoff(k, required=True)
-    _, score, encoded = check_data(np.zeros(np.shape(y_score)[:1]), y_score, groups)
+    as_whole("k", k, least=1)
+    _, score, encoded, _ = check_data(np.zeros(np.shape(y_score)[:1]), y_score, groups)
     if score.ndim != 1:
         raise ValueError(f"y_score has shape {score.shape}; pass one column, as in scores[:, 0].")
     rows = np.lexsort((-score.astype(np.float64), encoded.codes))
@@ -650,11 +555,11 @@ def _check_grades(metric: str, targets: Targets, *, exponential: bool) -> None:
         )
 
 
-def _hits(ranking: Ranking, relevant: float | None, tied_scores: str) -> NDArray[np.bool_]:
-    """Which places of the ranked order have a relevant item."""
+def _relevant(ranking: Ranking, least: float | None, tied_scores: str) -> NDArray[np.bool_]:
+    """Which rows are relevant; all metrics of them have the same ways to take tied scores."""
     check_option("tied_scores", tied_scores, _TIED_SCORES)
-    y = ranking.targets.y[ranking.order(tied_scores)]
-    is_relevant: NDArray[np.bool_] = y > 0 if relevant is None else y >= relevant
+    y = ranking.targets.y
+    is_relevant: NDArray[np.bool_] = y > 0 if least is None else y >= least
     return is_relevant
 
 
@@ -675,15 +580,17 @@ def _expected_hits(ranking: Ranking, hit: NDArray[np.bool_]) -> Array:
     return expected
 
 
-def _first_hits(
-    ranking: Ranking, k: int, relevant: float | None, tied_scores: str
-) -> tuple[Array, Array]:
-    """Number of relevant items among the first k of each group, and of all of them."""
-    check_cutoff(k, required=True)
-    hit = _hits(ranking, relevant, tied_scores)
-    counted = ranking.average(hit) if tied_scores == "average" else hit
-    targets = ranking.targets
-    return targets.sum(np.where(targets.position <= k, counted, 0)), targets.sum(hit)
+def _sum_first(
+    ranking: Ranking,
+    values: NDArray[Any],
+    k: int | None,
+    tied_scores: str,
+    worth: NDArray[Any] | float = 1.0,
+) -> Array:
+    """Sum of values of the rows over the first k places of each group, by the worth of a place."""
+    position = ranking.targets.position
+    counted = np.where(position <= (k or len(position)), worth, 0.0)
+    return ranking.targets.sum(ranking.ranked(values, tied_scores) * counted)
 
 
 def _none_taken(n: Indices, r: NDArray[np.int64], s: Indices) -> Array:

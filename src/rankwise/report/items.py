@@ -205,7 +205,7 @@ def make_scored_items(
     if not len(rows):
         raise ValueError("every y is NaN: there is no true score to compare with.")
     kept = None if groups is None else labels[codes[rows]]
-    y, predicted, encoded = check_data(truth[rows], predicted[rows], kept)
+    y, predicted, encoded, _ = check_data(truth[rows], predicted[rows], kept)
     names = None if ids is None else list(as_array(ids))
     scores = predicted.astype(np.float64)
     return ScoredItems(scores, y, encoded, rows, names, n_rows - len(rows), groups is None)
