@@ -92,7 +92,7 @@ def many_items(size: str) -> tuple[Work, None]:
 
 
 TITLE = "Boards"
-WORK = "Bradley–Terry, 60 items, 1e6 comparisons, 95 % intervals"
+WORK = "Bradley–Terry, 60 items, 1e6 comparisons, 95% intervals"
 ROWS = [
     Row(TITLE, WORK, "arena-rank with its intervals", 1 / 30, beside(by_arena_rank), "arena_rank"),
     *(

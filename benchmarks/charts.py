@@ -32,6 +32,7 @@ def draw_ratios(records: list[Record], path: Path) -> None:
     axes.scatter(shares, range(len(records)), c=[GOOD if s <= 1 else BAD for s in shares], s=28)
     axes.axvline(1, color="#444444", linewidth=1)
     axes.set_xscale("log")
+    axes.margins(y=0.01)
     axes.set_yticks(
         range(len(records)), [f"{each['work']} / {each['against']}" for each in records], fontsize=7
     )

@@ -112,9 +112,15 @@ def one_alpha_held_out(size: str) -> Works:
 TITLE = "Exact cross-validation"
 ROWS = [
     Row(TITLE, "every query out, 31 alphas, 1e5 × 46", "one fit", 22.0, leave_group_out),
-    Row(TITLE, "the same, 20,000 × 46", "training again for each query", 1.0, against_refitting),
-    Row(TITLE, "the same, 20,000 × 136, two threads", "one thread", 1.0, two_threads),
-    Row(TITLE, "the same, groups of 2", "groups of 100", 4.0, tiny_groups),
+    Row(
+        TITLE,
+        "every query out, 20,000 × 46",
+        "training again for each query",
+        1.0,
+        against_refitting,
+    ),
+    Row(TITLE, "every query out, 20,000 × 136, two threads", "one thread", 1.0, two_threads),
+    Row(TITLE, "every query out, groups of 2", "groups of 100", 4.0, tiny_groups),
     Row(TITLE, "kernel RankRLSCV, 3,000 items, 31 alphas", "one eigh", 1.4, kernel_search),
     Row(TITLE, "kernel, every group out, one alpha", "one fit", 5.0, one_alpha_held_out),
     Row(

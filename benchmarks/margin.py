@@ -138,6 +138,6 @@ ROWS = [
         for name, features in (("mixed", mixed_features), ("even", even_features))
     ),
     Row(TITLE, "RankSVM in groups, hinge, 1e5 × 136", "squared hinge", 1.5, hinge_in_groups),
-    Row(TITLE, "the same, float32 + 1e4", "float64", 1.5, offset_in_groups),
+    Row(TITLE, "RankSVM in groups, float32 + 1e4", "float64", 1.5, offset_in_groups),
     Row(TITLE, "sweep over 1e6 items, compiled", "NumPy twin", 0.67, compiled_sweep),
 ]

@@ -166,12 +166,14 @@ TITLE = "Training and prediction"
 GRAM = "X.T @ X"
 ROWS = [
     Row(TITLE, "RankRLS, 1e6 × 136, groups in order", GRAM, 1.4, primal("groups in order")),
-    Row(TITLE, "the same, groups shuffled", GRAM, 1.4, primal("groups shuffled")),
-    Row(TITLE, "the same, one list", GRAM, 1.4, primal("one list")),
-    Row(TITLE, "the same, groups of many sizes", GRAM, 1.8, primal("groups of many sizes")),
-    Row(TITLE, "the same, offset 1e6", GRAM, 1.8, primal("groups in order", 1e6)),
-    Row(TITLE, "the same, float32", GRAM, 1.8, primal("groups in order", 0.0, "float32")),
-    Row(TITLE, "the same, with weights", "no weights", 1.5, weighted),
+    Row(TITLE, "RankRLS, 1e6 × 136, groups shuffled", GRAM, 1.4, primal("groups shuffled")),
+    Row(TITLE, "RankRLS, 1e6 × 136, one list", GRAM, 1.4, primal("one list")),
+    Row(
+        TITLE, "RankRLS, 1e6 × 136, groups of many sizes", GRAM, 1.8, primal("groups of many sizes")
+    ),
+    Row(TITLE, "RankRLS, 1e6 × 136, offset 1e6", GRAM, 1.8, primal("groups in order", 1e6)),
+    Row(TITLE, "RankRLS, 1e6 × 136, float32", GRAM, 1.8, primal("groups in order", 0.0, "float32")),
+    Row(TITLE, "RankRLS, 1e6 × 136, with weights", "no weights", 1.5, weighted),
     Row(TITLE, "RankSVM, one list with weights", "no weights", 2.0, weighted_pairs),
     Row(TITLE, "RankRLS, 2e5 × 46, 100 outputs", "scikit-learn Ridge", 1.2, many_outputs),
     Row(TITLE, "RankRLSCV, one-hot, 75,000 × 5,500", "one fit of Ridge", 10.0, one_hot),

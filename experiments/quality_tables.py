@@ -246,7 +246,7 @@ def main(arguments=None):
             print(f"{key}: {error:.4f}, {one['seconds']:.0f} s, {one['chosen']}", flush=True)
         rows += show(kept, name, X, options.splits)
     header = ["table", "rows", "columns", "splits", *LEARNERS]
-    header += ["CatBoost minus AutoRanker\n95 %", "p", "seconds", "of the\nprocessor"]
+    header += ["CatBoost minus AutoRanker\n95%", "p", "seconds", "of the\nprocessor"]
     print_table("Share of pairs in the wrong order", header, rows, digits=4)
     print_notes(
         'Mean over test lists of 100 rows (users in "ratings"); Wilcoxon test over them.',

@@ -3,7 +3,7 @@
     python -m experiments.boards.rankings [--rankings 100000] [--items 1000] [--length 10]
 
 Made rankings of some of the items, drawn from the model. Largest difference of the ratings to those
-of choix (on the first 2,000 rankings of 50 items), correlation with the truth, coverage of the 95 %
+of choix (on the first 2,000 rankings of 50 items), correlation with the truth, coverage of the 95%
 intervals, and processor time with and without intervals. choix has no intervals; its time is that
 of `choix.ilsr_rankings`.
 """

@@ -6,7 +6,7 @@ from rankwise.metrics import evaluate
 
 __all__ = ["PUBLISHED_INTERVALS", "auc_interval", "count_apart"]
 
-PUBLISHED_INTERVALS = {  # 95 %, lower and upper end, of RankRLS, of RLS, of RankSVM
+PUBLISHED_INTERVALS = {  # 95%, lower and upper end, of RankRLS, of RLS, of RankSVM
     "acq": (0.978, 0.983, 0.977, 0.982, 0.977, 0.982),
     "bop": (0.947, 0.985, 0.843, 0.917, 0.949, 0.983),
     "cocoa": (0.891, 0.970, 0.776, 0.899, 0.881, 0.966),
@@ -36,7 +36,7 @@ PUBLISHED_INTERVALS = {  # 95 %, lower and upper end, of RankRLS, of RLS, of Ran
 
 
 def auc_interval(y, scores):
-    """AUC with its 95 % interval (DeLong) from the library: value, lower and upper end."""
+    """AUC with its 95% interval (DeLong) from the library: value, lower and upper end."""
     (row,) = evaluate(y, scores, None, ["auc"]).rows
     return row.mean, row.low, row.high
 

@@ -2,14 +2,14 @@
 
     python -m experiments.sets.coverage --data DIR [--repeats 20] [--sets vowel,mq2008] [--short]
 
-Asked for is a level of 90 %, from 60 and from 200 lists (instances, queries, targets) drawn at
+Asked for is a level of 90%, from 60 and from 200 lists (instances, queries, targets) drawn at
 random; judged by at most 500 of the others, 20 times. Four ways, all with the same learner:
 
 * rankwise: `LabelRankerCV.predict_set`, `CalibratedRanker.best_set`; exact held-out gaps of all
   lists, one model
 * split conformal: the model learns from half of the lists, the gaps are those of the other half
 * jackknife+: the models without each list, trained again one by one, all of them asked about every
-  new list (Barber et al., Annals of Statistics 2021; its worst case is a level of 80 %)
+  new list (Barber et al., Annals of Statistics 2021; its worst case is a level of 80%)
 * gaps of the training itself, not held out: what must not be done
 
 Eight sets of label ranking (Gaussian kernel of scikit-learn's default width, standardized on the
@@ -179,7 +179,7 @@ def main(arguments=None):
     ways = ("rankwise", "split", "jackknife+", "not held out")
     header = ["set", "lists", "items\na list", *(f"coverage\n{way}" for way in ways),
               *(f"size\n{way}" for way in ways)]  # fmt: skip
-    print_table(f"Best sets, 90 % asked for, {repeats} draws", header, rows)
+    print_table(f"Best sets, 90% asked for, {repeats} draws", header, rows)
     return rows
 
 

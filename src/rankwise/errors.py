@@ -64,6 +64,19 @@ class ModelFileError(ValueError):
     ----------
     path : str
         The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankwise.persistence import ModelFileError, load
+    >>> path = Path(tempfile.mkdtemp()) / "model.rw"
+    >>> _ = path.write_text("not a model")
+    >>> try:
+    ...     load(path)
+    ... except ModelFileError:
+    ...     print("refused")
+    refused
     """
 
     def __init__(self, path: str, problem: str) -> None:

@@ -72,9 +72,15 @@ def read_scores(path: PathLike) -> NDArray[np.float64]:
     TableFormatError
         If a line holds anything but one finite number, or there are no lines.
 
-    See Also
+    Examples
     --------
-    write_scores : Write such a file; its example reads one, too.
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankwise.datasets import read_scores, write_scores
+    >>> path = Path(tempfile.mkdtemp()) / "scores.txt"
+    >>> write_scores(path, [0.5, -2.0])
+    >>> read_scores(path)
+    array([ 0.5, -2. ])
     """
     name = os.fspath(path)
     numbers = []

@@ -115,6 +115,16 @@ def read_qrels(path: PathLike) -> TrecRun:
     ------
     TableFormatError
         If a line has other fields, or a document comes twice for a query.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankwise.datasets import read_qrels, write_qrels
+    >>> path = Path(tempfile.mkdtemp()) / "qrels.txt"
+    >>> write_qrels(path, ["q1", "q1"], ["d1", "d2"], [2, 0])
+    >>> read_qrels(path).relevance
+    array([2., 0.])
     """
     query, document, relevance = _read(path, QRELS)
     return TrecRun(query, document, np.full(len(query), np.nan), np.maximum(relevance, 0.0))
@@ -136,6 +146,17 @@ def write_trec_run(
         the names of documents.
     tag : str, default="rankwise"
         Name of the run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankwise.datasets import write_trec_run
+    >>> path = Path(tempfile.mkdtemp()) / "run.txt"
+    >>> write_trec_run(path, ["q1", "q1"], ["d1", "d2"], [0.5, 2.0], tag="mine")
+    >>> print(path.read_text(), end="")
+    q1 Q0 d2 1 2.0 mine
+    q1 Q0 d1 2 0.5 mine
     """
     names, scores = _checked(path, query, document, score)
     groups = encode_groups(names[0], len(scores))
@@ -162,6 +183,17 @@ def write_qrels(
         Names without spaces.
     relevance : array-like of shape (n_rows,)
         Whole numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankwise.datasets import write_qrels
+    >>> path = Path(tempfile.mkdtemp()) / "qrels.txt"
+    >>> write_qrels(path, ["q1", "q1"], ["d1", "d2"], [2, 0])
+    >>> print(path.read_text(), end="")
+    q1 0 d1 2
+    q1 0 d2 0
     """
     grades = np.asarray(relevance, dtype=np.float64)
     judged = ~np.isnan(grades)

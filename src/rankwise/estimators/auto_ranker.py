@@ -102,7 +102,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
     Attributes
     ----------
     members_ : list of dict
-        A row for each member: "name", "alpha", "score" (held-out, with "low" and "high", a 95 %
+        A row for each member: "name", "alpha", "score" (held-out, with "low" and "high", a 95%
         interval over groups), "weight", "seconds", and "note" (why it was left out, or the number
         of trees).
     best_member_ : str
@@ -115,7 +115,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
     score_ : float
         The metric of the combination on held-out data, each group held out of its weights.
     estimate_ : dict
-        "score", "low" and "high" (95 %) on groups that choice and weights had not seen; "optimism",
+        "score", "low" and "high" (95%) on groups that choice and weights had not seen; "optimism",
         by how much `score_` flatters. Empty without ``n_resamples``, or with fewer than four
         groups.
     scoring_ : str

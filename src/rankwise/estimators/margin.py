@@ -77,6 +77,15 @@ class MarginPath(ModelPath):
         Iterations that each took.
     solutions : list of MarginSolution
         What the solver found.
+
+    Examples
+    --------
+    >>> from rankwise import RankSVM
+    >>> path = RankSVM().path([[0.0], [1.0], [2.0]], [0, 1, 2], alphas=[0.1, 1.0])
+    >>> path.predict([[3.0]]).shape
+    (1, 2)
+    >>> bool((path.gaps < 0.001).all())
+    True
     """
 
     def __init__(

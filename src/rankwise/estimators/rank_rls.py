@@ -619,6 +619,15 @@ class RankRLSPath(ModelPath):
         In the order given.
     coefficients : ndarray of shape (n_alphas, n, n_outputs)
         Weights of the features (linear kernel) or of the training or basis items.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> path = RankRLS().path([[0.0], [1.0], [2.0]], [0, 1, 2], alphas=[1e-09, 1.0])
+    >>> path.coefficients[:, 0, 0].round(2)
+    array([1.  , 0.67])
+    >>> path.predict([[3.0]]).shape
+    (1, 2)
     """
 
 

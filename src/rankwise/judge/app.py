@@ -58,6 +58,13 @@ class Address:
         0 takes any free one.
     token : str, optional
         Part of the address that judges open; made up if the host is not loopback.
+
+    Examples
+    --------
+    >>> address = Address(port=0)
+    >>> address.url == f"http://127.0.0.1:{address.port}/"
+    True
+    >>> address.socket.close()
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 8765, token: str | None = None) -> None:
@@ -93,6 +100,13 @@ def serve(session: JudgingSession, address: Address, **options: Any) -> None:
     ------
     OSError
         If the file was deleted or replaced meanwhile. All answers are then in a CSV file beside it.
+
+    Examples
+    --------
+    >>> from rankwise.judge import Address, Item, ItemSet, JudgementStore, JudgingSession, serve
+    >>> items = ItemSet([Item(name, ()) for name in ("tea", "coffee", "milk")])
+    >>> store = JudgementStore("answers.db", items.items)  # doctest: +SKIP
+    >>> serve(JudgingSession(items, store), Address())  # doctest: +SKIP
     """
     app = judging_app(session, hosts=address.hosts, token=address.token, **options)
     config = uvicorn.Config(

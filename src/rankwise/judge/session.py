@@ -49,6 +49,19 @@ class JudgingSession:
         Whether judges see no name before their answer, and no board before it is settled.
     random_state : int or None
         Seed of the sides and of ties between questions.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rankwise.judge import Item, ItemSet, JudgementStore, JudgingSession
+    >>> items = ItemSet([Item(name, ()) for name in ("tea", "coffee", "milk")])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = JudgementStore(f"{folder}/answers.db", items.items)
+    ...     session = JudgingSession(items, store, random_state=0)
+    ...     question = session.question("Ann")
+    ...     session.close()
+    >>> question.judge
+    'Ann'
     """
 
     def __init__(

@@ -311,6 +311,13 @@ class Leaderboard:
         What the ranks go by.
     asked : dict
         Other arguments of `rate` that the board was made with, as a file keeps them.
+
+    Examples
+    --------
+    >>> from rankwise.leaderboard import rate
+    >>> board = rate({"winner": list("ABAC"), "loser": list("BCCA")})
+    >>> [row.item for row in board], board["B"].rank
+    (['A', 'B', 'C'], 2)
     """
 
     columns: dict[str, NDArray[Any] | None]

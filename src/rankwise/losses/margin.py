@@ -119,6 +119,15 @@ class HingeLoss(PreferenceLoss):
     [TreeRSVM11] equation 4. With the violated pairs as a graph of weight V and divergence d it is
     ``(V − fᵀ d)/W``, and ``−d/W`` is a subgradient (equations 5 and 6): d_i counts the violated
     pairs that item i should win less those that it should lose.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import ScoreGraph
+    >>> from rankwise.losses import HingeLoss
+    >>> loss = HingeLoss(ScoreGraph([2, 1, 0]))
+    >>> loss.at(np.zeros(3)).value, loss.at(np.array([2.0, 1.0, 0.0])).value
+    (1.0, 0.0)
     """
 
     def at(self, f: NDArray[Any]) -> LossAt:
@@ -134,6 +143,15 @@ class SquaredHingeLoss(PreferenceLoss):
 
     This is the squared loss on the violated pairs: with their Laplacian L, divergence d and weight
     V it is ``(V − 2 fᵀ d + fᵀ L f)/W``, with gradient ``2 (L f − d)/W`` and Hessian ``2 L/W``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import ScoreGraph
+    >>> from rankwise.losses import SquaredHingeLoss
+    >>> loss = SquaredHingeLoss(ScoreGraph([2, 1, 0]))
+    >>> loss.at(np.zeros(3)).value, loss.at(np.array([2.0, 1.0, 0.0])).value
+    (1.0, 0.0)
     """
 
     def at(self, f: NDArray[Any]) -> LossAt:
@@ -161,6 +179,15 @@ class LogisticLoss(MarginLoss):
     With g = f_i − f_j the derivative of a pair is −σ(−g), and its second derivative is
     ``h = σ(g) σ(−g)``: the Hessian is the Laplacian of the graph with the weights ω h, over W.
     There is no shortcut over sorted scores. Every pair is looked at, a block of them at a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import ScoreGraph
+    >>> from rankwise.losses import LogisticLoss
+    >>> loss = LogisticLoss(ScoreGraph([2, 1, 0]))
+    >>> [round(loss.at(np.array(f)).value, 3) for f in ([0, 0, 0], [2, 1, 0])]
+    [0.693, 0.251]
     """
 
     def __init__(self, graph: PreferenceGraph) -> None:

@@ -168,6 +168,15 @@ class PlackettLuceLoss(MarginLoss):
     weight : ndarray of shape (n_groups,), optional
         ω of the rankings; by default as `group_weight` of the graph says: 1, or such that every
         ranking counts alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import ScoreGraph
+    >>> from rankwise.losses import PlackettLuceLoss
+    >>> loss = PlackettLuceLoss(ScoreGraph([2, 1, 0]))
+    >>> [round(loss.at(np.array(f)).value, 3) for f in ([0, 0, 0], [2, 1, 0])]
+    [0.896, 0.36]
     """
 
     def __init__(

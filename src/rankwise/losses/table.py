@@ -43,6 +43,14 @@ class TableLoss:
         W.
     is_complete : bool
         Whether every cell is known and all pairs of a row ask for the difference of scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.losses import TableLoss
+    >>> loss = TableLoss(np.array([[1.0, 2.0, np.nan], [3.0, 1.0, 2.0]]))
+    >>> loss.n_pairs, loss.is_complete
+    (4, False)
     """
 
     def __init__(

@@ -77,6 +77,14 @@ class Evaluation:
         The distinct group labels, sorted.
     confidence : float
         Of the intervals.
+
+    Examples
+    --------
+    >>> from rankwise.metrics import evaluate
+    >>> groups = [0, 0, 0, 1, 1]
+    >>> result = evaluate([2, 1, 0, 1, 0], [3, 1, 2, 5, 4], groups, ["ndcg@10", "tau"])
+    >>> round(result["tau"], 3), result.per_group["tau"].round(3).tolist()
+    (0.667, [0.333, 1.0])
     """
 
     rows: tuple[EvaluationRow, ...]

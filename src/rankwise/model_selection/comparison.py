@@ -83,6 +83,14 @@ class Comparison:
         Level of the intervals.
     test : str
         Which test the p-values come from.
+
+    Examples
+    --------
+    >>> from rankwise.model_selection import compare
+    >>> new, old = [0.1, 0.2, 0.15, 0.1, 0.3, 0.2], [0.2, 0.3, 0.21, 0.3, 0.35, 0.4]
+    >>> (row,) = compare({"new": new, "old": old}).rows
+    >>> row.wins, row.losses
+    (6, 0)
     """
 
     rows: tuple[ComparisonRow, ...]

@@ -109,6 +109,15 @@ def cross_val_predict_groups(
     ndarray of shape (n_items,), (n_items, n_outputs), or with alphas one more axis of n_alphas
         Held-out scores. Scores of different folds come from different models: compare them only
         inside a fold. Rows of X that have no score get nan.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.model_selection import cross_val_predict_groups
+    >>> X, y, queries = make_ranking(n_queries=10, n_features=2, random_state=0)[:3]
+    >>> cross_val_predict_groups(RankRLS(), X, y, queries, cv=5, alphas=[0.1, 1.0]).shape
+    (200, 2)
     """
     advice = "For others use sklearn.model_selection.cross_val_predict with GroupKFold."
     task = hold_out_task(estimator, X, y, groups, advice, sample_weight)
@@ -133,6 +142,14 @@ class LeavePairOut:
         trained without both; a tied prediction counts one half.
     n_pairs : int or ndarray of shape (n_outputs,)
         Number of pairs with different scores.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> from rankwise.model_selection import leave_pair_out
+    >>> result = leave_pair_out(RankRLS(), [[0.0], [1.0], [2.0], [4.0]], [0, 1, 0, 1])
+    >>> result.n_pairs, result.auc
+    (4, 0.5)
     """
 
     alphas: Array

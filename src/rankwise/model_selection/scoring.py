@@ -50,6 +50,15 @@ class RankingScorer:
         The metric.
     options : tuple of (str, value)
         Options of the metric that are not part of its name.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> from rankwise.model_selection import make_ranking_scorer
+    >>> X, y, groups = [[0.0], [1.0], [2.0], [1.0]], [0, 1, 2, 0], [0, 0, 1, 1]
+    >>> scorer = make_ranking_scorer("ndcg@10")
+    >>> float(scorer(RankRLS().fit(X, y, groups), X, y, groups))
+    1.0
     """
 
     metric: Metric

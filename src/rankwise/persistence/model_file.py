@@ -150,7 +150,14 @@ def load(path: PathLike) -> Any:
 
     Examples
     --------
-    See `save`.
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankwise import RankRLS
+    >>> from rankwise.persistence import load, save
+    >>> path = Path(tempfile.mkdtemp()) / "model.rw"
+    >>> save(RankRLS().fit([[1.0], [2.0], [3.0]], [10, 20, 30]), path)
+    >>> load(path)
+    RankRLS()
     """
     return load_with_notes(path)[0]
 

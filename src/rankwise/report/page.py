@@ -37,6 +37,15 @@ class Page:
     ----------
     text : str
         The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankwise.leaderboard import rate
+    >>> from rankwise.report import board_page
+    >>> page = board_page(rate({"winner": list("ABAC"), "loser": list("BCCA")}))
+    >>> page.save(Path(tempfile.mkdtemp()) / "board.html")
     """
 
     def __init__(self, text: str) -> None:

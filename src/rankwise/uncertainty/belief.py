@@ -39,6 +39,18 @@ class Belief:
         C.
     curve : ProbabilityMap
         From a difference and the root of its variance to a probability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import PairGraph
+    >>> from rankwise.uncertainty import belief_of_comparisons
+    >>> belief = belief_of_comparisons(PairGraph([0, 0], [1, 1], n_items=3), None, 1.0)
+    >>> pairs = np.array([0, 0]), np.array([1, 2])
+    >>> before = belief.variances(*pairs)
+    >>> belief.observe(0, 2)
+    >>> belief.variances(*pairs) < before
+    array([ True,  True])
     """
 
     def __init__(self, mean: Array, covariance: Array, curve: ProbabilityMap) -> None:
@@ -107,6 +119,14 @@ def belief_of_comparisons(graph: PairGraph, features: Array | None, prior: float
     with an average one that was a tie. Of margins σ² maximizes the likelihood:
     ``(Σ ω δ² − dᵀ r)/n``. Of wins and ties ratings are log odds (Bradley and Terry), L and d those
     of a Newton step at the most probable ratings, and σ² = 1: Laplace's approximation.
+
+    Examples
+    --------
+    >>> from rankwise import PairGraph
+    >>> from rankwise.uncertainty import belief_of_comparisons
+    >>> belief = belief_of_comparisons(PairGraph([0, 0, 1], [1, 2, 2], n_items=3), None, 1.0)
+    >>> belief.mean.round(2)
+    array([ 1.23,  0.  , -1.23])
     """
     check_number_of_items(graph.n_items)
     weight = graph.edge_weight / graph.edge_weight.mean() if graph.n_pairs else graph.edge_weight

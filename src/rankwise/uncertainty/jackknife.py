@@ -178,6 +178,16 @@ class Jackknife:
         F with F Fᵀ the covariance of the coefficients. At most one column for each unit.
     members : list of estimator or None
         Models without each fold, for rankers that are trained again.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.uncertainty import jackknife
+    >>> X, y, queries = make_ranking(n_queries=10, n_features=2, random_state=0)[:3]
+    >>> errors = jackknife(RankRLS(), X, y, queries)
+    >>> errors.units, errors.n_units
+    ('groups', 10)
     """
 
     model: Any

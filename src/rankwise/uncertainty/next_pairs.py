@@ -68,6 +68,14 @@ class NextPairs:
     n_open : int
         For "top" the items that may be on the wrong side of the edge, for "order" the neighbors
         whose order is not known at the level.
+
+    Examples
+    --------
+    >>> from rankwise import PairGraph
+    >>> from rankwise.uncertainty import next_pairs
+    >>> asked = next_pairs(PairGraph([0, 0], [1, 2], n_items=4), k=2, random_state=0)
+    >>> len(asked), asked.settled
+    (2, False)
     """
 
     questions: tuple[Question, ...]
