@@ -343,7 +343,11 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         self.right_ = np.where(is_leaf, own, first + nodes["right"])
         for name in ("feature", "threshold", "value", "gap_left"):
             setattr(self, f"{name}_", nodes[name].copy())
-        self.sets_, self.set_ = np.unique(nodes["codes"], axis=0, return_inverse=True)
+        self.set_ = np.zeros(len(nodes), dtype=np.intp)
+        has_codes = nodes["codes"].any(axis=1)  # to sort the codes of all nodes takes seconds
+        sets, number = np.unique(nodes["codes"][has_codes], axis=0, return_inverse=True)
+        self.sets_ = np.concatenate([np.zeros_like(nodes["codes"][:1]), sets])
+        self.set_[has_codes] = number + 1
         return self
 
 
