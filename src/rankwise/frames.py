@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import itertools
 from importlib import import_module
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rankwise.text_tables import listed
 
 PLAIN = {"builtins", "numpy", "scipy", "rankwise"}  # packages that have no frames
 FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
@@ -32,35 +34,9 @@ def as_array(values: Any, name: str = "values") -> Any:
 
 
 def as_frame(X: Any) -> Any:
-    """What tells scikit-learn the names of the columns if X is a frame; None if not."""
+    """The frame itself, which tells scikit-learn the names of its columns; None if X is none."""
     frame = narwhals_frame(X)
-    if frame is None:
-        return None
-    native = frame.to_native()
-    if frame.implementation.is_pandas_like() or _knows_all_frames():
-        return native
-    return ColumnNames(frame)
-
-
-class ColumnNames:
-    """A frame without its values, for scikit-learn before 1.9, which asks for names this way."""
-
-    def __init__(self, frame: Any) -> None:
-        self.shape = frame.shape
-        self._names = list(frame.columns)
-
-    def __dataframe__(self) -> Self:
-        return self
-
-    def column_names(self) -> list[str]:
-        """Names of the columns, in their order."""
-        return self._names
-
-
-def _knows_all_frames() -> bool:
-    import sklearn
-
-    return tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
+    return None if frame is None else frame.to_native()
 
 
 def frame_columns(X: Any) -> dict[str, Any] | None:
@@ -129,7 +105,13 @@ def frame_matrix(name: str, X: Any, *, gaps: bool = True) -> Any:
             wrong[column.name] = kind
         arrays.append(array)
     if wrong:
-        raise ValueError(_explain(name, wrong))
+        is_gaps = set(wrong.values()) == {"gaps"}
+        problem = "contains NaN, in the columns" if is_gaps else "has columns that are not numbers:"
+        shown = [str(key) if is_gaps else f"{key} ({kind})" for key, kind in wrong.items()]
+        raise ValueError(
+            f"Input {name} {problem} {listed(shown, MOST_SHOWN)}. Put rankwise.Columns() in front "
+            "of the ranker in a Pipeline: it fills gaps and makes numbers of text."
+        )
     return _side_by_side(frame, arrays)
 
 
@@ -179,7 +161,11 @@ def _known(values: Any) -> Any:
     if type(values).__name__ == "LazyFrame":
         raise TypeError("the frame is a lazy LazyFrame; pass frame.collect().")
     if package == "pyarrow":
-        values = _whole_arrow(values)
+        pyarrow = import_module("pyarrow")
+        if isinstance(values, pyarrow.Array):
+            values = pyarrow.chunked_array([values])
+        elif isinstance(values, pyarrow.RecordBatch):
+            values = pyarrow.Table.from_batches([values])
     import narwhals.stable.v2 as nw
 
     try:
@@ -187,16 +173,6 @@ def _known(values: Any) -> Any:
     except nw.exceptions.DuplicateError as error:
         raise ValueError(f"the frame has columns of the same name: {error}.") from None
     return known if isinstance(known, (nw.DataFrame, nw.Series)) else None
-
-
-def _whole_arrow(values: Any) -> Any:
-    """Arrays and batches of Arrow as columns and tables of one chunk, which narwhals knows."""
-    pyarrow = import_module("pyarrow")
-    if isinstance(values, pyarrow.Array):
-        return pyarrow.chunked_array([values])
-    if isinstance(values, pyarrow.RecordBatch):
-        return pyarrow.Table.from_batches([values])
-    return values
 
 
 def _array(column: Any) -> NDArray[Any]:
@@ -258,16 +234,3 @@ def _side_by_side(frame: Any, arrays: list[NDArray[Any]]) -> NDArray[Any]:
     for at, array in enumerate(arrays):
         out[:, at] = array
     return out
-
-
-def _explain(name: str, kinds: dict[Any, str]) -> str:
-    """The message for columns that are no numbers or have gaps."""
-    is_gaps = set(kinds.values()) == {"gaps"}
-    problem = "contains NaN, in the columns" if is_gaps else "has columns that are not numbers:"
-    shown = [str(key) if is_gaps else f"{key} ({kind})" for key, kind in kinds.items()]
-    if len(shown) > MOST_SHOWN:
-        shown[MOST_SHOWN:] = [f"{len(shown) - MOST_SHOWN} more"]
-    return (
-        f"Input {name} {problem} {', '.join(shown)}. Put rankwise.Columns() in front of the ranker "
-        "in a Pipeline: it fills gaps and makes numbers of text."
-    )

@@ -60,14 +60,25 @@ def encode_groups(groups: ArrayLike | None, n_items: int) -> Groups:
     if groups is None:
         return Groups(np.zeros(n_items, dtype=np.intp), np.zeros(min(n_items, 1), dtype=np.intp))
     labels = _as_label_array(groups)
-    _check_length(labels, n_items)
+    if len(labels) != n_items:
+        message = f"groups has {len(labels)} entries but there are {n_items} rows"
+        if labels.dtype.kind in "iu" and (labels >= 0).all() and labels.sum() == n_items:
+            raise ValueError(
+                f"{message}. They sum to {n_items}, so these look like group sizes: pass "
+                "rankwise.datasets.groups_from_sizes(groups) to get one label per row."
+            )
+        raise ValueError(f"{message}; pass one group label per row.")
     if labels.dtype == object:
         return _encode_objects(labels)
     if labels.dtype.kind in "fcmM":
         missing = np.isnat(labels) if labels.dtype.kind in "mM" else np.isnan(labels)
         if missing.any():
             _raise_missing(int(np.argmax(missing)))
-    return _encode_integers(labels) if labels.dtype.kind in "iu" else _encode_runs(labels)
+    # sort only the first label of each run of equal ones: cheap where groups are contiguous
+    starts = np.flatnonzero(np.r_[True, labels[1:] != labels[:-1]][:n_items])
+    distinct, codes = np.unique(labels[starts], return_inverse=True)
+    lengths = np.diff(np.r_[starts, n_items])
+    return Groups(np.repeat(codes.astype(np.intp, copy=False), lengths), distinct)
 
 
 def members_of(codes: Indices) -> list[Indices]:
@@ -152,46 +163,6 @@ def _keeps_labels_apart(groups: Sequence[Any]) -> bool:
         return bool(min(groups) >= -(2**63) and max(groups) < 2**63)
     words = (label for label in groups if isinstance(label, (str, bytes)))
     return not any(word[-1:] in ("\0", b"\0") for word in words)
-
-
-def _check_length(labels: NDArray[Any], n_items: int) -> None:
-    if len(labels) == n_items:
-        return
-    message = f"groups has {len(labels)} entries but there are {n_items} rows"
-    if (
-        labels.dtype.kind in "iu"
-        and labels.size
-        and (labels >= 0).all()
-        and labels.sum() == n_items
-    ):
-        raise ValueError(
-            f"{message}. They sum to {n_items}, so these look like group sizes: pass "
-            "rankwise.datasets.groups_from_sizes(groups) to get one label per row."
-        )
-    raise ValueError(f"{message}; pass one group label per row.")
-
-
-def _encode_integers(labels: NDArray[Any]) -> Groups:
-    """Table look-up if the labels span a short range: nine times faster for shuffled rows."""
-    if not labels.size or int(labels.max()) - int(labels.min()) > 4 * labels.size:
-        return _encode_runs(labels)
-    low = labels.min()
-    wide = labels if labels.dtype == np.uint64 else labels.astype(np.int64, copy=False)
-    shifted = (wide - low.astype(wide.dtype)).astype(np.intp)
-    present = np.bincount(shifted) > 0
-    position = np.cumsum(present) - 1
-    distinct = np.flatnonzero(present).astype(wide.dtype) + low.astype(wide.dtype)
-    return Groups(position[shifted].astype(np.intp, copy=False), distinct.astype(labels.dtype))
-
-
-def _encode_runs(labels: NDArray[Any]) -> Groups:
-    """Sort only the first label of each run of equal labels: cheap when groups are contiguous."""
-    if not labels.size:
-        return Groups(np.zeros(0, dtype=np.intp), labels)
-    starts = np.flatnonzero(np.r_[True, labels[1:] != labels[:-1]])
-    distinct, codes = np.unique(labels[starts], return_inverse=True)
-    lengths = np.diff(np.r_[starts, len(labels)])
-    return Groups(np.repeat(codes.astype(np.intp, copy=False), lengths), distinct)
 
 
 def _encode_objects(labels: NDArray[Any]) -> Groups:

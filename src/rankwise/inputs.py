@@ -14,6 +14,8 @@ from rankwise.arrays import Array
 from rankwise.frames import as_array, check_same_index, frame_columns, refuse_masked
 from rankwise.groups import Groups, encode_groups
 
+MOST_WEIGHT = 1e8  # of an item, relative to the lightest: beyond it sums of others lose their digits
+
 
 def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
     """Raise a ValueError that lists the choices unless the value is one of them."""
@@ -353,20 +355,23 @@ def as_weights(sample_weight: ArrayLike, n_items: int) -> Array:
             f"sample_weight[{row}] is {weights[row]}; weights must be 0 or larger, and finite. "
             "Give 0 to a row that should not count."
         )
-    return near_one("sample_weight", weights)
+    return near_one("sample_weight", weights, MOST_WEIGHT)
 
 
-def near_one(name: str, weights: Array) -> Array:
-    """Weights whose products neither overflow nor vanish: as they are, or times a power of two."""
+def near_one(name: str, weights: Array, most: float = 1e150) -> Array:
+    """Weights whose products neither overflow nor vanish: as they are, or times a power of two.
+
+    A ValueError if the largest is more than `most` times the smallest that is not 0.
+    """
     positive = weights[weights > 0]
-    if not len(positive) or (positive.min() > 1e-100 and positive.max() < 1e100):
-        return weights
-    smallest, largest = float(positive.min()), float(positive.max())
-    if smallest < 1e-150 * largest:
+    smallest, largest = positive.min(initial=np.inf), positive.max(initial=0.0)
+    if smallest < largest / most:
         raise ValueError(
             f"{name} has values from {smallest:g} to {largest:g}; weights must be within a factor "
-            "of 1e150. Give 0 to a row that should not count."
+            f"of {most:g}. Give 0 to a row that should not count."
         )
+    if smallest > 1e-100 and largest < 1e100:
+        return weights
     return np.asarray(np.ldexp(weights, -np.frexp(largest)[1]))
 
 

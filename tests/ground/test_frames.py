@@ -479,7 +479,7 @@ def test_columns_without_names_are_shown_by_place():
 
 def test_a_message_does_not_list_thousands_of_columns(kind):
     items = FRAMES[kind]({f"c{k}": ["a"] * 36 for k in range(70)})
-    assert "c49 (text), 20 more." in message_of(RankRLS(), items)
+    assert "c49 (text) and 20 more." in message_of(RankRLS(), items)
 
 
 def test_text_that_looks_like_numbers_is_text(kind):

@@ -336,8 +336,8 @@ class PartlyScored(NamedTuple):
         rows = self.unscored if self.agrees_on_unscored else self.scored
         groups = encode_groups(self.groups.codes[rows], len(rows))
         zeros = np.zeros(len(rows))  # all pairs of a group, whatever the scores
-        weights = self.weights_of(rows)
-        return rows, ScoreGraph.of(zeros, groups, group_weight=group_weight, sample_weight=weights)
+        target = Target(zeros, groups, self.weights_of(rows))
+        return rows, ScoreGraph(target, group_weight=group_weight)
 
     def without(self, held: Indices) -> PartlyScored:
         """The same rows but for some of the scored ones, counted among the scored."""

@@ -90,7 +90,8 @@ class PairGraph(PreferenceGraph):
         known = None if groups is None else encode_groups(groups, n_items)
         magnitude = _as_edge_values("magnitude", magnitude, len(winner))
         weight = _as_edge_values("weight", weight, len(winner), positive=True)
-        self._set(winner, loser, magnitude, weight, n_items, cost, group_weight, known, names)
+        options = {"cost": cost, "group_weight": group_weight, "groups": known, "items": names}
+        self._set(winner, loser, magnitude, weight, n_items, **options)
         if cost == "relative" and (magnitude == 0).any():
             edge = int(np.argmax(magnitude == 0))
             raise ValueError(
@@ -110,10 +111,11 @@ class PairGraph(PreferenceGraph):
         magnitude: Array,
         weight: Array,
         n_items: int,
+        *,
         cost: str,
-        group_weight: str,
         groups: Groups | None,
-        items: NDArray[Any] | None,
+        group_weight: str = "pairs",
+        items: NDArray[Any] | None = None,
     ) -> None:
         self.winner, self.loser, self.magnitude, self.weight = winner, loser, magnitude, weight
         self.n_items, self.n_pairs = n_items, len(winner)
@@ -121,22 +123,10 @@ class PairGraph(PreferenceGraph):
         self.known_groups, self._items = groups, items
 
     @classmethod
-    def of(
-        cls,
-        winner: Indices,
-        loser: Indices,
-        magnitude: Array,
-        weight: Array,
-        n_items: int,
-        *,
-        cost: str = "magnitude",
-        group_weight: str = "pairs",
-        groups: Groups | None = None,
-        items: NDArray[Any] | None = None,
-    ) -> PairGraph:
-        """The graph of arrays and options that were checked already."""
+    def of(cls, *edges: Any, **options: Any) -> PairGraph:
+        """The graph of arrays and options that were checked already: those of `_set`."""
         graph = cls.__new__(cls)
-        graph._set(winner, loser, magnitude, weight, n_items, cost, group_weight, groups, items)
+        graph._set(*edges, **options)
         return graph
 
     def __repr__(self) -> str:
@@ -180,21 +170,14 @@ class PairGraph(PreferenceGraph):
         number[items] = np.arange(len(items))
         winner, loser = number[self.winner], number[self.loser]
         kept = (winner >= 0) & (loser >= 0)
-        groups = None
+        graph = self.with_edges(kept)
+        graph.winner, graph.loser, graph.n_items = winner[kept], loser[kept], len(items)
         if self.has_groups:
             present, codes = np.unique(self.groups[items], return_inverse=True)
-            groups = Groups(codes, self.group_labels[present])
-        return PairGraph.of(
-            winner[kept],
-            loser[kept],
-            self.magnitude[kept],
-            self.weight[kept],
-            len(items),
-            cost=self.cost,
-            group_weight=self.group_weight,
-            groups=groups,
-            items=None if self._items is None else self._items[items],
-        )
+            graph.known_groups = Groups(codes, self.group_labels[present])
+        if self._items is not None:
+            graph._items = self._items[items]
+        return graph
 
     def with_edges(self, kept: NDArray[Any], factor: Array | None = None) -> PairGraph:
         """The graph of all items and some of the edges, given by their numbers or a mask.
@@ -246,8 +229,10 @@ def _numbered(
     """Names as numbers; numbers stay what they are."""
     names = None if items is None else np.asarray(items)
     ends = [np.asarray(winner), np.asarray(loser)]
-    if not all(end.dtype.kind in "UT" or _has_text(end) for end in ends):
-        return winner, loser, names
+    for end in ends:
+        is_text = end.dtype == object and any(isinstance(entry, str) for entry in end.tolist())
+        if end.dtype.kind not in "UT" and not is_text:
+            return winner, loser, names
     if names is None:
         names = np.unique(np.concatenate([end.astype(np.str_) for end in ends]))
     place = {name: k for k, name in enumerate(names.tolist())}
@@ -262,10 +247,6 @@ def _numbered(
     return one, two, names
 
 
-def _has_text(end: NDArray[Any]) -> bool:
-    return end.dtype == object and any(isinstance(entry, str) for entry in end.tolist())
-
-
 def _as_indices(name: str, values: ArrayLike) -> NDArray[np.intp]:
     refuse_masked(name, values)
     array = np.asarray(as_array(values))
@@ -274,14 +255,11 @@ def _as_indices(name: str, values: ArrayLike) -> NDArray[np.intp]:
             f"{name} has dtype {array.dtype} and shape {array.shape}; expected a flat array of "
             "whole row numbers (encode item names first, e.g. with rankwise.datasets.read_pairs)."
         )
-    if array.size and array.min() < 0:
-        edge = int(np.argmin(array))
-        raise ValueError(f"{name}[{edge}] is {array[edge]}; items are numbered from 0.")
-    if array.size and array.max() > np.iinfo(np.intp).max:
-        edge = int(np.argmax(array))
+    bad = (array < 0) | (array > np.iinfo(np.intp).max)
+    if bad.any():
+        edge = int(np.argmax(bad))
         raise ValueError(
-            f"{name}[{edge}] is {array[edge]}, more than any row number; items are numbered from 0 "
-            "as the rows of X (encode item names first, e.g. with rankwise.datasets.read_pairs)."
+            f"{name}[{edge}] is {array[edge]}; items are numbered from 0 as the rows of X."
         )
     return array.astype(np.intp)
 
@@ -300,11 +278,8 @@ def _as_edge_values(
     bad = ~np.isfinite(array) | ((array <= 0) if positive else (array < 0))
     if bad.any():
         edge = int(np.argmax(bad))
-        advice = (
-            "drop the edge instead of giving it no weight"
-            if positive
-            else "swap winner and loser to turn the preference round"
-        )
-        expected = "a positive number" if positive else "a number of at least 0"
-        raise ValueError(f"{name}[{edge}] is {array[edge]}, expected {expected}; {advice}.")
+        expected = "a number of at least 0; swap winner and loser to turn the preference round"
+        if positive:
+            expected = "a positive number; drop the edge instead of giving it no weight"
+        raise ValueError(f"{name}[{edge}] is {array[edge]}, expected {expected}.")
     return near_one(name, array) if positive else array

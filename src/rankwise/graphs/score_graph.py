@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +20,6 @@ from rankwise.graphs.score_levels import (
     find_levels,
     sums_by_code,
     sums_of_families,
-    sums_of_others,
 )
 from rankwise.graphs.strict import StrictOrder
 from rankwise.groups import Groups
@@ -105,67 +104,52 @@ class ScoreGraph(PreferenceGraph):
                 f"y has {scores.shape[1]} outputs, but with cost={cost!r} and ties={ties!r} the "
                 "pairs depend on the scores; make one ScoreGraph per output."
             )
-        self._set(scores, target.groups, cost, ties, group_weight, target.weight)
-        if cost == "relative" and not np.isfinite(self.total_weight):
-            raise ValueError(
-                "cost='relative' weighs a pair by 1/(y_i − y_j)², which overflows: some scores "
-                "differ by less than 1e-150. Round the scores or use cost='magnitude'."
-            )
-
-    def _set(
-        self,
-        y: Array,
-        groups: Groups,
-        cost: str,
-        ties: str,
-        group_weight: str,
-        weight: Array | None,
-    ) -> None:
-        """Keep checked arrays, and add up the pairs of each group."""
-        self.y = self.scores = y
-        self._groups, self.groups, self.group_labels = groups, groups.codes, groups.labels
-        self.n_items, self.n_groups = len(y), len(self.group_labels)
+        weight = self.item_weights = target.weight
+        self.y = self.scores = scores
+        self._groups, self.groups, self.group_labels = target.groups, *target.groups
+        self.n_items, self.n_groups = len(scores), len(self.group_labels)
         self.n_units = self.n_groups
-        self.sample_weight = self.item_weights = weight
         self.cost, self.ties, self.group_weight = cost, ties, group_weight
         is_clique = ties == "include" and self.n_groups == 1
         self.is_complete = is_clique and (weight is None or bool((weight > 0).all()))
         if ties == "include":  # a level need not tell scores apart
             self.levels = ScoreLevels(self.groups, np.arange(self.n_groups), self.n_groups, weight)
         else:
-            self.levels = find_levels(y, self.groups, self.n_groups, weight)
-        self._n_pairs_of_group = self._count_pairs()
-        self.n_pairs = int(self._n_pairs_of_group.sum())
-        total = self._n_pairs_of_group if weight is None else self._weigh_pairs(weight)
-        self.pair_weights = np.ones_like(total)
-        if group_weight == "groups":
-            self.pair_weights = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-        self.total_weight = float(total @ self.pair_weights)
-        levels = self.levels
-        self._pull = self.pair_weights * levels.group_size
-        self._within, self._between = self._pull, np.zeros(self.n_groups)
-        if ties == "exclude":
-            self._within = self.pair_weights[levels.group] * levels.others
-            self._between = self._pull[levels.group]
+            self.levels = find_levels(scores, self.groups, self.n_groups, weight)
+        self._weigh_pairs()
         if cost == "relative":
             self.total_weight = self._edges.total_weight
+            if not np.isfinite(self.total_weight):
+                raise ValueError(
+                    "cost='relative' weighs a pair by 1/(y_i − y_j)², which overflows: some scores "
+                    "differ by less than 1e-150. Round the scores or use cost='magnitude'."
+                )
 
-    @classmethod
-    def of(
-        cls,
-        y: Array,
-        groups: Groups,
-        *,
-        cost: str = "magnitude",
-        ties: str = "include",
-        group_weight: str = "pairs",
-        sample_weight: Array | None = None,
-    ) -> Self:
-        """The graph of arrays and options that were checked already."""
-        graph = cls.__new__(cls)
-        ties = ties if cost == "magnitude" else "exclude"
-        graph._set(y, groups, cost, ties, group_weight, sample_weight)
-        return graph
+    def _weigh_pairs(self) -> None:
+        """Count and weigh the pairs of each group."""
+        levels, weight = self.levels, self.item_weights
+        counted = slice(None) if weight is None else weight > 0
+        size = sums_by_code(None, self.groups[counted], self.n_groups)
+        pairs = 0.5 * size * (size - 1)
+        if self.ties == "exclude":
+            tied = sums_by_code(None, levels.of_item[counted], len(levels.group))
+            pairs -= sums_by_code(0.5 * tied * (tied - 1), levels.group, self.n_groups)
+        self._n_pairs_of_group, self.n_pairs = pairs, int(pairs.sum())
+        total = pairs
+        if weight is not None and self.ties == "exclude":
+            total = sums_by_code(0.5 * levels.size * levels.others, levels.group, self.n_groups)
+        elif weight is not None:
+            others = levels.group_size[self.groups] - weight
+            total = sums_by_code(0.5 * weight * others, self.groups, self.n_groups)
+        self.pair_weights = np.ones_like(total)
+        if self.group_weight == "groups":
+            self.pair_weights = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+        self.total_weight = float(total @ self.pair_weights)
+        self._pull = self.pair_weights * levels.group_size
+        self._within, self._between = self._pull, np.zeros(self.n_groups)
+        if self.ties == "exclude":
+            self._within = self.pair_weights[levels.group] * levels.others
+            self._between = self._pull[levels.group]
 
     @property
     def squared_magnitude(self) -> float:
@@ -184,10 +168,7 @@ class ScoreGraph(PreferenceGraph):
             return self.laplacian(centered, out=centered)
         levels = self.levels
         higher = levels.group_size[levels.group] - levels.lower - levels.size
-        balance = self.pair_weights[levels.group] * (levels.lower - higher)
-        if levels.weight is not None:
-            levels.balance(balance)
-        return levels.to_items(balance)
+        return levels.to_items(self.pair_weights[levels.group] * (levels.lower - higher))
 
     @property
     def degrees(self) -> Array:
@@ -198,15 +179,14 @@ class ScoreGraph(PreferenceGraph):
         if self.ties == "exclude":
             return levels.to_items(self._within)
         weight = np.ones(self.n_items) if levels.weight is None else levels.weight
-        others = sums_of_others(weight, self.groups, self.n_groups)
-        return levels.to_items(self.pair_weights) * others
+        return levels.to_items(self.pair_weights) * (levels.group_size[self.groups] - weight)
 
     @cached_property
     def components(self) -> Indices:
         """For each item the number of its connected component; groups without pairs fall apart."""
         connected = (self._n_pairs_of_group > 0)[self.groups]
-        if self.sample_weight is not None:
-            connected &= self.sample_weight > 0
+        if self.item_weights is not None:
+            connected &= self.item_weights > 0
         alone = self.n_groups + np.arange(self.n_items)
         labels = np.where(connected, self.groups, alone)
         return np.unique(labels, return_inverse=True)[1].astype(np.intp)
@@ -224,14 +204,9 @@ class ScoreGraph(PreferenceGraph):
         levels = self.levels
         means = levels.means(V)
         out = deviations(V, levels.of_item, means, self._within, out, levels.weight)
-        if levels.weight is not None:
-            levels.balance_items(out)
         if self.ties == "exclude":
             pull = self._between if V.ndim == 1 else self._between[:, None]
-            pull = pull * (means - levels.group_means(means)[levels.group])
-            if levels.weight is not None:
-                levels.balance(pull)
-            out += levels.to_items(pull)
+            out += levels.to_items(pull * (means - levels.group_means(means)[levels.group]))
         return out
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
@@ -263,28 +238,21 @@ class ScoreGraph(PreferenceGraph):
     def subset(self, items: Indices) -> ScoreGraph:
         """The graph that the scores of these items induce."""
         present, codes = np.unique(self.groups[items], return_inverse=True)
-        weight = None if self.sample_weight is None else self.sample_weight[items]
-        return self._like(self.y[items], Groups(codes, self.group_labels[present]), weight)
+        weight = None if self.item_weights is None else self.item_weights[items]
+        groups = Groups(codes, self.group_labels[present])
+        return self._like(Target(self.y[items], groups, weight))
 
     def weighted(self, sample_weight: ArrayLike) -> ScoreGraph:
         """The graph of the same scores with these weights, times those that it has."""
         weight = as_weights(sample_weight, self.n_items)
-        if self.sample_weight is not None:
-            weight = weight * self.sample_weight
-        return self._like(self.y, self._groups, weight)
+        if self.item_weights is not None:
+            weight = weight * self.item_weights
+        return self._like(Target(self.y, self._groups, weight))
 
-    def _like(
-        self, y: Array, groups: Groups, weight: Array | None, cost: str | None = None
-    ) -> ScoreGraph:
+    def _like(self, target: Target, cost: str | None = None) -> ScoreGraph:
         """Another graph with the same options, or with another cost."""
-        return ScoreGraph.of(
-            y,
-            groups,
-            cost=cost or self.cost,
-            ties=self.ties,
-            group_weight=self.group_weight,
-            sample_weight=weight,
-        )
+        cost = cost or self.cost
+        return ScoreGraph(target, cost=cost, ties=self.ties, group_weight=self.group_weight)
 
     def pairs(self) -> PairGraph:
         """Every pair explicitly: for the relative cost, tests and small data, O(pairs)."""
@@ -301,8 +269,8 @@ class ScoreGraph(PreferenceGraph):
         second = np.arange(total) - np.repeat(np.cumsum(n_before) - n_before - start, n_before)
         i, j = order[second], order[first]
         weight = self.pair_weights[self.groups[i]]
-        if self.sample_weight is not None:
-            weight = weight * self.sample_weight[i] * self.sample_weight[j]
+        if self.item_weights is not None:
+            weight = weight * self.item_weights[i] * self.item_weights[j]
         keep = weight > 0
         if self.ties == "exclude":
             keep &= self.y[i] != self.y[j]
@@ -323,44 +291,26 @@ class ScoreGraph(PreferenceGraph):
             )
         if self.ties == "exclude":
             return StrictOrder(self)
-        return StrictOrder(self._like(self.y, self._groups, self.sample_weight, cost="sign"))
+        target = Target(self.y, self._groups, self.item_weights)
+        return StrictOrder(self._like(target, cost="sign"))
 
     def describe(self) -> GraphDescription:
         """Counts of groups, pairs, ties (over all outputs) and of items that are in no pair."""
+        target = Target(self.y, self._groups, self.item_weights)
         columns = self.y.reshape(self.n_items, -1).T
-        groups, weight = self._groups, self.sample_weight
-        untied = [self._like(y, groups, weight, cost="sign") for y in columns]
-        every = ScoreGraph.of(columns[0], groups, sample_weight=weight)
+        untied = [self._like(target._replace(y=y), cost="sign") for y in columns]
+        n_every = ScoreGraph(target).n_pairs
         is_alone = np.bincount(self.components)[self.components] == 1
         return GraphDescription(
             n_items=self.n_items,
             n_groups=self.n_groups,
             n_pairs=self.n_pairs,
-            n_tied_pairs=sum(every.n_pairs - graph.n_pairs for graph in untied),
+            n_tied_pairs=sum(n_every - graph.n_pairs for graph in untied),
             ties=self.ties,
             n_groups_without_pairs=int((self._n_pairs_of_group == 0).sum()),
             n_isolated_items=int(is_alone.sum()),
             total_weight=self.total_weight,
         )
-
-    def _count_pairs(self) -> Array:
-        """Number of pairs of positive weight in each group."""
-        counted = slice(None) if self.sample_weight is None else self.sample_weight > 0
-        size = sums_by_code(None, self.groups[counted], self.n_groups)
-        pairs = 0.5 * size * (size - 1)
-        if self.ties == "exclude":
-            tied = sums_by_code(None, self.levels.of_item[counted], len(self.levels.group))
-            tied = 0.5 * tied * (tied - 1)
-            pairs -= sums_by_code(tied, self.levels.group, self.n_groups)
-        return pairs
-
-    def _weigh_pairs(self, weight: Array) -> Array:
-        """Weight of the pairs of each group, before `pair_weights`; no term cancels."""
-        levels = self.levels
-        if self.ties == "exclude":
-            return sums_by_code(0.5 * levels.size * levels.others, levels.group, self.n_groups)
-        others = sums_of_others(weight, self.groups, self.n_groups)
-        return sums_by_code(0.5 * weight * others, self.groups, self.n_groups)
 
     def _centered_scores(self) -> Array:
         sums = sums_of_families(self.y, self.groups, self.n_groups)

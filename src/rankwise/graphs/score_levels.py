@@ -93,39 +93,10 @@ class ScoreLevels:
         """For each item the number of its level in the group, 0 for the lowest."""
         return (self.of_item - self.first[self.group][self.of_item]).astype(np.int32)
 
-    @cached_property
+    @property
     def others(self) -> Array:
         """Number (or weight) of the items of the other levels of the group, for each level."""
-        return sums_of_others(self.size, self.group, self.n_groups)
-
-    @cached_property
-    def heaviest(self) -> Indices:
-        """The heaviest level of each group."""
-        return heaviest_members(self.size, self.group, self.n_groups)
-
-    def balance(self, values: Array) -> Array:
-        """Values of the levels whose sums over items are zero in each group, in place.
-
-        That of the heaviest level follows from the others: it is a small difference of large
-        numbers.
-        """
-        values[self.heaviest] = 0.0
-        size = self.size if values.ndim == 1 else self.size[:, None]
-        sums = sums_of_families(size * values, self.group, self.n_groups)
-        values[self.heaviest] = -divide(sums[self.group[self.heaviest]], self.size[self.heaviest])
-        return values
-
-    def balance_items(self, values: Array) -> None:
-        """The same for values of the items of each level, whose plain sums are zero."""
-        heaviest = self._heaviest_items
-        values[heaviest] = 0.0
-        sums = sums_of_families(values, self.of_item, len(self.group))
-        values[heaviest] = -sums[self.of_item[heaviest]]
-
-    @cached_property
-    def _heaviest_items(self) -> Indices:
-        weight = np.ones(len(self.of_item)) if self.weight is None else self.weight
-        return heaviest_members(weight, self.of_item, len(self.group))
+        return np.asarray(self.group_size[self.group] - self.size)
 
     def group_means(self, level_means: Array) -> Array:
         """Mean over each group, from the means of its levels."""
@@ -151,31 +122,6 @@ def find_levels(
 def sums_by_code(values: NDArray[Any] | None, code: Indices, n_codes: int) -> NDArray[np.float64]:
     """Sum of the values of each code in float64; their number if there are no values."""
     return np.bincount(code, weights=values, minlength=n_codes).astype(np.float64, copy=False)
-
-
-def heaviest_members(weight: Array, family: Indices, n_families: int) -> Indices:
-    """The number of a member of largest weight of each family that has members."""
-    largest = np.full(n_families, -np.inf)
-    np.maximum.at(largest, family, weight)
-    member = np.full(n_families, -1, dtype=np.intp)
-    candidates = np.flatnonzero(weight == largest[family])
-    member[family[candidates]] = candidates
-    return member[member >= 0]
-
-
-def sums_of_others(weight: Array, family: Indices, n_families: int) -> Array:
-    """For each member the weight of the others of its family.
-
-    The sum of all less its own, but for the heaviest member: one that outweighs the others would
-    leave no digit of them, so they are added up without it.
-    """
-    heaviest = heaviest_members(weight, family, n_families)
-    without = weight.copy()
-    without[heaviest] = 0.0
-    rest = sums_by_code(without, family, n_families)
-    others = sums_by_code(weight, family, n_families)[family] - weight
-    others[heaviest] = rest[family[heaviest]]
-    return np.asarray(others)
 
 
 def sums_of_families(
