@@ -35,8 +35,8 @@ def as_array(values: Any, name: str = "values") -> Any:
 
 def as_frame(X: Any) -> Any:
     """The frame itself, which tells scikit-learn the names of its columns; None if X is none."""
-    frame = narwhals_frame(X)
-    return None if frame is None else frame.to_native()
+    frame = _known(X)
+    return frame.to_native() if hasattr(frame, "columns") else None
 
 
 def frame_columns(X: Any) -> dict[str, Any] | None:

@@ -14,7 +14,9 @@ from rankwise.arrays import Array
 from rankwise.frames import as_array, check_same_index, frame_columns, refuse_masked
 from rankwise.groups import Groups, encode_groups
 
-MOST_WEIGHT = 1e8  # of an item, relative to the lightest: beyond it sums of others lose their digits
+MOST_WEIGHT = (
+    1e8  # of an item, relative to the lightest: beyond it sums of others lose their digits
+)
 
 
 def check_option(name: str, value: object, allowed: Sequence[str]) -> None:

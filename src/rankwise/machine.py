@@ -57,12 +57,17 @@ calm = limit_threads(1)  # the decorator of every public function that computes
 
 def _ask_for(n: int | None) -> None:
     """Give this Python thread n threads, or what the user has set."""
-    pools = _thread_pools()
+    global _pools
+    if _pools[0] != len(sys.modules):  # a module that was imported since may have brought a pool
+        import scipy.linalg  # noqa: F401  # its pool comes with it
+        from threadpoolctl import ThreadpoolController  # to look for pools takes milliseconds
+
+        _pools = (len(sys.modules), ThreadpoolController().lib_controllers)
     with _lock:
         if not _wishes:
-            _blas_before[:] = [(p, p.num_threads) for p in pools if p.user_api == "blas"]
+            _blas_before[:] = [(p, p.num_threads) for p in _pools[1] if p.user_api == "blas"]
         if getattr(_here, "wish", None) is None:
-            _here.openmp_before = [(p, p.num_threads) for p in pools if p.user_api == "openmp"]
+            _here.openmp_before = [(p, p.num_threads) for p in _pools[1] if p.user_api == "openmp"]
         if n is None:
             _wishes.pop(threading.get_ident(), None)
         else:
@@ -111,17 +116,6 @@ def map_on_idle_cores(
     with ThreadPoolExecutor(n) as pool:
         runs = [parts[start:stop] for start, stop in itertools.pairwise(bounds)]
         return list(pool.map(function, runs))
-
-
-def _thread_pools() -> list[Any]:
-    """The pools of all libraries that are loaded. To look for them takes milliseconds."""
-    global _pools
-    if _pools[0] != len(sys.modules):  # a module that was imported since may have brought one
-        import scipy.linalg  # noqa: F401  # its pool comes with it
-        from threadpoolctl import ThreadpoolController
-
-        _pools = (len(sys.modules), ThreadpoolController().lib_controllers)
-    return _pools[1]
 
 
 def available_bytes() -> int | None:

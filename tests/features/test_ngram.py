@@ -17,8 +17,7 @@ from rankwise import (
     RankSVM,
     View,
 )
-from rankwise.features.kernel import Kernel
-from rankwise.features.ngram import ngram_kernel
+from rankwise.features.kernel import Kernel, ngram_kernel
 from rankwise.model_selection import leave_group_out_predict, leave_pair_out
 from rankwise.persistence import load, save
 

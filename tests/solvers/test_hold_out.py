@@ -61,7 +61,7 @@ def refit(model, X, y, groups, folds):
 
 
 def basis_features(model, X):
-    from rankwise.features.basis import basis_root
+    from rankwise.features.feature_map import basis_root
     from rankwise.features.kernel import Kernel
 
     K = Kernel("rbf", model.gamma).matrix(X, X[model.basis])

@@ -169,17 +169,17 @@ def test_one_krylov_space_solves_the_system_of_every_shift(rng):
     R = rng.standard_normal((40, 15)) * np.logspace(0, -3, 15)
     A, t = R.T @ R, rng.standard_normal(15)
     shifts = np.array([1e-6, 1e-2, 10.0])
-    path = krylov_path(lambda v: A @ v, t, shifts, 1e-12, 40)
-    for x, shift in zip(path.x, shifts, strict=True):
+    path, *_ = krylov_path(lambda v: A @ v, t, shifts, 1e-12, 40)
+    for x, shift in zip(path, shifts, strict=True):
         truth = np.linalg.solve(A + shift * np.eye(15), t)
         np.testing.assert_allclose(x, truth, rtol=1e-8)
-    early = krylov_path(lambda v: A @ v, t, shifts, 1e-12, 4)
-    errors = [np.linalg.norm(A @ x + s * x - t) for x, s in zip(early.x, shifts, strict=True)]
-    np.testing.assert_allclose(early.residuals * np.linalg.norm(t), errors, rtol=1e-6, atol=1e-12)
-    nothing = krylov_path(lambda v: A @ v, np.zeros(15), shifts, 1e-12, 4)
-    assert not nothing.x.any()
-    few = krylov_path(lambda v: 2 * v, t, shifts, 1e-12, 40)  # every vector is an eigenvector
-    np.testing.assert_allclose(few.x, t / (2 + shifts[:, None]), rtol=1e-12)
+    early, residuals, _ = krylov_path(lambda v: A @ v, t, shifts, 1e-12, 4)
+    errors = [np.linalg.norm(A @ x + s * x - t) for x, s in zip(early, shifts, strict=True)]
+    np.testing.assert_allclose(residuals * np.linalg.norm(t), errors, rtol=1e-6, atol=1e-12)
+    nothing, *_ = krylov_path(lambda v: A @ v, np.zeros(15), shifts, 1e-12, 4)
+    assert not nothing.any()
+    few, *_ = krylov_path(lambda v: 2 * v, t, shifts, 1e-12, 40)  # every vector is an eigenvector
+    np.testing.assert_allclose(few, t / (2 + shifts[:, None]), rtol=1e-12)
 
 
 def test_a_search_over_many_categories_goes_by_iterations_and_chooses_as_folds_do(rng):

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.training_data import PartlyScored, ranking_loss
-from rankwise.features.basis import choose_basis, read_points
-from rankwise.features.feature_map import FeatureMap, take_columns
+from rankwise.features.feature_map import FeatureMap, choose_basis, read_points, take_columns
 from rankwise.features.view import View, check_views, view_columns
 from rankwise.graphs import PreferenceGraph
 from rankwise.inputs import Target, check_option

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,9 +54,6 @@ from rankwise.model_selection.task import (
 from rankwise.rows import row_products
 from rankwise.solvers import minimize
 from rankwise.solvers.least_squares import KRYLOV_STEPS
-
-if TYPE_CHECKING:
-    pass
 
 MOST_REFITS = 10  # folds that are trained by iterations; more are dearer than a Gram matrix
 ITERATIVE_DECADES = (-7.5, 1.0)  # where alphas start and end that iterations can tell apart
@@ -488,21 +485,18 @@ class RankRLS(RankRLSParameters, KernelModel):
         self._store_features(features.map)
         warn_of_solutions(solutions, self.kernel, self.tol)
         if loss.nuisance is not None and len(alphas) == 1:
-            self._tell_effects(loss, features.matrix, solutions.coef[0, :, 0], float(alphas[0]))
+            w = solutions.coef[0, :, 0]
+            if not w.any():
+                warn_user(
+                    "the nuisance columns explain every column of X or all preferences: nothing is "
+                    "left to learn, and the model predicts the same score for every item."
+                )
+            R, Z, alpha = dense_rows(features.matrix), loss.nuisance, float(alphas[0])
+            of_loss = (loss.times_A, loss.target, loss.graph.groups)
+            self._keep_effects(nuisance_effects(R, w, Z, *of_loss, alpha))
         n_alphas, n, n_outputs = solutions.coef.shape
         flat = features.coefficients(solutions.coef.transpose(1, 0, 2).reshape(n, -1))
         return flat.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
-
-    def _tell_effects(self, loss: SquaredLoss, R: Any, w: Array, alpha: float) -> None:
-        """Keep the effects of the nuisance; warn if it leaves nothing to learn."""
-        if not w.any():
-            warn_user(
-                "the nuisance columns explain every column of X or all preferences: nothing is "
-                "left to learn, and the model predicts the same score for every item."
-            )
-        Z: Any = loss.nuisance
-        of_loss = (loss.times_A, loss.target, loss.graph.groups)
-        self._keep_effects(nuisance_effects(dense_rows(R), w, Z, *of_loss, alpha))
 
 
 class RankRLSTask(HoldOutTask):

@@ -50,7 +50,11 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
         Of scikit-learn's `check_array`. The tags of the estimator say whether X may be sparse.
     """
     check_items("X", X)
-    objects = as_objects("X", X) if _takes_objects(estimator) else None
+    views = getattr(estimator, "views", None)
+    users = [estimator, *views] if isinstance(views, (list, tuple)) else [estimator]
+    kernels = [getattr(user, "kernel", None) for user in users]
+    takes_objects = any(callable(kernel) or kernel == "ngram" for kernel in kernels)
+    objects = as_objects("X", X) if takes_objects else None
     if objects is None and getattr(estimator, "kernel", None) == "ngram":
         raise ValueError("kernel='ngram' compares texts, but X has numbers; pass a list of texts.")
     if objects is not None:
@@ -65,16 +69,6 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
     validate_data(estimator, frame, reset=reset, skip_check_array=True)
     matrix = frame_matrix("X", X, gaps=False)
     return check_array(matrix, estimator=estimator, input_name="X", **options)
-
-
-def _takes_objects(estimator: Any) -> bool:
-    """Whether a kernel of the estimator, or of one of its views, compares objects."""
-    views = getattr(estimator, "views", None)
-    for user in [estimator, *(views if isinstance(views, (list, tuple)) else [])]:
-        kernel = getattr(user, "kernel", None)
-        if callable(kernel) or kernel == "ngram":
-            return True
-    return False
 
 
 def warn_of_solutions(solutions: Solutions, kernel: Any, tol: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -9,14 +10,16 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_random_state
 
 from rankwise.arrays import Array, Indices
-from rankwise.features.basis import basis_root, choose_basis, read_points
 from rankwise.features.kernel import Kernel, center_kernel
+from rankwise.frames import as_array, refuse_masked
 from rankwise.inputs import check_option
 from rankwise.machine import available_bytes, check_matrix_fits, idle_cores
 from rankwise.rows import first_equal_rows, row_products
 
+BASES = ("random", "kmeans++")
 SOLVERS = ("auto", "primal", "dual", "iterative")
 MATRICES = 2.5  # kernel matrices in memory at a time
 SPARSE_DIRECT_LIMIT = 5000  # sparse X with more rows and columns than this is solved iteratively
@@ -133,6 +136,95 @@ class FeatureRows:
         return np.asarray(whole, dtype=np.float64)
 
 
+def read_points(name: str, points: Any, n_features: int) -> Any:
+    """Points with the features of X, one row each, as float64; None for anything but a matrix.
+
+    Points need not be training items, may be more than those, and may have duplicates, which
+    `basis_root` merges.
+    """
+    points = as_array(points, name)
+    if np.ndim(points) != 2:
+        return None
+    refuse_masked(name, points)
+    points = check_array(points, accept_sparse="csr", dtype=np.float64, input_name=name, copy=True)
+    if points.shape[1] != n_features:
+        raise ValueError(
+            f"{name} has points with {points.shape[1]} features but X has {n_features}; give each "
+            "point the features of X."
+        )
+    return points
+
+
+def choose_basis(
+    X: Any, n_basis: int | None, basis: str | ArrayLike, random_state: Any
+) -> NDArray[np.intp]:
+    """Row numbers of the basis items.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_items, n_features)
+        The training items.
+    n_basis : int or None
+        How many; None for given row numbers.
+    basis : {"random", "kmeans++"} or array of int
+        A way of choosing, or row numbers. [RankRLS09] section 3.5 finds random choice no worse than
+        more careful ones.
+    random_state : int, RandomState or None
+        Seed.
+    """
+    n_items = X.shape[0]
+    if not isinstance(basis, str):
+        refuse_masked("basis", basis)
+        rows = np.asarray(basis)
+        if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu":
+            raise ValueError(
+                f"basis has dtype {rows.dtype} and shape {rows.shape}; expected a flat array of "
+                "row numbers, or an array of points with the features of X where points are taken."
+            )
+        if n_basis is not None and n_basis != len(rows):
+            raise ValueError(f"n_basis={n_basis} but basis names {len(rows)} rows; drop n_basis.")
+        return check_numbers("basis", "row", rows, n_items)
+    check_option("basis", basis, BASES)
+    if not isinstance(n_basis, numbers.Integral) or not 1 <= n_basis <= n_items:
+        raise ValueError(
+            f"n_basis={n_basis!r}; expected a whole number from 1 to {n_items}, the number of "
+            "training items."
+        )
+    rng = check_random_state(random_state)
+    if basis == "random":
+        return np.sort(rng.choice(n_items, size=n_basis, replace=False)).astype(np.intp)
+    if X.dtype == object:
+        raise ValueError("basis='kmeans++' needs features that are numbers; use basis='random'.")
+    from sklearn.cluster import kmeans_plusplus
+
+    if not sp.issparse(X):
+        X = X - X.mean(axis=0, dtype=np.float64)  # distances far from zero would cancel
+    _, rows = kmeans_plusplus(X, n_basis, random_state=rng)
+    return np.unique(rows).astype(np.intp)
+
+
+def check_numbers(name: str, what: str, numbers: NDArray[Any], n: int) -> NDArray[np.intp]:
+    """Numbers of rows or columns of X, of which there are n, each named once."""
+    outside = numbers[(numbers < 0) | (numbers >= n)]
+    if len(outside):
+        raise ValueError(f"{name} names {what} {outside[0]}; the {n} {what}s of X count from 0.")
+    if len(np.unique(numbers)) != len(numbers):
+        raise ValueError(f"{name} names a {what} twice; name each once.")
+    return numbers.astype(np.intp)
+
+
+def basis_root(K_bb: Array) -> Array:
+    """U with ``U Uᵀ = K_bb⁺``, rank-revealing: duplicates and near duplicates are merged.
+
+    With R = K_mb U the primal solution on R is that of sparse RankRLS, [RankRLS09] equations 41
+    and 42, and U w are the coefficients of the basis items.
+    """
+    with idle_cores(len(K_bb) ** 3):
+        values, vectors = scipy.linalg.eigh(K_bb)
+    keep = values > values[-1] * len(values) * np.finfo(float).eps
+    return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
+
+
 def basis_map(
     kernel: Kernel,
     X: Any,
@@ -159,6 +251,8 @@ def basis_map(
         raise ValueError(f"n_basis={n_basis} but basis has {points.shape[0]} points; drop n_basis.")
     else:
         items = take_columns(points, columns)
+    size = items.shape[0]
+    check_matrix_fits(size, size, "the kernel matrix of a basis", "use a smaller n_basis")
     root = basis_root(kernel.matrix(items[:, rows] if kernel.is_precomputed else items))
     if not root.shape[1]:  # every kernel value is zero, and so is every score
         root = np.zeros((items.shape[0], 1))
@@ -257,7 +351,16 @@ def make_features(
             "values between all training items."
         )
     if n_basis is not None or not isinstance(basis, str):
-        return _basis_features(kernel, X, solver, n_basis, basis, random_state)
+        # R = K_mb K_bb^(−1/2), a block of rows at a time: [RankRLS09] equations 41 and 42
+        if kernel.is_linear:
+            raise ValueError(
+                "n_basis and basis are for kernel models; a linear model already has just one "
+                "weight per feature. Drop them or choose another kernel."
+            )
+        if solver not in ("auto", "primal"):
+            raise ValueError(f"a basis is solved by solver='primal', not {solver!r}.")
+        of_basis = basis_map(kernel, X, n_basis, basis, random_state)
+        return Features("primal", FeatureRows([of_basis], X), of_basis)
     if not kernel.is_linear:
         if solver not in ("auto", "dual"):
             raise ValueError(
@@ -268,7 +371,13 @@ def make_features(
         items = None if kernel.is_precomputed else X.copy()  # the caller may change X
         K, of_items = kernel.matrix(X), FeatureMap(kernel, None, n_rows, None, items)
         return _empirical_map(K, of_items) if explicit else Features("dual", K, of_items)
-    method, of_columns = _linear_method(X, solver), FeatureMap(kernel, None, n_columns)
+    method, of_columns = solver, FeatureMap(kernel, None, n_columns)
+    if solver == "auto":
+        free, smaller = available_bytes(), min(X.shape)
+        is_large = free is not None and 8 * smaller**2 > free
+        is_large |= sp.issparse(X) and smaller > SPARSE_DIRECT_LIMIT
+        direct = "primal" if n_columns <= n_rows else "dual"
+        method = "iterative" if is_large else direct
     if method == "dual" and not explicit:
         _check_kernel_fits(n_rows)
         R = X
@@ -304,9 +413,11 @@ def _empirical_map(K: Array, of_items: FeatureMap) -> Features:
     is_definite = bool(np.linalg.norm(R @ (R.T @ probe) - exact) <= 1e-6 * np.linalg.norm(exact))
     root = None
     if not is_definite:
-        K = _from_upper(factor, diagonal)
-        root = basis_root(K)
-        R = K @ root
+        for row in range(1, len(factor)):  # the upper triangle was left alone
+            factor[row, :row] = factor[:row, row]
+        factor[np.diag_indices(len(factor))] = diagonal
+        root = basis_root(factor)
+        R = factor @ root
 
     def dual_coefficients(w: Array) -> Array:
         if root is not None:
@@ -318,51 +429,6 @@ def _empirical_map(K: Array, of_items: FeatureMap) -> Features:
         return np.asarray(a - a.mean(axis=0))  # a centered kernel does not see the mean
 
     return Features("primal", R, of_items, dual_coefficients, is_definite)
-
-
-def _from_upper(factor: Array, diagonal: Array) -> Array:
-    """The symmetric matrix whose upper triangle a factorization of the lower one left alone."""
-    for row in range(1, len(factor)):
-        factor[row, :row] = factor[:row, row]
-    factor[np.diag_indices(len(factor))] = diagonal
-    return factor
-
-
-def _basis_features(
-    kernel: Kernel,
-    X: Any,
-    solver: str,
-    n_basis: int | None,
-    basis: str | ArrayLike,
-    random_state: Any,
-) -> Features:
-    """R = K_mb K_bb^(−1/2), then primal: [RankRLS09] equations 41 and 42.
-
-    Only a block of rows of R is in memory at a time.
-    """
-    if kernel.is_linear:
-        raise ValueError(
-            "n_basis and basis are for kernel models; a linear model already has just one weight "
-            "per feature. Drop them or choose another kernel."
-        )
-    if solver not in ("auto", "primal"):
-        raise ValueError(f"a basis is solved by solver='primal', not {solver!r}.")
-    size = n_basis if isinstance(basis, str) else np.shape(basis)[0]
-    if isinstance(size, int):  # anything else is refused by basis_map
-        check_matrix_fits(size, size, "the kernel matrix of a basis", "use a smaller n_basis")
-    of_basis = basis_map(kernel, X, n_basis, basis, random_state)
-    return Features("primal", FeatureRows([of_basis], X), of_basis)
-
-
-def _linear_method(X: Any, solver: str) -> str:
-    if solver != "auto":
-        return solver
-    smaller = min(X.shape)
-    free = available_bytes()
-    too_large = free is not None and 8 * smaller**2 > free
-    if too_large or (sp.issparse(X) and smaller > SPARSE_DIRECT_LIMIT):
-        return "iterative"
-    return "primal" if X.shape[1] <= X.shape[0] else "dual"
 
 
 def _check_kernel_fits(n_items: int) -> None:

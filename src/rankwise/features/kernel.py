@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from rankwise.arrays import Array
-from rankwise.features.ngram import check_ngram, ngram_kernel
 from rankwise.rows import first_equal_rows, row_products
 
 if TYPE_CHECKING:  # scikit-learn's class has no types, so every keyword of a child would be right
@@ -33,6 +32,8 @@ else:
     from sklearn.base import BaseEstimator
 
 CHUNK_ENTRIES = 2**23
+LONGEST = 100  # characters of an n-gram
+NGRAM_ENTRIES = 2**22  # of a sparse product at a time, which is nearly dense
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,16 @@ class Kernel:
                     f"kernel_params has {min(unknown)!r}; kernel='ngram' takes ngram_range and "
                     "shared."
                 )
-            check_ngram(**self.params)
+            lengths, shared = self.params.get("ngram_range", (1, 3)), self.params.get("shared", 0)
+            is_pair = isinstance(lengths, (tuple, list)) and len(lengths) == 2
+            is_pair = is_pair and all(isinstance(n, int) for n in lengths)
+            if not is_pair or not 1 <= lengths[0] <= lengths[1] <= LONGEST:
+                raise ValueError(
+                    f"ngram_range={lengths!r}; expected two whole numbers from 1 to {LONGEST}, the "
+                    "shortest first, as (1, 3)."
+                )
+            if not isinstance(shared, (int, float)) or not 0 <= shared < 1:
+                raise ValueError(f"shared={shared!r}; expected a number from 0 to below 1.")
         elif self.params and not callable(self.function):
             raise ValueError(
                 f"kernel_params={self.params!r} is for callable kernels and 'ngram'; the kernel "
@@ -192,3 +202,57 @@ class KernelParameters(BaseEstimator):
         tags.input_tags.sparse = not is_precomputed
         tags.input_tags.pairwise = is_precomputed
         return tags
+
+
+def ngram_kernel(
+    texts: Sequence[str],
+    others: Sequence[str] | None = None,
+    ngram_range: tuple[int, int] = (1, 3),
+    shared: float = 0.0,
+) -> Array:
+    """Tanimoto similarity of the sets of n-grams, mixed with a constant.
+
+    With the sets A and B of all pieces of so many characters in two texts,
+
+        k = (1 − s) |A ∩ B| / |A ∪ B| + s
+
+    which is 1 for equal texts and s for texts that share nothing or are shorter than all n-grams.
+    Products are sparse.
+
+    Parameters
+    ----------
+    texts, others : sequence of str
+        Texts, such as SMILES or protein sequences; `texts` again if `others` is None.
+    ngram_range : (int, int)
+        Shortest and longest n-grams.
+    shared : float
+        s, the share of what all texts have in common.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    shortest, longest = ngram_range
+
+    def pieces(text: str) -> list[str]:
+        lengths = range(shortest, min(longest, len(text)) + 1)
+        return [text[k : k + n] for n in lengths for k in range(len(text) - n + 1)]
+
+    counter = CountVectorizer(analyzer=pieces, binary=True, dtype=np.float64)
+    n = len(texts)
+    every = list(texts) if others is None else [*texts, *others]
+    if not any(len(text) >= shortest for text in every):
+        return np.full((n, len(every) - n or n), float(shared))
+    shown = counter.fit_transform(every)
+    A, B = shown[:n], shown[:n] if others is None else shown[n:]
+    sizes = np.asarray(shown.sum(axis=1)).ravel()
+    of_A, of_B = sizes[:n], sizes[:n] if others is None else sizes[n:]
+    K = np.empty((A.shape[0], B.shape[0]))
+    size = max(1, NGRAM_ENTRIES // max(1, B.shape[0]))
+    by_column = B.T.tocsr()
+    for start in range(0, len(K), size):
+        rows = slice(start, start + size)
+        common = (A[rows] @ by_column).toarray()
+        rest = of_A[rows, None] + of_B - common
+        K[rows] = np.divide(common, rest, out=np.zeros_like(common), where=rest > 0)
+    K *= 1 - shared
+    K += shared
+    return K

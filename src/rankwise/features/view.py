@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.features.basis import check_numbers
-from rankwise.features.feature_map import FeatureMap, basis_map
+from rankwise.features.feature_map import FeatureMap, basis_map, check_numbers
 from rankwise.features.kernel import KernelParameters
 
 Columns = NDArray[np.intp] | None

@@ -25,17 +25,7 @@ KRYLOV_LOOK = 10  # steps between two looks at the residuals
 
 
 class IterativeSolution(NamedTuple):
-    """Solutions of all right-hand sides.
-
-    Attributes
-    ----------
-    x : ndarray of shape (n, k)
-        One column for each right-hand side.
-    n_iter : int
-        Iterations until the last column was done.
-    converged : bool
-        Whether every column reached the tolerance.
-    """
+    """Solutions of shape (n, k), iterations until the last column was done, and success of all."""
 
     x: Array
     n_iter: int
@@ -227,32 +217,23 @@ def minimize(
     max_iter: int | None,
     watch: Watch | None = None,
 ) -> Solutions:
-    """Minimize by the method "primal", "dual" or "iterative"; a dual matrix is overwritten."""
+    """Minimize by the method "primal", "dual" or "iterative"; a dual matrix is overwritten.
+
+    Primal: ``(Rᵀ A R + λI) w = Rᵀ t``, [RankRLS09] equation 28. R is read once; the solution is nan
+    if R is not finite.
+
+    Dual: ``(A K + λI) a = t``, equation 17, in symmetric form. With ``F Fᵀ = A`` and ``F b = t``,
+    solve ``(Fᵀ K F + λI) c = b``; then ``a = F c``.
+    """
     if method == "primal":
-        return minimize_primal(loss, matrix, shifts)
+        with np.errstate(invalid="ignore", over="ignore"):
+            gram, moment = loss.system(matrix)
+        return Solutions(*solve_shifted(gram, moment, shifts))
     if method == "dual":
-        return minimize_dual(loss, matrix, shifts)
+        root = loss.root()
+        c, is_definite = solve_shifted(root.sandwich(matrix), root.solve(loss.target), shifts)
+        return Solutions(np.stack([root.apply(columns) for columns in c]), is_definite)
     return minimize_iteratively(loss, matrix, shifts, tol=tol, max_iter=max_iter, watch=watch)
-
-
-def minimize_primal(loss: SquaredLoss, R: Any, shifts: Array) -> Solutions:
-    """``(Rᵀ A R + λI) w = Rᵀ t``, [RankRLS09] equation 28.
-
-    R is read once; the solution is nan if R is not finite.
-    """
-    with np.errstate(invalid="ignore", over="ignore"):
-        gram, moment = loss.system(R)
-    return Solutions(*solve_shifted(gram, moment, shifts))
-
-
-def minimize_dual(loss: SquaredLoss, K: Array, shifts: Array) -> Solutions:
-    """``(A K + λI) a = t``, [RankRLS09] equation 17, in symmetric form; K is overwritten.
-
-    With ``F Fᵀ = A`` and ``F b = t``, solve ``(Fᵀ K F + λI) c = b``; then ``a = F c``.
-    """
-    root = loss.root()
-    c, is_definite = solve_shifted(root.sandwich(K), root.solve(loss.target), shifts)
-    return Solutions(np.stack([root.apply(columns) for columns in c]), is_definite)
 
 
 def minimize_iteratively(
@@ -280,9 +261,9 @@ def minimize_iteratively(
     if len(shifts) > 1:
         most = KRYLOV_STEPS if max_iter is None else min(KRYLOV_STEPS, max_iter)
         paths = [krylov_path(gram, column, shifts, tol, most) for column in t.T]
-        coef = np.stack([path.x for path in paths], axis=2)
-        residual = np.max([path.residuals for path in paths], axis=0)
-        n_iter = max(path.n_iter for path in paths)
+        coef = np.stack([x for x, _, _ in paths], axis=2)
+        residual = np.max([residuals for _, residuals, _ in paths], axis=0)
+        n_iter = max(n for _, _, n in paths)
     start, unfinished, left = None, [], None if max_iter is None else max_iter - n_iter
     for k in np.argsort(shifts)[::-1]:
         if residual[k] <= tol:
@@ -294,21 +275,26 @@ def minimize_iteratively(
             return gram(W) + shift * W
 
         begin = coef[k] if np.isfinite(residual[k]) else start
-        result = conjugate_gradients(
+        start, n_more, converged = conjugate_gradients(
             product, t, norms + shift, tol=tol, max_iter=left, start=begin, watch=watch
         )
-        coef[k] = start = result.x
-        n_iter = max(n_iter, result.n_iter)
-        if not result.converged:
+        coef[k], n_iter = start, max(n_iter, n_more)
+        if not converged:
             unfinished.append(shift)
     return Solutions(coef, True, max(n_iter, 1), tuple(unfinished))
 
 
-class KrylovPath(NamedTuple):
-    """Solutions of ``(A + λI) x = t`` for every λ from one Krylov space.
+def krylov_path(
+    product: Callable[[Array], Array], t: Array, shifts: Array, tol: float, n_steps: int
+) -> tuple[Array, Array, int]:
+    """Solve ``(A + λI) x = t`` for every λ with the products of one.
 
-    Attributes
-    ----------
+    Lanczos' method: ``A V = V T + β v eᵀ`` with T tridiagonal does not depend on λ, since a shift
+    leaves the Krylov space as it is. So ``x = ‖t‖ V (T + λI)⁻¹ e_1``, with residual β |y_k|. V is
+    kept orthogonal, which costs less than products with A as long as the steps are few.
+
+    Returns
+    -------
     x : ndarray of shape (n_shifts, n)
         Solutions.
     residuals : ndarray of shape (n_shifts,)
@@ -316,24 +302,9 @@ class KrylovPath(NamedTuple):
     n_iter : int
         Products with A.
     """
-
-    x: Array
-    residuals: Array
-    n_iter: int
-
-
-def krylov_path(
-    product: Callable[[Array], Array], t: Array, shifts: Array, tol: float, n_steps: int
-) -> KrylovPath:
-    """Solve ``(A + λI) x = t`` for every λ with the products of one.
-
-    Lanczos' method: ``A V = V T + β v eᵀ`` with T tridiagonal does not depend on λ, since a shift
-    leaves the Krylov space as it is. So ``x = ‖t‖ V (T + λI)⁻¹ e_1``, with residual β |y_k|. V is
-    kept orthogonal, which costs less than products with A as long as the steps are few.
-    """
     size = float(np.linalg.norm(t))
     if size == 0.0:
-        return KrylovPath(np.zeros((len(shifts), len(t))), np.zeros(len(shifts)), 1)
+        return np.zeros((len(shifts), len(t))), np.zeros(len(shifts)), 1
     n_steps = max(1, min(n_steps, len(t)))
     V = np.empty((n_steps, len(t)))
     V[0] = t / size
@@ -353,4 +324,4 @@ def krylov_path(
             if is_last or (residuals <= tol).all():
                 break
         V[k + 1] = w / off_diagonal[k]
-    return KrylovPath(size * (y @ V[: k + 1]), residuals, k + 1)
+    return size * (y @ V[: k + 1]), residuals, k + 1
