@@ -12,8 +12,9 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "rankwise"
 LAYERS = [
-    {"arrays", "frames"},
-    {"errors", "machine", "groups", "rows", "_compiled", "text_tables"},
+    {"arrays", "text_tables"},
+    {"frames"},
+    {"errors", "machine", "groups", "rows", "_compiled"},
     {"inputs", "environment"},
     {"graphs"},
     {"features", "losses", "metrics", "datasets"},

@@ -90,7 +90,7 @@ class PairGraph(PreferenceGraph):
         known = None if groups is None else encode_groups(groups, n_items)
         magnitude = _as_edge_values("magnitude", magnitude, len(winner))
         weight = _as_edge_values("weight", weight, len(winner), positive=True)
-        options = {"cost": cost, "group_weight": group_weight, "groups": known, "items": names}
+        options: Any = {"cost": cost, "group_weight": group_weight, "groups": known, "items": names}
         self._set(winner, loser, magnitude, weight, n_items, **options)
         if cost == "relative" and (magnitude == 0).any():
             edge = int(np.argmax(magnitude == 0))
