@@ -229,7 +229,7 @@ def test_scaling_in_groups_gets_the_groups_in_every_command(tmp_path, table, sca
     if scale != "group":
         return
     succeed("evaluate", path, table)
-    succeed("report", path, table, "--train", table, "-o", tmp_path / "page.html")
+    succeed("report", path, table, "-o", tmp_path / "page.html")
     succeed("compare", table, path, path)
 
 

@@ -101,7 +101,7 @@ def test_a_messy_table_trains_with_one_command_and_its_report_opens(tmp_path, me
     assert len(numbers(succeed("predict", model, messy).stdout)) == 150
     values = json.loads(succeed("evaluate", model, messy, "--json").stdout)
     assert values["items"] == 144
-    succeed("report", model, messy, "--train", messy, "-o", page)
+    succeed("report", model, messy, "-o", page)
     text = page.read_text(encoding="utf-8")
     assert "Heizung=Fernwärme" in text
     assert "trained on all of these items, so the figures flatter it" in text

@@ -44,11 +44,7 @@ def write_reports(folder):
     X, y, groups = make_ranking(n_queries=24, n_documents=(3, 12), n_features=6, random_state=0)[:3]
     old = groups < 12
     model = RankRLSCV().fit(X[old], y[old], groups[old])
-    report(
-        *(model, X[~old], y[~old], groups[~old]),
-        training=(X[old], y[old], groups[old]),
-        title="Grouped",
-    ).save(folder / "grouped.html")
+    report(model, X[~old], y[~old], groups[~old], title="Grouped").save(folder / "grouped.html")
     X, y, _ = make_ranking(n_queries=1, n_documents=400, n_levels=None, random_state=0)[:3]
     report(RankRLS(kernel="rbf").fit(X, y), X, y, metrics=("tau", "disagreement")).save(
         folder / "list.html"
@@ -64,7 +60,7 @@ def write_reports(folder):
     ).save(folder / "odd.html")
     flat, truth = np.zeros((12, 3)), np.arange(12) % 3
     model = RankRLS().fit(flat, truth)
-    report(model, flat, truth, training=(flat, truth)).save(folder / "flat.html")
+    report(model, flat, truth).save(folder / "flat.html")
     tied = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0, *range(10)]
     truth = [*np.arange(10) % 3, *range(10)]
     report(tied, None, truth, [0] * 10 + [1] * 10, metrics="tau").save(folder / "tied.html")
@@ -79,7 +75,6 @@ def write_reports(folder):
         *(RankRLS().fit(features, truth, labels), features, truth, labels),
         ids=ids,
         feature_names=ids[:4],
-        training=(features, truth, labels),
     ).save(folder / "long.html")
     scores, truth = rng.normal(size=1200), rng.integers(0, 3, 1200)
     report(scores, None, truth, np.repeat(np.arange(300), 4)).save(folder / "many.html")

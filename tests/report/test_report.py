@@ -485,32 +485,6 @@ def test_the_band_of_a_curve_says_what_it_is_over(model, in_groups, in_one_list)
         assert curves["part"] == in_one_list
 
 
-def test_training_data_give_a_plain_model_its_exact_curve_and_the_path_of_its_weights():
-    data = data_of(make_report(MODEL, X, y, groups, training=(X, y, groups), metrics="tau"))
-    search = RankRLSCV(scoring="tau").fit(X, y, groups)
-    curve = data["curves"]["curves"][0]
-    np.testing.assert_allclose(curve["mean"], search.cv_results_["mean_score"][0], atol=1e-5)
-    assert data["curves"]["own"] == MODEL.alpha
-    names = [line["label"] for line in data["path"]["curves"]]
-    columns = [int(name[1:]) for name in names]
-    path = RankRLS().path(X, y, groups, alphas=data["path"]["x"]).coefficients[:, columns, 0]
-    np.testing.assert_allclose(
-        np.transpose([line["mean"] for line in data["path"]["curves"]]), path, atol=1e-3
-    )
-
-
-def test_training_data_pass_through_the_scaling_of_a_pipeline():
-    pipeline = make_pipeline(StandardScaler(), RankRLS()).fit(X, make_target(y, groups))
-    page = make_report(pipeline, X, y, groups, training=(X, y, groups))
-    scaled = make_report(
-        RankRLS().fit(StandardScaler().fit_transform(X), y, groups),
-        *(StandardScaler().fit_transform(X), y, groups),
-        training=(StandardScaler().fit_transform(X), y, groups),
-    )
-    assert data_of(page)["path"] == data_of(scaled)["path"]
-    assert "features after StandardScaler" in words_of(page)
-
-
 def test_feature_names_come_from_the_user_the_frame_or_the_model():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=[*"abcde"])
@@ -706,7 +680,6 @@ def test_a_calibrated_model_shows_how_sure_it_is(outside):
         rows = rows[np.argsort(-scores[rows], kind="stable")]
         assert items["rankLow"] == found.low[rows].tolist()
         assert items["rankHigh"] == found.high[rows].tolist()
-        assert items["alike"] == runs_by_hand(ranker, seen, rows)
     errors = np.linalg.norm(ranker.root_, axis=1)
     listed = [int(name[1:]) for name in data["features"]["names"]]
     np.testing.assert_allclose(data["features"]["errors"], errors[listed], rtol=1e-3)
@@ -721,21 +694,6 @@ def test_a_calibrated_model_shows_how_sure_it_is(outside):
     mean = np.bincount(codes).mean()
     assert f"<td>80%</td><td>{sizes.mean():.1f} of {mean:.1f}</td>" in str(page)
     assert "How many must be looked at" not in str(make_report(MODEL, X, y, groups))
-
-
-def runs_by_hand(ranker, X, rows):
-    """Longest runs of which no two items can be told apart, by all pairs."""
-    t = scipy.stats.t.ppf(0.975, ranker.n_units_ - 1)
-    n, runs = len(rows), []
-    value, error = ranker.predict_difference(X, np.repeat(rows, n), np.tile(rows, n))
-    alike = (np.abs(value) <= t * error).reshape(n, n)
-    for first in range(n):
-        last = first
-        while last + 1 < n and alike[first : last + 2, first : last + 2].all():
-            last += 1
-        if last > first and (not runs or last > runs[-1][1]):
-            runs.append([first, last])
-    return runs
 
 
 @pytest.fixture

@@ -49,7 +49,6 @@ def demo(output: Path = Path("rankwise-demo")) -> None:
     page = report(
         rank_rls,
         *(test.X, test.y, test.groups),
-        training=(train.X, train.y, train.groups),
         metrics=METRICS,
         title="rankwise demo",
     )

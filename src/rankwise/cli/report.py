@@ -15,7 +15,6 @@ def report(
     output: Path,
     table: TableOptions,
     pairs: ItemOptions,
-    train: Path | None = None,
     previous: Path | None = None,
     metric: list[str] | None = None,
     title: str | None = None,
@@ -26,8 +25,6 @@ def report(
     ----------
     output : -o FILE
         Where to write the page; - is standard output.
-    train : FILE
-        Training data, for the path of coefficients and the curve of held-out scores.
     previous : RANKER
         The model in use so far, or a file of its scores, to compare with.
     title : TEXT
@@ -40,15 +37,11 @@ def report(
     from rankwise.cli.output import check_inputs, check_output, note, say
     from rankwise.report import report as make_page
 
-    check_inputs(model, data, train, previous, pairs.items)
-    check_output(output, model, data, train, previous, pairs.items)
+    check_inputs(model, data, previous, pairs.items)
+    check_output(output, model, data, previous, pairs.items)
     ranker = open_model(model)
     file = open_data(data, table, pairs)
     found: Any = file.read_for(ranker)
-    training = None
-    if train is not None:
-        _, trained_on = ranker.scores(open_data(train, table, pairs))
-        training = (trained_on.X, trained_on.y, trained_on.groups)
     before = None
     if previous is not None:
         before = np.zeros(found.X.shape[0])  # rows without a true score are left out of the page
@@ -62,7 +55,6 @@ def report(
         found.groups,
         ids=None if found.ids is None else found.ids.tolist(),
         feature_names=ranker.features or [f"f{k + 1}" for k in range(ranker.n_features)],
-        training=training,
         previous=before,
         metrics=metrics,
         warning=warning,

@@ -252,8 +252,8 @@ function histogramMark(spec, x, top, bottom) {
 }
 
 // Lines over a common axis. spec: curves [{label, x, mean, low, high}], isLog, title, yTitle, label,
-// marks [{x, y, text}], hasBest: the first curve stands out from the others; and, if wanted,
-// tick(x): words on the axis, and points(frame): more to draw on top.
+// hasBest: the first curve stands out from the others; and, if wanted, best {x, y, text}: a mark on
+// it, tick(x): words on the axis, and points(frame): more to draw on top.
 function lineChart(box, spec) {
   drawInBox(box, (width) => {
     const frame = lineFrame(spec, width);
@@ -271,7 +271,7 @@ function lineChart(box, spec) {
         spec.label,
         ...parts,
         ...lineLabels(spec, frame),
-        ...lineMarks(spec, frame),
+        ...(spec.best ? bestMark(spec.best, frame) : []),
         ...(spec.points ? spec.points(frame) : []),
       ),
     ];
@@ -362,21 +362,13 @@ function lineLabels(spec, frame) {
   });
 }
 
-function lineMarks(spec, frame) {
-  return spec.marks.flatMap(({ x, y, text }, k) => {
-    const isRight = frame.x(x) > (frame.left + frame.right) / 2;
-    const line = verticalLine("mark", frame.x(x), frame.top - 6, frame.bottom);
-    const dot =
-      y === undefined
-        ? null
-        : svg("circle", { class: "dot", cx: frame.x(x), cy: frame.y(y), r: 5 });
-    const name = label(
-      text,
-      frame.x(x) + (isRight ? -8 : 8),
-      frame.top + 4 + 14 * k,
-      isRight ? "end" : "start",
-      "strong",
-    );
-    return [line, dot, name].filter((part) => part);
-  });
+function bestMark({ x, y, text }, frame) {
+  const at = frame.x(x);
+  const isRight = at > (frame.left + frame.right) / 2;
+  const anchor = isRight ? "end" : "start";
+  return [
+    verticalLine("mark", at, frame.top - 6, frame.bottom),
+    svg("circle", { class: "dot", cx: at, cy: frame.y(y), r: 5 }),
+    label(text, at + (isRight ? -8 : 8), frame.top + 4, anchor, "strong"),
+  ];
 }

@@ -37,14 +37,6 @@ const possibleRanks = (i) => {
   return low === high ? `${low}` : `${low}–${high}`;
 };
 
-// What no data can tell apart, in words.
-function alikeText(items) {
-  const runs = (items.alike ?? []).filter(([first, last]) => last - first < 20);
-  if (!runs.length) return "";
-  const named = runs.slice(0, 3).map(([first, last]) => `${first + 1} to ${last + 1}`);
-  return ` · cannot be told apart: places ${named.join(", ")}${runs.length > 3 ? ", …" : ""}`;
-}
-
 const chosenItems = () => data.items[state.group];
 
 function setUpItems() {
@@ -135,7 +127,7 @@ function drawItemCount() {
   );
   const pairs = count(data.groups.pairs[state.group], "pair");
   byId("item-count").textContent =
-    `${count(items.total, "item")}${cut}, ${pairs} · ${values.join(" · ")}${alikeText(items)}`;
+    `${count(items.total, "item")}${cut}, ${pairs} · ${values.join(" · ")}`;
 }
 
 function highlight(item) {

@@ -16,7 +16,6 @@ function drawPaths(board) {
     title: isDate ? "year" : "time",
     yTitle: "rating",
     label: `Ratings over time of ${shown.map(({ label }) => label).join(", ")}`,
-    marks: [],
     points: (frame) => pathPoints(board, shown, frame, isDate),
   });
   byId("path-words").textContent = "Point at a line, or tap it, for its numbers.";

@@ -20,7 +20,7 @@ from rankwise.environment import describe_environment
 from rankwise.frames import as_array
 from rankwise.inputs import as_scores, split_target
 from rankwise.metrics import Metric
-from rankwise.report import sections, tuning, words
+from rankwise.report import sections, words
 from rankwise.report.items import Subject, as_text, make_subject
 from rankwise.report.rivals import find_rivals
 
@@ -110,9 +110,8 @@ def report(
     feature_names : sequence of shape (n_features,), optional
         Names of the columns of X.
     training : tuple (X, y) or (X, y, groups), optional
-        Training data of a `RankRLS` or `RankRLSCV`: adds the path of the weights and, for a
-        `RankRLS`, the curve of exact cross-validation. Not scaled: a Pipeline does that. If these
-        items are among them, the page says on top that its figures flatter.
+        Training data. If these items are among them, the page says on top that its figures
+        flatter.
     previous : estimator or array-like of shape (n_items,), optional
         The model in use so far, or its scores: each metric is compared with it, group by group.
     metrics : iterable of str or Metric, optional
@@ -153,14 +152,14 @@ def report(
     effects = sections.find_effects(subject)
     data = {
         **sections.describe_groups(
-            scored, results, effects, sections.find_certainty(subject, confidence), rng
+            scored, results, effects, sections.possible_ranks(subject, confidence), rng
         ),
         "features": effects.describe() if effects else None,
         "losses": sections.describe_losses(subject, metric),
         "shapes": sections.describe_shapes(subject),
         "margins": sections.describe_margins(scored, rng),
         "reliability": sections.describe_reliability(parts.sure),
-        **tuning.describe_tuning(parts, seen, metric, effects),
+        "curves": sections.describe_curves(parts.learner),
     }
     usual = "Ranking report" if parts.learner is None else f"{parts.name} report"
     text = assemble(

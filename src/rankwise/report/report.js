@@ -200,7 +200,6 @@ function setUpReliability() {
     title: "probability that was said",
     yTitle: "share of right answers",
     label: `said and was: ${found.said.map((p, k) => `${formatFixed(p, 2)} and ${formatFixed(found.was[k], 2)}`).join(", ")}`,
-    marks: [],
   });
 }
 
@@ -221,8 +220,7 @@ function setUpShapes() {
       title: `${shapes.scale} of ${curve.label}`,
       yTitle: "added to the score",
       label: `What ${curve.label} adds to the score`,
-      marks: [],
-    });
+      });
   }
 }
 
@@ -234,28 +232,20 @@ function setUpTuning() {
   const name = isAlpha ? "α" : "steps";
   const title = isAlpha ? "α, the weight of the regularizer" : "number of steps";
   byId("tuning-lead").textContent = tuningWords(curves, name);
-  const marks = [{ ...curves.best, text: `best: ${valueWords(name, curves.best.x)}` }];
-  if (isOwn(curves)) marks.push({ x: curves.own, text: "this model" });
+  const best = { ...curves.best, text: `best: ${valueWords(name, curves.best.x)}` };
   lineChart(byId("curve"), {
     curves: curves.curves,
     isLog: curves.isLog,
     hasBest: true,
     title,
-    marks,
+    best,
     yTitle: `${curves.metric}, ${curves.greater ? "higher" : "lower"} is better`,
-    label: `${curves.metric} for each ${name}, ${marks[0].text}`,
+    label: `${curves.metric} for each ${name}, ${best.text}`,
   });
-  if (data.path) setUpPath(data.path, title, name);
 }
 
 function valueWords(name, value) {
   return name === "α" ? `α = ${formatNumber(value)}` : `${formatNumber(value)} steps`;
-}
-
-// Whether the model has an alpha of its own inside the drawing, other than the best.
-function isOwn({ own, best, curves }) {
-  const [low, high] = extent(curves[0].x);
-  return own !== null && own !== best.x && own >= low && own <= high;
 }
 
 function tuningWords(curves, name) {
@@ -265,37 +255,17 @@ function tuningWords(curves, name) {
       ? `; the band is one standard error over ${formatNumber(curves.nParts)} ${curves.part}${rough}`
       : "";
   const best = ` The best, ${valueWords(name, curves.best.x)}, has ${formatNumber(curves.best.y, 4)}, a little flattering as the best of many is${edgeWords(curves)}.`;
-  const own = curves.own !== null ? ` This model has ${valueWords(name, curves.own)}.` : "";
   const cut =
     curves.total > curves.curves.length
       ? ` The ${curves.curves.length} best of ${curves.total} curves are shown.`
       : "";
-  return `Each candidate was judged by items that it was not trained on (${curves.way})${error}.${best}${own}${cut}`;
+  return `Each candidate was judged by items that it was not trained on (${curves.way})${error}.${best}${cut}`;
 }
 
 function edgeWords({ best, curves, isLog }) {
   const [low, high] = extent(curves[0].x);
   const isEdge = curves[0].x.length > 1 && (best.x === high || (isLog && best.x === low));
   return isEdge ? "; it is the last that was tried, so there may be better ones beyond" : "";
-}
-
-function setUpPath(path, title, name) {
-  byId("path-part").hidden = false;
-  byId("path-hint").textContent =
-    path.variable === "alpha"
-      ? "The weights of the features with the largest effect: strong regularization shrinks all of them to zero."
-      : "The weights of the features chosen first, after each step.";
-  const chosen = data.curves.own ?? data.curves.best.x;
-  const [low, high] = extent(path.x);
-  lineChart(byId("path"), {
-    curves: path.curves.map((curve) => ({ ...curve, x: path.x })),
-    isLog: path.isLog,
-    hasBest: false,
-    title,
-    yTitle: "weight",
-    label: `Weights of ${path.curves.length} features for each ${name}`,
-    marks: chosen >= low && chosen <= high ? [{ x: chosen, text: valueWords(name, chosen) }] : [],
-  });
 }
 
 setUpGroups();

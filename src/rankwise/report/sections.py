@@ -1,4 +1,4 @@
-"""The numbers of each section of the page: groups, items, features, margins, reliability."""
+"""The numbers of each section of the page: groups, items, features, margins, search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
@@ -17,11 +16,12 @@ from rankwise.estimators.base import ranks_in_groups
 from rankwise.frames import take_rows
 from rankwise.inspection import Contributions, permutation_importance
 from rankwise.inspection.feature_curves import feature_curves, has_curves
-from rankwise.metrics import Metric
+from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.evaluation import usual_metrics
 from rankwise.metrics.registry import MetricName, get_metrics
+from rankwise.model_selection.curves import curves_of_search, mean_defined, standard_error
 from rankwise.report.items import ScoredItems, Subject, as_text, short_numbers
-from rankwise.uncertainty import CalibratedRanker
+from rankwise.uncertainty import CalibratedRanker, RankInterval
 
 LISTED_GROUPS = 20_000
 BINS = 20
@@ -34,10 +34,10 @@ SHOWN_FEATURES = 8
 SHUFFLED_ITEMS = 1000  # of whole groups
 SHUFFLED_FEATURES = 100
 SHAPES = 8  # curves of features that are drawn
+SHOWN_CURVES = 8  # of a search
 EXACT_PAIRS = 2_000_000
 SAMPLED_PAIRS = 500_000
 MARGIN_BINS = 60
-LONGEST_RUN = 200  # items of a group that are compared with each other
 OUTER = 0.0025  # share of the pairs beyond either end of the drawing
 
 
@@ -112,7 +112,7 @@ def describe_groups(
     scored: ScoredItems,
     results: list[MetricResult],
     effects: FeatureEffects | None,
-    certainty: Certainty | None,
+    ranks: RankInterval | None,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
     """The metrics, the table of groups column by column, and the items of some groups."""
@@ -131,7 +131,7 @@ def describe_groups(
             "values": [short_numbers(result.values[listed]) for result in defined],
             "total": scored.groups.n_groups,
         },
-        "items": describe_items(scored, shown, effects, certainty),
+        "items": describe_items(scored, shown, effects, ranks),
     }
 
 
@@ -185,7 +185,7 @@ def describe_items(
     scored: ScoredItems,
     groups: Indices,
     effects: FeatureEffects | None,
-    certainty: Certainty | None,
+    ranks: RankInterval | None,
 ) -> list[dict[str, Any]]:
     """Names, scores, ranks and swaps of the items of these groups, best predicted first."""
     predicted = ranks_in_groups(scored.scores, scored.groups.codes)
@@ -206,8 +206,8 @@ def describe_items(
             "tooHigh": too_high[items].tolist(),
             "tooLow": too_low[items].tolist(),
         }
-        if certainty is not None:
-            entry |= certainty.describe(items)
+        if ranks is not None:
+            entry |= {"rankLow": ranks.low[items].tolist(), "rankHigh": ranks.high[items].tolist()}
         if effects is not None:
             entry["contributions"] = effects.contributions(items)
         described.append(entry)
@@ -226,57 +226,7 @@ def _shown_positions(true: Indices) -> Indices:
     return np.union1d(kept, others[steps])
 
 
-@dataclass(frozen=True, eq=False)
-class Certainty:
-    """Of the items of a page.
-
-    Attributes
-    ----------
-    low, high : ndarray of int, shape (m,)
-        Interval of the rank of each item in its group.
-    scores : ndarray of shape (m,)
-        Predicted.
-    root : ndarray of shape (m, n_columns)
-        F with F Fᵀ the covariance of the scores.
-    quantile : float
-        Standard errors that are beyond doubt.
-    """
-
-    low: Indices
-    high: Indices
-    scores: Array
-    root: Array
-    quantile: float
-
-    def describe(self, items: Indices) -> dict[str, Any]:
-        """For the items of a group, best predicted first."""
-        return {
-            "rankLow": self.low[items].tolist(),
-            "rankHigh": self.high[items].tolist(),
-            "alike": self.runs(items) if len(items) <= LONGEST_RUN else [],
-        }
-
-    def runs(self, items: Indices) -> list[list[int]]:
-        """First and last position of the longest runs of which no two items can be told apart."""
-        F, f, n = self.root[items], self.scores[items], len(items)
-        reach = []
-        for first in range(n):
-            change = np.linalg.norm(F[first:] - F[first], axis=1)
-            apart = np.abs(f[first:] - f[first]) > self.quantile * change
-            reach.append(first + int(np.argmax(apart)) if apart.any() else n)
-        runs: list[list[int]] = []
-        for first in range(n):
-            end = reach[first]
-            for item in range(first + 1, n):
-                if item >= end:
-                    break
-                end = min(end, reach[item])
-            if end - 1 > first and (not runs or end - 1 > runs[-1][1]):
-                runs.append([first, end - 1])
-        return runs
-
-
-def find_certainty(subject: Subject, confidence: float) -> Certainty | None:
+def possible_ranks(subject: Subject, confidence: float) -> RankInterval | None:
     """Of the items that have a true score; None if the model is not calibrated."""
     parts, scored, items = subject.parts, subject.scored, subject.X
     if parts.sure is None:
@@ -284,11 +234,7 @@ def find_certainty(subject: Subject, confidence: float) -> Certainty | None:
     if parts.steps_before is not None:
         items = transform_step(parts.steps_before, items, subject.groups)
     items = take_rows(items, scored.rows) if scored.n_unscored else items
-    ranks = parts.sure.rank_interval(items, scored.groups.codes, confidence)
-    jackknife = parts.sure.jackknife()
-    quantile = float(student.ppf((1 + confidence) / 2, jackknife.freedom))
-    root = jackknife.spread(items, scored.groups.codes).root
-    return Certainty(ranks.low, ranks.high, scored.scores, root, quantile)
+    return parts.sure.rank_interval(items, scored.groups.codes, confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -467,3 +413,56 @@ def describe_reliability(ranker: CalibratedRanker | None) -> dict[str, Any] | No
         "pairs": int(bins.n_pairs.sum()),
         "loss": short_numbers(ranker.log_loss_)[0],
     }
+
+
+def describe_curves(learner: Any) -> dict[str, Any] | None:
+    """The held-out score of each candidate of a search, with the spread over groups."""
+    if "mean_score" not in getattr(learner, "cv_results_", ()):
+        return None
+    every, metric = curves_of_search(learner), get_metric(learner.scoring)
+    drawn, peaks = [], []
+    for curve in every:
+        by_group = curve.by_group if curve.by_group.ndim == 2 else curve.by_group.mean(axis=2)
+        mean, error = mean_defined(by_group), standard_error(by_group)
+        drawn.append(
+            {
+                "label": ", ".join(f"{name} = {value}" for name, value in curve.params.items()),
+                "x": short_numbers(curve.x),
+                "mean": short_numbers(mean, 6),
+                "low": short_numbers(mean - error, 6),
+                "high": short_numbers(mean + error, 6),
+                "nParts": int((~np.isnan(by_group)).any(axis=1).sum()),
+            }
+        )
+        worth = mean if metric.greater_is_better else -mean
+        peaks.append(np.max(worth, initial=-np.inf, where=~np.isnan(worth)))
+    known = [k for k, peak in enumerate(peaks) if np.isfinite(peak)]
+    order = sorted(known, key=lambda k: (not every[k].is_chosen, -peaks[k]))[:SHOWN_CURVES]
+    variable = every[0].parameter
+    return {
+        "variable": variable,
+        "isLog": variable == "alpha",
+        "metric": metric.title,
+        "greater": metric.greater_is_better,
+        "way": str(learner.cv_results_.get("cv", "folds")),
+        "curves": [drawn[k] for k in order],
+        "total": len(drawn),
+        "best": {
+            "x": short_numbers(learner.best_params_[variable])[0],
+            "y": short_numbers(learner.best_score_)[0],
+        },
+        "nParts": drawn[order[0]]["nParts"],
+        "part": _parts_of(learner.cv_results_),
+    }
+
+
+def _parts_of(results: dict[str, Any]) -> str:
+    """Over which parts of the data a mean is taken.
+
+    The rows of a single list that was cut into folds all have the label of that list.
+    """
+    labels = results.get("groups")
+    if labels is None:  # a pursuit does not tell
+        return "held-out parts"
+    is_grouped = results.get("cv") != "folds of edges" and len(np.unique(labels)) == len(labels)
+    return "groups" if is_grouped else "folds"

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from rankwise.arrays import Array
-from rankwise.estimators.rank_rls import RankRLSCV
 from rankwise.inspection.model_parts import ModelParts
 from rankwise.metrics import get_metric
 from rankwise.metrics.evaluation import FEW_GROUPS
@@ -204,7 +203,7 @@ def notes(parts: ModelParts, data: dict[str, Any]) -> dict[str, str]:
         "item_note": _item_note(data["items"]),
         "feature_note": _feature_note(parts, data),
         "margin_note": _margin_note(data["margins"]),
-        "curve_note": _curve_note(parts, data["curves"], data["path"]),
+        "curve_note": _curve_note(parts, data["curves"]),
     }
     return {
         name: f'<p class="note">{escape(text)}</p>' if text else "" for name, text in texts.items()
@@ -276,9 +275,7 @@ def _feature_note(parts: ModelParts, data: dict[str, Any]) -> str:
     return f"Weights belong to the features after {steps}, not to those of the data."
 
 
-def _curve_note(
-    parts: ModelParts, curves: dict[str, Any] | None, path: dict[str, Any] | None
-) -> str:
+def _curve_note(parts: ModelParts, curves: dict[str, Any] | None) -> str:
     """What is missing, and how to get it."""
     if parts.learner is None:
         return "Scores were given instead of a model, so there is nothing to tune."
@@ -292,11 +289,8 @@ def _curve_note(
     if curves is None:
         return (
             "This model did not search for its parameters. Train RankRLSCV, RankSVMCV, "
-            "RankLogisticCV, CoRankRLSCV or RankingPursuitCV, or pass training=(X, y, groups) with "
-            "a RankRLS, to see held-out scores here."
+            "RankLogisticCV, CoRankRLSCV or RankingPursuitCV to see held-out scores here."
         )
-    if path is None and isinstance(parts.learner, RankRLSCV) and parts.weights() is not None:
-        return "Pass training=(X, y, groups) to see the weights for each α, too."
     return ""
 
 
