@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_limits
 
 from experiments.quality_peers import LIST_PEERS, PEERS, THREADS
 from experiments.shared.command_line import find_data, make_parser, record
-from experiments.shared.jester import read_jester
 from experiments.shared.letor import read_folds
+from experiments.shared.ratings import read_jester
 from experiments.shared.tables import print_notes, print_table
 from rankwise import RankRLSCV
 from rankwise.datasets import read_letor

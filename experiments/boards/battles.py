@@ -14,8 +14,6 @@ alpha is chosen for least squares in one of two rows). Least squares asks for a 
 for a tie. The last row is neither: the share of wins, ties counted half.
 """
 
-import csv
-import gzip
 import time
 from functools import partial
 from typing import NamedTuple
@@ -25,7 +23,7 @@ from scipy.stats import kendalltau
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold
 
-from experiments.shared.command_line import find_data, make_parser, record
+from experiments.shared.command_line import make_parser, read_rows, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise import PairGraph
 from rankwise.datasets import PairData
@@ -59,9 +57,7 @@ class Battles(NamedTuple):
 
 def read_battles(data):
     """All battles of LLMFAO."""
-    (path,) = find_data(data, "llmfao/crowd-comparisons.csv.gz")
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_rows(data, "llmfao/crowd-comparisons.csv.gz")
     sides = np.array([[row["left"], row["right"]] for row in rows])
     names, ends = np.unique(sides, return_inverse=True)
     left, right = ends.reshape(-1, 2).T

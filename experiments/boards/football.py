@@ -12,13 +12,10 @@ before it, and so is the step of Elo. Error bars are standard errors of the diff
 row, match by match.
 """
 
-import csv
-import gzip
-
 import numpy as np
 
 from experiments.boards.tennis_in_time import quiet_rate, without
-from experiments.shared.command_line import find_data, make_parser, record
+from experiments.shared.command_line import make_parser, read_rows, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData
 from rankwise.leaderboard.forecast import base_chances, board_chances, elo_chances, log_losses
@@ -29,11 +26,8 @@ OLDEST = 2005
 
 def read_league(data, country):
     """Matches of the first division in the order of time, and the season of each."""
-    (path,) = find_data(data, f"football/{country}.csv.gz")
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        rows = [
-            row for row in csv.DictReader(file) if row["tier"] == "1" and row["hgoal"].isdigit()
-        ]
+    rows = read_rows(data, f"football/{country}.csv.gz")
+    rows = [row for row in rows if row["tier"] == "1" and row["hgoal"].isdigit()]
     rows = [row for row in rows if int(row["Season"]) >= OLDEST and row["Date"] != "NA"]
     rows.sort(key=lambda row: row["Date"])
     names, ends = np.unique([[row["home"], row["visitor"]] for row in rows], return_inverse=True)

@@ -13,8 +13,6 @@ training comparisons, each without itself. A tie is half a win in all but Davids
 choix and evalica are left out where they are not installed.
 """
 
-import csv
-import gzip
 import importlib.util
 import time
 import warnings
@@ -25,13 +23,13 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from experiments.boards.battles import folds_of_battles, folds_of_judges, read_battles
-from experiments.shared.command_line import find_data, make_parser, record
+from experiments.boards.tennis import YEARS, read_matches
+from experiments.shared.command_line import make_parser, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData
 from rankwise.leaderboard.models import BradleyTerry, LeastSquares
 from rankwise.leaderboard.tally import Tally
 
-YEARS = range(2010, 2020)
 FACTORS = (24.0, 48.0)  # K of Elo
 PSEUDO_WINS = 0.01  # that choix adds to every pair, so that its iterations end
 
@@ -143,16 +141,9 @@ def print_battles(data, n_folds):
 
 def read_tennis(data):
     """The matches of each year, of players numbered over all years, in the order of the dates."""
-    paths = find_data(data, *(f"atp_tennis/atp_matches_{year}.csv.gz" for year in YEARS))
-    ends, dates, years = [], [], []
-    for year, path in zip(YEARS, paths, strict=True):
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                ends.append((row["winner_name"], row["loser_name"]))
-                dates.append((int(row["tourney_date"]), int(row["match_num"])))
-                years.append(year)
-    order = sorted(range(len(dates)), key=dates.__getitem__)
-    names, codes = np.unique(np.array(ends)[order], return_inverse=True)
+    rows = read_matches(data)
+    ends = [(row["winner_name"], row["loser_name"]) for row in rows]
+    names, codes = np.unique(ends, return_inverse=True)
     winner, loser = codes.reshape(-1, 2).T
     rng = np.random.default_rng(0)
     turned = rng.random(len(winner)) < 0.5  # the winner is not always the first
@@ -163,7 +154,7 @@ def read_tennis(data):
         np.ones(len(winner)),
         names,
     )
-    return games, np.array(years)[order]
+    return games, np.array([int(row["tourney_date"][:4]) for row in rows])
 
 
 def print_tennis(data):

@@ -10,13 +10,10 @@ wins. A match with a player who did not play the year before is left out. Rating
 a logistic curve whose slope is fitted on the year before.
 """
 
-import csv
-import gzip
-
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from experiments.shared.command_line import find_data, make_parser, record
+from experiments.shared.command_line import make_parser, read_rows, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.leaderboard import rate
 
@@ -25,11 +22,17 @@ MODELS = ("least-squares", "bradley-terry")
 YEARS = range(2010, 2020)
 
 
-def read_matches(data, year):
-    """Winners and losers of a year by name, in the order of time."""
-    (path,) = find_data(data, f"atp_tennis/atp_matches_{year}.csv.gz")
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        rows = sorted(csv.DictReader(file), key=lambda row: row["tourney_date"])
+def read_matches(data, years=YEARS):
+    """The matches of these years, a dict each, in the order of the dates."""
+    rows = []
+    for year in years:
+        rows += read_rows(data, f"atp_tennis/atp_matches_{year}.csv.gz")
+    return sorted(rows, key=lambda row: row["tourney_date"])
+
+
+def read_season(data, year):
+    """Winners and losers of a year by name."""
+    rows = read_matches(data, [year])
     return {side: [row[f"{side}_name"] for row in rows] for side in ("winner", "loser")}
 
 
@@ -119,7 +122,7 @@ def print_boards(matches):
 
 def print_next_year(data, first):
     """Accuracy and log loss of the years from `first` to 2019."""
-    seasons = {year: read_matches(data, year) for year in YEARS}
+    seasons = {year: read_season(data, year) for year in YEARS}
     methods = {name: by_model(name) for name in MODELS}
     methods |= {"Elo": elo, "share of wins": share_of_wins}
     rows = []
@@ -142,7 +145,7 @@ def main(arguments=None):
     parser = make_parser(__doc__)
     parser.add_argument("--first", type=int, default=2012, help="year (%(default)s)")
     options = parser.parse_args(arguments)
-    print_boards(read_matches(options.data, 2019))
+    print_boards(read_season(options.data, 2019))
     print_next_year(options.data, options.first)
 
 

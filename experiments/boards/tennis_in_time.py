@@ -11,21 +11,19 @@ who is new is average. Error bars are standard errors of the difference to the f
 match. Chances of Elo have a slope that is chosen on 2011 and 2012 as well.
 """
 
-import csv
-import gzip
 import time
 import warnings
 
 import numpy as np
 
-from experiments.shared.command_line import find_data, make_parser, record
+from experiments.boards.tennis import read_matches
+from experiments.shared.command_line import make_parser, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData
 from rankwise.leaderboard import Scales, rate
 from rankwise.leaderboard.context import Circumstances, choose_scales
 from rankwise.leaderboard.forecast import board_chances, elo_margins
 
-YEARS = range(2010, 2020)
 FIRST = 2011  # that is foreseen
 STEPS = (0.05, 0.08, 0.12, 0.18, 0.25, 0.35)
 SLOPES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5)
@@ -35,11 +33,7 @@ UNIT = 173.7178  # Elo points of Glicko-2's scale
 
 def read_all(data):
     """All matches in the order of time, the winner first, and the year of each."""
-    rows = []
-    for year in YEARS:
-        (path,) = find_data(data, f"atp_tennis/atp_matches_{year}.csv.gz")
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            rows += sorted(csv.DictReader(file), key=lambda row: row["tourney_date"])
+    rows = read_matches(data)
     dates = [f"{d[:4]}-{d[4:6]}-{d[6:]}" for d in (row["tourney_date"] for row in rows)]
     names, ends = np.unique(
         [[row["winner_name"], row["loser_name"]] for row in rows], return_inverse=True
@@ -48,9 +42,7 @@ def read_all(data):
     surface = np.array([row["surface"] or "Hard" for row in rows])
     times, one = np.array(dates, "datetime64[s]"), np.ones(len(rows))
     data = PairData(first, second, one, one, names, times=times, contexts={"surface": surface})
-    order = np.argsort(times, kind="stable")
-    years = np.array([int(row["tourney_date"][:4]) for row in rows])
-    return data.take(order), years[order]
+    return data, np.array([int(row["tourney_date"][:4]) for row in rows])
 
 
 def without(data, *, times=True, surface=True):

@@ -23,7 +23,7 @@ from experiments.pursuit13.users import (
     prepare,
 )
 from experiments.shared.command_line import record
-from experiments.shared.jester import read_jester
+from experiments.shared.ratings import read_jester
 from experiments.shared.tables import print_notes, print_table
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import compare

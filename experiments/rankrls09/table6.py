@@ -22,7 +22,7 @@ from scipy.stats import wilcoxon
 from sklearn.metrics.pairwise import euclidean_distances
 
 from experiments.shared.command_line import make_parser, record
-from experiments.shared.jester import read_jester, tied_share
+from experiments.shared.ratings import read_jester, tied_share
 from experiments.shared.tables import print_notes, print_table
 from rankwise import RankRLS, RankSVM
 from rankwise.metrics import disagreement_error

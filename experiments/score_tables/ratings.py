@@ -19,6 +19,7 @@ import numpy as np
 
 from experiments.score_tables.drug_target import concordance, splits
 from experiments.shared.command_line import find_data, make_parser, record
+from experiments.shared.ratings import read_jester, read_movielens
 from experiments.shared.tables import print_table
 from rankwise import ConditionalRankRLSCV
 
@@ -26,14 +27,9 @@ GENRES, GAUGE, FOLDS = 19, 10, 3
 ALPHAS = np.logspace(-4, -1, 4)
 
 
-def read_movielens(data):
+def movielens(data):
     """Features of users and movies, and the ratings."""
-    ratings, users, movies = find_data(
-        data, *(f"movielens100k/u.{part}.gz" for part in ("data", "user", "item"))
-    )
-    user, movie, rating = np.loadtxt(ratings, dtype=int)[:, :3].T
-    Y = np.full((user.max(), movie.max()), np.nan)
-    Y[user - 1, movie - 1] = rating
+    users, movies = find_data(data, "movielens100k/u.user.gz", "movielens100k/u.item.gz")
     with gzip.open(users, "rt") as stream:
         lines = [line.strip().split("|") for line in stream]
     jobs = sorted({line[3] for line in lines})
@@ -41,14 +37,13 @@ def read_movielens(data):
                   for _, age, sex, job, _ in lines], dtype=float)  # fmt: skip
     with gzip.open(movies, "rt", encoding="latin-1") as stream:
         Z = np.array([line.strip().split("|")[-GENRES:] for line in stream], dtype=float)
-    return X, Z, Y
+    return X, Z, read_movielens(data)
 
 
-def read_jester(data):
+def jester(data):
     """Features of users and jokes, and the ratings of jokes that are no features."""
-    (path,) = find_data(data, "jester/jester-data-1.csv.gz")
-    ratings = np.loadtxt(path, delimiter=",")[:, 1:]
-    full = ratings[(ratings != 99).all(axis=1)]
+    ratings = read_jester(data)
+    full = ratings[~np.isnan(ratings).any(axis=1)]
     users, others = full[:2000], full[2000:4000]
     X = users[:, :GAUGE] / 5
     centered = others[:, GAUGE:] - others[:, GAUGE:].mean(axis=1, keepdims=True)
@@ -98,7 +93,7 @@ def main(arguments=None):
     given = parser.parse_args(arguments)
     rows = []
     for name in given.sets.split(","):
-        X, Z, Y = {"movielens": read_movielens, "jester": read_jester}[name](given.data)
+        X, Z, Y = {"movielens": movielens, "jester": jester}[name](given.data)
         for leave in ("rows", "columns", "both"):
             start = time.process_time()
             found = np.array(list(held_out(X, Z, Y, leave)))
@@ -106,7 +101,6 @@ def main(arguments=None):
             base = f"{found[:, 1].mean():.3f} ± {found[:, 1].std():.3f}" if leave == "rows" else "–"
             model = f"{found[:, 0].mean():.3f} ± {found[:, 0].std():.3f}"
             rows.append([f"{name}, new {leave}", model, base, seconds])
-            print(rows[-1], flush=True)
     header = ["what is new", "concordance", "mean rating", "s a fold"]
     print_table("Ratings as tables: mean and sd over folds", header, rows)
     return rows

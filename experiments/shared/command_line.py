@@ -2,7 +2,9 @@
 
 import argparse
 import contextlib
+import csv
 import datetime
+import gzip
 import inspect
 import io
 import os
@@ -12,7 +14,15 @@ import sys
 import time
 from pathlib import Path
 
-__all__ = ["DEFAULT_OUTPUT", "VARIABLE", "commit", "find_data", "make_parser", "record"]
+__all__ = [
+    "DEFAULT_OUTPUT",
+    "VARIABLE",
+    "commit",
+    "find_data",
+    "make_parser",
+    "read_rows",
+    "record",
+]
 
 VARIABLE = "RANKWISE_DATA"
 EXPERIMENTS = Path(__file__).resolve().parents[1]
@@ -53,6 +63,13 @@ def find_data(folder, *names):
             f"{VARIABLE} to it."
         )
     return paths
+
+
+def read_rows(folder, name):
+    """The rows of a compressed table, a dict each."""
+    (path,) = find_data(folder, name)
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def record(main):

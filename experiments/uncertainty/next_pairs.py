@@ -22,7 +22,8 @@ from scipy.special import expit, logit
 from scipy.stats import kendalltau
 
 from experiments.boards.battles import bradley_terry, read_battles
-from experiments.shared.command_line import find_data, make_parser, record
+from experiments.shared.command_line import make_parser, record
+from experiments.shared.ratings import read_jester, read_movielens
 from experiments.shared.tables import print_table
 from rankwise import PairGraph
 from rankwise.leaderboard import rate
@@ -98,20 +99,14 @@ def rating_shares(ratings):
 
 def jokes(data):
     """100 jokes by the users who rated all of them, at most 2,000."""
-    (path,) = find_data(data, "jester/jester-data-1.csv.gz")
-    table = np.loadtxt(path, delimiter=",", usecols=range(101))
-    return table[table[:, 0] == 100, 1:][:2000]
+    ratings = read_jester(data)
+    return ratings[~np.isnan(ratings).any(axis=1)][:2000]
 
 
 def films(data):
     """The 60 films with most ratings."""
-    (path,) = find_data(data, "movielens100k/u.data.gz")
-    user, film, rating = np.loadtxt(path, usecols=(0, 1, 2), dtype=int).T
-    chosen = np.argsort(-np.bincount(film))[:60]
-    table = np.full((user.max() + 1, 60), np.nan)
-    for k, number in enumerate(chosen):
-        table[user[film == number], k] = rating[film == number]
-    return table
+    ratings = read_movielens(data)
+    return ratings[:, np.argsort(-(~np.isnan(ratings)).sum(axis=0))[:60]]
 
 
 def models(data):

@@ -16,8 +16,6 @@ beside other work: compare them with those of one fit.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import time
 import warnings
 
@@ -27,7 +25,8 @@ from scipy.special import expit
 from sklearn.model_selection import GroupKFold, KFold
 
 from experiments.boards.battles import Battles, bradley_terry, read_battles
-from experiments.shared.command_line import find_data, make_parser, record
+from experiments.boards.tennis import read_season
+from experiments.shared.command_line import make_parser, record
 from experiments.shared.letor import read_folds
 from experiments.shared.tables import print_table
 from rankwise import CalibratedRanker, PairGraph, RankLogisticCV, RankRLS, RankRLSCV
@@ -90,9 +89,8 @@ def tennis(data, years=range(2013, 2019)):
     """Two years of matches to learn from, the next one to test on; items are the players."""
 
     def read(year):
-        (path,) = find_data(data, f"atp_tennis/atp_matches_{year}.csv.gz")
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            return [(row["winner_name"], row["loser_name"]) for row in csv.DictReader(file)]
+        season = read_season(data, year)
+        return list(zip(season["winner"], season["loser"], strict=True))
 
     for year in years:
         known = np.array(read(year - 1) + read(year))

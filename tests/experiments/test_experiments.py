@@ -22,9 +22,9 @@ from experiments import __main__ as all_experiments
 from experiments.pursuit13 import methods, movielens, users
 from experiments.rankrls09 import figure1, figure2, leave_pair_out, table1, table4
 from experiments.shared import command_line, rankboost
-from experiments.shared.jester import tied_share
 from experiments.shared.letor import Fold, Learner, score_test_part
 from experiments.shared.margin_runs import make_objective
+from experiments.shared.ratings import tied_share
 from experiments.shared.tables import format_table
 from experiments.treersvm11.figure1 import AllPairsHinge
 from experiments.uncertainty.next_pairs import at_random

@@ -1,10 +1,10 @@
-"""Ratings of Jester, and how many of them are equal."""
+"""Ratings of Jester and MovieLens, and how many of them are equal."""
 
 import numpy as np
 
 from experiments.shared.command_line import find_data
 
-__all__ = ["read_jester", "tied_share"]
+__all__ = ["read_jester", "read_movielens", "tied_share"]
 
 NOT_RATED = 99
 
@@ -14,6 +14,15 @@ def read_jester(data):
     (path,) = find_data(data, "jester/jester-data-1.csv.gz")
     ratings = np.loadtxt(path, delimiter=",")[:, 1:]
     return np.where(ratings == NOT_RATED, np.nan, ratings)
+
+
+def read_movielens(data):
+    """Ratings of shape (n_users, n_movies), NaN where there is none."""
+    (path,) = find_data(data, "movielens100k/u.data.gz")
+    user, movie, rating = np.loadtxt(path, dtype=int)[:, :3].T
+    ratings = np.full((user.max(), movie.max()), np.nan)
+    ratings[user - 1, movie - 1] = rating
+    return ratings
 
 
 def tied_share(y):
