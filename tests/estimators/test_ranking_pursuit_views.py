@@ -254,15 +254,15 @@ def test_all_pairs_of_large_dictionaries_are_refused_before_they_are_allocated(d
 
 
 BAD = [
-    ({"views": 0}, "views=0; expected at least 1"),
+    ({"views": 0}, "views=0; expected a whole number from 1"),
     ({"views": "both"}, "views='both'; expected a number of random views"),
     ({"views": []}, r"views=\[\]; expected"),
     ({"views": [View([]), View()]}, "a view has no columns"),
     ({"views": [View([0]), View([9])]}, "names column 9"),
-    ({"views": [View([0]), View([4])]}, "dictionary of view 1 tells the scored items"),
+    ({"views": [View([0]), View([4])]}, r"view 1\) tells the scored items"),
     ({"views": THREE, "search": "pairs"}, "search='pairs' is for two views, and there are 3"),
     ({"views": 3}, "3 views that take the same item need the same dictionary"),
-    ({"views": 3, "dictionary": 2}, "deals the 2 functions of the dictionary out"),
+    ({"views": 3, "dictionary": 2}, "views=3, but the dictionary has 2"),
     ({"views": TWO, "dictionary": "features"}, "use kernel='linear' without n_basis"),
     ({"views": [View(kernel="precomputed"), View()]}, "needs the square matrix"),
     ({"views": [View(kernel="rbf", n_basis=99), View()]}, "n_basis=99"),

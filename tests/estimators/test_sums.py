@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
-import zipfile
 
 import numpy as np
 import pytest
@@ -231,7 +229,7 @@ def test_without_room_the_groups_seen_last_stay_open_and_the_others_are_refused(
 @pytest.mark.parametrize(
     "message, X, y, groups",
     [
-        ("0 sample", np.zeros((0, 4)), [], []),
+        ("at least one item", np.zeros((0, 4)), [], []),
         ("X has 3 features, but RankRLS is expecting 4", np.zeros((2, 3)), [0, 1], [0, 0]),
         ("outputs of shape", np.zeros((2, 4)), [[0, 1], [1, 0]], [0, 0]),
         ("given in some batches and None in others", np.zeros((2, 4)), [0, 1], None),
@@ -268,59 +266,28 @@ def test_sums_of_different_problems_do_not_mix_and_nothing_is_no_model():
     with pytest.raises(ValueError, match="squares of some features overflow"):
         Sums().add(1e200 * X, y, groups)
     with pytest.raises(ValueError, match="cost='signs'"):
-        Sums(cost="signs")
+        Sums(cost="signs").add(X, y, groups)
     with pytest.raises(ValueError, match="beta=2"):
         Sums(beta=2)
 
 
-def damaged(data, name, change):
-    """The bytes with one entry changed; ``facts`` as a dictionary."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
-        for entry in old.namelist():
-            content = old.read(entry)
-            if entry == name:
-                array = change(np.load(io.BytesIO(content)))
-                stream = io.BytesIO()
-                np.save(stream, array)
-                content = stream.getvalue()
-            new.writestr(entry, content)
-    return out.getvalue()
-
-
-def with_facts(**changed):
-    def change(array):
-        facts = {**json.loads(array.tobytes()), **changed}
-        return np.frombuffer(json.dumps(facts).encode(), np.uint8)
-
-    return change
-
-
-@pytest.mark.parametrize(
-    "name, change",
-    [
-        ("arr_1.npy", lambda array: array[:, :2]),
-        ("arr_1.npy", lambda array: array * np.nan),
-        ("arr_1.npy", lambda array: array.astype("U8")),
-        ("arr_5.npy", lambda array: array[:1]),
-        ("arr_0.npy", with_facts(format="other")),
-        ("arr_0.npy", with_facts(rule={"cost": "sign", "memory": "x"})),
-        ("arr_0.npy", with_facts(open=[[0, -5, 1, 1.0, 1.0]])),
-        ("arr_0.npy", with_facts(output_shape=[3])),
-        ("arr_0.npy", lambda array: array[:-9]),
-    ],
-)
-def test_damaged_bytes_are_refused(name, change):
+def test_damaged_bytes_are_refused():
+    """A byte that is not as it was: the checksums of the archive tell."""
     data = Sums().add(*problem()).to_bytes()
-    with pytest.raises(ValueError, match=r"no rankwise\.Sums"):
-        Sums.from_bytes(damaged(data, name, change))
+    for place in (0, 200, 900, len(data) // 2, len(data) - 10):
+        damaged = bytearray(data)
+        damaged[place] ^= 0x55
+        with pytest.raises(ValueError, match=r"no rankwise\.Sums"):
+            Sums.from_bytes(bytes(damaged))
 
 
 def test_other_bytes_and_labels_are_refused():
     X, y, groups = problem()
     packed = io.BytesIO()
     np.savez_compressed(packed, np.zeros(10**6))
-    for data in (b"", b"PK", packed.getvalue()):
+    other = io.BytesIO()
+    np.savez(other, np.frombuffer(b'{"format": "other"}', np.uint8))
+    for data in (b"", b"PK", packed.getvalue(), other.getvalue()):
         with pytest.raises(ValueError, match=r"no rankwise\.Sums"):
             Sums.from_bytes(data)
     sums = Sums().add(X, y, [(0, group) for group in groups.tolist()])

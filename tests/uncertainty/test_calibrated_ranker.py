@@ -37,64 +37,65 @@ NEW = np.random.default_rng(1).standard_normal((12, 4))
 def found_pairs(model, X, y, groups=None, units="auto", n_pairs=300):
     left = leave_units_out(model, X, y, groups, units=units)
     (errors,) = left.jackknives()
-    return held_out_pairs(left, errors, n_pairs, np.random.default_rng(0)), left
+    first, second, found = held_out_pairs(left, errors, n_pairs, np.random.default_rng(0))
+    return first, second, found, left
 
 
 @pytest.mark.parametrize("options", [{}, {"kernel": "rbf", "gamma": 0.3}, {"cost": "sign"}])
 def test_held_out_differences_and_errors_are_those_of_refits(options):
     model = RankRLS(0.1, **options)
-    pairs, left = found_pairs(model, X, Y, GROUPS)
-    assert (Y[pairs.first] > Y[pairs.second]).all()
-    assert (GROUPS[pairs.first] == GROUPS[pairs.second]).all()
+    first, second, found, left = found_pairs(model, X, Y, GROUPS)
+    assert (Y[first] > Y[second]).all()
+    assert (GROUPS[first] == GROUPS[second]).all()
     fitted = clone(model).fit(X, Y, GROUPS)
     units = left.units.members
     refits = [refit_without(model, X, Y, GROUPS, U).predict(X) for U in units]
     f, n = fitted.predict(X), len(units)
-    for k in range(0, len(pairs.first), 7):
-        i, j = pairs.first[k], pairs.second[k]
+    for k in range(0, len(first), 7):
+        i, j = first[k], second[k]
         own = next(u for u, U in enumerate(units) if i in U)
-        np.testing.assert_allclose(pairs.difference[k], refits[own][i] - refits[own][j], atol=1e-9)
+        np.testing.assert_allclose(found.value[k], refits[own][i] - refits[own][j], atol=1e-9)
         changes = [(r[i] - r[j]) - (f[i] - f[j]) for u, r in enumerate(refits) if u != own]
         expected = np.sqrt((n - 2) / (n - 1) * np.sum(np.square(changes)))
-        np.testing.assert_allclose(pairs.error[k], expected, atol=1e-8)
+        np.testing.assert_allclose(found.error[k], expected, atol=1e-8)
 
 
 @pytest.mark.parametrize("options", [{}, {"kernel": "rbf", "gamma": 0.3}])
 def test_pairs_of_one_list_are_held_out_two_at_a_time(options):
     model, m = RankRLS(0.1, **options), 25
-    pairs, _ = found_pairs(model, X[:m], Y[:m])
+    first, second, found, _ = found_pairs(model, X[:m], Y[:m])
     f = clone(model).fit(X[:m], Y[:m]).predict(X[:m])
     alone = [refit_without(model, X[:m], Y[:m], None, [u]).predict(X[:m]) for u in range(m)]
-    for k in range(0, len(pairs.first), 31):
-        i, j = pairs.first[k], pairs.second[k]
+    for k in range(0, len(first), 31):
+        i, j = first[k], second[k]
         refit = refit_without(model, X[:m], Y[:m], None, [i, j]).predict(X[:m])
-        np.testing.assert_allclose(pairs.difference[k], refit[i] - refit[j], atol=1e-9)
+        np.testing.assert_allclose(found.value[k], refit[i] - refit[j], atol=1e-9)
         changes = [(alone[u][i] - alone[u][j]) - (f[i] - f[j]) for u in range(m) if u not in (i, j)]
         expected = np.sqrt((m - 3) / (m - 2) * np.sum(np.square(changes)))
-        np.testing.assert_allclose(pairs.error[k], expected, atol=1e-8)
+        np.testing.assert_allclose(found.error[k], expected, atol=1e-8)
 
 
 def test_long_lists_and_other_costs_are_held_out_in_folds():
-    pairs, _ = found_pairs(RankRLS(0.1, cost="sign"), X[:40], Y[:40])
-    assert len(pairs.first) > 20
-    assert (Y[pairs.first] > Y[pairs.second]).all()
+    first, second, _found, _ = found_pairs(RankRLS(0.1, cost="sign"), X[:40], Y[:40])
+    assert len(first) > 20
+    assert (Y[first] > Y[second]).all()
 
 
 def test_held_out_comparisons_are_refits_without_each():
     rng = np.random.default_rng(0)
     winner = rng.integers(30, size=50)
     graph = PairGraph(winner, (winner + 1 + rng.integers(29, size=50)) % 30, n_items=30)
-    pairs, _ = found_pairs(RankRLS(0.1), X[:30], graph)
+    _first, _second, found, _ = found_pairs(RankRLS(0.1), X[:30], graph)
     for k in range(0, 50, 9):
         refit = refit_without(RankRLS(0.1), X[:30], graph, None, [k]).predict(X[:30])
         expected = refit[graph.winner[k]] - refit[graph.loser[k]]
-        np.testing.assert_allclose(pairs.difference[k], expected, atol=1e-10)
+        np.testing.assert_allclose(found.value[k], expected, atol=1e-10)
 
 
 def test_many_pairs_are_drawn_without_repeats():
-    pairs, _ = found_pairs(RankRLS(), X, Y, GROUPS, n_pairs=15)
-    assert len(pairs.first) == 15
-    assert len(set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))) == 15
+    first, second, _found, _ = found_pairs(RankRLS(), X, Y, GROUPS, n_pairs=15)
+    assert len(first) == 15
+    assert len(set(zip(first.tolist(), second.tolist(), strict=True))) == 15
 
 
 def test_the_curve_has_the_least_logarithmic_loss():

@@ -229,7 +229,7 @@ def at_random(graph, rng):
 def test_choosing_finds_the_order_sooner():
     pairs, tau = np.triu_indices(20, 1), {}
     for choose in (chosen, at_random):
-        games = [played(choose, 20, 50, seed) for seed in range(12)]
+        games = [played(choose, 20, 50, seed) for seed in range(40)]
         found = [(belief_of_comparisons(g, None, 1.0).mean, skill) for g, skill in games]
         order = [np.sign(r[pairs[0]] - r[pairs[1]]) for r, _ in found]
         truth = [np.sign(s[pairs[0]] - s[pairs[1]]) for _, s in found]

@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -17,35 +18,31 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.pursuit_problem import (
-    choose_search,
-    function_values,
-    list_views,
-    make_dictionaries,
-    make_loss,
-    make_search,
-)
 from rankwise.estimators.search import Search
 from rankwise.estimators.training_data import (
     PartlyScored,
     check_beta,
-    check_graph,
     check_rows,
+    ranking_loss,
     split_unscored,
 )
-from rankwise.features.feature_map import FeatureMap
+from rankwise.features.feature_map import FeatureMap, choose_basis, read_points, take_columns
 from rankwise.features.kernel import KernelParameters
-from rankwise.features.view import View
-from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.inputs import as_whole, check_option, read_target
-from rankwise.machine import calm
+from rankwise.features.view import View, check_views, view_columns
+from rankwise.graphs import PreferenceGraph
+from rankwise.inputs import Target, as_whole, check_nus, check_option, read_target
+from rankwise.losses import SquaredLoss
+from rankwise.machine import calm, check_matrix_fits
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.task import Candidates, HoldOutTask
-from rankwise.solvers.pursuit import PursuitProblem, Step, pursue
+from rankwise.solvers.pursuit import AllPairs, PursuitProblem, SharedIndices, Step, pursue
+
+SMALLEST_SQUARE = 1e-290  # smaller ones have lost digits
+DICTIONARIES = ("items", "scored", "features")
 
 
 class PursuitFunction(NamedTuple):
-    """The function of one view after each step.
+    """The function of one view before the first step and after each.
 
     Attributes
     ----------
@@ -53,41 +50,23 @@ class PursuitFunction(NamedTuple):
         The chosen functions.
     choices : ndarray of int, shape (n_steps,)
         The number of the function that each step chose.
-    coef_path : ndarray of shape (n_steps, n_functions)
-        Their coefficients after each step.
-    intercept_path : ndarray of shape (n_steps,)
-        The intercept after each step.
-    mean_score : float
-        The intercept without any function.
+    coef_path : ndarray of shape (n_steps + 1, n_functions)
+        Their coefficients.
+    intercept_path : ndarray of shape (n_steps + 1,)
+        The intercept.
     """
 
     basis: FeatureMap
     choices: Indices
     coef_path: Array
     intercept_path: Array
-    mean_score: float
 
-    @property
-    def coef(self) -> Array:
-        """Coefficients after the last step."""
-        return self.coef_path[-1] if len(self.coef_path) else np.empty(0)
-
-    @property
-    def intercept(self) -> float:
-        """Intercept after the last step."""
-        return float(self.intercept_path[-1]) if len(self.coef_path) else self.mean_score
-
-    def staged_scores(self, X: Any) -> Array:
-        """Scores after each step, shape (n_items, n_steps)."""
-        if not len(self.coef_path):
-            return np.zeros((X.shape[0], 0))
-        return np.asarray(self.basis.scores(X, self.coef_path.T) + self.intercept_path)
-
-    def scores(self, X: Any) -> Array:
-        """Scores after the last step; the intercept if there was none."""
-        if not len(self.coef):
-            return np.full(X.shape[0], self.intercept)
-        return np.asarray(self.basis.scores(X, self.coef) + self.intercept)
+    def scores(self, X: Any, steps: Any = -1) -> Array:
+        """Scores after some of the steps, by default the last."""
+        coef, intercept = self.coef_path[steps].T, self.intercept_path[steps]
+        if not len(coef):
+            return np.broadcast_to(intercept, (X.shape[0], *np.shape(intercept)))
+        return np.asarray(self.basis.scores(X, coef) + intercept)
 
 
 def make_functions(
@@ -97,15 +76,14 @@ def make_functions(
     functions = []
     for view, dictionary in enumerate(dictionaries):
         chosen = steps[-1].basis[view] if steps else []
-        path = np.zeros((len(steps), len(chosen)))
-        for p, step in enumerate(steps):
+        path = np.zeros((len(steps) + 1, len(chosen)))
+        intercepts = np.full(len(steps) + 1, mean_score or 0.0)
+        for p, step in enumerate(steps, 1):
             path[p, : len(step.coef[view])] = step.coef[view]
-        intercepts = np.zeros(len(steps))
-        if mean_score is not None:
-            intercepts = np.array([mean_score - step.means[view] for step in steps])
+            intercepts[p] -= 0.0 if mean_score is None else step.means[view]
         basis = dictionary.take(np.array(chosen, dtype=np.intp))
         choices = dictionary.indices[np.array([s.chosen[view] for s in steps], dtype=np.intp)]
-        functions.append(PursuitFunction(basis, choices, path, intercepts, mean_score or 0.0))
+        functions.append(PursuitFunction(basis, choices, path, intercepts))
     return functions
 
 
@@ -154,8 +132,8 @@ class RankingPursuit(RankerMixin, PursuitParameters):
         Keyword arguments of a callable kernel.
     dictionary : {"items", "scored", "features"}, int or array of shape (n_points, n_features)
         What to choose from: functions centered at all training items, at the scored ones, at so
-        many random ones, or at given points. "features" are the columns of X as they are: greedy
-        feature selection; it goes with ``kernel="linear"``.
+        many random ones (all if there are fewer), or at given points. "features" are the columns
+        of X as they are: greedy feature selection; it goes with ``kernel="linear"``.
     beta : float
         Between ranking (0) and regression (1, kernel matching pursuit), [Pursuit13] equation 5.
     fit_intercept : bool
@@ -271,11 +249,11 @@ class RankingPursuit(RankerMixin, PursuitParameters):
             The fitted estimator.
         """
         X, target = self._check_training_data(X, y, groups, sample_weight)
-        rng = check_random_state(self.random_state)
-        if self.n_iter_no_change is None:
-            return self._fit_rows(X, target, rng)
-        held = validation_rows(scores_of(target), self.validation_fraction, rng)
-        return self._fit_rows(X, target, rng, held)
+        held = None
+        if self.n_iter_no_change is not None:
+            rng = check_random_state(self.random_state)
+            held = validation_rows(scores_of(target), self.validation_fraction, rng)
+        return self._fit_rows(X, target, held)
 
     def hold_out_task(
         self,
@@ -329,7 +307,7 @@ class RankingPursuit(RankerMixin, PursuitParameters):
     def score_functions(self) -> ScoreFunctions:
         """What the scores are made of: the function of each view."""
         maps = [function.basis for function in self._functions]
-        coefficients = [function.coef[:, None] for function in self._functions]
+        coefficients = [function.coef_path[-1][:, None] for function in self._functions]
         return ScoreFunctions(maps, coefficients, self.intercept_)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
@@ -341,12 +319,11 @@ class RankingPursuit(RankerMixin, PursuitParameters):
             Scores.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        yield from self._staged(X).T
+        yield from self._staged(check_rows(self, X, reset=False))[:, 1:].T
 
     def _staged(self, X: Any) -> Array:
-        """Mean scores of the views after each step, shape (n_items, n_steps)."""
-        staged = [function.staged_scores(X) for function in self._functions]
+        """Mean scores of the views before and after each step, shape (n_items, n_steps + 1)."""
+        staged = [function.scores(X, slice(None)) for function in self._functions]
         return np.asarray(np.mean(staged, axis=0))
 
     def _check_training_data(
@@ -358,40 +335,39 @@ class RankingPursuit(RankerMixin, PursuitParameters):
             as_whole("n_iter_no_change", self.n_iter_no_change, least=1)
         if self.backfit is not None:
             check_option("backfit", self.backfit, ("final", "every"))
-        if not isinstance(self.nu, numbers.Real) or not 0 <= float(self.nu) < np.inf:
-            raise ValueError(f"nu={self.nu!r}; expected a finite number of at least 0.")
+        check_nus([self.nu], "nu")
         target = read_target(y, groups, sample_weight, X=X, allow_nan=True)
         X = check_rows(self, X)
-        if self.views is not None or not isinstance(target.y, PreferenceGraph):
-            return X, split_unscored(target, X.shape[0])
-        return X, check_graph(target.y, X.shape[0], {})
+        if self.views is None and isinstance(target.y, PreferenceGraph):
+            return X, target.y
+        return X, split_unscored(target, X.shape[0])
 
     def _fit_rows(
-        self,
-        X: Any,
-        target: PreferenceGraph | PartlyScored,
-        rng: Any,
-        held: Indices | None = None,
+        self, X: Any, target: PreferenceGraph | PartlyScored, held: Indices | None = None
     ) -> Self:
         """Fit to checked data. Scored rows that are held out say when to stop."""
-        known = target if held is None else scores_of(target).without(held)
+        known = target
+        if held is not None:
+            scores = scores_of(target)
+            known, tested = scores.without(held), scores.scored[held]
+            truth, weight = scores.y[held], scores.weights_of(tested)
+            labels = scores.scored_labels[held]
+        loss, mean_score = self._loss(X.shape[0], known)
+        rows = scored = np.arange(X.shape[0])
         if isinstance(known, PartlyScored):
             rows, scored = np.sort(np.r_[known.scored, known.unscored]), known.scored
-        else:
-            rows = scored = np.arange(X.shape[0])
-        graph_options = (self.cost, self.ties, self.group_weight)
-        loss, mean_score = make_loss(known, graph_options, self.beta, self.fit_intercept)
-        views = list_views(self.views, View(**self.kernel_arguments()))
-        names = getattr(self, "feature_names_in_", None)
-        are_split = isinstance(self.views, numbers.Integral)
-        dictionaries = make_dictionaries(
-            X, rows, scored, self.dictionary, views, names, rng, are_split=are_split
-        )
+        dictionaries = self._dictionaries(X, rows, scored)
         self.search_ = choose_search(self.search, dictionaries)
-        values = self._values(X, known, scored, dictionaries)
+        at_scored = [function_values(functions, X, scored) for functions in dictionaries]
+        at_agreeing, agreement = [], None
+        if len(dictionaries) > 1 and isinstance(known, PartlyScored):
+            agreeing, agreement = known.agreement(self.group_weight)
+            at_agreeing = [function_values(functions, X, agreeing) for functions in dictionaries]
         has_free_intercept = self.beta == 0 or mean_score is not None
-        problem = PursuitProblem(loss, has_free_intercept, *values, self.nu)
-        search = make_search(problem, self.search_)
+        problem = PursuitProblem(
+            loss, has_free_intercept, at_scored, at_agreeing, agreement, self.nu
+        )
+        search = (AllPairs if self.search_ == "pairs" else SharedIndices)(problem, _norms(problem))
         steps: list[Step] = []
         errors: list[float] = []
         for step in pursue(problem, search, int(self.n_basis), self.backfit):
@@ -399,7 +375,8 @@ class RankingPursuit(RankerMixin, PursuitParameters):
             if held is None:
                 continue
             functions = make_functions(dictionaries, [step], mean_score)
-            errors.append(_held_out_error(functions, X, scores_of(target), held))
+            predicted = np.mean([function.scores(X[tested]) for function in functions], axis=0)
+            errors.append(float(disagreement_error(truth, predicted, labels, sample_weight=weight)))
             if len(errors) - 1 - int(np.argmin(errors)) >= int(self.n_iter_no_change or 1):
                 break
         self.__dict__.pop("validation_score_", None)
@@ -410,38 +387,79 @@ class RankingPursuit(RankerMixin, PursuitParameters):
         self._store(steps, make_functions(dictionaries, steps, mean_score))
         return self
 
-    def _values(
-        self,
-        X: Any,
-        known: PreferenceGraph | PartlyScored,
-        scored: Indices,
-        dictionaries: list[FeatureMap],
-    ) -> tuple[list[Any], list[Any], ScoreGraph | None]:
-        """The functions at the scored rows and where views are to agree, and the pairs there."""
-        items = X if len(scored) == X.shape[0] else X[scored]
-        at_scored = [function_values(functions, items) for functions in dictionaries]
-        if len(dictionaries) == 1 or not isinstance(known, PartlyScored):
-            return at_scored, [], None
-        rows, agreement = known.agreement(self.group_weight)
-        if np.array_equal(rows, scored):
-            return at_scored, at_scored, agreement
-        at_agreeing = [function_values(functions, X[rows]) for functions in dictionaries]
-        return at_scored, at_agreeing, agreement
+    def _loss(
+        self, n_items: int, known: PreferenceGraph | PartlyScored
+    ) -> tuple[SquaredLoss, float | None]:
+        """The loss of the scored rows, and their mean score if there is an intercept.
+
+        Steps compare squares, which must not overflow or vanish.
+        """
+        options, beta = (self.cost, self.ties, self.group_weight), self.beta
+        if isinstance(known, PartlyScored):
+            loss = known.loss(*options, beta=beta)
+        else:
+            loss, shape = ranking_loss(n_items, Target(known), *options, beta)
+            if shape:
+                raise ValueError(
+                    f"the graph given as y has {shape[0]} outputs; RankingPursuit takes one, so "
+                    "fit a model for each."
+                )
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = loss.at_zero
+        if not np.isfinite(squares) or (squares < SMALLEST_SQUARE and loss.target.any()):
+            raise ValueError(
+                f"the scores or magnitudes are so large or so small that their mean square is "
+                f"{squares:g}; multiply all of them by one factor that brings them nearer to 1."
+            )
+        if loss.y is None or beta == 0 or not self.fit_intercept:
+            return loss, None
+        mean_score = float(np.average(loss.y, weights=loss.graph.item_weights))
+        return SquaredLoss(loss.graph, beta, loss.y - mean_score), mean_score
+
+    def _dictionaries(self, X: Any, rows: Indices, scored: Indices) -> list[FeatureMap]:
+        """The functions of each view, from these rows of X, some of which have a score."""
+        rng = check_random_state(self.random_state)
+        chosen, points = _choose_functions(self.dictionary, rows, scored, X.shape[1], rng)
+        is_features = isinstance(self.dictionary, str) and self.dictionary == "features"
+        views, parts = [View(**self.kernel_arguments())], [chosen]
+        if isinstance(self.views, numbers.Integral):
+            views = views * as_whole("views", self.views, "or a list of View", least=1)
+            is_scored = np.isin(chosen, scored) & (points is None) & (not is_features)
+            parts = _deal(chosen, is_scored, len(views), rng)
+        elif self.views is not None:
+            views = check_views(self.views)
+            parts = parts * len(views)
+        names = getattr(self, "feature_names_in_", None)
+        maps = []
+        for view, functions in zip(views, parts, strict=True):
+            kernel, columns = view.make_kernel(), view_columns(view, X.shape[1], names)
+            if not is_features:
+                maps.append(_kernels(view, X, rows, functions, points, columns, rng))
+                continue
+            if not kernel.is_linear or view.n_basis is not None:
+                raise ValueError(
+                    "dictionary='features' takes the columns of X as they are, but "
+                    f"kernel={view.kernel!r} and n_basis={view.n_basis!r} were given; use "
+                    "kernel='linear' without n_basis, or dictionary='items'."
+                )
+            own = functions if columns is None else columns
+            maps.append(FeatureMap(kernel, own, len(own)))
+        return maps
 
     def _store(self, steps: list[Step], functions: list[PursuitFunction]) -> None:
         self._functions = functions
         self.n_basis_ = len(steps)
         self.train_error_ = np.array([step.error for step in steps])
-        self.intercept_ = float(np.mean([f.intercept for f in functions]))
+        self.intercept_ = float(np.mean([f.intercept_path[-1] for f in functions]))
         self.basis_indices_ = [f.basis.indices for f in functions]
-        self.dual_coef_ = [f.coef for f in functions]
-        self.coef_path_ = [f.coef_path for f in functions]
+        self.dual_coef_ = [f.coef_path[-1] for f in functions]
+        self.coef_path_ = [f.coef_path[1:] for f in functions]
         self.choice_path_ = np.stack([f.choices for f in functions], axis=1)
         self.__dict__.pop("coef_", None)
         if functions[0].basis.is_columns:
             self.coef_ = np.zeros(self.n_features_in_)
             for f in functions:
-                self.coef_[f.basis.indices] += f.coef / len(functions)
+                self.coef_[f.basis.indices] += f.coef_path[-1] / len(functions)
         if self.views is None:
             for name in ("basis_indices_", "dual_coef_", "coef_path_"):
                 setattr(self, name, getattr(self, name)[0])
@@ -554,9 +572,7 @@ class PursuitTask(HoldOutTask):
         steps = candidates.axes["n_basis"].astype(np.intp)
         model = self._trained(int(steps.max()), self._scores.without(held))
         staged = model._staged(self._X[self._scores.scored[held]])
-        if not staged.shape[1]:
-            return np.zeros((len(held), len(steps)))
-        return staged[:, np.minimum(steps, staged.shape[1]) - 1]
+        return staged[:, np.minimum(steps, staged.shape[1] - 1)]
 
     def train(self, **values: Any) -> RankingPursuit:
         """The learner trained on all data."""
@@ -565,8 +581,7 @@ class PursuitTask(HoldOutTask):
     def _trained(self, n_basis: int, scores: PartlyScored) -> RankingPursuit:
         model: RankingPursuit = copy.copy(self.learner)
         model.n_basis = n_basis
-        rng = check_random_state(model.random_state)
-        return model._fit_rows(self._X, scores, rng)
+        return model._fit_rows(self._X, scores)
 
 
 def scores_of(target: PreferenceGraph | PartlyScored) -> PartlyScored:
@@ -578,16 +593,6 @@ def scores_of(target: PreferenceGraph | PartlyScored) -> PartlyScored:
         "steps; pass scores and groups, or a fixed n_basis and n_iter_no_change=None to "
         "RankingPursuit."
     )
-
-
-def _held_out_error(
-    functions: list[PursuitFunction], X: Any, scores: PartlyScored, held: Indices
-) -> float:
-    """Disagreement error of the mean of the views on some of the scored rows."""
-    rows = scores.scored[held]
-    predicted = np.mean([function.scores(X[rows]) for function in functions], axis=0)
-    labels, weights = scores.scored_labels[held], scores.weights_of(rows)
-    return float(disagreement_error(scores.y[held], predicted, labels, sample_weight=weights))
 
 
 def validation_rows(scores: PartlyScored, fraction: float, rng: Any) -> Indices:
@@ -620,3 +625,107 @@ def _units(scores: PartlyScored) -> Indices:
     if (codes == codes[0]).all():
         return np.arange(len(codes))
     return np.unique(codes, return_inverse=True)[1].astype(np.intp)
+
+
+def _choose_functions(
+    dictionary: str | int | ArrayLike, rows: Indices, scored: Indices, n_features: int, rng: Any
+) -> tuple[Indices, Any]:
+    """Numbers of the functions of a dictionary, and the points if these are given."""
+    if isinstance(dictionary, str):
+        check_option("dictionary", dictionary, DICTIONARIES)
+        named = {"items": rows, "scored": scored, "features": np.arange(n_features)}
+        return named[dictionary], None
+    if isinstance(dictionary, numbers.Integral):
+        count = min(as_whole("dictionary", dictionary, least=1), len(rows))
+        return np.sort(rng.choice(rows, size=count, replace=False)), None
+    points = read_points("dictionary", dictionary, n_features)
+    if points is None:
+        raise ValueError(
+            f"dictionary={dictionary!r}; expected one of {', '.join(map(repr, DICTIONARIES))}, a "
+            "number of items, or an array of points."
+        )
+    return np.arange(points.shape[0]), points
+
+
+def function_values(functions: FeatureMap, X: Any, rows: Indices) -> Any:
+    """The functions at some rows of X: a float64 array, or a sparse matrix stored by columns."""
+    if not functions.is_columns:
+        advice = "choose from fewer functions, for example dictionary=2000"
+        check_matrix_fits(len(rows), functions.n_features, "the values of a dictionary", advice)
+    values = functions.features(X if len(rows) == X.shape[0] else X[rows])
+    if sp.issparse(values):
+        return values.tocsc().astype(np.float64, copy=False)
+    return np.asarray(values, dtype=np.float64)
+
+
+def _deal(chosen: Indices, is_scored: Any, n_views: int, rng: Any) -> list[Indices]:
+    """Random disjoint parts, each with its share of the scored and of the unscored items."""
+    if len(chosen) < n_views:
+        raise ValueError(f"views={n_views}, but the dictionary has {len(chosen)} functions only.")
+    shuffled = np.concatenate(
+        [rng.permutation(chosen[is_scored]), rng.permutation(chosen[~is_scored])]
+    )
+    return [np.sort(shuffled[v::n_views]) for v in range(n_views)]
+
+
+def _kernels(
+    view: View, X: Any, rows: Indices, chosen: Indices, points: Any, columns: Any, rng: Any
+) -> FeatureMap:
+    """Kernel functions at chosen rows of X, or of points; a basis of the view comes first."""
+    kernel, items = view.make_kernel(), take_columns(X, columns)
+    if kernel.is_precomputed and points is not None:
+        raise ValueError(
+            "dictionary gives points, but kernel='precomputed' has no kernel values to them; use "
+            "dictionary='items' or a number of items."
+        )
+    if kernel.is_precomputed and items.shape[0] != items.shape[1]:
+        raise ValueError(
+            f"X has shape {items.shape}; kernel='precomputed' needs the square matrix of kernel "
+            "values between all training items."
+        )
+    if not isinstance(view.basis, str):
+        chosen, points = choose_basis(items, view.n_basis, view.basis, rng), None
+    elif view.n_basis is not None:
+        chosen, points = rows[choose_basis(items[rows], view.n_basis, view.basis, rng)], None
+    source = items if points is None else take_columns(points, columns)
+    centers = None if kernel.is_precomputed else source[chosen]
+    return FeatureMap(kernel, columns, len(chosen), chosen, centers)
+
+
+def choose_search(search: str, dictionaries: list[FeatureMap]) -> str:
+    """How to search several views: "pairs" or "shared", checked; "single" for one view."""
+    check_option("search", search, ("auto", "pairs", "shared"))
+    n_views, first = len(dictionaries), dictionaries[0]
+    if n_views == 1:
+        return "single"
+    if search == "auto":
+        search = "pairs" if n_views == 2 else "shared"
+    if search == "pairs" and n_views != 2:
+        raise ValueError(
+            f"search='pairs' is for two views, and there are {n_views}; use 'shared' (one item for "
+            "all views)."
+        )
+    if search == "pairs":
+        what = "a matrix of all pairs of functions"
+        advice = "use search='shared', or a random part of the items (for example dictionary=2000)"
+        check_matrix_fits(len(first.indices), len(dictionaries[1].indices), what, advice)
+    elif not all(np.array_equal(d.indices, first.indices) for d in dictionaries):
+        raise ValueError(
+            f"{n_views} views that take the same item need the same dictionary, and theirs differ "
+            "(a number of views, n_basis of a View or columns as functions make them differ); use "
+            "two views and search='pairs', or a list of View with one dictionary."
+        )
+    return search
+
+
+def _norms(problem: PursuitProblem) -> list[Array]:
+    """``kᵀ A k`` of all functions; a view whose functions are all constant is refused."""
+    norms = [problem.norms(view) for view in range(problem.n_views)]
+    useless = [view for view, values in enumerate(norms) if not values.any()]
+    if useless:
+        raise ValueError(
+            f"no function of the dictionary (view {useless[0]}) tells the scored items of any pair "
+            "apart: all are constant inside groups. Give features (or columns of the view) that "
+            "vary inside a group, another kernel, or more functions."
+        )
+    return norms

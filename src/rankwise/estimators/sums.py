@@ -6,10 +6,9 @@ import copy
 import functools
 import io
 import json
-import math
 import zipfile
-from collections.abc import Hashable
-from typing import Any, NamedTuple, Self
+from collections.abc import Hashable, Iterable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,20 +16,16 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
 from rankwise.estimators.training_data import check_beta, check_rows
-from rankwise.frames import check_same_index
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.gram import plain_system
-from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS
-from rankwise.graphs.score_graph import TIES
-from rankwise.groups import Groups, encode_groups
+from rankwise.groups import encode_groups, members_of
 from rankwise.inputs import (
     Target,
     as_real,
-    as_scores,
     as_weights,
     check_alphas,
     check_length,
-    check_option,
+    read_target,
     split_weighted,
 )
 from rankwise.machine import calm, check_matrix_fits
@@ -40,41 +35,8 @@ from rankwise.solvers.sums import OpenGroup, Part, solve_sums
 OPEN_BYTES = 2**27  # for groups that may go on, at least four Gram matrices
 BLOCK = 4096  # rows
 ONE_LIST = None  # the name of the group that all rows are in if there are no groups
-FORMAT = "rankwise.Sums 1"
-
-
-class Batch(NamedTuple):
-    """Rows, checked: features, scores of shape (n_rows, n_outputs), groups, weights or None."""
-
-    X: Any
-    y: Array
-    groups: Groups
-    weight: Array | None
-    names: list[Hashable]
-
-    def members(self) -> list[tuple[Hashable, Indices, Indices]]:
-        """Name of each group, its rows, and those of positive weight."""
-        codes = self.groups.codes
-        order = np.argsort(codes, kind="stable")
-        by_group = np.split(order, np.cumsum(self.groups.sizes)[:-1])
-        weight = np.ones(len(codes)) if self.weight is None else self.weight
-        pairs = zip(self.names, by_group, strict=True)
-        return [(name, rows, rows[weight[rows] > 0]) for name, rows in pairs]
-
-    def opened(self, rows: Indices) -> OpenGroup:
-        """The group of rows of positive weight; long ones in blocks that stay in the cache."""
-        parts = []
-        for block in np.array_split(rows, 1 + len(rows) // max(BLOCK, 8 * self.X.shape[1])):
-            weight = np.ones(len(block)) if self.weight is None else self.weight[block]
-            Z = np.hstack([dense_rows(self.X[block]), self.y[block]])
-            parts.append(OpenGroup.of_rows(Z, weight))
-        return functools.reduce(OpenGroup.joined, parts)
-
-    def only(self, rows: Indices) -> Batch:
-        """The batch of the rows of one group."""
-        groups = encode_groups(None, len(rows))
-        weight = None if self.weight is None else self.weight[rows]
-        return Batch(self.X[rows], self.y[rows], groups, weight, [ONE_LIST])
+FORMAT = "rankwise.Sums 2"
+DAMAGES = (ValueError, KeyError, TypeError, EOFError, OSError, RuntimeError, zipfile.BadZipFile)
 
 
 class Sums:
@@ -129,9 +91,6 @@ class Sums:
         group_weight: str = "pairs",
         beta: float = 0.0,
     ) -> None:
-        check_option("cost", cost, COSTS)
-        check_option("ties", ties, TIES)
-        check_option("group_weight", group_weight, GROUP_WEIGHTS)
         check_beta(beta)
         options = {"cost": cost, "ties": ties, "group_weight": group_weight}
         self.rule: dict[str, Any] = {**options, "beta": float(beta)}
@@ -206,18 +165,20 @@ class Sums:
         ValueError
             If a group comes back that is no longer kept; nothing is added then.
         """
-        batch = self._read(X, y, groups, sample_weight)
-        self._check_groups(batch.names)
-        ends = batch.groups.codes[[0, -1]] if is_sorted else range(len(batch.names))
-        keep = {batch.names[k] for k in ends} if self.takes_parts and not whole_groups else set()
-        members, parts = batch.members(), self._parts(batch)
-        opened = {
-            name: batch.opened(counted)
-            for name, _, counted in members
-            if len(counted) and (name in keep or name in self._open)
-        }
-        self._absorb(*parts, opened)
-        self._close({name: len(counted) for name, _, counted in members if name not in keep})
+        X, target, members = self._read(X, y, groups, sample_weight)
+        self._check_groups(members)
+        pairs, rows = self._parts(X, target)
+        is_kept, last = self.takes_parts and not whole_groups, len(target.y) - 1
+        counts, opened = {}, {}
+        for name, own in members.items():
+            may_go_on = is_kept and (not is_sorted or own[0] == 0 or own[-1] == last)
+            counted = _counted(target, own)
+            if not may_go_on:
+                counts[name] = len(counted)
+            if len(counted) and (may_go_on or name in self._open):
+                opened[name] = _open_group(X, target, counted)
+        self._absorb(pairs, rows, opened)
+        self._close(counts)
         return self
 
     def merge(self, other: Sums) -> Self:
@@ -252,7 +213,7 @@ class Sums:
                     f"{n_items} rows of {_named(name)} cannot be subtracted: {here.get(name, 0)} "
                     "rows of it are there. Subtract what was added before, in whole groups."
                 )
-            left[name] = own.without(part)
+            left[name] = own.joined(part, -1)
             for group, factor in ((left[name], 1), (own, -1), (part, 1)):
                 pairs = pairs.plus(group.pairs(*self._settings), factor)
         self._pairs, self._rows = pairs.plus(other._pairs, -1), self._rows.plus(other._rows, -1)
@@ -320,14 +281,17 @@ class Sums:
         checked, beta = check_alphas(alphas, "alphas"), self.rule["beta"]
         if groups is None or ONE_LIST in (self._open or self._closed):
             raise ValueError("without groups all rows are one list, and none can be left out.")
-        batch = self._read(X, y, groups, sample_weight)
-        out = np.empty((*batch.y.shape, len(checked)))
-        for name, rows, counted in batch.members():
+        X, target, members = self._read(X, y, groups, sample_weight)
+        out = np.empty((*target.y.shape, len(checked)))
+        for name, rows in members.items():
+            counted = _counted(target, rows)
             if name in self._open:
                 own = self._open[name]
                 pairs, items = own.pairs(*self._settings), own.rows(self._settings[0])
             elif self._closed.get(name) == len(counted):
-                pairs, items = self._parts(batch.only(rows))
+                one_list = encode_groups(None, len(counted))
+                weight = None if target.weight is None else target.weight[counted]
+                pairs, items = self._parts(X[counted], Target(target.y[counted], one_list, weight))
             else:
                 raise ValueError(
                     f"{_named(name)} has {len(counted)} rows in this batch, but "
@@ -337,7 +301,7 @@ class Sums:
             if not pairs.n and beta < 1:
                 raise ValueError(f"without {_named(name)} there is no pair to train on.")
             for k, w in enumerate(solve_sums(pairs, items, beta, checked)):
-                out[rows, :, k] = batch.X[rows] @ w
+                out[rows, :, k] = X[rows] @ w
         return out.reshape((len(out), *self.output_shape, len(checked)))
 
     def to_bytes(self) -> bytes:
@@ -345,87 +309,79 @@ class Sums:
 
         Numbers and words only, no pickle: group labels must be numbers or text.
         """
-        for name in (*self._open, *self._closed):
-            if not isinstance(name, (str, int, float, type(None))):
-                raise ValueError(
-                    f"the group label {name!r} is a {type(name).__name__}; only numbers and text "
-                    "can be written. Make text of the labels."
-                )
-        opened = list(self._open.values())
+        names = [*self._open, *self._closed]
+        other = [name for name in names if not isinstance(name, (str, int, float, type(None)))]
+        if other:
+            raise ValueError(
+                f"the group label {other[0]!r} is a {type(other[0]).__name__}, and only numbers "
+                "and text can be written. Make text of the labels."
+            )
+        groups = list(self._open.values())
         facts = {
             "format": FORMAT,
             "rule": self.rule,
+            "n_features": self._settings[0] if self.n_items else 0,
             "feature_names": list(getattr(self._model, "feature_names_in_", [])),
             "output_shape": self.output_shape,
             "totals": [*self._pairs[2:], *self._rows[2:]],
-            "open": [[name, len(group.root), *group[:3]] for name, group in self._open.items()],
+            "open": [[name, *group[:3]] for name, group in self._open.items()],
             "closed": list(self._closed.items()),
         }
-        arrays = [*self._pairs[:2], *self._rows[:2]]
-        if opened:
-            arrays += [np.stack([g.mean for g in opened]), np.vstack([g.root for g in opened])]
+        roots = [group.root for group in groups] or [np.empty((0, 0))]
+        ends = np.cumsum([len(root) for root in roots])
+        means = np.array([group.mean for group in groups])
+        text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
         stream = io.BytesIO()
-        np.savez(stream, np.frombuffer(json.dumps(facts).encode(), np.uint8), *arrays)
+        sums = *self._pairs[:2], *self._rows[:2]
+        np.savez(stream, text, *sums, means, np.vstack(roots), ends)
         return stream.getvalue()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Sums:
         """The sums that `to_bytes` wrote; a ValueError if the bytes are anything else."""
         try:
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                if sum(entry.file_size for entry in archive.infolist()) > len(data):
-                    raise ValueError("the arrays are larger than the bytes")
             text, *arrays = np.load(io.BytesIO(data), allow_pickle=False).values()
-            return cls._restored(json.loads(text.tobytes()), arrays)
-        except (ValueError, KeyError, TypeError, OverflowError, zipfile.BadZipFile) as error:
+            facts = json.loads(text.tobytes())
+            if facts["format"] != FORMAT:
+                raise ValueError(f"the format is {facts['format']!r:.40}, expected {FORMAT!r}")
+            gram, moment, row_gram, row_moment, means, roots, ends = arrays
+        except DAMAGES as error:
             raise ValueError(f"these bytes are no rankwise.Sums: {error!s:.200}.") from error
-
-    @classmethod
-    def _restored(cls, facts: Any, arrays: list[Array]) -> Sums:
-        if facts["format"] != FORMAT:
-            raise ValueError(f"the format is {facts['format']!r:.40}, expected {FORMAT!r}")
-        sums, model = cls(**facts["rule"]), RankRLS(**facts["rule"])
-        lengths = [int(length) for _, length, *_ in facts["open"]]
-        p = model.n_features_in_ = arrays[0].shape[0] if arrays[0].ndim else 0
-        model.output_shape_ = tuple(map(int, facts["output_shape"]))
-        q = math.prod(model.output_shape_)
-        shapes: list[tuple[int, ...]] = [(p, p), (p, q)] if p else [(), ()]
-        shapes += shapes if sums.rule["beta"] > 0 else [(), ()]
-        shapes += [(len(lengths), p + q), (sum(lengths), p + q)] if lengths else []
-        if [array.shape for array in arrays] != shapes or min(lengths, default=0) < 0:
-            raise ValueError("the shapes of the arrays do not fit together")
-        if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays):
-            raise ValueError("the arrays do not hold finite numbers")
-        if len(facts["feature_names"]) == p > 0:
-            names = np.array(list(map(str, facts["feature_names"])), object)
-            vars(model)["feature_names_in_"] = names
+        sums = cls(**facts["rule"])
         weight, n_pairs, row_weight, n_items = facts["totals"]
-        sums._pairs = Part(arrays[0], arrays[1], float(weight), int(n_pairs))
-        sums._rows = Part(arrays[2], arrays[3], float(row_weight), int(n_items))
-        roots = np.split(arrays[-1], np.cumsum(lengths)[:-1]) if lengths else []
-        for k, (name, _, n, weight, pair_weight) in enumerate(facts["open"]):
-            numbers = int(n), float(weight), float(pair_weight)
-            sums._open[name] = OpenGroup(*numbers, arrays[4][k], roots[k])
-        sums._closed = {name: int(count) for name, count in facts["closed"]}
-        sums._model = model
+        sums._pairs = Part(gram, moment, weight, n_pairs)
+        sums._rows = Part(row_gram, row_moment, row_weight, n_items)
+        groups = zip(facts["open"], means, np.split(roots, ends[:-1]), strict=False)
+        for (name, n, total, pair_weight), mean, root in groups:
+            sums._open[name] = OpenGroup(n, total, pair_weight, mean, root)
+        sums._closed = dict(facts["closed"])
+        sums._model.n_features_in_ = facts["n_features"]
+        sums._model.output_shape_ = tuple(facts["output_shape"])
+        if facts["feature_names"]:
+            vars(sums._model)["feature_names_in_"] = np.array(facts["feature_names"], object)
         return sums
 
     @property
     def _settings(self) -> tuple[int, str]:
         return self._model.n_features_in_, self.rule["group_weight"]
 
-    def _read(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> Batch:
-        """What the user passed, checked against what came before."""
+    def _read(
+        self, X: Any, y: Any, groups: Any, sample_weight: Any
+    ) -> tuple[Any, Target, dict[Hashable, Indices]]:
+        """Rows, target with outputs in columns, and rows of each group; checked as one more batch.
+
+        The weights of batches belong together, so that they are not brought nearer to 1.
+        """
         is_first = not self.n_items
-        check_same_index(X=X, y=y, groups=groups)
-        if isinstance(y, PreferenceGraph):
+        y, groups, weight = split_weighted(y, groups, sample_weight)
+        target = read_target(y, groups, X=X)
+        if isinstance(target.y, PreferenceGraph):
             raise ValueError(
                 f"y is a {type(y).__name__}, whose preferences cannot be cut in batches; pass "
                 "scores and groups."
             )
         X = check_rows(self._model, X, reset=is_first)
-        y, groups, weights = split_weighted(y, groups, sample_weight)
-        scores = check_length(as_scores(y), X.shape[0])
+        scores = check_length(target.y, X.shape[0])
         if is_first:
             advice = "use fit with solver='iterative' for so many features"
             check_matrix_fits(X.shape[1], X.shape[1], "a Gram matrix", advice)
@@ -435,24 +391,24 @@ class Sums:
                 f"y has shape {scores.shape}, but the batches before had outputs of shape "
                 f"{self.output_shape}; give every batch the same outputs."
             )
-        if weights is not None:
-            checked = as_weights(weights, X.shape[0])
-            if not np.array_equal(checked, as_real("sample_weight", weights)):
+        if weight is not None:
+            asked, weight = as_real("sample_weight", weight), as_weights(weight, len(scores))
+            if not np.array_equal(asked, weight):
                 raise ValueError(
                     "sample_weight is so large or so small that products of weights cannot be "
                     "held; multiply all weights by one factor that brings them near 1."
                 )
-            weights = checked
-        encoded = encode_groups(groups, X.shape[0])
-        names: list[Hashable] = [ONE_LIST] if groups is None else encoded.labels.tolist()
-        return Batch(X, scores.reshape(len(scores), -1), encoded, weights, names)
+        codes, labels = target.groups or encode_groups(None, len(scores))
+        names = [ONE_LIST] if groups is None else labels.tolist()
+        members = dict(zip(names, members_of(codes), strict=True))
+        return X, target._replace(y=scores.reshape(len(scores), -1), weight=weight), members
 
-    def _parts(self, batch: Batch) -> tuple[Part, Part]:
+    def _parts(self, X: Any, target: Target) -> tuple[Part, Part]:
         """Sums over the pairs of a batch, and over its rows; the latter's only if beta > 0."""
-        X, y, encoded, weight, _ = batch
+        y, weight = target.y, target.weight
         options = {name: value for name, value in self.rule.items() if name != "beta"}
         scores = y[:, 0] if y.shape[1] == 1 else y
-        graph = ScoreGraph(Target(scores, encoded, weight), **options)
+        graph = ScoreGraph(target._replace(y=scores), **options)
         with np.errstate(over="ignore", invalid="ignore"):
             system = graph.system(X, graph.divergence.reshape(y.shape))
         if not np.isfinite(system[0].diagonal()).all():
@@ -514,14 +470,14 @@ class Sums:
         columns = {name: np.array(getattr(self._model, name, ())).tolist() for name in names}
         return {**self.rule, **columns}
 
-    def _check_groups(self, names: list[Hashable]) -> None:
-        known = self._open or self._closed
+    def _check_groups(self, names: Iterable[Hashable]) -> None:
+        known, names = self._open or self._closed, set(names)
         if known and names and (ONE_LIST in known) != (ONE_LIST in names):
             raise ValueError(
                 "groups are given in some batches and None in others; give every batch its "
                 "groups, or none at all if all rows are one list."
             )
-        gone = self._closed.keys() & set(names)
+        gone = self._closed.keys() & names
         if gone:
             raise ValueError(
                 f"{_named(min(gone, key=str))} has rows in several batches, but its earlier rows "
@@ -530,6 +486,20 @@ class Sums:
                 f"groups seen since take at most {self._limit / 2**20:,.0f} MiB. Bring the rows of "
                 "a group in the same batch, for example by sorting the rows by group."
             )
+
+
+def _counted(target: Target, rows: Indices) -> Indices:
+    """Those of the rows that have a positive weight."""
+    return rows if target.weight is None else rows[target.weight[rows] > 0]
+
+
+def _open_group(X: Any, target: Target, rows: Indices) -> OpenGroup:
+    """The group of rows of positive weight; long ones in blocks that stay in the cache."""
+    parts = []
+    for block in np.array_split(rows, 1 + len(rows) // max(BLOCK, 8 * X.shape[1])):
+        weight = np.ones(len(block)) if target.weight is None else target.weight[block]
+        parts.append(OpenGroup.of_rows(np.hstack([dense_rows(X[block]), target.y[block]]), weight))
+    return functools.reduce(OpenGroup.joined, parts)
 
 
 def _named(name: Hashable) -> str:

@@ -78,30 +78,23 @@ class OpenGroup(NamedTuple):
         mean = weight @ Z / total
         return cls(len(Z), total, pairs, mean, _packed(np.sqrt(weight)[:, None] * (Z - mean)))
 
-    def joined(self, other: OpenGroup) -> OpenGroup:
-        """The group of the rows of both."""
-        total = self.weight + other.weight
-        between = np.sqrt(self.weight * other.weight / total) * (self.mean - other.mean)
+    def joined(self, other: OpenGroup, sign: int = 1) -> OpenGroup:
+        """The group of the rows of both; with sign −1 that without the rows of the other."""
+        total = self.weight + sign * other.weight
+        least = min(self.weight, total)  # the rows that are not those of the other
+        ratio = other.weight / total
+        between = np.sqrt(self.weight * ratio) * (self.mean - other.mean)
+        added = np.vstack([other.root, between])
+        if sign > 0:
+            root = _packed(np.vstack([self.root, added]))
+        else:
+            root = _root(self.root.T @ self.root - added.T @ added)
         return OpenGroup(
-            self.n_items + other.n_items,
+            self.n_items + sign * other.n_items,
             total,
-            self.pair_weight + other.pair_weight + self.weight * other.weight,
-            self.mean + (other.weight / total) * (other.mean - self.mean),
-            _packed(np.vstack([self.root, other.root, between])),
-        )
-
-    def without(self, other: OpenGroup) -> OpenGroup:
-        """The group without some of its rows."""
-        weight = self.weight - other.weight
-        mean = self.mean + other.weight / weight * (self.mean - other.mean)
-        between = np.sqrt(weight * other.weight / self.weight) * (mean - other.mean)
-        gone = np.vstack([other.root, between])
-        return OpenGroup(
-            self.n_items - other.n_items,
-            weight,
-            self.pair_weight - other.pair_weight - weight * other.weight,
-            mean,
-            _root(self.root.T @ self.root - gone.T @ gone),
+            self.pair_weight + sign * (other.pair_weight + least * other.weight),
+            self.mean + sign * ratio * (other.mean - self.mean),
+            root,
         )
 
     def pairs(self, n_features: int, group_weight: str) -> Part:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.linalg import cg
+from scipy.optimize import minimize
 from scipy.special import expit
 
 from rankwise.arrays import Array, Indices
@@ -16,8 +16,6 @@ from rankwise.uncertainty.calibrated_ranker import ProbabilityMap
 
 MOST_ITEMS = 3000  # of which every pair is looked at
 LOGISTIC = 1.702  # σ(1.702 x) is nearly the normal distribution function
-NEWTON_STEPS = 30
-MODE_TOLERANCE = 1e-5
 SINGLE = 300  # items; from here on single precision, which is enough to choose a pair
 
 
@@ -129,23 +127,27 @@ def belief_of_comparisons(graph: PairGraph, features: Array | None, prior: float
     array([ 1.23,  0.  , -1.23])
     """
     check_number_of_items(graph.n_items)
-    weight = graph.edge_weight / graph.edge_weight.mean() if graph.n_pairs else graph.edge_weight
+    n, n_items = graph.n_pairs, graph.n_items
+    weight = graph.edge_weight / graph.edge_weight.mean() if n else graph.edge_weight
     flow = weight * graph.edge_target
-    Phi = sp.eye_array(graph.n_items) if features is None else _scaled(features)
+    Phi = sp.eye_array(n_items, format="csr") if features is None else _scaled(features)
+    ends = np.tile(np.arange(n), 2), np.r_[graph.winner, graph.loser]
+    D = sp.csr_array((np.repeat([1.0, -1.0], n), ends), shape=(n, n_items))  # r_i − r_j = D r
     is_verdict = bool(np.isin(graph.edge_target, (0.0, 1.0)).all())
     if is_verdict:
         prior /= 4  # the curvature of a tie
-        weight, flow = _at_the_mode(graph, weight, Phi, prior)
-    A, d = _system(graph, weight, flow, Phi, prior)
+        weight, flow = _at_the_mode(D, graph.edge_target, weight, Phi, prior)
+    A = Phi.T @ (D.T @ (sp.diags_array(weight) @ D) @ Phi) + prior * sp.eye_array(Phi.shape[1])
     if features is None:
-        inverse = _inverse(A.astype(np.float32 if graph.n_items > SINGLE else np.float64).toarray())
+        inverse = _inverse(A.astype(np.float32 if n_items > SINGLE else np.float64).toarray())
     else:
         inverse = Phi @ _inverse(A) @ Phi.T
+    d = D.T @ flow
     mean = np.asarray(inverse @ d, dtype=np.float64)
     noise = 1.0
     if not is_verdict:
         total = float(weight @ graph.edge_target**2)
-        noise = max(total - float(d @ mean), 1e-3 * total) / graph.n_pairs
+        noise = max(total - float(d @ mean), 1e-3 * total) / n
     spread = LOGISTIC if is_verdict else np.sqrt(noise)  # P = σ(1.702 d / √(spread² + v))
     return Belief(mean, noise * inverse, ProbabilityMap(LOGISTIC / spread, 1 / spread**2))
 
@@ -159,47 +161,29 @@ def check_number_of_items(n_items: int) -> None:
         )
 
 
-def _at_the_mode(graph: PairGraph, weight: Array, Phi: Any, prior: float) -> tuple[Array, Array]:
+def _at_the_mode(
+    D: Any, target: Array, weight: Array, Phi: Any, prior: float
+) -> tuple[Array, Array]:
     """Weights ω p(1 − p) and flows of the Newton step at the most probable ratings."""
-    said = (1 + graph.edge_target) / 2
-    u = np.zeros(Phi.shape[1])
+    said = (1 + target) / 2
 
     def margins(u: Array) -> Array:
-        r = Phi @ u
-        return np.asarray(r[graph.winner] - r[graph.loser])
+        return np.asarray(D @ (Phi @ u))
 
-    def loss(u: Array) -> float:
+    def loss(u: Array) -> tuple[float, Array]:
         m = margins(u)
-        return float(weight @ (np.logaddexp(0.0, m) - said * m) + prior / 2 * u @ u)
+        value = weight @ (np.logaddexp(0.0, m) - said * m) + prior / 2 * u @ u
+        return float(value), Phi.T @ (D.T @ (weight * (expit(m) - said))) + prior * u
 
-    for _ in range(NEWTON_STEPS):
-        m = margins(u)
-        p = expit(m)
-        bent = weight * p * (1 - p)
-        flow = weight * (said - p) + bent * m
-        A, d = _system(graph, bent, flow, Phi, prior)
-        scale = sp.diags_array(1 / A.diagonal())
-        step = cg(A, Phi.T @ d, u, rtol=1e-8, M=scale)[0] - u
-        if np.abs(step).max(initial=0.0) < MODE_TOLERANCE:
-            break
-        now, share = loss(u), 1.0
-        while share > 1e-3 and loss(u + share * step) > now:
-            share /= 2
-        u = u + share * step
-    return bent, flow
+    def curved(u: Array, v: Array) -> Array:
+        p = expit(margins(u))
+        return np.asarray(Phi.T @ (D.T @ (weight * p * (1 - p) * margins(v))) + prior * v)
 
-
-def _system(
-    graph: PairGraph, weight: Array, flow: Array, Phi: Any, prior: float
-) -> tuple[Any, Array]:
-    """A, sparse if Φ is, and d for these weights and flows of the comparisons."""
-    n, i, j = graph.n_items, graph.winner, graph.loser
-    off = sp.coo_array((weight, (i, j)), shape=(n, n)).tocsr()
-    off = off + off.T
-    L = sp.diags_array(off.sum(axis=1)) - off
-    A = Phi.T @ (L @ Phi) + prior * sp.eye_array(Phi.shape[1])
-    d = np.bincount(i, flow, n) - np.bincount(j, flow, n)
-    return A, np.asarray(d, dtype=np.float64)
+    u = minimize(loss, np.zeros(Phi.shape[1]), jac=True, hessp=curved, method="Newton-CG").x
+    m = margins(u)
+    p = expit(m)
+    bent = weight * p * (1 - p)
+    return bent, weight * (said - p) + bent * m
 
 
 def _root(C: Array) -> Array:

@@ -175,9 +175,9 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             )
         errors = by_output[0]
         rng = np.random.default_rng(self.random_state)
-        pairs = held_out_pairs(left_out, errors, max_pairs, rng)
-        curve = fit_map(pairs.difference, pairs.error)
-        probability = curve.probability(pairs.difference, pairs.error)
+        first, _, difference = held_out_pairs(left_out, errors, max_pairs, rng)
+        curve = fit_map(*difference)
+        probability = curve.probability(*difference)
         grades, gaps = gaps_of_grades(left_out)
         self.grades_: Array = grades
         self.gaps_: list[Array] = gaps
@@ -189,7 +189,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         self.members_: list[Any] | None = errors.members
         self.slope_: float = curve.slope
         self.error_weight_: float = curve.error_weight
-        self.n_pairs_: int = len(pairs.first)
+        self.n_pairs_: int = len(first)
         self.log_loss_: float = float(-np.log(np.maximum(probability, 1e-300)).mean())
         self.reliability_: tuple[Array, ...] = tuple(reliability(probability))
         validate_data(self, X, skip_check_array=True)
@@ -388,34 +388,21 @@ def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
     return grades, [held_out_gaps(y, scores, graph.groups, grade) for grade in wanted]
 
 
-class HeldOutPairs(NamedTuple):
-    """Held-out pairs, the better item first.
-
-    Attributes
-    ----------
-    first, second : ndarray of int, shape (n_pairs,)
-        Rows of X.
-    difference : ndarray of shape (n_pairs,)
-        Score of the first less that of the second, by a model trained without both, or without
-        their comparison.
-    error : ndarray of shape (n_pairs,)
-        Standard error of the difference as a new pair would have it: the changes by the units of
-        the pair itself are not in the sum.
-    """
-
-    first: Indices
-    second: Indices
-    difference: Array
-    error: Array
-
-
 def held_out_pairs(
     left_out: LeftOut, errors: Jackknife, n_pairs: int, rng: np.random.Generator
-) -> HeldOutPairs:
+) -> tuple[Indices, Indices, Difference]:
     """At most `n_pairs` pairs of different score, drawn at random from those held out together.
 
     Those are the pairs inside a group that are inside a unit, too. Where the units are the items of
     one list, every pair is held out in turn, or ten folds of the items for long lists.
+
+    Returns
+    -------
+    first, second : ndarray of int, shape (n_pairs,)
+        Rows of X, the better item first.
+    difference : Difference
+        By models trained without both items, or without their comparison; with the standard error
+        that a new pair would have: the changes by the units of the pair itself are not in the sum.
     """
     graph, members, of_edges = left_out.graph, left_out.units.members, left_out.units.of_edges
     is_list = not of_edges and left_out.task is not None and max(map(len, members)) == 1
@@ -447,7 +434,7 @@ def held_out_pairs(
     n, kept = len(members), max(1, len(members) - len(units))
     error = errors.predict_difference(left_out.X, first, second, left_out.groups).error
     others = np.maximum(n / (n - 1) * error**2 - own, 0.0)
-    return HeldOutPairs(first, second, difference, np.sqrt((kept - 1) / kept * others))
+    return first, second, Difference(difference, np.sqrt((kept - 1) / kept * others))
 
 
 def _folds_of_list(task: Any, n_items: int, rng: np.random.Generator) -> Indices:

@@ -18,6 +18,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 from scipy.stats import t as student
 from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import fit_ranker, last_step, transform_items
@@ -505,14 +506,9 @@ def _automatic(graph: PreferenceGraph) -> str:
 
 
 def folds_of_units(units: Units, n_folds: int) -> Units:
-    """The units in at most `n_folds` folds of about equal size, in a fixed random order."""
-    n = min(n_folds, len(units.members))
-    sizes = np.array([len(U) for U in units.members])
-    order = np.random.default_rng(0).permutation(len(sizes))
-    order = order[np.argsort(-sizes[order], kind="stable")]
-    filled, folds = np.zeros(n), [[] for _ in range(n)]  # type: ignore[var-annotated]
-    for k in order:
-        least = int(np.argmin(filled))
-        folds[least].append(units.members[k])
-        filled[least] += sizes[k]
-    return units._replace(members=[np.sort(np.concatenate(fold)) for fold in folds])
+    """The units in at most `n_folds` folds of about equal size."""
+    rows, sizes = np.concatenate(units.members), [len(U) for U in units.members]
+    folds = GroupKFold(min(n_folds, len(sizes)))
+    unit_of = np.repeat(np.arange(len(sizes)), sizes)
+    members = [np.sort(rows[held]) for _, held in folds.split(rows, groups=unit_of)]
+    return units._replace(members=members)
