@@ -1,6 +1,6 @@
 """Leaderboards of language models: least squares on margins against Bradley–Terry.
 
-    python -m experiments.boards.battles [--data DIR] [--resamples 1000] [--folds 10]
+    python -m experiments.boards.battles [--data DIR] [--folds 10]
 
 LLMFAO: 8,931 battles of 59 models on 13 prompts, judged by 124 people, 39% of them ties. Five
 questions. (a) Do the two ways agree on the order? (b) Which predicts better who wins a battle that
@@ -70,7 +70,7 @@ def read_battles(data):
 def least_squares(battles, alpha=1e-8):
     """Ratings; "auto" chooses alpha by leaving out one battle at a time."""
     graph = battles.graph()
-    return rate(graph, alpha=alpha, n_resamples=0).ratings
+    return rate(graph, alpha=alpha, intervals=False).ratings
 
 
 def win_share(battles):
@@ -132,13 +132,12 @@ def held_out_accuracy(method, battles, folds):
     return float(right.mean()), float(right.std() / len(right) ** 0.5)
 
 
-def print_boards(battles, n_resamples, top):
-    """The first models of the board, beside Bradley–Terry and resampled judges."""
+def print_boards(battles, top):
+    """The first models of the board, beside Bradley–Terry and left-out judges."""
     start = time.perf_counter()
-    options = {"items": battles.names, "n_resamples": n_resamples}
-    board = rate(battles.graph(), **options)
+    board = rate(battles.graph(), items=battles.names)
     seconds = time.perf_counter() - start
-    judges = rate(battles.graph(), clusters=battles.judge, **options)
+    judges = rate(battles.graph(), items=battles.names, clusters=battles.judge)
     logits = bradley_terry(battles)
     places = (-logits).argsort().argsort() + 1
     rows = []
@@ -155,7 +154,7 @@ def print_boards(battles, n_resamples, top):
     ]  # fmt: skip
     print_table(f"The first {top} of {len(board)} models", header, rows)
     widths = [np.mean([row.high - row.low for row in of]) for of in (board, judges)]
-    prompts = rate_groups(battles.graph(), battles.prompt, n_resamples=0).values()
+    prompts = rate_groups(battles.graph(), battles.prompt, intervals=False).values()
     ratios = [of_prompt.cycle_ratio for of_prompt in prompts]
     tau = kendalltau(board.ratings, logits).statistic
     print_notes(
@@ -227,12 +226,11 @@ def print_accuracy(battles, n_folds):
 def main(arguments=None):
     """Print the boards and the accuracies."""
     parser = make_parser(__doc__)
-    parser.add_argument("--resamples", type=int, default=1000, help="(%(default)s)")
     parser.add_argument("--top", type=int, default=15, help="models to show (%(default)s)")
     parser.add_argument("--folds", type=int, default=10, help="(%(default)s)")
     options = parser.parse_args(arguments)
     battles = read_battles(options.data)
-    print_boards(battles, options.resamples, options.top)
+    print_boards(battles, options.top)
     print_control(battles)
     print_accuracy(battles, options.folds)
 

@@ -52,7 +52,7 @@ def foreseen(pairs, folds, **options):
     """Share of held-out contests whose winner has the higher rating; a tie is half."""
     hits = []
     for held_out in folds:
-        board = quiet_rate(pairs.take(~held_out), n_resamples=0, **options)
+        board = quiet_rate(pairs.take(~held_out), intervals=False, **options)
         gap = board.ratings[pairs.first[held_out]] - board.ratings[pairs.second[held_out]]
         for effect in board.effects:
             gap = gap + effect.value * pairs.covariates[effect.name][held_out]

@@ -1,6 +1,6 @@
-"""How often 95 % intervals of leaderboards hold the truth: jackknife and bootstrap, simulated.
+"""How often 95 % intervals of leaderboards hold the truth, simulated.
 
-    python -m experiments.boards.coverage [--runs N] [--bootstrap-runs N]
+    python -m experiments.boards.coverage [--runs N]
 
 True ratings have a spread of 0.3, margins unit noise; "wins" are ±1 with the chances that the
 margins give. "log odds" are those of Bradley and Terry's model, of spread 1. Counted are the
@@ -132,41 +132,33 @@ def inside(name, truth, board):
 
 
 def main(arguments=None):
-    """Print one line for each setting and kind of interval."""
+    """Print one line for each setting."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--bootstrap-runs", type=int, default=0)
     options = parser.parse_args(arguments)
     measured = ("ratings", "margins", "thin", "side", "ranks", "first", "width", "at once")
-    print("| " + " | ".join(["setting", "intervals", *measured]) + " |")
-    print("|---" * 10 + "|")
+    print("| " + " | ".join(["setting", *measured]) + " |")
+    print("|---" * 9 + "|")
     for name, setting in SETTINGS.items():
-        for kind in ("jackknife", "bootstrap"):
-            if kind == "bootstrap" and (setting.prior is not None or setting.levels):
-                continue
-            n_runs = options.runs if kind == "jackknife" else options.bootstrap_runs
-            if not n_runs:
-                continue
-            shares = []
-            for seed in range(n_runs):
-                truth, data, level = comparisons(name, np.random.default_rng(seed))
-                has_side = setting.side is not None
-                model = "bradley-terry" if setting.odds else "least-squares"
-                way = {"intervals": kind, "n_resamples": 400 if not setting.odds else 100}
-                prior = None
-                if setting.prior is not None:
-                    error = np.random.default_rng([seed, 1]).standard_normal(len(truth))
-                    prior = dict(enumerate(truth + setting.prior * error))
-                if level is None:
-                    board = rate(data, model=model, side=has_side, prior=prior, **way)
-                else:
-                    board = rate(data, context={"level": level}).at(context=0)
-                shares.append(inside(name, truth, board))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)
-                cells = [f"{share:.3f}" for share in np.nanmean(shares or [[np.nan] * 8], axis=0)]
-            cells = ["–" if cell == "nan" else cell for cell in cells]
-            print(f"| {name} | {kind} | " + " | ".join(cells) + " |", flush=True)
+        shares = []
+        for seed in range(options.runs):
+            truth, data, level = comparisons(name, np.random.default_rng(seed))
+            has_side = setting.side is not None
+            model = "bradley-terry" if setting.odds else "least-squares"
+            prior = None
+            if setting.prior is not None:
+                error = np.random.default_rng([seed, 1]).standard_normal(len(truth))
+                prior = dict(enumerate(truth + setting.prior * error))
+            if level is None:
+                board = rate(data, model=model, side=has_side, prior=prior)
+            else:
+                board = rate(data, context={"level": level}).at(context=0)
+            shares.append(inside(name, truth, board))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            cells = [f"{share:.3f}" for share in np.nanmean(shares, axis=0)]
+        cells = ["–" if cell == "nan" else cell for cell in cells]
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

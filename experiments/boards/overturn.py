@@ -20,7 +20,7 @@ from rankwise.leaderboard import rate
 
 def is_turned(data, a, b, rows):
     """Whether a is not above b in a refit without these rows."""
-    ratings = rate(data.take(np.setdiff1d(np.arange(data.n_pairs), rows)), n_resamples=0).ratings
+    ratings = rate(data.take(np.setdiff1d(np.arange(data.n_pairs), rows)), intervals=False).ratings
     return ratings[a] <= ratings[b] + 1e-9
 
 

@@ -39,15 +39,15 @@ def least_squares(games, alpha):
     tally = Tally.of(games)
     model = LeastSquares(tally)
     alpha = model.choose_alpha(np.random.default_rng(0)) if alpha is None else alpha
-    solution = model.solve(alpha)
+    model.solve(alpha)
     said = tally.target
-    margin = said - model.left_out(solution, alpha).held_out
+    margin = said - model.left_out().held_out
     factor = minimize_scalar(
         lambda c: tally.count @ (np.logaddexp(0, -c * margin) + (1 - said) / 2 * c * margin),
         bounds=(0, 20),
         method="bounded",
     ).x
-    return factor * solution.ratings
+    return factor * model.ratings
 
 
 def bradley_terry(games, alpha, ties="half"):

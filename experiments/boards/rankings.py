@@ -54,7 +54,7 @@ def main(arguments=None):
     for n, items in ((2000, 50), (options.rankings, options.items)):
         ranked, truth = make_rankings(n, items, options.length)
         data = pairs_from_frame(as_frame(ranked), ranking="race")
-        plain, _ = seconds_of(lambda data=data: rate(data, n_resamples=0))
+        plain, _ = seconds_of(lambda data=data: rate(data, intervals=False))
         full, board = seconds_of(lambda data=data: rate(data))
         z = (board.ratings - truth) / board.spread.errors
         covered = float(np.mean(np.abs(z) < 1.96))

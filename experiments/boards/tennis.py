@@ -49,7 +49,7 @@ def by_model(model):
     """Ratings by a model, alpha chosen by leaving out single matches."""
 
     def ratings(matches):
-        board = board_of(matches, model=model, alpha="auto", n_resamples=0)
+        board = board_of(matches, model=model, alpha="auto", intervals=False)
         return dict(zip(board.items.tolist(), board.ratings.tolist(), strict=True))
 
     return ratings

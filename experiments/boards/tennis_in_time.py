@@ -21,7 +21,7 @@ from experiments.shared.command_line import make_parser, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData
 from rankwise.leaderboard import Scales, rate
-from rankwise.leaderboard.context import Circumstances, choose_scales
+from rankwise.leaderboard.context import check_circumstances, choose_scales
 from rankwise.leaderboard.forecast import board_chances, elo_margins
 
 FIRST = 2011  # that is foreseen
@@ -65,7 +65,7 @@ def quiet_rate(data, **options):
     """A board without intervals; what nothing connects is no news here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return rate(data, n_resamples=0, **options)
+        return rate(data, intervals=False, **options)
 
 
 def ahead(data, periods, first, **options):
@@ -181,8 +181,8 @@ def main(arguments=None):
     for name, use in {"time and surface": (True, True), "time": (True, False),
                       "surface": (False, True)}.items():  # fmt: skip
         part = without(early, times=use[0], surface=use[1])
-        seen = Circumstances.of(part)
-        scales[name] = choose_scales(part, seen, np.empty((part.n_pairs, 0)), "half", None)
+        levels = check_circumstances(part)
+        scales[name] = choose_scales(part, levels, np.empty((part.n_pairs, 0)), "half", None)
     start = time.process_time()
     quiet_rate(data, scales=scales["time and surface"])
     seconds = time.process_time() - start

@@ -25,13 +25,13 @@ def main(arguments=None):
     tennis["date"] = [row["tourney_date"] for row in rows]
     columns = {"winner": "winner_name", "loser": "loser_name"}
     print("tennis")
-    print(backtest(tennis, "2019-01-01", time="date", n_resamples=0, **columns))
+    print(backtest(tennis, "2019-01-01", time="date", intervals=False, **columns))
     rows = read_rows(options.data, "llmfao/crowd-comparisons.csv.gz")
     np.random.default_rng(0).shuffle(rows)
     votes = {name: [row[name] for row in rows] for name in ("left", "right", "winner")}
     columns = {"sides": ("left", "right"), "outcome": "winner", "ties": "davidson", "side": True}
     print("\nvotes on language models")
-    print(backtest(votes, 2 * len(rows) // 3, time="rows", n_resamples=0, **columns))
+    print(backtest(votes, 2 * len(rows) // 3, time="rows", intervals=False, **columns))
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ def bent(n_runs):
             graph = play(shares, rule, 400, rng)
             truth = skill - skill.mean()
             free = rate(graph, model="bradley-terry")
-            drawn = rate(graph, model="bradley-terry", alpha=1 / 800, n_resamples=0).ratings
+            drawn = rate(graph, model="bradley-terry", alpha=1 / 800, intervals=False).ratings
             rank = 1 + np.sum(truth > truth[:, None], axis=1)
             inside = [free[k].best_rank <= rank[k] <= free[k].worst_rank for k in range(20)]
             stretch = free.ratings @ truth / (truth @ truth)

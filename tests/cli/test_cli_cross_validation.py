@@ -140,19 +140,19 @@ def test_the_board_is_that_of_the_library(tmp_path, games):
     from rankwise.datasets import read_pairs
     from rankwise.leaderboard import rate
 
-    found = json.loads(succeed("rank", games, "--resamples", "50", "--json").stdout)
-    board = rate(read_pairs(games), n_resamples=50)
+    found = json.loads(succeed("rank", games, "--json").stdout)
+    board = rate(read_pairs(games))
     assert found == json.loads(json.dumps(board.to_dict()))
     for alpha, value in (("auto", "auto"), ("0.5", 0.5)):
-        options = ["--resamples", "50", "--alpha", alpha, "--json"]
-        twin = rate(read_pairs(games), n_resamples=50, alpha=value)
+        options = ["--alpha", alpha, "--json"]
+        twin = rate(read_pairs(games), alpha=value)
         assert json.loads(succeed("rank", games, *options).stdout)["alpha"] == twin.alpha
-    shown = succeed("rank", games, "--resamples", "50").stdout.splitlines()
+    shown = succeed("rank", games).stdout.splitlines()
     assert shown[2].split()[:2] == ["1", "Ann"]
-    clustered = succeed("rank", games, "--resamples", "50", "--cluster", "judge", "--json").stdout
-    twin = rate(read_pairs(games), n_resamples=50, clusters=[1, 1, 2, 2, 3, 3])
+    clustered = succeed("rank", games, "--cluster", "judge", "--json").stdout
+    twin = rate(read_pairs(games), clusters=[1, 1, 2, 2, 3, 3])
     assert json.loads(clustered) == json.loads(json.dumps(twin.to_dict()))
-    succeed("rank", games, "--resamples", "50", "-o", tmp_path / "board.csv")
+    succeed("rank", games, "-o", tmp_path / "board.csv")
     head, first, *_ = lines_of(tmp_path / "board.csv")
     assert head.split(",")[:3] == ["rank", "item", "rating"]
     assert first.split(",")[:2] == ["1", "Ann"]
@@ -161,7 +161,7 @@ def test_the_board_is_that_of_the_library(tmp_path, games):
 
 def test_one_board_for_each_group(tmp_path, games):
     out = tmp_path / "boards.csv"
-    options = ["--group", "league", "--alpha", "0.1", "--resamples", "0"]
+    options = ["--group", "league", "--alpha", "0.1"]
     found = json.loads(succeed("rank", games, *options, "--json", "-o", out).stdout)
     assert list(found) == ["x", "y"]
     assert [row["item"] for row in found["x"]["rows"]] == ["Ann", "Bob", "Cleo"]
@@ -174,13 +174,13 @@ def test_two_sides_and_who_won(tmp_path, games):
         "left,right,winner,judge,league\nAnn,Bob,left,1,x\nCleo,Ann,right,1,x\nBob,Cleo,Bob,2,x\n"
         "Cleo,Bob,left,2,y\nBob,Ann,Ann,3,y\nAnn,Bob,right,3,y\n"
     )
-    options = ["--resamples", "20", "--cluster", "judge", "--json"]
+    options = ["--cluster", "judge", "--json"]
     sides = ["--sides", "left,right"]
     assert (
         succeed("rank", battles, *sides, *options).stdout == succeed("rank", games, *options).stdout
     )
     battles.write_text("left,right,winner\nAnn,Bob,tie\nAnn,Cleo,left\n")
-    done = succeed("rank", battles, *sides, "--resamples", "0", "--json")
+    done = succeed("rank", battles, *sides, "--json")
     rows = {row["item"]: row for row in json.loads(done.stdout)["rows"]}
     assert rows["Bob"]["ties"] == 1
     assert rows["Cleo"]["losses"] == 1
@@ -197,7 +197,7 @@ def test_two_sides_and_who_won(tmp_path, games):
 def test_items_may_have_features(tmp_path, games):
     features = tmp_path / "items.csv"
     features.write_text("item,speed\nCleo,1\nBob,2\nAnn,3\nDan,4\n")
-    options = ["--features", features, "--resamples", "0", "--json"]
+    options = ["--features", features, "--json"]
     rows = json.loads(succeed("rank", games, *options).stdout)["rows"]
     assert [row["item"] for row in rows] == ["Ann", "Bob", "Cleo"]
     gap = rows[0]["rating"] - rows[1]["rating"]

@@ -56,12 +56,12 @@ def test_every_kind_of_frame_gives_the_same_comparisons(make):
 
 @pytest.mark.parametrize("make", FRAMES, ids=lambda f: f.__name__)
 def test_rate_takes_a_frame_in_one_line(make):
-    board = rate(make(BATTLES), **SIDES, n_resamples=0)
+    board = rate(make(BATTLES), **SIDES, intervals=False)
     assert [row.item for row in board] == ["owl", "crow", "jay"]
     data = pairs_from_frame(BATTLES, **SIDES)
-    assert board.rows == rate(data, n_resamples=0).rows
+    assert board.rows == rate(data, intervals=False).rows
     winners = {"winner": ["a", "b"], "loser": ["b", "c"]}
-    assert [row.item for row in rate(winners, n_resamples=0)] == ["a", "b", "c"]
+    assert [row.item for row in rate(winners, intervals=False)] == ["a", "b", "c"]
 
 
 def test_a_file_is_read_as_a_frame_is(tmp_path):
@@ -255,7 +255,7 @@ def test_a_graph_takes_names():
     graph = PairGraph(["Cleo", "Ann", "Ann"], ["Ann", "Bob", "Cleo"])
     assert graph.items.tolist() == ["Ann", "Bob", "Cleo"]
     assert (graph.winner.tolist(), graph.loser.tolist()) == ([2, 0, 0], [0, 1, 2])
-    assert [row.item for row in rate(graph, n_resamples=0)] == ["Ann", "Cleo", "Bob"]
+    assert [row.item for row in rate(graph, intervals=False)] == ["Ann", "Cleo", "Bob"]
     assert graph.with_edges([0, 1]).items.tolist() == ["Ann", "Bob", "Cleo"]
     assert graph.subset(np.array([2, 0])).items.tolist() == ["Cleo", "Ann"]
     own = PairGraph(["Cleo", "Ann"], ["Ann", "Bob"], items=["Dan", "Cleo", "Bob", "Ann"])
@@ -278,10 +278,10 @@ def test_names_that_are_not_there_are_explained():
 
 
 def test_groups_of_a_frame():
-    boards = rate_groups(BATTLES, group="judge", **SIDES, n_resamples=0)
+    boards = rate_groups(BATTLES, group="judge", **SIDES, intervals=False)
     assert list(boards) == ["x", "y", "z"]
     assert sorted(boards["x"].items) == ["crow", "jay", "owl"]
-    alone = rate({name: values[:2] for name, values in BATTLES.items()}, **SIDES, n_resamples=0)
+    alone = rate({name: values[:2] for name, values in BATTLES.items()}, **SIDES, intervals=False)
     assert boards["x"].rows == alone.rows
 
 

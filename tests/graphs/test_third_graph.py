@@ -156,5 +156,5 @@ def test_it_is_drawn_and_rated_by_its_edges():
     display = PreferenceGraphDisplay.from_graph(Chain(4))
     assert (np.diff(display.scores) < 0).all()
     assert len(display.edges.winner) == 3
-    board = rate(Chain(4), alpha=0.01, n_resamples=0)
+    board = rate(Chain(4), alpha=0.01, intervals=False)
     assert (np.diff(board.ratings) < 0).all()

@@ -116,12 +116,12 @@ def test_without_change_it_is_bradley_and_terrys_board_with_side_and_ties(ties):
 
 
 def test_scales_are_chosen_on_later_comparisons():
-    moving = rate(games(3, n=1500, n_items=8, drift=1.0), n_resamples=0, **IN_CONTEXT).scales
-    still = rate(games(3, n=1500, n_items=8), n_resamples=0, **IN_CONTEXT).scales
+    moving = rate(games(3, n=1500, n_items=8, drift=1.0), intervals=False, **IN_CONTEXT).scales
+    still = rate(games(3, n=1500, n_items=8), intervals=False, **IN_CONTEXT).scales
     assert moving.time > 2 * still.time
-    given = rate(games(3), half_life=7.0, n_resamples=0, **IN_CONTEXT).scales
+    given = rate(games(3), half_life=7.0, intervals=False, **IN_CONTEXT).scales
     assert given.half_life == 7.0
-    only = rate(games(3), context="place", n_resamples=0, **COLUMNS).scales
+    only = rate(games(3), context="place", intervals=False, **COLUMNS).scales
     assert only.time == 0
     assert only.context > 0
 
@@ -129,9 +129,9 @@ def test_scales_are_chosen_on_later_comparisons():
 def test_ratings_fade_to_the_constant_after_the_last_day():
     board = rate(games(4, drift=1.0), scales=SCALES, **IN_CONTEXT)
     later, much_later, never = (board.at(3 + d).ratings for d in (2.0, 1e4, 1e5))
-    values = board.solved.model.system.parts(board.solved.solution.unknowns)
+    values = board.fitted.system.parts_of(board.fitted.unknowns)
     np.testing.assert_allclose(much_later, never, atol=1e-12)
-    parts = board.solved.model.parts
+    parts = board.parts
     phi = parts.point() * 1.0
     phi[1 : 1 + len(parts.knots)] *= np.exp(-2.0 / parts.tau)
     np.testing.assert_allclose(later, centered(values @ phi), atol=1e-9)
@@ -157,7 +157,7 @@ def test_dates_numbers_and_the_order_of_the_rows_are_times():
     year = np.repeat(np.arange(4), 30)
     dates = [f"{2000 + y}-01-01" for y in year]
     digits = [int(f"{2000 + y}0101") for y in year]
-    options = {**COLUMNS, "scales": Scales(1.0, 0.5, 500.0), "n_resamples": 0}
+    options = {**COLUMNS, "scales": Scales(1.0, 0.5, 500.0), "intervals": False}
     by_date = rate({**table, "when": dates}, time="when", **options)
     np.testing.assert_allclose(
         rate({**table, "when": digits}, time="when", **options).ratings, by_date.ratings
@@ -197,7 +197,7 @@ def test_a_missing_date_leaves_out_the_row_and_this_is_said():
 def test_what_does_not_go_with_time_is_refused():
     table = games()
     for option in ({"alpha": 0.1}, {"features": np.eye(4)}, {"model": "least-squares"},
-                   {"intervals": "bootstrap"}, {"half_life": -1.0}):  # fmt: skip
+                   {"half_life": -1.0}):  # fmt: skip
         with pytest.raises(ValueError, match=r"time=|half_life"):
             rate(table, **option, **IN_CONTEXT)
     board = rate(table, scales=SCALES, **IN_CONTEXT)

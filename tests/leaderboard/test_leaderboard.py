@@ -16,14 +16,8 @@ from scipy import stats
 from rankwise import PairGraph, RankRLS
 from rankwise.datasets import PairData
 from rankwise.leaderboard import Leaderboard, Margin, models, rate, rate_groups, solving
-from rankwise.leaderboard.models import draw_units
-from rankwise.leaderboard.solving import (
-    RatingSystem,
-    alpha_grid,
-    best_alpha,
-    leave_one_out_errors,
-    tenfold_errors,
-)
+from rankwise.leaderboard.models import LeastSquares
+from rankwise.leaderboard.solving import RatingSystem, alpha_grid, leave_one_out_errors
 from rankwise.leaderboard.tally import Tally
 from rankwise.uncertainty.jackknife import ranks_within
 
@@ -73,7 +67,7 @@ def quiet_rate(*arguments, **options):
 @settings(max_examples=80, deadline=None)
 @given(graphs(), st.sampled_from([1e-4, 0.1, 10.0]))
 def test_ratings_are_rank_rls_on_the_identity(graph, alpha):
-    board = quiet_rate(graph, alpha=alpha, n_resamples=0)
+    board = quiet_rate(graph, alpha=alpha, intervals=False)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no item is preferred")
         expected = RankRLS(alpha).fit(np.eye(graph.n_items), graph).coef_
@@ -83,7 +77,7 @@ def test_ratings_are_rank_rls_on_the_identity(graph, alpha):
 @settings(max_examples=50, deadline=None)
 @given(graphs())
 def test_ratings_are_centered_in_every_component(graph):
-    board = quiet_rate(graph, alpha=1e-3, n_resamples=0)
+    board = quiet_rate(graph, alpha=1e-3, intervals=False)
     sums = np.bincount(graph.components, board.ratings)
     np.testing.assert_allclose(sums, 0, atol=1e-9)
 
@@ -92,7 +86,7 @@ def test_ratings_are_centered_in_every_component(graph):
 @given(graphs())
 def test_exchanging_winners_and_losers_turns_the_ratings_round(graph):
     turned = PairGraph(graph.loser, graph.winner, graph.magnitude, graph.weight, graph.n_items)
-    ratings = [quiet_rate(g, alpha=0.01, n_resamples=0).ratings for g in (graph, turned)]
+    ratings = [quiet_rate(g, alpha=0.01, intervals=False).ratings for g in (graph, turned)]
     np.testing.assert_allclose(ratings[0], -ratings[1], atol=1e-10)
 
 
@@ -107,23 +101,23 @@ def test_ratings_solve_the_dense_normal_equations_of_any_cost(cost):
         L += weight * np.outer(x, x)
         d += weight * target * x
     expected = np.linalg.solve(L + 0.02 * graph.edge_weight.sum() * np.eye(n), d)
-    np.testing.assert_allclose(rate(graph, alpha=0.02, n_resamples=0).ratings, expected)
+    np.testing.assert_allclose(rate(graph, alpha=0.02, intervals=False).ratings, expected)
 
 
 def test_repeating_all_comparisons_changes_no_rating():
     graph = random_games()
     twice = PairGraph(*(np.tile(part, 2) for part in (graph.winner, graph.loser, graph.magnitude)))
-    ratings = [rate(g, alpha=0.01, n_resamples=0).ratings for g in (graph, twice)]
+    ratings = [rate(g, alpha=0.01, intervals=False).ratings for g in (graph, twice)]
     np.testing.assert_allclose(ratings[0], ratings[1])
 
 
 def test_conjugate_gradients_and_dense_solve_agree(monkeypatch):
     graph = random_games(n_items=40, n_games=200)
-    dense = rate(graph, alpha=1e-4, n_resamples=20, intervals="bootstrap")
+    dense = rate(graph, alpha=1e-4)
     monkeypatch.setattr(solving, "DENSE_LIMIT", 5)
-    iterative = rate(graph, alpha=1e-4, n_resamples=20, intervals="bootstrap")
+    iterative = rate(graph, alpha=1e-4)
     np.testing.assert_allclose(iterative.ratings, dense.ratings, atol=1e-8)
-    np.testing.assert_allclose(iterative.samples, dense.samples, atol=1e-7)
+    np.testing.assert_allclose(iterative.spread.errors, dense.spread.errors, atol=1e-7)
     assert iterative.cyclicity == pytest.approx(dense.cyclicity)
 
 
@@ -131,15 +125,12 @@ def test_conjugate_gradients_that_do_not_end_are_noticed(monkeypatch):
     monkeypatch.setattr(solving, "DENSE_LIMIT", 5)
     monkeypatch.setattr(solving, "MAX_ITERATIONS", 2)
     with pytest.warns(UserWarning, match="before the ratings were exact"):
-        rate(random_games(n_items=10), alpha=1e-4, n_resamples=0)
+        rate(random_games(n_items=10), alpha=1e-4, intervals=False)
 
 
-@pytest.mark.parametrize("intervals", ["jackknife", "bootstrap"])
-def test_ties_only_give_equal_ratings_and_one_shared_rank(intervals):
-    games = PairGraph([0, 1, 2, 0], [1, 2, 0, 1], magnitude=[0, 0, 0, 0])
-    board = rate(games, n_resamples=20, intervals=intervals)
+def test_ties_only_give_equal_ratings_and_one_shared_rank():
+    board = rate(PairGraph([0, 1, 2, 0], [1, 2, 0, 1], magnitude=[0, 0, 0, 0]))
     assert not board.ratings.any()
-    assert not board.samples.any()
     assert [row.rank for row in board] == [1, 1, 1]
     assert [(row.best_rank, row.worst_rank, row.tier) for row in board] == [(1, 3, None)] * 3
     assert [(row.n, row.wins, row.ties, row.losses) for row in board] == [
@@ -153,10 +144,10 @@ def test_a_pair_data_and_its_graph_give_the_same_board():
     graph = random_games()
     labels = np.array(list("GFEDCBA"))
     data = PairData(graph.winner, graph.loser, graph.magnitude, graph.weight, labels)
-    boards = rate(data, n_resamples=50), rate(graph, items=labels, n_resamples=50)
+    boards = rate(data), rate(graph, items=labels)
     assert boards[0].rows == boards[1].rows
     assert boards[0]["C"].item == "C"
-    assert [row.item for row in rate(graph, n_resamples=0)] == [
+    assert [row.item for row in rate(graph, intervals=False)] == [
         "GFEDCBA".index(row.item) for row in boards[0]
     ]
 
@@ -170,22 +161,21 @@ def test_with_features_the_ratings_are_those_of_rank_rls(n_features, limit, monk
     monkeypatch.setattr(solving, "DENSE_LIMIT", limit)
     graph = random_games(weights=(1.0, 3.0))
     X = 5 + np.random.default_rng(0).standard_normal((7, n_features))
-    board = rate(graph, alpha=0.01, features=X, n_resamples=5, intervals="bootstrap")
+    board = rate(graph, alpha=0.01, features=X)
     scores = RankRLS(0.01).fit(X, graph).predict(X)
     np.testing.assert_allclose(board.ratings, scores - scores.mean(), atol=1e-10)
     np.testing.assert_allclose(board.rate_features(X), board.ratings, atol=1e-10)
-    rng = np.random.default_rng(0)
-    for sample in board.samples:
-        counts = draw_units(Tally.of(graph).count, rng)
-        again = repeated_outcomes(graph, counts)
-        scores = RankRLS(0.01).fit(X, again).predict(X)
-        np.testing.assert_allclose(sample, scores - scores.mean(), atol=1e-9)
+    others = np.random.default_rng(1).standard_normal((5, n_features))
+    expected = RankRLS(0.01).fit(X, graph).predict(others) - scores.mean()
+    np.testing.assert_allclose(board.rate_features(others), expected, atol=1e-9)
+    with pytest.raises(ValueError, match="mismatch"):
+        board.rate_features(others[:, 1:])
 
 
 def test_features_rate_items_that_were_never_compared():
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     graph = PairGraph([1, 2], [0, 1], n_items=4)
-    board = rate(graph, alpha=1e-6, features=X, n_resamples=0)
+    board = rate(graph, alpha=1e-6, features=X, intervals=False)
     assert [row.item for row in board] == [3, 2, 1, 0]
     assert (board[3].n, board.n_components) == (0, 1)
     assert board.expected_margin(3, 0).value == pytest.approx(3, abs=1e-4)
@@ -193,7 +183,7 @@ def test_features_rate_items_that_were_never_compared():
 
 def test_a_board_without_features_cannot_predict():
     with pytest.raises(ValueError, match="without features"):
-        rate(random_games(), n_resamples=0).rate_features([[1.0]])
+        rate(random_games(), intervals=False).rate_features([[1.0]])
 
 
 # -- alpha --------------------------------------------------------------------------------------
@@ -238,158 +228,60 @@ def test_columns_that_say_the_same_make_no_difference(model):
         np.testing.assert_allclose(twice.spread.errors, once.spread.errors, atol=1e-5)
 
 
-def test_tenfold_errors_equal_refitting_the_folds():
-    graph = random_games(weights=(1.0, 2.0))
-    alphas = np.array([1e-3, 0.1])
-    curve = tenfold_errors(RatingSystem(Tally.of(graph)), alphas, np.random.default_rng(3))
-    fold = np.random.default_rng(3).permutation(graph.n_pairs) % 10
-    expected = np.zeros(2)
-    for k in range(10):
-        kept, out = fold != k, fold == k
-        part = PairGraph(
-            graph.winner[kept], graph.loser[kept], graph.magnitude[kept], graph.weight[kept], 7
-        )
-        scores = RankRLS().path(np.eye(7), part, alphas=alphas).predict(np.eye(7))
-        margin = scores[graph.winner[out]] - scores[graph.loser[out]]
-        expected += graph.weight[out] @ (graph.magnitude[out, None] - margin) ** 2
-    np.testing.assert_allclose(curve, expected / graph.total_weight)
-
-
 def test_auto_takes_the_alpha_of_least_error():
     graph = random_games()
     system = RatingSystem(Tally.of(graph))
     alphas = alpha_grid(system)
     errors = leave_one_out_errors(system, alphas)
-    assert rate(graph, alpha="auto", n_resamples=0).alpha == alphas[errors.argmin()]
+    assert rate(graph, alpha="auto", intervals=False).alpha == alphas[errors.argmin()]
 
 
-def test_auto_of_very_many_items_uses_ten_folds(monkeypatch):
-    graph = random_games(n_items=12)
+def test_auto_of_very_many_items_leaves_out_a_tenth(monkeypatch):
+    graph = random_games(n_items=12, weights=(1.0, 2.0))
     monkeypatch.setattr(models, "EIGEN_LIMIT", 10)
-    system = RatingSystem(Tally.of(graph))
-    alphas = alpha_grid(system)
-    errors = tenfold_errors(system, alphas, np.random.default_rng(0))
-    assert rate(graph, alpha="auto", n_resamples=0).alpha == best_alpha(alphas, errors)
+    alphas, n = alpha_grid(RatingSystem(Tally.of(graph))), graph.n_pairs
+    out = np.isin(np.arange(n), np.random.default_rng(0).choice(n, n // 10, replace=False))
+    parts = (graph.winner, graph.loser, graph.magnitude, graph.weight)
+    before = PairGraph(*(values[~out] for values in parts), n_items=12)
+    scores = RankRLS().path(np.eye(12), before, alphas=alphas).predict(np.eye(12))
+    margin = scores[graph.winner[out]] - scores[graph.loser[out]]
+    errors = graph.weight[out] @ (graph.magnitude[out, None] - margin) ** 2
+    found = LeastSquares(Tally.of(graph))._losses_of_a_tenth(alphas, np.random.default_rng(0))
+    np.testing.assert_allclose(found, errors / graph.weight[out].sum(), rtol=1e-7)
+    chosen = rate(graph, alpha="auto", intervals=False).alpha
+    assert chosen == pytest.approx(alphas[errors.argmin()])
 
 
 def test_auto_regularizes_noise_more_than_signal():
     truth = np.arange(8.0)
     alphas = [
-        rate(consistent_games(truth, 100, 0, noise), alpha="auto", n_resamples=0).alpha
+        rate(consistent_games(truth, 100, 0, noise), alpha="auto", intervals=False).alpha
         for noise in (0.1, 30.0)
     ]
     assert alphas[1] > 100 * alphas[0]
 
 
-# -- resampling ---------------------------------------------------------------------------------
+# -- intervals ----------------------------------------------------------------------------------
 
 
-def repeated_outcomes(graph, counts):
-    """The comparisons of a resample written out one by one; the outcomes are those of the test."""
-    outcomes = {}
-    first, second = np.minimum(graph.winner, graph.loser), np.maximum(graph.winner, graph.loser)
-    target = np.where(graph.winner == first, 1, -1) * graph.magnitude
-    number = Tally.of(graph).outcome
-    for k in range(graph.n_pairs):
-        key = (first[k], second[k], target[k], graph.weight[k])
-        assert outcomes.setdefault(number[k], key) == key
-    assert len(set(outcomes.values())) == len(outcomes)
-    edges = [outcomes[c] for c in range(len(counts)) for _ in range(counts[c])]
-    i, j, target, weight = map(np.array, zip(*edges, strict=True))
-    won, lost = np.where(target >= 0, i, j), np.where(target >= 0, j, i)
-    return PairGraph(won, lost, np.abs(target), weight, n_items=graph.n_items)
-
-
-@pytest.mark.parametrize("n_games", [60, 3000])
-def test_samples_equal_an_explicit_loop_over_the_same_draws(n_games):
-    graph = random_games(n_items=4, n_games=n_games, weights=(1.0, 2.0), levels=(0.0, 1.0))
-    rng = np.random.default_rng(5)
-    board = rate(graph, alpha=0.01, n_resamples=6, random_state=5, intervals="bootstrap")
-    for sample in board.samples:
-        counts = draw_units(Tally.of(graph).count, rng)
-        assert counts.sum() == graph.n_pairs
-        expected = RankRLS(0.01).fit(np.eye(4), repeated_outcomes(graph, counts)).coef_
-        np.testing.assert_allclose(sample, expected, atol=1e-9)
-
-
-def test_samples_of_clusters_equal_an_explicit_loop_over_the_same_draws():
-    graph = random_games(n_items=5, n_games=80, weights=(1.0, 2.0))
-    clusters = np.random.default_rng(2).choice(list("abcdefgh"), graph.n_pairs)
-    board = rate(
-        graph, alpha=0.01, n_resamples=6, clusters=clusters, random_state=5, intervals="bootstrap"
-    )
-    rng = np.random.default_rng(5)
-    for sample in board.samples:
-        drawn = np.unique(clusters)[rng.integers(8, size=8)]
-        edges = np.concatenate([np.flatnonzero(clusters == label) for label in drawn])
-        again = PairGraph(
-            graph.winner[edges], graph.loser[edges], graph.magnitude[edges], graph.weight[edges], 5
-        )
-        expected = RankRLS(0.01).fit(np.eye(5), again).coef_
-        np.testing.assert_allclose(sample, expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("n_games", [60, 3000])
-def test_every_comparison_is_drawn_equally_often(n_games):
-    graph = random_games(n_items=4, n_games=n_games, levels=(0.0, 1.0))
-    tally = Tally.of(graph)
-    rng = np.random.default_rng(0)
-    counts = np.array([draw_units(tally.count, rng) for _ in range(2000)])
-    variance = tally.count * (1 - tally.count / graph.n_pairs)
-    z = (counts.mean(axis=0) - tally.count) / np.sqrt(variance / 2000)
-    assert np.abs(z).max() < 4
-    np.testing.assert_allclose(counts.var(axis=0) / variance, 1, atol=0.15)
-
-
-def test_items_missing_in_a_resample_do_not_move_the_others():
-    truth = np.r_[np.full(5, 1.0), np.full(20, -0.25)]
-    strong = consistent_games(truth[:5], 200, seed=0, noise=0.1)
-    winner, loser = np.r_[strong.winner, np.arange(20) % 5], np.r_[strong.loser, np.arange(5, 25)]
-    graph = PairGraph(winner, loser, np.r_[strong.magnitude, np.full(20, 1.25)], n_items=25)
-    board = rate(graph, n_resamples=200, intervals="bootstrap")
-    for k in range(5):
-        assert board[k].low < board[k].rating < board[k].high
-        assert board[k].high - board[k].low < 0.1
-    present = np.array([board.samples[:, k] != 0 for k in range(25)])
-    assert present[:5].all()
-    assert 0.5 < present[5:].mean() < 0.75  # 1 − 1/e of the items with one comparison
-    for sample, there in zip(board.samples, present.T, strict=True):
-        assert sample[there].mean() == pytest.approx(board.ratings[there].mean())
-
-
-def test_the_seed_decides():
-    graph = random_games()
-    boards = [
-        rate(graph, n_resamples=20, random_state=seed, intervals="bootstrap") for seed in (1, 1, 2)
-    ]
-    assert boards[0].rows == boards[1].rows
-    assert boards[0].rows != boards[2].rows
-
-
-@pytest.mark.parametrize("intervals", ["jackknife", "bootstrap"])
-def test_intervals_cover_the_true_rating_and_margin_as_often_as_they_say(intervals):
+def test_intervals_cover_the_true_rating_and_margin_as_often_as_they_say():
     truth = np.array([1.0, 0.5, 0.0, -0.5, -1.0])
     n_runs, covered, margins = 120, np.zeros(5), 0
     for seed in range(n_runs):
         games = consistent_games(truth, 150, seed)
-        board = rate(games, n_resamples=200, confidence=0.9, intervals=intervals)
+        board = rate(games, confidence=0.9)
         covered += [board[k].low <= truth[k] <= board[k].high for k in range(5)]
         margin = board.expected_margin(0, 4)
         margins += margin.low <= 2 <= margin.high
-    assert 0.84 <= covered.mean() / n_runs <= 0.94  # 600 intervals; bootstrap is a little narrow
+    assert 0.84 <= covered.mean() / n_runs <= 0.94  # 600 intervals
     assert 0.82 <= margins / n_runs <= 0.97
 
 
-@pytest.mark.parametrize("intervals", ["jackknife", "bootstrap"])
-def test_clusters_see_through_comparisons_that_are_copies(intervals):
+def test_clusters_see_through_comparisons_that_are_copies():
     games = consistent_games(np.array([0.5, 0.0, -0.5]), 60, seed=0)
     copies = PairGraph(*(np.repeat(a, 9) for a in (games.winner, games.loser, games.magnitude)))
     judge = np.repeat(np.arange(60), 9)
-    boards = [
-        rate(games, alpha=1e-6, intervals=intervals),
-        rate(copies, alpha=1e-6, intervals=intervals),
-        rate(copies, alpha=1e-6, clusters=judge, intervals=intervals),
-    ]
+    boards = rate(games), rate(copies), rate(copies, clusters=judge)
     single, naive, clustered = ([row.high - row.low for row in board] for board in boards)
     np.testing.assert_allclose(np.divide(single, naive), 3, rtol=0.15)
     np.testing.assert_allclose(np.divide(clustered, single), 1, rtol=0.15)
@@ -400,15 +292,15 @@ def test_clusters_see_through_comparisons_that_are_copies(intervals):
 
 def test_ranks_and_intervals_equal_their_definitions():
     graph = random_games(n_items=9, n_games=40)
-    board = rate(graph, n_resamples=99, confidence=0.8, intervals="bootstrap")
-    low, high = np.quantile(board.samples, [0.1, 0.9], axis=0)
-    quantile = stats.t.ppf(0.9, 98)
+    board = rate(graph, confidence=0.8)
+    V, quantile = board.spread.root @ board.spread.root.T, stats.t.ppf(0.9, graph.n_pairs - 1)
     for k in range(9):
         row = board[k]
         assert row.rank == 1 + np.sum(board.ratings > board.ratings[k])
-        assert (row.low, row.high) == pytest.approx((low[k], high[k]))
+        width = quantile * V[k, k] ** 0.5
+        assert (row.low, row.high) == pytest.approx((row.rating - width, row.rating + width))
         gap = board.ratings - row.rating
-        error = (board.samples - board.samples[:, [k]]).std(axis=0)
+        error = np.sqrt(V.diagonal() + V[k, k] - 2 * V[k])
         assert row.best_rank == 1 + np.sum(gap > quantile * error)
         assert row.worst_rank == 9 - np.sum(gap < -quantile * error)
         won, lost = graph.winner == k, graph.loser == k
@@ -426,19 +318,8 @@ def test_neighboring_numbers_share_a_rank_wherever_they_are(half):
         assert ranks_within(ratings, np.ones(4, int)).tolist() == [1, 2, 2, 4]
 
 
-def test_margins_and_shares_come_from_the_same_resamples():
-    board = rate(random_games(), n_resamples=200, intervals="bootstrap")
-    difference = board.samples[:, 2] - board.samples[:, 5]
-    margin = board.expected_margin(2, 5)
-    assert margin.value == board.ratings[2] - board.ratings[5]
-    assert margin[1:] == pytest.approx(tuple(np.quantile(difference, [0.025, 0.975])))
-    assert board.above(2, 5) == np.mean(difference > 0)
-    assert board.above(2, 5) + board.above(5, 2) == pytest.approx(1)
-    assert board.above(2, 2) == 0.5
-
-
-def test_without_resamples_there_are_no_intervals():
-    board = rate(random_games(), n_resamples=0)
+def test_a_board_without_intervals_says_so():
+    board = rate(random_games(), intervals=False)
     assert {row[3:8] for row in board} == {(None,) * 5}
     assert "interval" not in repr(board)
     assert board.expected_margin(0, 1)[1:] == (None, None)
@@ -450,7 +331,7 @@ def test_without_resamples_there_are_no_intervals():
 def test_components_that_were_never_compared_are_marked():
     graph = PairGraph([0, 1, 3, 3], [1, 2, 4, 4], n_items=6)
     with pytest.warns(UserWarning, match=r"3 components .* \(the item u is in the smallest\)"):
-        board = rate(graph, items=list("pqrstu"), n_resamples=30, alpha=0.01)
+        board = rate(graph, items=list("pqrstu"), alpha=0.01)
     assert [(row.component, row.rank, row.item) for row in board] == [
         (1, 1, "p"), (1, 2, "q"), (1, 3, "r"), (2, 1, "s"), (2, 2, "t"), (3, None, "u"),
     ]  # fmt: skip
@@ -480,8 +361,8 @@ def test_what_only_alpha_tells_apart_shares_a_rank():
 @pytest.mark.parametrize("model", ["least-squares", "bradley-terry"])
 def test_an_alpha_lost_in_rounding_still_gives_centered_ratings(model):
     graph = PairGraph([0, 1, 0, 2, 1], [1, 0, 2, 1, 2])
-    tiny = rate(graph, alpha=1e-300, model=model, n_resamples=0).ratings
-    np.testing.assert_allclose(tiny, rate(graph, model=model, n_resamples=0).ratings, atol=1e-6)
+    tiny = rate(graph, alpha=1e-300, model=model, intervals=False).ratings
+    np.testing.assert_allclose(tiny, rate(graph, model=model, intervals=False).ratings, atol=1e-6)
     assert abs(tiny.sum()) < 1e-6
     assert np.isfinite(rate(PairGraph([0], [1]), alpha=1e-300, model=model).ratings).all()
 
@@ -494,16 +375,14 @@ def test_margins_that_overflow_are_refused():
 def test_the_board_is_a_table_a_frame_and_a_dictionary():
     pytest.importorskip("pandas")
     graph = PairGraph([0, 0, 1], [1, 2, 2])
-    board = rate(
-        graph, items=["<b>", "mid", "low"], alpha=1e-3, n_resamples=50, intervals="bootstrap"
-    )
+    board = rate(graph, items=["<b>", "mid", "low"], alpha=1e-3)
     assert isinstance(board, Leaderboard)
     header, first, *_, line, _, _ = repr(board).splitlines()
     assert " ".join(header.split()) == (
         "rank item rating 95% interval ranks at once tier holds by w/t/l"
     )
     assert first.split()[:3] == ["1", "<b>", "†"]
-    assert line == "3 comparisons of 3 items by least-squares, alpha 0.001; 50 resamples"
+    assert line == "3 comparisons of 3 items by least-squares, alpha 0.001; jackknife"
     page = board._repr_html_()
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
@@ -513,22 +392,21 @@ def test_the_board_is_a_table_a_frame_and_a_dictionary():
     assert frame["wins"].sum() == frame["losses"].sum() == 3
     again = json.loads(json.dumps(board.to_dict()))
     assert [row["item"] for row in again["rows"]] == ["<b>", "mid", "low"]
-    assert again["n_resamples"] == 50
     assert len(board) == 3
     with pytest.raises(KeyError, match="'top' is not on the board; its items are '<b>', 'mid'"):
         board["top"]
 
 
 def test_numbers_as_labels_are_ready_for_json():
-    json.dumps(rate(random_games(), n_resamples=10).to_dict())
+    json.dumps(rate(random_games()).to_dict())
 
 
 # -- consistency --------------------------------------------------------------------------------
 
 
 def test_circles_are_cyclic_and_trees_are_not():
-    circle = rate(PairGraph([0, 1, 2], [1, 2, 0]), n_resamples=0)
-    tree = rate(PairGraph([0, 0, 1], [1, 2, 3], magnitude=[1, 2, 3]), n_resamples=0)
+    circle = rate(PairGraph([0, 1, 2], [1, 2, 0]), intervals=False)
+    tree = rate(PairGraph([0, 0, 1], [1, 2, 3], magnitude=[1, 2, 3]), intervals=False)
     assert circle.cyclicity == pytest.approx(1)
     assert tree.cyclicity == pytest.approx(0, abs=1e-12)
     assert (circle.cycle_ratio, tree.cycle_ratio) == (None, None)
@@ -537,7 +415,7 @@ def test_circles_are_cyclic_and_trees_are_not():
 @settings(max_examples=60, deadline=None)
 @given(graphs())
 def test_the_square_sum_splits_in_disagreement_circles_and_ratings(graph):
-    board = quiet_rate(graph, alpha=1e-3, n_resamples=0)
+    board = quiet_rate(graph, alpha=1e-3, intervals=False)
     pairs, margins = {}, []
     for k in range(graph.n_pairs):
         i, j, sign = graph.winner[k], graph.loser[k], 1
@@ -568,7 +446,7 @@ def test_the_square_sum_splits_in_disagreement_circles_and_ratings(graph):
 
 def test_the_ratio_tells_chance_from_real_circles():
     truth = np.zeros(6)
-    ratios = [rate(consistent_games(truth, 600, s), n_resamples=0).cycle_ratio for s in range(30)]
+    ratios = [rate(consistent_games(truth, 600, s), intervals=False).cycle_ratio for s in range(30)]
     assert np.mean(ratios) == pytest.approx(1, abs=0.15)
     games = consistent_games(truth, 600, 0)
     step = (games.loser - games.winner) % 3 == 1  # 0 beats 1 beats 2 beats 0
@@ -576,7 +454,7 @@ def test_the_ratio_tells_chance_from_real_circles():
     margin = games.magnitude + 2.0 * step
     won = np.where(turned, games.loser, games.winner)
     lost = np.where(turned, games.winner, games.loser)
-    assert rate(PairGraph(won, lost, margin), n_resamples=0).cycle_ratio > 5
+    assert rate(PairGraph(won, lost, margin), intervals=False).cycle_ratio > 5
 
 
 # -- groups -------------------------------------------------------------------------------------
@@ -587,26 +465,26 @@ def test_boards_by_group_are_the_boards_of_their_comparisons():
     labels, random = np.array(list("uvwxyz")), np.random.default_rng(0)
     groups = random.choice(["new", "old"], graph.n_pairs)
     judges = random.integers(9, size=graph.n_pairs)
-    boards = rate_groups(graph, groups, items=labels, clusters=judges, n_resamples=30)
+    boards = rate_groups(graph, groups, items=labels, clusters=judges)
     assert list(boards) == ["new", "old"]
     for label, board in boards.items():
         chosen = groups == label
         part = PairGraph(
             graph.winner[chosen], graph.loser[chosen], graph.magnitude[chosen], graph.weight[chosen]
         )
-        alone = rate(part, items=labels, clusters=judges[chosen], n_resamples=30)
+        alone = rate(part, items=labels, clusters=judges[chosen])
         assert board.rows == alone.rows
 
 
 def test_a_group_has_the_items_that_it_names_and_their_features():
     graph = PairGraph([0, 2, 3], [1, 3, 4], n_items=5)
     X = np.arange(10.0).reshape(5, 2) ** 2
-    boards = rate_groups(graph, [1, 2, 2], features=X, alpha=0.1, n_resamples=0)
+    boards = rate_groups(graph, [1, 2, 2], features=X, alpha=0.1, intervals=False)
     assert {label: sorted(board.items) for label, board in boards.items()} == {
         1: [0, 1],
         2: [2, 3, 4],
     }
-    alone = rate(PairGraph([0, 1], [1, 2]), features=X[2:], alpha=0.1, n_resamples=0)
+    alone = rate(PairGraph([0, 1], [1, 2]), features=X[2:], alpha=0.1, intervals=False)
     np.testing.assert_allclose(boards[2].ratings, alone.ratings)
 
 
@@ -619,9 +497,9 @@ def test_what_is_wrong_with_one_group_is_said_of_that_group():
     games = PairGraph([0, 1, 1, 2], [1, 0, 2, 1])
     years, judges = ["old", "new", "new", "new"], ["Ann", "Ann", "Bob", "Bob"]
     with pytest.raises(ValueError, match="group old: all comparisons are in one cluster, Ann;"):
-        rate_groups(games, years, clusters=judges, n_resamples=5)
+        rate_groups(games, years, clusters=judges)
     with pytest.raises(ValueError, match=r"group old: alpha=\"auto\" leaves out one"):
-        rate_groups(games, years, alpha="auto", n_resamples=0)
+        rate_groups(games, years, alpha="auto", intervals=False)
 
 
 # -- bad input ----------------------------------------------------------------------------------
@@ -632,9 +510,6 @@ def test_what_is_wrong_with_one_group_is_said_of_that_group():
     [
         ({"alpha": -1.0}, r"alpha=-1\.0; expected a positive number"),
         ({"alpha": "best"}, "alpha='best'; expected a positive number or \"auto\""),
-        ({"intervals": "boot"}, "intervals='boot' is unknown; did you mean 'bootstrap'"),
-        ({"n_resamples": -1}, "n_resamples=-1; expected a whole number"),
-        ({"n_resamples": 2.5}, "n_resamples=2.5; expected a whole number"),
         ({"confidence": 1.0}, "confidence=1.0; expected a number between 0 and 1"),
         ({"confidence": 95}, "confidence=95; expected a number between 0 and 1"),
         ({"clusters": ["a", "b"]}, r"clusters has shape \(2,\), but there are 3 comparisons"),
@@ -679,7 +554,7 @@ def test_bad_comparisons_are_explained():
 def test_least_squares_and_bradley_terry_agree_on_the_battles(capsys):
     from experiments.boards import battles as leaderboard_battles
 
-    leaderboard_battles.main(["--data", str(DATA), "--resamples", "50", "--folds", "2"])
+    leaderboard_battles.main(["--data", str(DATA), "--folds", "2"])
     printed = capsys.readouterr().out
     tau = float(printed.split("Kendall tau of the two boards: ")[1].split()[0])
     assert tau > 0.9
@@ -701,10 +576,10 @@ def test_simulations_of_judges_and_intervals_print_shares(capsys, monkeypatch):
 
     settings = {"newcomers": leaderboard_coverage.SETTINGS["newcomers"]}
     monkeypatch.setattr(leaderboard_coverage, "SETTINGS", settings)
-    leaderboard_coverage.main(["--runs", "2", "--bootstrap-runs", "1"])
-    jackknife, bootstrap = capsys.readouterr().out.splitlines()[2:]
-    assert jackknife.startswith("| newcomers | jackknife | ")
-    assert all(0 <= float(c) <= 1 for c in bootstrap.split("|")[3:-1] if c.strip() != "–")
+    leaderboard_coverage.main(["--runs", "2"])
+    (row,) = capsys.readouterr().out.splitlines()[2:]
+    assert row.startswith("| newcomers | ")
+    assert all(0 <= float(c) <= 1 for c in row.split("|")[2:-1] if c.strip() != "–")
     leaderboard_judges.main(["--runs", "1"])
     last = capsys.readouterr().out.strip().splitlines()[-1].split()
     assert last[:4] == ["320", "1.000", "1.000", "1.000"]

@@ -38,7 +38,7 @@ def covariance_by_refits(graph, alpha, X, units):
 
 def spread_of(graph, alpha=ALPHA, X=None, clusters=None, seed=0):
     model, thin = LeastSquares(Tally.of(graph), X), np.zeros(graph.n_items, bool)
-    return model.spread(model.solve(alpha), alpha, clusters, np.random.default_rng(seed), thin)
+    return model.solve(alpha).spread(clusters, np.random.default_rng(seed), thin)
 
 
 def assert_covariance(spread, expected):
@@ -232,16 +232,10 @@ def test_intervals_margins_and_shares_are_those_of_student():
     assert board.to_dict()["intervals"] == board.intervals == "jackknife"
 
 
-def test_the_number_of_resamples_follows_the_number_of_items():
-    assert rate(random_games(), intervals="bootstrap").n_resamples == 1000
-    many = random_games(n_items=2001, n_games=100)
-    assert rate(many, intervals="bootstrap", alpha=0.1).n_resamples == 200
-
-
 @settings(max_examples=40, deadline=None)
 @given(graphs(), st.sampled_from([1e-8, 0.1]))
 def test_every_board_has_finite_intervals_around_its_ratings(graph, alpha):
-    for row in quiet_rate(graph, alpha=alpha, n_resamples=20):
+    for row in quiet_rate(graph, alpha=alpha):
         if not row.n:
             assert (row.rank, row.low, row.high, row.best_rank) == (None, None, None, None)
             continue
@@ -267,7 +261,7 @@ def coverage(n_items, n_games, n_runs, n_judges=None):
             margin += taste[judge, i] - taste[judge, j]
         won, lost = np.where(margin > 0, i, j), np.where(margin > 0, j, i)
         games = PairGraph(won, lost, np.abs(margin), n_items=n_items)
-        board = quiet_rate(games, n_resamples=1, clusters=judge)
+        board = quiet_rate(games, clusters=judge)
         width = board.spread.quantile(0.975) * board.spread.errors
         inside.append(np.abs(board.ratings - truth) <= width)
     return np.mean(inside)

@@ -27,7 +27,7 @@ def votes(seed, n_items=4, n_votes=10, margins=False):
 def refitted(data, kept, **options):
     """Ratings of the kept comparisons with the λ of all."""
     alpha = ALPHA * data.weight.sum() / data.weight[kept].sum()
-    return rate(data.take(kept), alpha=alpha, n_resamples=0, **options).ratings
+    return rate(data.take(kept), alpha=alpha, intervals=False, **options).ratings
 
 
 def fewest_by_refits(data, a, b, units):
@@ -67,7 +67,7 @@ def test_the_gap_without_each_vote_is_that_of_a_refit(options):
     board = rate(data, alpha=ALPHA, **options)
     a, b = np.argsort(-board.ratings)[:2]
     found = board.votes_to_overturn(a, b)
-    exact = board.solved.left_out()
+    exact = board.fitted.left_out()
     case = Case(exact, exact.system.difference(a, b), 1e9)
     kept = np.ones(data.n_pairs, bool)
     for row in found.removed:
@@ -129,7 +129,7 @@ def test_holds_by_is_to_the_next_place_and_asks_for_votes():
     first = [board.votes_to_overturn(order[0], b) for b in order[1:]]
     assert board.holds_by[order[0]].n == min(found.n for found in first)
     assert board.holds_by[order[0]].at_least == min(found.at_least for found in first)
-    assert rate(votes(0), n_resamples=0).holds_by == {}
+    assert rate(votes(0), intervals=False).holds_by == {}
     ties = PairData(*np.array([[0, 1, 2], [1, 2, 0]]), np.zeros(3), np.ones(3), np.arange(3))
     assert [found.n for found in rate(ties).holds_by.values()] == [0, 0]
     with pytest.raises(ValueError, match="name no clusters"):
@@ -147,6 +147,6 @@ def test_equal_ratings_are_turned_whatever_rounding_says(weight, alpha):
         first, second = np.r_[np.zeros(n, int), 1, 2], np.r_[np.ones(n, int), 2, 1]
         outcome = np.r_[np.ones(wins), -np.ones(losses), 1, 1]
         votes = PairData(first, second, outcome, np.full(n + 2, weight), np.arange(3))
-        held = rate(votes, alpha=alpha, n_resamples=0).votes_to_overturn(0, 1)
+        held = rate(votes, alpha=alpha, intervals=False).votes_to_overturn(0, 1)
         assert held.n == wins - losses
         assert held.at_least <= held.n

@@ -172,13 +172,11 @@ def test_priors_that_say_nothing_are_refused(prior, match):
         rate(votes()[0], prior=prior)
 
 
-def test_prior_beside_features_or_resamples_is_refused():
+def test_prior_beside_features_is_refused():
     data, truth = votes()
     judge = dict(enumerate(truth))
     with pytest.raises(ValueError, match="pass one of them"):
         rate(data, prior=judge, features=np.eye(8))
-    with pytest.raises(ValueError, match="jackknife"):
-        rate(data, prior=judge, intervals="bootstrap")
 
 
 def test_trust_never_runs_to_the_end_of_the_grid():

@@ -75,13 +75,15 @@ def test_rankings_of_two_are_bradley_and_terrys_board():
 def test_errors_are_those_of_a_newton_step_without_each_ranking():
     lists, alpha = random_lists(3, n=25), 0.05
     board = rate(lists, alpha=alpha)
-    model = board.solved.model
+    model = board.fitted
     base, changes = board.ratings, []
     W = model.loss.total_weight
     for k in range(25):
-        rest = rate(lists[:k] + lists[k + 1 :], alpha=alpha, n_resamples=0)
-        scaled = alpha * W / rest.solved.model.loss.total_weight  # the same λ
-        changes.append(rate(lists[:k] + lists[k + 1 :], alpha=scaled, n_resamples=0).ratings - base)
+        rest = rate(lists[:k] + lists[k + 1 :], alpha=alpha, intervals=False)
+        scaled = alpha * W / rest.fitted.loss.total_weight  # the same λ
+        changes.append(
+            rate(lists[:k] + lists[k + 1 :], alpha=scaled, intervals=False).ratings - base
+        )
     V = 24 / 25 * sum(np.outer(c, c) for c in changes)
     np.testing.assert_allclose(board.spread.errors, np.sqrt(np.diag(V)), rtol=0.05)
 
@@ -177,8 +179,6 @@ def test_what_does_not_go_with_rankings_is_refused():
         rate(lists, side=True)
     with pytest.raises(ValueError, match="RankLogistic"):
         rate(lists, features=np.eye(5))
-    with pytest.raises(ValueError, match="bootstrap"):
-        rate(lists, intervals="bootstrap")
     with pytest.raises(ValueError, match="for rankings"):
         rate({"winner": ["a"], "loser": ["b"]}, model="plackett-luce")
     with pytest.raises(TypeError, match="expected a list of items"):

@@ -24,7 +24,6 @@ KINDS = {
     ),
     "rankings": lambda: rate(random_lists(), confidence=0.9),
     "features": lambda: rate(games(), features=np.eye(4)[:, :2] + 1, alpha=0.1, **COLUMNS),
-    "bootstrap": lambda: rate(games(), intervals="bootstrap", n_resamples=20, **COLUMNS),
     "prior": lambda: rate(games(), prior=[PRIOR, {"d": 1.0, "a": 2.0, "e": 0.0}], **COLUMNS),
 }
 
@@ -43,17 +42,10 @@ def test_a_board_comes_back_as_it_was(tmp_path, kind):
 
 def test_a_damaged_board_is_refused(tmp_path):
     file = tmp_path / "board.rw"
-    changes = [
-        ("0.95", "7.95", "confidence"),
-        ("20", "10001", "10,000"),
-        ("20", "9" * 18, "10,000"),
-    ]
-    for old, new, match in changes:
-        save(rate(games(), intervals="bootstrap", n_resamples=20, **COLUMNS), file)
-        key = "confidence" if match == "confidence" else "n_resamples"
-        change_document(file, f'"{key}": {old}'.encode(), f'"{key}": {new}'.encode())
-        with pytest.raises(ModelFileError, match=match):
-            load(file)
+    save(rate(games(), **COLUMNS), file)
+    change_document(file, b'"confidence": 0.95', b'"confidence": 7.95')
+    with pytest.raises(ModelFileError, match="confidence"):
+        load(file)
 
 
 def change_document(file, old, new):

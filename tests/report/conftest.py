@@ -122,7 +122,7 @@ def write_boards(folder):
     won = rng.random(12_000) < 1 / (1 + np.exp((first - second) / 700))
     games = PairGraph(np.where(won, first, second), np.where(won, second, first), n_items=2000)
     labels = [f"item {k}" for k in range(2000)]
-    board_page(rate(games, items=labels, n_resamples=0, alpha=1e-3)).save(
+    board_page(rate(games, items=labels, intervals=False, alpha=1e-3)).save(
         folder / "many_items.html"
     )
     scores = {"home": ["a", "b", "c", "a"], "away": ["b", "c", "a", "c"], "x": [3, 2, 1, 5]}

@@ -130,7 +130,7 @@ def test_thin_items_stand_below_the_line_and_a_board_without_intervals_has_none(
     (found,) = data_of(str(board_page(board_of(rows, min_comparisons=3))))["boards"]
     last = found["rows"]["item"].index("Zoe")
     assert (last, found["rows"]["rank"][last], found["rows"]["thin"]) == (5, None, [5])
-    (plain,) = data_of(str(board_page(board_of(rows, n_resamples=0))))["boards"]
+    (plain,) = data_of(str(board_page(board_of(rows, intervals=False))))["boards"]
     assert plain["rows"]["low"] is plain["rows"]["best_rank"] is None
     assert not plain["hasIntervals"]
     assert "nothing says how sure that is" in plain["headline"]

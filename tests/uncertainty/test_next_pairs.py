@@ -189,7 +189,7 @@ def test_the_order_is_settled_when_all_neighbors_are():
 
 def test_top_questions_are_about_the_edge_of_the_top():
     graph, _ = comparisons(60, 1500, seed=5, spread=2.0)
-    board = rate(graph, n_resamples=0)
+    board = rate(graph, intervals=False)
     rank = {row.item: row.rank for row in board}
     asked = next_pairs(graph, k=10, goal="top", top=10, random_state=0)
     assert np.mean([abs(rank[item] - 10.5) for q in asked for item in (q.first, q.second)]) < 6
@@ -247,10 +247,10 @@ def test_the_choice_of_pairs_does_not_bias_a_board_of_the_right_alpha(choose):
     for seed in range(25):
         graph, skill = played(choose, 12, 60, seed)
         truth = skill - skill.mean()
-        fitted = rate(graph, model="bradley-terry", alpha=1 / (4.5 * 60), n_resamples=0).ratings
+        fitted = rate(graph, model="bradley-terry", alpha=1 / (4.5 * 60), intervals=False).ratings
         products.append(truth @ fitted)
         squares.append(fitted @ fitted)
-        free = rate(graph, model="bradley-terry", alpha=1e-4, n_resamples=0).ratings
+        free = rate(graph, model="bradley-terry", alpha=1e-4, intervals=False).ratings
         raw.append(free @ truth / (free @ free))
     assert 0.8 < np.sum(products) / np.sum(squares) < 1.2  # about three standard errors
     assert np.mean(raw) < 0.85

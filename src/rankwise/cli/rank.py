@@ -58,7 +58,7 @@ class ComparisonOptions(PairOptions):
     group : COLUMN
         One board for each value.
     cluster : COLUMN
-        What is left out or resampled as a whole: users, matches.
+        What is left out as a whole: users, matches.
     covariates : COLUMNS
         What else may explain who won: numbers of the first side, categories.
     delimiter : CHARACTER
@@ -124,10 +124,6 @@ class RatingOptions:
         Estimate the advantage of the first side, and take it out.
     reweight : flag
         Judges count as much as they agree with the others.
-    intervals : jackknife|bootstrap
-        Leave out every comparison or cluster in closed form, or draw them again.
-    n_resamples : --resamples N
-        Bootstrap resamples; 0 for no intervals. 1000 if not given, 200 above 2,000 items.
     confidence : X
         Level of the intervals.
     random_state : N
@@ -144,8 +140,6 @@ class RatingOptions:
     alpha: str | None = None
     side: bool = False
     reweight: bool = False
-    intervals: str = "jackknife"
-    n_resamples: int | None = None
     confidence: float = 0.95
     random_state: int = 0
     half_life: float | None = None
@@ -244,7 +238,7 @@ def _until(
         raise ValueError(f"--until {until}: no comparison is before it.")
     tested = None
     if test:
-        tested = backtest(data, until, **{**options, "n_resamples": 0, "order": "rating"})
+        tested = backtest(data, until, **{**options, "intervals": False, "order": "rating"})
     return data.take(before).compact()[0], tested
 
 

@@ -15,14 +15,15 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import in_days
 from rankwise.environment import require
+from rankwise.frames import as_array
 from rankwise.groups import encode_groups
 from rankwise.inputs import check_option
 from rankwise.leaderboard import formats
-from rankwise.leaderboard.context import Scales
+from rankwise.leaderboard.context import Parts, Scales
 from rankwise.leaderboard.covariates import Effect
 from rankwise.leaderboard.forecast import Chances, Forecast, chances_of, forecast
 from rankwise.leaderboard.judges import Judge
-from rankwise.leaderboard.models import Solved
+from rankwise.leaderboard.models import LeastSquares
 from rankwise.leaderboard.overturn import (
     LARGEST,
     Overturn,
@@ -182,7 +183,7 @@ def scale_of(
     return Scale(name, factor, base, components == components[at], at)
 
 
-def consistency(solved: Solved) -> dict[str, Any]:
+def consistency(model: LeastSquares) -> dict[str, Any]:
     """Split Σ ω δ² in disagreement about the same two items, circles and the rest.
 
     With w and ȳ the weight and the mean margin of each distinct pair, and L r = d,
@@ -192,12 +193,14 @@ def consistency(solved: Solved) -> dict[str, Any]:
     The middle term are the circles: HodgeRank's curl and harmonic flow. The effects of covariates
     are taken from δ first. The names are those of `Leaderboard`.
     """
-    tally, system = solved.tally, solved.model.system
-    residual = tally.target - solved.expected()[tally.pair]
+    tally, system = model.tally, model.system
+    residual = tally.target - model.expected(model.margins())[tally.pair]
     left = float((tally.count * tally.weight) @ residual**2)
     unexplained = left / tally.squared_target if tally.squared_target > 0 else 0.0
     if tally.n_covariates or tally.cell is not None:
-        effects = solved.model.margin_effects(solved.solution, solved.alpha)
+        effects = model.effects
+        if tally.n_covariates and not model.is_linear:  # in the unit of the outcomes
+            effects = LeastSquares(tally, system.X, system.B).solve(model.alpha).effects
         tally = Tally.of(tally.comparisons(effects))
     if tally is not system.tally or system.has_prior or system.X is not None:
         system = RatingSystem(tally)
@@ -260,8 +263,6 @@ class Leaderboard:
         Labels in the order of the data.
     ratings : ndarray of shape (n_items,)
         Their ratings.
-    samples : ndarray of shape (n_resamples, n_items)
-        Ratings in the bootstrap resamples; empty for the jackknife.
     spread : Spread or None
         Covariance of the ratings and effects by the jackknife.
     effects : tuple of Effect
@@ -281,7 +282,7 @@ class Leaderboard:
     n_comparisons : int
         Number of comparisons.
     n_clusters : int or None
-        Number of clusters (judges, matches) if whole clusters were left out or resampled.
+        Number of clusters (judges, matches) if whole clusters were left out.
     notes : tuple of str
         What a reader must know, one sentence each.
     cyclicity : float
@@ -294,10 +295,6 @@ class Leaderboard:
         Mean square of the circles over that of the disagreement about the same two items, each by
         its degrees of freedom: about 1 if the circles are chance, more if they are real. None if
         no two items were compared twice, their comparisons all agree, or no circle is possible.
-    model_ : RankRLS or None
-        The fitted model if there are features.
-    level : float
-        Mean score that the model gives to the items. The board subtracts it: its mean rating is 0.
     comparisons : PairData
         What the board was made from.
     krippendorff : float or None
@@ -305,10 +302,8 @@ class Leaderboard:
         None without judges.
     prior : Prior or None
         What the priors were worth, if there were any.
-    solved : Solved
-        Tally, model, alpha and solution behind the ratings, before they were put on the scale.
-    order : {"rating", "lower"}
-        What the ranks go by.
+    fitted : LeastSquares
+        The model behind the ratings, before they were put on the scale.
     asked : dict
         Other arguments of `rate` that the board was made with, as a file keeps them.
 
@@ -323,7 +318,6 @@ class Leaderboard:
     columns: dict[str, NDArray[Any] | None]
     items: NDArray[Any]
     ratings: Array
-    samples: Array
     spread: Spread | None
     effects: tuple[Effect, ...]
     judges: tuple[Judge, ...]
@@ -338,19 +332,11 @@ class Leaderboard:
     unexplained: float
     cyclicity: float
     cycle_ratio: float | None
-    model_: Any
-    level: float
     comparisons: PairData
     prior: Prior | None
     krippendorff: float | None
-    solved: Solved
-    order: str
+    fitted: LeastSquares
     asked: dict[str, Any]
-
-    @property
-    def n_resamples(self) -> int:
-        """Number of bootstrap resamples."""
-        return len(self.samples)
 
     @property
     def n_components(self) -> int:
@@ -359,10 +345,10 @@ class Leaderboard:
 
     @property
     def intervals(self) -> str | None:
-        """How the intervals were found: "jackknife", "bootstrap", "posterior" or None."""
-        if self.spread is not None:
-            return "jackknife" if self.scales is None else "posterior"
-        return "bootstrap" if self.n_resamples else None
+        """How the intervals were found: "jackknife", "posterior" or None."""
+        if self.spread is None:
+            return None
+        return "jackknife" if self.scales is None else "posterior"
 
     @cached_property
     def rows(self) -> tuple[LeaderboardRow, ...]:
@@ -404,27 +390,17 @@ class Leaderboard:
         """
         i, j = self.comparable(a, b)
         value = float(self.ratings[i] - self.ratings[j])
-        tail = (1 - self.confidence) / 2
-        if self.spread is not None:
-            width = self.spread.quantile(1 - tail) * self.spread.error_of_difference(i, j)
-            return Margin(value, value - width, value + width)
-        if not self.n_resamples:
+        if self.spread is None:
             return Margin(value, None, None)
-        low, high = np.quantile(self.samples[:, i] - self.samples[:, j], [tail, 1 - tail])
-        return Margin(value, float(low), float(high))
+        quantile = self.spread.quantile((1 + self.confidence) / 2)
+        width = quantile * self.spread.error_of_difference(i, j)
+        return Margin(value, value - width, value + width)
 
     def above(self, a: Any, b: Any) -> float:
-        """How sure it is that a is above b, between 0 and 1.
-
-        The share of the bootstrap resamples in which it is, equal ratings counting one half; with
-        the jackknife the probability by Student's t.
-        """
+        """How sure it is that a is above b, between 0 and 1: the probability by Student's t."""
         i, j = self.comparable(a, b)
-        if self.intervals is None:
-            raise ValueError("the board has no intervals; do not pass n_resamples=0 to rate.")
         if self.spread is None:
-            difference = self.samples[:, i] - self.samples[:, j]
-            return float(np.mean(difference > 0) + np.mean(difference == 0) / 2)
+            raise ValueError("the board has no intervals; do not pass intervals=False to rate.")
         value = float(self.ratings[i] - self.ratings[j])
         error = self.spread.error_of_difference(i, j)
         return self.spread.probability(value / error) if error else (np.sign(value) + 1) / 2
@@ -468,7 +444,7 @@ class Leaderboard:
                 "Bradley–Terry, without time and context, and with at most 2,000 items."
             )
         if by is None:
-            return votes_to_overturn(self.solved, i, j)
+            return votes_to_overturn(self.fitted, i, j)
         labels = by
         if isinstance(by, str):
             check_option("by", by, ("judge", "cluster", "group"))
@@ -476,7 +452,7 @@ class Leaderboard:
             if labels is None:
                 raise ValueError(f"by={by!r}: the comparisons name no {by}s; pass {by}= to rate.")
         encoded = encode_groups(labels, self.n_comparisons)
-        return blocks_to_overturn(self.solved, i, j, encoded.codes, encoded.labels)
+        return blocks_to_overturn(self.fitted, i, j, encoded.codes, encoded.labels)
 
     @cached_property
     def holds_by(self) -> dict[Any, Overturn]:
@@ -488,20 +464,20 @@ class Leaderboard:
         """
         if not self._has_votes or self.intervals is None:
             return {}
-        if len(self) * len(self.solved.tally.count) > LARGEST:
+        if len(self) * len(self.fitted.tally.count) > LARGEST:
             return {}
         holds: dict[Any, Overturn] = {}
         for component in range(1, self.n_components + 1):
             ranked = [r for r in self.rows if r.component == component and r.rank is not None]
             ranked.sort(key=lambda row: -row.rating)
             order = [self._positions[row.item] for row in ranked]
-            overturns = next_places(self.solved, order)
+            overturns = next_places(self.fitted, order)
             holds |= dict(zip([row.item for row in ranked[:-1]], overturns, strict=True))
         return holds
 
     @property
     def _has_votes(self) -> bool:
-        model, is_paired = self.solved.model, self.comparisons.rankings is None
+        model, is_paired = self.fitted, self.comparisons.rankings is None
         return is_paired and model.can_leave_out and model.system.size <= COVARIANCE_LIMIT
 
     def at(self, time: Any = None, context: Any = None) -> Leaderboard:
@@ -514,22 +490,21 @@ class Leaderboard:
         context : label, tuple of labels, or dict from name to label, optional
             The mix of all if not given.
         """
-        parts = getattr(self.solved.model, "parts", None)
-        if parts is None:
+        if self.parts is None:
             raise ValueError("the board was made without time= and context=; pass them to rate.")
-        ratings, spread = self._in(parts.point(time, context))
-        records = records_of(self.solved.tally, self.comparisons.rankings)
+        ratings, spread = self._in(self.parts.point(time, context))
+        records = records_of(self.fitted.tally, self.comparisons.rankings)
         counted = np.array([self[item].rank is not None for item in self.items.tolist()])
         columns = board_columns(
-            self.items, ratings, spread, self.samples, self.solved.components, records,
-            confidence=self.confidence, order=self.order, counted=counted, known=records.n > 0,
+            self.items, ratings, spread, self.fitted.components, records, counted=counted,
+            confidence=self.confidence, order=self.asked["order"], known=records.n > 0,
         )  # fmt: skip
         return replace(self, columns=columns, ratings=ratings, spread=spread)
 
     def _in(self, phi: Array) -> tuple[Array, Spread | None]:
         """Ratings and their errors in one of the circumstances."""
-        model = self.solved.model
-        ratings = self.scale.values(model.ratings_at(phi, self.solved.solution))
+        model: Any = self.fitted
+        ratings = self.scale.values(model.system.ratings_at(phi, model.unknowns)[0])
         return ratings, None if self.spread is None else self.scale.spread(model.spread_at(phi))
 
     def paths(self, items: Any = None, n_times: int = 60) -> dict[Any, Path]:
@@ -547,7 +522,7 @@ class Leaderboard:
         dict from label to Path
             From the first to the last comparison of the item.
         """
-        data, parts = self.comparisons, getattr(self.solved.model, "parts", None)
+        data, parts = self.comparisons, self.parts
         if parts is None or data.times is None:
             raise ValueError("the board was made without time=; pass it to rate.")
         days, kind = in_days(data.times), data.times.dtype
@@ -605,13 +580,17 @@ class Leaderboard:
     @cached_property
     def chances(self) -> Chances:
         """The curve from margins to chances of win, draw and loss."""
-        return chances_of(self.solved)
+        return chances_of(self.fitted)
+
+    @property
+    def parts(self) -> Parts | None:
+        """What the ratings of a board with time or context are made of."""
+        return getattr(self.fitted, "parts", None)
 
     @property
     def scales(self) -> Scales | None:
         """The scales of a board with time or context, which `rate` takes for the next one."""
-        parts = getattr(self.solved.model, "parts", None)
-        return None if parts is None else parts.scales
+        return None if self.parts is None else self.parts.scales
 
     def head_to_head(self, items: Any = None) -> HeadToHead:
         """Observed and expected outcomes of the items against each other.
@@ -638,7 +617,7 @@ class Leaderboard:
     @cached_property
     def meetings(self) -> Meetings:
         """Head-to-head results by pairs of items."""
-        tally, expected = self.solved.tally, self.solved.expected()
+        tally, expected = self.fitted.tally, self.fitted.expected(self.fitted.margins())
         weights, flows = tally.sums
         total, ends = tally.by_edge(weights), (tally.first[tally.edges], tally.second[tally.edges])
         count = tally.by_edge(tally.by_pair(tally.count.astype(np.float64))).astype(np.intp)
@@ -647,18 +626,20 @@ class Leaderboard:
 
     def rate_features(self, features: Any) -> Array:
         """Ratings of other items, on the scale of the board, from their features."""
-        if self.model_ is None:
+        system = self.fitted.system
+        if system.X is None:
             raise ValueError(
                 "the board was made without features, so it knows only its own items; "
                 "pass features= to rate."
             )
-        scores = np.asarray(self.model_.predict(features) - self.level)
-        return self.scale.factor * scores + float(self.ratings.mean())
+        weights = system.directions @ self.fitted.unknowns[: system.n_regularized]
+        scores = np.asarray(as_array(features), np.float64) @ weights - system.center @ weights
+        return np.asarray(self.scale.factor * scores + self.ratings.mean())
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the resamples and the model, ready for JSON."""
         alike = (
-            *("model", "ties", "alpha", "confidence", "intervals", "n_resamples", "n_comparisons"),
+            *("model", "ties", "alpha", "confidence", "intervals", "n_comparisons"),
             *("n_components", "n_clusters", "unexplained", "cyclicity", "cycle_ratio"),
             "krippendorff",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,74 +13,47 @@ from sklearn.utils import check_array
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData, pairs_from_frame
-from rankwise.datasets.pair_data import PAIR_COLUMNS
 from rankwise.datasets.times import as_times
 from rankwise.errors import warn_user
 from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.groups import Groups, encode_groups
-from rankwise.inputs import check_items, check_option, suggestion
-from rankwise.leaderboard.context import Circumstances
+from rankwise.inputs import check_items, check_option
 from rankwise.leaderboard.covariates import with_covariates
-from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
 MODEL_NAMES = ("least-squares", "bradley-terry", "plackett-luce")
 ORDERS = ("rating", "lower")
 LARGEST_MARGIN = 1e100
-INTERVALS = ("jackknife", "bootstrap")
 ROWS, MANY = 10_000, 0.4  # rows that are looked at for races, and the share that must be in some
 
 
 def read_comparisons(
     pairs: Any, items: Any, covariates: Any, time: Any, context: Any, columns: Any
 ) -> PairData:
-    """The comparisons with their times and contexts, which may be columns or arrays."""
+    """The comparisons with the covariates that are asked for, times and contexts.
+
+    These may be columns of a frame, or arrays.
+    """
     is_frame = not isinstance(pairs, PairData | PreferenceGraph)
-    if is_frame and isinstance(time, (str, int)):
-        columns, time = {**columns, "time": time}, None
-    if is_frame and context is not None and not isinstance(context, Mapping):
-        columns, context = {**columns, "context": context}, None
-    data = _read_pairs(pairs, items, covariates, columns)
-    if isinstance(time, str) and time == "rows":
-        time = np.arange(data.n_pairs)
-    if time is not None:
-        data = replace(data, times=as_times(time, data.n_pairs))
-    if context is not None:
-        if not isinstance(context, Mapping):
-            raise ValueError(f"context={context!r}; pass a dict from a name to labels.")
-        labels = {name: np.asarray(column) for name, column in context.items()}
-        for name, column in labels.items():
-            encode_labels(f"the context {name!r}", column, data.n_pairs)
-        data = replace(data, contexts=labels)
-    return data
-
-
-def _read_pairs(
-    pairs: Any, items: ArrayLike | None, covariates: Any, columns: dict[str, Any]
-) -> PairData:
-    """The comparisons as PairData, with the covariates that are asked for and no others."""
-    known = [name for name in PAIR_COLUMNS if name != "covariates"]
-    for name in columns:
-        if name not in known:
-            raise TypeError(
-                f"rate has no argument {name!r}; {suggestion(name, known)}columns of a frame are "
-                f"given by {', '.join(known)}."
-            )
-    if isinstance(pairs, PairData | PreferenceGraph):
-        if columns:
-            raise ValueError(
-                f"{', '.join(columns)} name columns of a data frame, but pairs is a "
-                f"{type(pairs).__name__}."
-            )
-        data = pairs if isinstance(pairs, PairData) else _from_graph(pairs.pairs(), items)
-        data = with_covariates(data, covariates)
-    else:
-        if covariates is not None:
-            names = [covariates] if isinstance(covariates, str) else covariates
-            columns = {**columns, "covariates": names}
-        data = pairs_from_frame(pairs, **columns)
     if items is not None and not isinstance(pairs, PreferenceGraph):
         raise ValueError("items= names the items of a PairGraph; PairData has its own.")
+    if is_frame:
+        columns = dict(columns)
+        if isinstance(time, (str, int)):
+            columns["time"], time = time, None
+        if context is not None and not isinstance(context, Mapping):
+            columns["context"], context = context, None
+        if covariates is not None:
+            columns["covariates"] = [covariates] if isinstance(covariates, str) else covariates
+        data = pairs_from_frame(pairs, **columns)
+    elif columns:
+        raise ValueError(
+            f"{', '.join(columns)} name columns of a data frame, but pairs is a "
+            f"{type(pairs).__name__}."
+        )
+    else:
+        data = pairs if isinstance(pairs, PairData) else _from_graph(pairs.pairs(), items)
+        data = with_covariates(data, covariates)
     if not data.n_pairs:
         raise ValueError("there are no comparisons; a rating needs at least one.")
     largest = float(np.abs(data.outcome).max())
@@ -91,6 +64,17 @@ def _read_pairs(
         )
     if isinstance(pairs, PairData):
         _ = data.graph()  # checks outcomes, weights and items
+    if time is not None:
+        is_order = isinstance(time, str) and time == "rows"
+        times = np.arange(data.n_pairs) if is_order else as_times(time, data.n_pairs)
+        data = replace(data, times=times)
+    if context is not None:
+        if not isinstance(context, Mapping):
+            raise ValueError(f"context={context!r}; pass a dict from a name to labels.")
+        labels = {name: np.asarray(column) for name, column in context.items()}
+        for name, column in labels.items():
+            encode_labels(f"the context {name!r}", column, data.n_pairs)
+        data = replace(data, contexts=labels)
     return data
 
 
@@ -107,17 +91,9 @@ def _from_graph(graph: PairGraph, items: ArrayLike | None) -> PairData:
 
 
 def check_model(
-    model: str | None,
-    data: PairData,
-    seen: Circumstances | None,
-    *,
-    features: Any,
-    prior: Any,
-    side: bool,
-    ties: str,
+    model: str | None, data: PairData, *, features: Any, prior: Any, side: bool, ties: str,
     alpha: Any,
-    intervals: str | None,
-) -> str:
+) -> str:  # fmt: skip
     """The model, if it goes with the data and the other options."""
     is_known = features is not None or prior is not None
     if prior is not None and features is not None:
@@ -125,13 +101,10 @@ def check_model(
             "prior= and features= are two ways to say what is known of the items; pass one of them "
             "(a table of numbers may be a prior)."
         )
-    if prior is not None and intervals == "bootstrap":
-        raise ValueError(
-            "resamples do not show how far a prior is wrong; with prior= use intervals='jackknife'."
-        )
+    in_context = data.times is not None or bool(data.contexts)
     if model is None:
         usual = "least-squares" if data.rankings is None else "plackett-luce"
-        model = usual if seen is None else "bradley-terry"
+        model = "bradley-terry" if in_context else usual
     check_option("model", model, MODEL_NAMES)
     check_option("ties", ties, ("half", "davidson"))
     if ties != "half" and model != "bradley-terry":
@@ -139,14 +112,21 @@ def check_model(
             f"ties={ties!r} is for model='bradley-terry'; least squares takes a tie as half a win, "
             "and rankings share places (ties='half')."
         )
-    is_listwise = model == "plackett-luce"
-    if seen is not None and model != "bradley-terry":
-        raise ValueError(f"time= and context= are for model='bradley-terry', not {model!r}.")
-    if seen is not None and (is_known or alpha is not None or intervals == "bootstrap"):
+    if not (
+        alpha is None or alpha == "auto" or (isinstance(alpha, Real) and 0 < float(alpha) < np.inf)
+    ):
+        raise ValueError(f'alpha={alpha!r}; expected a positive number or "auto".')
+    if (alpha == "auto" or (alpha is None and prior is not None)) and data.n_pairs < 2:
         raise ValueError(
-            "time= and context= go without features=, prior=, alpha= and intervals='bootstrap'; "
-            "scales= says how strong the regularization is."
+            'alpha="auto" leaves out one comparison at a time, and there is only one; '
+            "pass a number such as alpha=0.01."
         )
+    if in_context and (model != "bradley-terry" or is_known or alpha is not None):
+        raise ValueError(
+            "time= and context= are for model='bradley-terry', and go without features=, prior= "
+            "and alpha=; scales= says how strong the regularization is."
+        )
+    is_listwise = model == "plackett-luce"
     if data.rankings is None and is_listwise:
         raise ValueError(
             "model='plackett-luce' is for rankings; name their columns with ranking=, item= and "
@@ -159,37 +139,18 @@ def check_model(
             "features=, prior= and model='plackett-luce' do not go together; use 'least-squares', "
             "or RankLogistic(likelihood='plackett-luce') on the rows of the rankings."
         )
-    if is_listwise and intervals == "bootstrap":
-        raise ValueError(
-            "intervals='bootstrap' is for comparisons; rankings have intervals='jackknife'."
-        )
     return model
 
 
-def check_options(
-    intervals: Any,
-    n_resamples: Any,
-    confidence: Any,
-    order: Any,
-    min_comparisons: Any,
-    n_items: int,
-) -> int:
-    """Check how intervals are made and how the board is ordered; return the number of resamples."""
-    check_option("intervals", intervals, INTERVALS)
-    if n_resamples is None:
-        n_resamples = 1000 if n_items <= COVARIANCE_LIMIT else 200
-    if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 0:
-        raise ValueError(
-            f"n_resamples={n_resamples!r}; expected a whole number of at least 0 (no intervals)."
-        )
+def check_options(intervals: Any, confidence: Any, order: Any, min_comparisons: Any) -> None:
+    """Check how the board is ordered."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     check_option("order", order, ORDERS)
-    if order == "lower" and not n_resamples:
-        raise ValueError("order='lower' goes by intervals; do not pass n_resamples=0.")
+    if order == "lower" and not intervals:
+        raise ValueError("order='lower' goes by intervals; do not pass intervals=False.")
     if not isinstance(min_comparisons, Integral) or min_comparisons < 0:
         raise ValueError(f"min_comparisons={min_comparisons!r}; expected a whole number from 0.")
-    return int(n_resamples)
 
 
 def check_features(features: Any, n_items: int) -> Array:
@@ -204,14 +165,14 @@ def check_features(features: Any, n_items: int) -> Array:
     return np.asarray(X)
 
 
-def check_clusters(data: PairData, clusters: Any, n_resamples: int) -> Indices | None:
+def check_clusters(data: PairData, clusters: Any, intervals: bool) -> Indices | None:
     """The number of the cluster of each comparison: as passed, else clusters or judges of the data.
 
     None if there are no clusters.
     """
     if clusters is None:
         clusters = data.clusters if data.clusters is not None else data.judges
-        if clusters is None and n_resamples and _are_races(data.winner[:ROWS], data.loser[:ROWS]):
+        if clusters is None and intervals and _are_races(data.winner[:ROWS], data.loser[:ROWS]):
             warn_user(
                 "the comparisons look like races taken apart into pairs, which are not independent,"
                 " so that the intervals are too narrow; name the races with cluster=, or pass the "
@@ -220,11 +181,10 @@ def check_clusters(data: PairData, clusters: Any, n_resamples: int) -> Indices |
         if clusters is None or len(np.unique(clusters)) < 2:
             return None
     encoded = encode_labels("clusters", clusters, data.n_pairs)
-    if n_resamples and encoded.n_groups < 2:
+    if intervals and encoded.n_groups < 2:
         raise ValueError(
-            f"all comparisons are in one cluster, {encoded.labels[0]!s}; whole clusters "
-            "are left out or resampled, so at least two are needed. Do without clusters=, or pass "
-            "n_resamples=0."
+            f"all comparisons are in one cluster, {encoded.labels[0]!s}; whole clusters are left "
+            "out, so at least two are needed. Do without clusters=, or pass intervals=False."
         )
     return encoded.codes
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,14 +13,12 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times, in_days
-from rankwise.leaderboard.covariates import Covariates, check_identified
 from rankwise.leaderboard.jackknife import root_of
 from rankwise.leaderboard.likelihood import Fit
-from rankwise.leaderboard.models import BradleyTerry, Solved
+from rankwise.leaderboard.models import BradleyTerry
 from rankwise.leaderboard.solving import (
     TOLERANCE,
     RatingSystem,
-    Solution,
     even_rows,
     iterative_solver,
 )
@@ -29,6 +26,7 @@ from rankwise.leaderboard.tally import Tally
 from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import Spread
 
+Levels = dict[str, NDArray[Any]]
 KNOTS = 4  # in the time τ
 MOST_KNOTS = 80
 N_DRAWS = 100
@@ -64,79 +62,63 @@ class Scales(NamedTuple):
     context: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Circumstances:
-    """When and in which contexts comparisons were made, and the parts of a rating then.
-
-    ``r_i(c) = a_i + x_i(t) + Σ b_{i,s}``: a constant, a path in time with the covariance
-    ``e^{−|t − t′|/τ}`` (an Ornstein–Uhlenbeck process, by its values at a few knots), and an offset
-    for each level s of a context.
-
-    Attributes
-    ----------
-    times : ndarray of shape (n,) or None
-        Dates or numbers.
-    levels : dict from str to ndarray
-        The levels of each context.
-    codes : ndarray of int, shape (n_contexts, n)
-        The level of each comparison.
-    """
-
-    times: NDArray[Any] | None
-    levels: dict[str, NDArray[Any]]
-    codes: Indices
-
-    @classmethod
-    def of(cls, data: PairData) -> Circumstances | None:
-        """Of comparisons; None if they name neither times nor contexts."""
-        if data.times is None and not data.contexts:
-            return None
-        if data.times is not None and (data.times == data.times[0]).all():
-            raise ValueError(
-                f"the time is {data.times[0]} in every comparison, so nothing can change; "
-                "leave out time."
-            )
-        levels, codes = {}, np.zeros((len(data.contexts), data.n_pairs), np.intp)
-        for k, (name, labels) in enumerate(data.contexts.items()):
-            levels[name], codes[k] = np.unique(labels, return_inverse=True)
-            if len(levels[name]) < 2:
-                raise ValueError(
-                    f"the context {name!r} is {levels[name][0]} in every comparison, so that it "
-                    "tells nothing; leave it out."
-                )
-        return cls(data.times, levels, codes)
-
-    def take(self, rows: NDArray[Any]) -> Circumstances:
-        """Of some of the comparisons; the levels stay."""
-        return Circumstances(
-            None if self.times is None else self.times[rows], self.levels, self.codes[:, rows]
+def check_circumstances(data: PairData) -> Levels:
+    """The levels of each context, after a look at whether times and contexts differ at all."""
+    if data.times is not None and (data.times == data.times[0]).all():
+        raise ValueError(
+            f"the time is {data.times[0]} in every comparison, so nothing can change; "
+            "leave out time."
         )
+    levels = {name: np.unique(labels) for name, labels in data.contexts.items()}
+    for name, known in levels.items():
+        if len(known) < 2:
+            raise ValueError(
+                f"the context {name!r} is {known[0]} in every comparison, so that it tells "
+                "nothing; leave it out."
+            )
+    return levels
 
 
 class Parts:
     """The parts of a rating and how much of each there is in a comparison: φ(c), q numbers.
 
+    ``r_i(c) = a_i + x_i(t) + Σ b_{i,s}``: a constant, a path in time with the covariance
+    ``e^{−|t − t′|/τ}`` (an Ornstein–Uhlenbeck process, by its values at a few knots), and an offset
+    for each level s of a context.
+
     Parameters
     ----------
-    seen : Circumstances
-        Of the comparisons to learn from.
+    data : PairData
+        The comparisons to learn from.
+    levels : dict from str to ndarray
+        The levels of each context.
     scales : Scales
         Of the parts.
     """
 
-    def __init__(self, seen: Circumstances, scales: Scales) -> None:
-        self.seen, self.scales = seen, scales
+    def __init__(self, data: PairData, levels: Levels, scales: Scales) -> None:
+        self.times, self.levels, self.scales = data.times, levels, scales
+        self.codes = self.codes_of(data)
         self.tau = scales.half_life / np.log(2)
         self.knots = np.empty(0)
-        if seen.times is not None:
-            days = in_days(seen.times)
+        if self.times is not None:
+            days = in_days(self.times)
             first = days.min()
             last = max(days.max(), first + 0.1 * self.tau)  # all of them may be of one day
             n = 1 + int(np.ceil(KNOTS * (last - first) / self.tau))
             self.knots = np.linspace(first, last, min(max(n, 2), MOST_KNOTS))
-        sizes = [len(levels) for levels in seen.levels.values()]
+        sizes = [len(known) for known in levels.values()]
         self.first_level = 1 + len(self.knots) + np.cumsum([0, *sizes])
         self.size = int(self.first_level[-1])
+
+    def codes_of(self, data: PairData) -> Indices:
+        """The level of each comparison in each context, of shape (n_contexts, n); −1 is unknown."""
+        codes = np.zeros((len(self.levels), data.n_pairs), np.intp)
+        for code, (name, known) in zip(codes, self.levels.items(), strict=True):
+            labels = data.contexts[name]
+            at = np.minimum(np.searchsorted(known, labels), len(known) - 1)
+            code[:] = np.where(known[at] == labels, at, -1)
+        return codes
 
     def root(self) -> Array:
         """T with T Tᵀ the covariance of the parts of one item."""
@@ -182,40 +164,39 @@ class Parts:
 
     def words(self) -> str:
         """What the board says of the scales."""
-        scales, times = self.scales, self.seen.times
+        scales, times = self.scales, self.times
         said = [f"constant {scales.constant:.2g}"]
         if times is not None:
             unit = " days" if times.dtype.kind == "M" else ""
             said += [f"time {scales.time:.2g} with a half-life of {scales.half_life:.3g}{unit}"]
-        if self.seen.levels:
+        if self.levels:
             said += [f"context {scales.context:.2g}"]
         return f"ratings in context; scales in logits: {', '.join(said)}"
 
     def point(self, time: Any = None, context: Any = None) -> Array:
         """φ of one moment and one context: the last day, and the mix of levels, if not given."""
-        seen = self.seen
         times = None
-        if seen.times is not None:
-            times = np.array([seen.times.max()]) if time is None else as_times([time], 1)
-            if times.dtype.kind != seen.times.dtype.kind:
+        if self.times is not None:
+            times = np.array([self.times.max()]) if time is None else as_times([time], 1)
+            if times.dtype.kind != self.times.dtype.kind:
                 raise ValueError(
-                    f"time={time!r}, but the times of the board are as {seen.times[0]}."
+                    f"time={time!r}, but the times of the board are as {self.times[0]}."
                 )
         elif time is not None:
             raise ValueError("the board was made without time=, so it is the same at all times.")
         phi = self.at(times, np.full((0, 1), -1)).toarray()[0]
         asked = self.level_codes(context)
-        for first, code, codes, levels in zip(
-            self.first_level, asked, seen.codes, seen.levels.values(), strict=False
+        for first, code, codes, known in zip(
+            self.first_level, asked, self.codes, self.levels.values(), strict=False
         ):
-            n = len(levels)
+            n = len(known)
             share = np.bincount(codes, minlength=n) / codes.size if code < 0 else np.eye(n)[code]
             phi[first : first + n] = share
         return np.asarray(phi)
 
     def level_codes(self, context: Any) -> list[int]:
         """The number of the level of each context, −1 where none is asked for."""
-        levels = self.seen.levels
+        levels = self.levels
         if context is None:
             return [-1] * len(levels)
         if not isinstance(context, Mapping):
@@ -244,27 +225,37 @@ class ContextSystem(RatingSystem):
     ----------
     tally : Tally
         The comparisons; a cell is one of the circumstances.
-    root : ndarray of shape (q, q)
-        Of the covariance of the parts.
+    parts : Parts
+        Of a rating.
     phi : sparse matrix of shape (n_cells, q)
         How much of each part there is in each cell.
     """
 
-    def __init__(self, tally: Tally, root: Array, phi: sp.csr_matrix) -> None:
+    def __init__(self, tally: Tally, parts: Parts, phi: sp.csr_matrix) -> None:
         super().__init__(tally)
+        self.now = parts.point()
         n, (_, q) = tally.n_items, phi.shape
         rows = phi[tally.cell]
-        parts, values = (part.reshape(len(tally.first), -1) for part in (rows.indices, rows.data))
-        columns = np.hstack([end[:, None] * q + parts for end in (tally.first, tally.second)])
+        at, values = (each.reshape(len(tally.first), -1) for each in (rows.indices, rows.data))
+        columns = np.hstack([end[:, None] * q + at for end in (tally.first, tally.second)])
         self.E = even_rows(columns, np.hstack([values, -values]), tally.covariates, n * q)
         every = sp.identity(tally.n_covariates)
-        self.T = sp.block_diag([sp.kron(sp.identity(n), root), every], format="csr")
+        self.T = sp.block_diag([sp.kron(sp.identity(n), parts.root()), every], format="csr")
         self.n_regularized, self.size = n * q, n * q + tally.n_covariates
 
-    def parts(self, unknowns: Array) -> Array:
+    def parts_of(self, unknowns: Array) -> Array:
         """Parts of the items, of shape (n_items, q) or (n_items, q, n_columns)."""
         inner = self.inner(unknowns)[: self.n_regularized]
         return inner.reshape(self.tally.n_items, -1, *unknowns.shape[1:])
+
+    def ratings_at(self, phi: Array, unknowns: Array) -> tuple[Array, Array]:
+        """Ratings in one of the circumstances, of mean 0 in each component, and effects."""
+        ratings = np.einsum("iq...,q->i...", self.parts_of(unknowns), phi)
+        return self.tally.centered(ratings), unknowns[self.n_regularized :]
+
+    def ratings_and_effects(self, unknowns: Array) -> tuple[Array, Array]:
+        """Those of the last day."""
+        return self.ratings_at(self.now, unknowns)
 
     @cached_property
     def _squares(self) -> sp.csr_matrix:
@@ -293,55 +284,47 @@ class InContext(BradleyTerry):
     ----------
     data : PairData
         The comparisons.
-    seen : Circumstances
-        Of each of them.
+    levels : dict from str to ndarray
+        The levels of each context.
     Z : ndarray of shape (n_comparisons, n_covariates)
         Columns of covariates.
     scales : Scales
         Of the parts of a rating.
     ties : {"half", "davidson"}
         As in `BradleyTerry`.
+    gap : float
+        How exact, relative to the objective.
     """
 
     can_leave_out = False
 
     def __init__(
-        self, data: PairData, seen: Circumstances, Z: Array, scales: Scales, ties: str
+        self,
+        data: PairData,
+        levels: Levels,
+        Z: Array,
+        scales: Scales,
+        ties: str,
+        gap: float = GAP,
     ) -> None:
         tally = Tally.of(data, Z, np.arange(data.n_pairs))
         super().__init__(tally, ties=ties)
-        self.parts = Parts(seen, scales)
-        phi = self.parts.at(seen.times, seen.codes)
-        self.system: ContextSystem = ContextSystem(tally, self.parts.root(), phi)
+        self.parts, self.tol = Parts(data, levels, scales), gap
+        phi = self.parts.at(data.times, self.parts.codes)
+        self.system: ContextSystem = ContextSystem(tally, self.parts, phi)
         self.alpha = 0.5 / tally.total_weight  # the scales say how strong the regularization is
 
-    def solve(self, alpha: float) -> Solution:
-        """Ratings of the last day."""
-        fit = self.fit(alpha, tol=GAP)
-        ratings = self.ratings_at(self.parts.point(), fit)
-        effects = fit.unknowns[self.system.n_regularized :]
-        ties = self.ties_of(fit)
-        return Solution(fit.unknowns, ratings, effects, fit.theta, ties, self.parts.words())
-
-    def ratings_at(self, phi: Array, solution: Solution | Fit) -> Array:
-        """Ratings of all items, of mean 0 in each component."""
-        return self.tally.centered(self.system.parts(solution.unknowns) @ phi)
+    def _note(self) -> str:
+        return self.parts.words()
 
     def spread(
-        self,
-        solution: Solution,
-        alpha: float,
-        clusters: Indices | None,
-        rng: np.random.Generator,
-        thin: NDArray[np.bool_],
+        self, clusters: Indices | None, rng: np.random.Generator, thin: NDArray[np.bool_]
     ) -> Spread:
         """Errors by the posterior; clusters and thin items need no care, since the prior has it."""
         system, tally = self.system, self.tally
-        bends = self.verdicts.at(self.margins(solution)[tally.pair], tally.target, solution.theta)
-        curvatures, penalty = (
-            tally.by_pair(tally.count * tally.weight * bends.mm),
-            system.penalty(1),
-        )
+        bends = self.verdicts.at(self.margins()[tally.pair], tally.target, self.theta)
+        curvatures = tally.by_pair(tally.count * tally.weight * bends.mm)
+        penalty = system.penalty(1)
         if system.size * len(tally.first) <= EXACT_SIZE:
             matrix = system.dense_gram(curvatures) + np.diag(penalty)
             self.draws = root_of(np.asarray(np.linalg.inv(matrix), np.float64))
@@ -355,47 +338,21 @@ class InContext(BradleyTerry):
 
     def spread_at(self, phi: Array) -> Spread:
         """Errors of the ratings in one of the circumstances."""
-        root = np.einsum("iqk,q->ik", self.system.parts(self.draws), phi)
-        effects = self.draws[self.system.n_regularized :]
+        root, effects = self.system.ratings_at(phi, self.draws)
         freedom, is_exact = max(1, len(self.tally.outcome) - 1), len(self.draws) == root.shape[1]
-        return Spread(self.tally.centered(root), freedom, effects, is_exact)
+        return Spread(root, freedom, effects, is_exact)
 
-    def log_loss(self, fit: Fit, data: PairData, seen: Circumstances, Z: Array) -> float:
+    def log_loss(self, fit: Fit, data: PairData, Z: Array) -> float:
         """Mean log loss of other comparisons, with these columns of covariates."""
-        parts = self.system.parts(fit.unknowns)
-        margins = self.parts.margins(parts, data.first, data.second, seen.times, seen.codes)
+        parts, codes = self.system.parts_of(fit.unknowns), self.parts.codes_of(data)
+        margins = self.parts.margins(parts, data.first, data.second, data.times, codes)
         margins += Z @ fit.unknowns[self.system.n_regularized :]
         losses = self.verdicts.at(margins, data.outcome, fit.theta).value
         return float(data.weight @ losses / data.weight.sum())
 
 
-def solve_in_context(
-    data: PairData,
-    control: Covariates,
-    seen: Circumstances,
-    ties: str,
-    scales: Scales | None,
-    half_life: float | None,
-) -> Solved:
-    """Choose the scales and solve."""
-    check_identified(RatingSystem(Tally.of(data, control.columns)), control.names)
-    if half_life is not None and not half_life > 0:
-        raise ValueError(f"half_life={half_life!r}; expected a positive number.")
-    if scales is None:
-        scales = choose_scales(data, seen, control.columns, ties, half_life)
-    elif half_life is not None:
-        scales = scales._replace(half_life=float(half_life))
-    model = InContext(data, seen, control.columns, scales, ties)
-    solution = model.solve(model.alpha)
-    return Solved(control, model.tally, model, model.alpha, solution, model.tally.components)
-
-
 def choose_scales(
-    data: PairData,
-    seen: Circumstances,
-    Z: Array,
-    ties: str,
-    half_life: float | None,
+    data: PairData, levels: Levels, Z: Array, ties: str, half_life: float | None
 ) -> Scales:
     """The scales of least log loss on later comparisons, by a search along one after the other.
 
@@ -403,12 +360,12 @@ def choose_scales(
     the thirds are random.
     """
     span = 1.0
-    if seen.times is None:
+    if data.times is None:
         order = np.random.default_rng(0).permutation(data.n_pairs)
     else:
-        days = in_days(seen.times)
+        days = in_days(data.times)
         order, span = np.argsort(days, kind="stable"), float(np.ptp(days))
-    has_time, has_levels = seen.times is not None, bool(seen.levels)
+    has_time, has_levels = data.times is not None, bool(levels)
     constant, drift, share, offset = FIRST
     now = Scales(
         constant,
@@ -424,9 +381,8 @@ def choose_scales(
         for start, stop in SPLITS:
             a, b = int(start * data.n_pairs), int(stop * data.n_pairs)
             before, later = np.sort(order[:a]), order[a:b]
-            model = InContext(data.take(before), seen.take(before), Z[before], scales, ties)
-            fit = model.fit(model.alpha, tol=ROUGH_GAP)
-            total += model.log_loss(fit, data.take(later), seen.take(later), Z[later])
+            model = InContext(data.take(before), levels, Z[before], scales, ties, ROUGH_GAP)
+            total += model.log_loss(model.fit(model.alpha), data.take(later), Z[later])
         return total
 
     tried = {now: loss(now)}

@@ -155,23 +155,14 @@ class Effect(NamedTuple):
 
 
 def effects_of(
-    control: Covariates,
-    effects: Array,
-    spread: Spread | None,
-    samples: Array,
-    confidence: float,
+    control: Covariates, effects: Array, spread: Spread | None, confidence: float
 ) -> tuple[Effect, ...]:
     """One for each column of the covariates, in its own unit."""
     values = effects / control.scale
-    tail = (1 - confidence) / 2
+    errors = low = high = np.full(len(values), None)
     if spread is not None:
         errors = np.linalg.norm(spread.effects, axis=1) / control.scale
-        low, high = values + spread.quantile(1 - tail) * np.stack([-errors, errors])
-    elif len(samples):
-        errors = samples.std(axis=0) / control.scale
-        low, high = np.quantile(samples, [tail, 1 - tail], axis=0) / control.scale
-    else:
-        errors = low = high = np.full(len(values), None)
+        low, high = values + spread.quantile((1 + confidence) / 2) * np.stack([-errors, errors])
     rows = zip(control.names, *(v.tolist() for v in (values, errors, low, high)), strict=True)
     return tuple(map(Effect._make, rows))
 
@@ -187,8 +178,7 @@ def check_identified(system: RatingSystem, names: tuple[str, ...]) -> None:
         return
     tally, Z = system.tally, system.tally.covariates
     weights, _ = tally.sums
-    B = system.B if system.has_prior else None
-    items = RatingSystem(replace(tally, covariates=Z[:, :0]), system.X, B)
+    items = RatingSystem(replace(tally, covariates=Z[:, :0]), system.X, system.B)
     cross = items.right(weights[:, None] * Z)
     solve = items.solver(weights, 1e-13 * tally.total_weight, 1e-9)
     left = Z.T @ (weights[:, None] * Z) - cross.T @ solve(cross)

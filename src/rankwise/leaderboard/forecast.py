@@ -12,7 +12,6 @@ from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times
 from rankwise.leaderboard.covariates import SIDE
 from rankwise.leaderboard.likelihood import Verdicts
-from rankwise.leaderboard.models import Solved
 
 ELO_STEPS = (0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5)  # of a logit: K = 32 points is 0.18
 LEAST = 1e-12  # a chance
@@ -77,22 +76,22 @@ def fit_chances(
     return unpacked(minimize(loss, np.zeros(3), method="BFGS").x)
 
 
-def chances_of(solved: Solved) -> Chances:
+def chances_of(model: Any) -> Chances:
     """The curve of a board: the model's own, or fitted to margins of comparisons left out."""
-    model, tally = solved.model, solved.tally
+    tally = model.tally
     if model.logits == 1 and model.verdicts.has_parameter:
-        return Chances(theta=solved.solution.theta)
+        return Chances(theta=model.theta)
     said, weight = np.sign(tally.target), tally.count * tally.weight
-    margins = model.margins(solved.solution)[tally.pair]
+    margins = model.margins()[tally.pair]
     if model.logits == 1:
         return fit_chances(margins, said, weight, slope=False)
     if not model.system.is_huge:
-        margins = tally.target - solved.left_out().held_out
+        margins = tally.target - model.left_out().held_out
     return fit_chances(margins, said, weight)
 
 
 def margins_of(
-    solved: Solved,
+    board: Any,
     first: Indices,
     second: Indices,
     times: Any,
@@ -103,19 +102,15 @@ def margins_of(
 
     An item of number n_items is one that the board does not have: it is average.
     """
-    parts, solution = getattr(solved.model, "parts", None), solved.solution
+    model, parts = board.fitted, board.parts
     if parts is None:
-        ratings = np.append(solution.ratings, 0.0)
+        ratings = np.append(model.ratings, 0.0)
         margins = ratings[first] - ratings[second]
     else:
-        known = solved.model.system.parts(solution.unknowns)
-        values = np.vstack([known, np.zeros(parts.size)])
+        values = np.vstack([model.system.parts_of(model.unknowns), np.zeros(parts.size)])
         margins = parts.margins(values, first, second, times, codes)
-    names = solved.control.names
-    if SIDE in names and not neutral:
-        at = names.index(SIDE)
-        margins = margins + solution.effects[at] / solved.control.scale[at]
-    return np.asarray(margins)
+    sides = [effect.value for effect in board.effects if effect.name == SIDE and not neutral]
+    return np.asarray(margins + sum(sides) / board.scale.factor)
 
 
 def forecast(board: Any, home: Any, away: Any, time: Any, context: Any, neutral: bool) -> Forecast:
@@ -126,19 +121,18 @@ def forecast(board: Any, home: Any, away: Any, time: Any, context: Any, neutral:
         raise ValueError(f"there are {len(ends[0])} first items and {len(ends[1])} second ones.")
     pairs = [board.comparable(a, b) for a, b in zip(*ends, strict=True)]
     first, second = np.array(pairs, np.intp).reshape(-1, 2).T
-    parts, times, codes, n = getattr(board.solved.model, "parts", None), None, None, len(first)
+    parts, times, codes, n = board.parts, None, None, len(first)
     if parts is None and (time is not None or context is not None):
         raise ValueError("the board was made without time= and context=; leave them out.")
     if parts is not None:
-        last = parts.seen.times
-        if last is not None:
-            asked = np.asarray(last.max() if time is None else time)
+        if parts.times is not None:
+            asked = np.asarray(parts.times.max() if time is None else time)
             times = as_times(np.repeat(asked, n) if asked.ndim == 0 else asked, n)
         rows = [context] * n
         if context is not None and not is_one:
             rows = [{name: labels[k] for name, labels in context.items()} for k in range(n)]
         codes = np.array([parts.level_codes(row) for row in rows], np.intp).reshape(n, -1).T
-    chances = board.chances.of(margins_of(board.solved, first, second, times, codes, neutral))
+    chances = board.chances.of(margins_of(board, first, second, times, codes, neutral))
     return Forecast(*(chances[0].tolist() if is_one else chances.T))
 
 
@@ -172,14 +166,9 @@ def board_chances(board: Any, later: PairData) -> Array:
     """
     place = {label: k for k, label in enumerate(board.items.tolist())}
     number = np.array([place.get(label, len(place)) for label in later.items.tolist()], np.intp)
-    parts, codes = getattr(board.solved.model, "parts", None), None
-    if parts is not None:
-        codes = np.full((len(parts.seen.levels), later.n_pairs), -1, np.intp)
-        for k, (name, levels) in enumerate(parts.seen.levels.items()):
-            known = {label: j for j, label in enumerate(levels.tolist())}
-            codes[k] = [known.get(label, -1) for label in later.contexts[name].tolist()]
+    codes = None if board.parts is None else board.parts.codes_of(later)
     ends = number[later.first], number[later.second]
-    return np.asarray(board.chances.of(margins_of(board.solved, *ends, later.times, codes)))
+    return np.asarray(board.chances.of(margins_of(board, *ends, later.times, codes)))
 
 
 def elo_margins(data: PairData, step: float, ratings: Array | None = None) -> tuple[Array, Array]:

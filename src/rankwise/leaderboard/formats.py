@@ -130,8 +130,7 @@ def footnotes(board: Leaderboard) -> list[str]:
     if board.scales is None:
         made += f", alpha {board.alpha:.3g}"
     if board.intervals:
-        is_drawn = board.intervals == "bootstrap"
-        made += f"; {board.n_resamples} resamples" if is_drawn else f"; {board.intervals}"
+        made += f"; {board.intervals}"
     if board.n_clusters is not None and board.scales is None:
         made += f" over {board.n_clusters} clusters"
     if spread is not None and not spread.is_exact:

@@ -24,12 +24,7 @@ ALONE = 1e-3  # 1 − leverage of a comparison that the others cannot check
 
 
 def jackknife(
-    system: RatingSystem,
-    unknowns: Array,
-    alpha: float,
-    clusters: Indices | None,
-    rng: np.random.Generator,
-    thin: NDArray[np.bool_],
+    exact: LeaveOut, clusters: Indices | None, rng: np.random.Generator, thin: NDArray[np.bool_]
 ) -> Spread:
     """``V = (U − 1)/U Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ`` over U comparisons or clusters u.
 
@@ -47,23 +42,25 @@ def jackknife(
     σ²/λ with σ² the mean noise, and V has ``λ σ² A⁻¹ P A⁻¹`` more, P being 1 for what is
     regularized. If all noise is alike the two add up to σ² A⁻¹, the posterior covariance.
     """
-    tally, shift = system.tally, alpha * system.tally.total_weight
+    system, tally = exact.system, exact.system.tally
     n_units = len(tally.outcome) if clusters is None else int(clusters.max()) + 1
     if system.is_huge:
-        root = _by_draws(system, unknowns, shift, clusters, rng, thin)
+        root = _by_draws(exact, clusters, rng, thin)
         freedom, is_exact = min(n_units, N_DRAWS), False
     else:
-        exact = LeaveOut(system, unknowns, shift)
         squares = missing_noise(tally, exact.held_out, thin)
         if clusters is None:
             squares += tally.by_pair(tally.count * (tally.weight * exact.held_out) ** 2)
         meat = system.dense_gram(squares)
         if system.has_prior:
             drawn, every = np.arange(system.n_regularized), np.ones(len(tally.count), bool)
-            meat[drawn, drawn] += shift * mean_noise(tally, exact.held_out, every)
+            meat[drawn, drawn] += exact.shift * mean_noise(tally, exact.held_out, every)
         V = exact.inverse @ meat @ exact.inverse
-        if clusters is not None:
-            V += _over_clusters(exact, clusters)
+        if clusters is not None:  # Σ (u^(−g) − u)(u^(−g) − u)ᵀ over the clusters g
+            members, step = members_of(clusters), max(1, BLOCK // len(V))
+            for start in track(range(0, len(members), step), "jackknife"):
+                changes = np.array([exact.change(rows) for rows in members[start : start + step]])
+                V += changes.T @ changes
         root, freedom, is_exact = root_of(V), n_units, True
     root *= np.sqrt(max(1, n_units - 1) / n_units)
     ratings, effects = system.ratings_and_effects(root)
@@ -84,13 +81,19 @@ class LeaveOut:
     """
 
     def __init__(self, system: RatingSystem, unknowns: Array, shift: float) -> None:
-        size = system.size
-        check_matrix_fits(4 * size, size, "the covariance", 'use intervals="bootstrap"')
-        self.system = system
-        weights, _ = system.tally.sums
-        self.matrix = system.grounded(weights, shift)
-        self.inverse = np.asarray(np.linalg.inv(self.matrix), np.float64)
-        self.margins = system.margins(unknowns)
+        self.system, self.shift, self.margins = system, shift, system.margins(unknowns)
+
+    @cached_property
+    def matrix(self) -> Array:
+        """A."""
+        size = self.system.size
+        check_matrix_fits(4 * size, size, "the covariance", "use intervals=False")
+        return self.system.grounded(self.system.tally.sums[0], self.shift)
+
+    @cached_property
+    def inverse(self) -> Array:
+        """A⁻¹."""
+        return np.asarray(np.linalg.inv(self.matrix), np.float64)
 
     @cached_property
     def resistances(self) -> Array:
@@ -132,21 +135,18 @@ class LeaveOut:
         return np.asarray(np.linalg.solve(inner, left) @ Y)
 
 
-def held_out_margins(
-    system: RatingSystem, unknowns: Array, alpha: float, clusters: Indices
-) -> tuple[Array, str]:
+def held_out_margins(exact: LeaveOut, clusters: Indices) -> tuple[Array, str]:
     """Margin of every comparison without its own cluster, and a note if that is not so.
 
     By Woodbury's formula; above 2,000 items with the cluster in.
     """
-    tally = system.tally
+    tally = exact.system.tally
     pair = tally.pair[tally.outcome]
-    margins = system.margins(unknowns)[pair]
-    if system.is_huge:
+    margins = exact.margins[pair]
+    if exact.system.is_huge:
         return margins, "judges are compared with ratings with their own votes in"
-    exact = LeaveOut(system, unknowns, alpha * tally.total_weight)
     for rows in members_of(clusters):
-        margins[rows] -= system.rows(pair[rows]) @ exact.change(rows)
+        margins[rows] -= exact.system.rows(pair[rows]) @ exact.change(rows)
     return margins, ""
 
 
@@ -184,18 +184,6 @@ def missing_noise(tally: Tally, held_out: Array, thin: NDArray[np.bool_]) -> Arr
     return tally.by_pair(lack * (thin[tally.first] | thin[tally.second])[tally.pair])
 
 
-def _over_clusters(exact: LeaveOut, clusters: Indices) -> Array:
-    """Σ (u^(−g) − u)(u^(−g) − u)ᵀ of the unknowns u over the clusters g, exact."""
-    V, changes = np.zeros_like(exact.inverse), []
-    members = members_of(clusters)
-    for number, rows in enumerate(track(members, "jackknife"), start=1):
-        changes.append(exact.change(rows))
-        if number == len(members) or len(changes) * len(V) > BLOCK:
-            V += np.transpose(changes) @ changes
-            changes = []
-    return V
-
-
 def root_of(V: Array) -> Array:
     """F with F Fᵀ = V, which is positive semidefinite up to rounding."""
     largest = V.diagonal().max()
@@ -210,12 +198,7 @@ def root_of(V: Array) -> Array:
 
 
 def _by_draws(
-    system: RatingSystem,
-    unknowns: Array,
-    shift: float,
-    clusters: Indices | None,
-    rng: np.random.Generator,
-    thin: NDArray[np.bool_],
+    exact: LeaveOut, clusters: Indices | None, rng: np.random.Generator, thin: NDArray[np.bool_]
 ) -> Array:
     """The same for very many items: random leave-out changes, each one solve of one system.
 
@@ -223,17 +206,17 @@ def _by_draws(
     pairs, each with a random sign. The comparisons of a cluster are corrected by their
     own leverage only, not by that of the rest of the cluster.
     """
-    tally = system.tally
+    system, tally = exact.system, exact.system.tally
     weights, _ = tally.sums
-    resistances = _sketched_leverages(system, weights, shift, rng) / weights
-    held_out = held_out_residuals(tally, system.margins(unknowns), resistances)
+    resistances = _sketched_leverages(system, weights, exact.shift, rng) / weights
+    held_out = held_out_residuals(tally, exact.margins, resistances)
     if clusters is None:
         changes = sp.diags(np.sqrt(tally.by_pair(tally.count * (tally.weight * held_out) ** 2)))
     else:
         flow, at = (tally.weight * held_out)[tally.outcome], (tally.pair[tally.outcome], clusters)
         changes = sp.coo_matrix((flow, at), (len(weights), clusters.max() + 1)).tocsr()
     more = np.sqrt(missing_noise(tally, held_out, thin))
-    solve = system.solver(weights, shift, DRAW_TOLERANCE, np.float32)
+    solve = system.solver(weights, exact.shift, DRAW_TOLERANCE, np.float32)
     root = np.empty((system.size, N_DRAWS))
     for k in track(range(N_DRAWS), "jackknife"):
         flows = changes @ _signs(changes.shape[1], rng) + more * _signs(len(more), rng)

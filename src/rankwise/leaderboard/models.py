@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,10 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise.arrays import Array, Indices
 from rankwise.datasets.pair_data import Rankings
 from rankwise.errors import warn_user
-from rankwise.estimators.margin import RankLogistic
-from rankwise.estimators.rank_rls import RankRLS
 from rankwise.graphs import ScoreGraph
-from rankwise.leaderboard.covariates import Covariates
 from rankwise.leaderboard.jackknife import LeaveOut, jackknife, root_of
 from rankwise.leaderboard.likelihood import (
     TOLERANCE,
@@ -30,60 +27,19 @@ from rankwise.leaderboard.likelihood import (
 )
 from rankwise.leaderboard.solving import (
     RatingSystem,
-    Solution,
     alpha_grid,
     best_alpha,
     ground,
     leave_one_out_errors,
-    tenfold_errors,
     trusted_alpha,
 )
 from rankwise.leaderboard.tally import Tally
 from rankwise.losses import PlackettLuceLoss
-from rankwise.machine import check_matrix_fits, track
+from rankwise.machine import check_matrix_fits
 from rankwise.uncertainty.jackknife import Spread
 
-EIGEN_LIMIT = 3000  # items or features; with more, ten folds of comparisons are held out
-EVERY = 2  # so many of the alphas of the grid are left out: each needs a fit
-DRAWS_A_BINOMIAL = 20  # one binomial number costs as much as so many draws
+EIGEN_LIMIT = 3000  # items or features; with more, a tenth of the comparisons is held out
 GAP = 1e-13  # of rankings, relative to the objective
-
-
-class Solved(NamedTuple):
-    """A model of the outcomes that has been solved; a board keeps it for what is asked later.
-
-    Attributes
-    ----------
-    control : Covariates
-        What the columns of covariates mean.
-    tally : Tally
-        The comparisons.
-    model : LeastSquares
-        That, or a class made from it.
-    alpha : float
-        Regularization.
-    solution : Solution
-        Ratings and effects.
-    components : ndarray of shape (n_items,)
-        Which items can be compared.
-    """
-
-    control: Covariates
-    tally: Tally
-    model: Any
-    alpha: float
-    solution: Solution
-    components: Indices
-
-    def left_out(self) -> LeaveOut:
-        """What becomes of the solution without some comparisons."""
-        exact: LeaveOut = self.model.left_out(self.solution, self.alpha)
-        return exact
-
-    def expected(self) -> Array:
-        """The outcome that ratings and effects let expect, of each distinct pair."""
-        margins = self.model.margins(self.solution)
-        return np.asarray(self.model.expected(margins, self.solution.theta))
 
 
 class LeastSquares:
@@ -91,7 +47,7 @@ class LeastSquares:
 
     A model of the outcomes of a `Tally` has these methods. The margin of a comparison is
     ``r_i − r_j + zᵀγ``. The rest of the board (ranks, tiers, scales, judges, head-to-head results)
-    follows from what they return.
+    follows from what `solve` leaves behind.
 
     Parameters
     ----------
@@ -108,32 +64,79 @@ class LeastSquares:
     ----------
     logits : float or None
         Logits in one unit of a rating; None if the outcomes are not wins, ties and losses.
+    components : ndarray of shape (n_items,)
+        Which items can be compared.
+    alpha : float
+        Regularization.
+    unknowns : ndarray of shape (n_unknowns,)
+        What the system was solved for.
+    ratings : ndarray of shape (n_items,)
+        Their mean is 0 in each component.
+    effects : ndarray of shape (n_covariates,)
+        γ of the columns of the tally.
+    theta : float
+        Log of the parameter of the ties, if the model has one.
+    ties : float or None
+        The parameter of the ties, if the model has one.
+    note : str
+        What a reader of the board must know, such as a separable record; empty if nothing.
     """
 
     is_linear = True
     can_leave_out = True  # single comparisons, in closed form or by a Newton step
+    every = 1  # so many alphas of the grid are one that is tried
+    ties: float | None = None
+    note = ""
 
     def __init__(
         self, tally: Tally, X: Array | None = None, B: Array | None = None, ties: str = "half"
     ) -> None:
-        self.tally, self.B, self.system = tally, B, RatingSystem(tally, X, B)
+        self.tally, self.system = tally, RatingSystem(tally, X, B)
+        is_alone = X is None and B is None
+        self.components = tally.components if is_alone else np.ones(tally.n_items, np.intp)
         is_verdict = bool(np.isin(tally.target, [-1.0, 0.0, 1.0]).all())
         self.logits: float | None = 2.0 if is_verdict else None  # 2σ(x) − 1 is x/2 near 0
 
     def choose_alpha(self, rng: np.random.Generator) -> float:
-        """The alpha of least squared error on comparisons left out one at a time, or in folds."""
-        alphas = alpha_grid(self.system)
-        if self.system.size > EIGEN_LIMIT:
-            return best_alpha(alphas, tenfold_errors(self.system, alphas, rng))
-        errors = leave_one_out_errors(self.system, alphas)
-        if self.system.has_prior:
-            return trusted_alpha(alphas, -len(self.tally.outcome) / 2 * np.log(errors))
-        return best_alpha(alphas, errors)
+        """The alpha that foresees comparisons best that are left out one at a time.
 
-    def solve(self, alpha: float) -> Solution:
+        With more than 3,000 items or features a tenth of the comparisons is left out once.
+        """
+        alphas = alpha_grid(self.system)[:: self.every]
+        if self.can_leave_out and self.system.size > EIGEN_LIMIT:
+            return best_alpha(alphas, self._losses_of_a_tenth(alphas, rng))
+        losses = self.held_out_losses(alphas)
+        if self.system.has_prior:
+            return trusted_alpha(alphas, -len(self.tally.outcome) * losses)
+        return best_alpha(alphas, losses)
+
+    def held_out_losses(self, alphas: Array) -> Array:
+        """Mean of minus the log likelihood of normal noise of comparisons left out, for each."""
+        errors = leave_one_out_errors(self.system, alphas)
+        return np.asarray(0.5 * np.log(np.maximum(errors, 1e-300)))
+
+    def _losses_of_a_tenth(self, alphas: Array, rng: np.random.Generator) -> Array:
+        tally, n = self.tally, len(self.tally.outcome)
+        chosen = tally.outcome[rng.choice(n, max(1, n // 10), replace=False)]
+        out = np.bincount(chosen, minlength=len(tally.count))
+        losses, fit = np.empty(len(alphas)), None
+        for k in reversed(range(len(alphas))):
+            fit = self.fit(float(alphas[k]), count=tally.count - out, start=fit)
+            margins = self.system.margins(fit.unknowns)[tally.pair]
+            losses[k] = self.mean_loss(margins, fit.theta, out)
+        return losses
+
+    def mean_loss(self, margins: Array, theta: Array | float, count: Indices) -> float:
+        """Of outcomes that were there so often: the square."""
+        weight = count * self.tally.weight
+        return float(weight @ (self.tally.target - margins) ** 2 / weight.sum())
+
+    def solve(self, alpha: float) -> Self:
         """Ratings and effects from all comparisons."""
-        unknowns = self.fit(alpha).unknowns
-        return Solution(unknowns, *self.system.ratings_and_effects(unknowns))
+        fit, self.alpha = self.fit(alpha), alpha
+        self.unknowns, self.theta = fit.unknowns, fit.theta
+        self.ratings, self.effects = self.system.ratings_and_effects(fit.unknowns)
+        return self
 
     def fit(self, alpha: float, *, count: Indices | None = None, start: Fit | None = None) -> Fit:
         """Solve one linear system, for other counts of the outcomes if they are given."""
@@ -141,88 +144,23 @@ class LeastSquares:
         solve = self.system.solver(weights, alpha * float(weights.sum()))
         return Fit(solve(self.system.right(flows)), 0.0, 0.0, 0.0, 0)
 
-    def local(self, solution: Solution | Fit, alpha: float) -> tuple[RatingSystem, float]:
-        """The least squares that have this solution and curvature, and their alpha: these."""
-        return self.system, alpha
-
-    def left_out(self, solution: Solution | Fit, alpha: float) -> LeaveOut:
+    def left_out(self) -> LeaveOut:
         """What becomes of the solution without some comparisons."""
-        system, alpha = self.local(solution, alpha)
-        return LeaveOut(system, solution.unknowns, alpha * system.tally.total_weight)
+        return LeaveOut(self.system, self.unknowns, self.alpha * self.tally.total_weight)
 
     def spread(
-        self,
-        solution: Solution,
-        alpha: float,
-        clusters: Indices | None,
-        rng: np.random.Generator,
-        thin: NDArray[np.bool_],
+        self, clusters: Indices | None, rng: np.random.Generator, thin: NDArray[np.bool_]
     ) -> Spread:
         """Errors of ratings and effects, by leaving out every comparison or cluster."""
-        system, alpha = self.local(solution, alpha)
-        return jackknife(system, solution.unknowns, alpha, clusters, rng, thin)
+        return jackknife(self.left_out(), clusters, rng, thin)
 
-    def resample(
-        self,
-        solution: Solution,
-        alpha: float,
-        clusters: Indices | None,
-        n_resamples: int,
-        rng: np.random.Generator,
-    ) -> tuple[Array, Array]:
-        """Ratings and effects of bootstrap resamples: each is a weighting of the same pairs.
-
-        Comparisons determine ratings up to a constant, which makes their mean 0. If weak items are
-        missing in a resample, the others have mean 0 there, but a higher mean on the board. So the
-        items in the resample are shifted to the mean that they have on the board, and the missing
-        ones get 0.
-        """
-        tally, members = self.tally, self.tally.components
-        sizes = tally.count if clusters is None else np.ones(clusters.max() + 1, np.intp)
-        ratings = np.empty((n_resamples, tally.n_items))
-        effects = np.empty((n_resamples, tally.n_covariates))
-        start = self.fit(alpha)
-        for k in track(range(n_resamples), "bootstrap"):
-            count = draw_units(sizes, rng)
-            if clusters is not None:
-                count = np.bincount(tally.outcome, count[clusters], len(tally.count))
-            drawn = self.fit(alpha, count=count, start=start)
-            ratings[k], effects[k] = self.system.ratings_and_effects(drawn.unknowns)
-            if self.system.X is None:
-                at, there = tally.pair[count > 0], np.zeros(tally.n_items, bool)
-                there[tally.first[at]] = there[tally.second[at]] = True
-                missing = np.bincount(members, there * (solution.ratings - ratings[k]))
-                shift = missing / np.maximum(1, np.bincount(members, there))
-                ratings[k] = np.where(there, ratings[k] + shift[members], 0.0)
-        return ratings, effects
-
-    def margins(self, solution: Solution | Fit) -> Array:
+    def margins(self) -> Array:
         """Of each distinct pair."""
-        return self.system.margins(solution.unknowns)
+        return self.system.margins(self.unknowns)
 
-    def expected(self, margins: Array, theta: float) -> Array:
+    def expected(self, margins: Array) -> Array:
         """Expected outcome for the first item: the margin itself."""
         return margins
-
-    def margin_effects(self, solution: Solution, alpha: float) -> Array:
-        """The effects in the unit of the outcomes."""
-        return solution.effects
-
-    def learner(self, features: Any, solution: Solution, alpha: float) -> Any:
-        """A fitted RankRLS that rates other items by their features.
-
-        The effects of covariates are taken from the outcomes.
-        """
-        return RankRLS(alpha).fit(features, self.tally.comparisons(solution.effects).graph())
-
-
-def draw_units(sizes: Indices, rng: np.random.Generator) -> Indices:
-    """How often each unit is drawn if as many are drawn as there are; `sizes` are like ones."""
-    n_units, n_draws = len(sizes), int(sizes.sum())
-    if DRAWS_A_BINOMIAL * n_units < n_draws:
-        return np.asarray(rng.multinomial(n_draws, sizes / n_draws))
-    unit = np.repeat(np.arange(n_units), sizes)
-    return np.bincount(unit[rng.integers(n_draws, size=n_draws)], minlength=n_units)
 
 
 class BradleyTerry(LeastSquares):
@@ -235,6 +173,8 @@ class BradleyTerry(LeastSquares):
     """
 
     is_linear = False
+    every = 2  # each needs a fit
+    tol = TOLERANCE  # of the gap, relative to the objective
 
     def __init__(
         self, tally: Tally, X: Array | None = None, B: Array | None = None, ties: str = "half"
@@ -249,27 +189,17 @@ class BradleyTerry(LeastSquares):
         is_tie = tally.target == 0
         is_mixed = bool(is_tie.any() and not is_tie.all())  # else the parameter is at its limit
         self.verdicts = Verdicts(ties == "davidson" and is_mixed)
-        self._without_ties = None if ties == "half" or is_tie.all() else 0.0
+        self.ties = None if ties == "half" or is_tie.all() else 0.0
 
-    def solve(self, alpha: float) -> Solution:
+    def solve(self, alpha: float) -> Self:
         """Newton's method."""
-        fit = self.fit(alpha)
-        ratings, effects = self.system.ratings_and_effects(fit.unknowns)
-        note = self._note(fit.unknowns)
-        return Solution(fit.unknowns, ratings, effects, fit.theta, self.ties_of(fit), note)
+        super().solve(alpha)
+        if self.verdicts.has_parameter:
+            self.ties = float(np.exp(self.theta))
+        self.note = self._note()
+        return self
 
-    def ties_of(self, fit: Fit) -> float | None:
-        """The parameter of the ties."""
-        return float(np.exp(fit.theta)) if self.verdicts.has_parameter else self._without_ties
-
-    def fit(
-        self,
-        alpha: float,
-        *,
-        count: Indices | None = None,
-        start: Fit | None = None,
-        tol: float = TOLERANCE,
-    ) -> Fit:
+    def fit(self, alpha: float, *, count: Indices | None = None, start: Fit | None = None) -> Fit:
         """What Newton's method found; a warning if it is not as exact as it should be.
 
         Parameters
@@ -280,13 +210,11 @@ class BradleyTerry(LeastSquares):
             How often each outcome was there, instead of the counts of the tally.
         start : Fit, optional
             Where to begin; zero, and what the share of ties says, if not given.
-        tol : float
-            Of the gap, relative to the objective.
         """
         problem = PairLikelihood(self.system, self.verdicts, alpha, count)
         first = problem.start() if start is None else np.r_[start.unknowns, start.theta]
-        point, gap, n_iter = newton(problem, first, tol)
-        if gap > 1e5 * max(tol, TOLERANCE):
+        point, gap, n_iter = newton(problem, first, self.tol)
+        if gap > 1e5 * self.tol:
             warn_user(
                 f"the Bradley–Terry ratings stopped after {n_iter} steps at a relative gap "
                 f"of {gap:.1e}; a larger alpha makes them exact.",
@@ -294,70 +222,40 @@ class BradleyTerry(LeastSquares):
             )
         return Fit(point.unknowns[:-1], float(point.unknowns[-1]), point.value, gap, n_iter)
 
-    def choose_alpha(self, rng: np.random.Generator) -> float:
-        """The alpha of least log loss on comparisons left out one at a time, by a Newton step.
+    def held_out_losses(self, alphas: Array) -> Array:
+        """Mean log loss of the comparisons, each by a Newton step without it."""
+        losses, fit = np.empty(len(alphas)), None
+        for k in reversed(range(len(alphas))):
+            fit = self.fit(float(alphas[k]), start=fit)
+            self.unknowns, self.theta, self.alpha = fit.unknowns, fit.theta, float(alphas[k])
+            losses[k] = self.held_out_log_loss()
+        return losses
 
-        Above 2,000 items a tenth of the comparisons is held out once.
-        """
-        alphas = alpha_grid(self.system)[::EVERY][::-1]
-        counts, out = self.tally.count, np.zeros_like(self.tally.count)
-        if self.system.is_huge:
-            n = len(self.tally.outcome)
-            chosen = rng.choice(n, n // 10, replace=False)
-            out = np.bincount(self.tally.outcome[chosen], minlength=len(counts))
-        losses, start = np.empty(len(alphas)), None
-        for k, alpha in enumerate(alphas):
-            start = fit = self.fit(float(alpha), start=start, count=counts - out)
-            if self.system.is_huge:
-                margins = self.system.margins(fit.unknowns)[self.tally.pair]
-                losses[k] = self._log_loss(margins, fit.theta, out)
-            else:
-                losses[k] = self.held_out_log_loss(fit, float(alpha))
-        if self.system.has_prior:
-            return trusted_alpha(alphas, -len(self.tally.outcome) * losses)
-        return best_alpha(alphas, losses)
-
-    def local(self, solution: Solution | Fit, alpha: float) -> tuple[RatingSystem, float]:
-        """Least squares with the same solution and the same curvature there, and their alpha.
+    def left_out(self) -> LeaveOut:
+        """Least squares with the same solution and the same curvature there.
 
         The weights are ω ℓ''(m), the targets m − ℓ'(m)/ℓ''(m). What they say without a comparison
         or a cluster is one Newton step, with θ as it is.
         """
-        tally, margins = self.tally, self.margins(solution)[self.tally.pair]
-        derivatives = self.verdicts.at(margins, tally.target, solution.theta)
+        tally, margins = self.tally, self.margins()[self.tally.pair]
+        derivatives = self.verdicts.at(margins, tally.target, self.theta)
         bend = np.maximum(derivatives.mm, 1e-300)
         working = replace(tally, weight=tally.weight * bend, target=margins - derivatives.m / bend)
-        shift = 2 * alpha * tally.total_weight / working.total_weight
-        return self.system.of(working), shift
+        return LeaveOut(self.system.of(working), self.unknowns, 2 * self.alpha * tally.total_weight)
 
-    def expected(self, margins: Array, theta: float) -> Array:
+    def expected(self, margins: Array) -> Array:
         """Probability that the first item wins less that it loses."""
-        chances = self.verdicts.probabilities(margins, theta)
+        chances = self.verdicts.probabilities(margins, self.theta)
         return np.asarray(chances[..., 0] - chances[..., 2])
 
-    def margin_effects(self, solution: Solution, alpha: float) -> Array:
-        """The effects in the unit of the outcomes, as least squares has them."""
-        if not self.tally.n_covariates:
-            return solution.effects
-        return LeastSquares(self.tally, self.system.X, self.B).solve(alpha).effects
-
-    def learner(self, features: Any, solution: Solution, alpha: float) -> Any:
-        """RankLogistic on the features; with covariates it has the weights of the board."""
-        games = self.tally.comparisons(np.zeros(self.tally.n_covariates))
-        model: RankLogistic = RankLogistic(alpha).fit(features, games.graph())
-        if self.tally.n_covariates:
-            X = np.asarray(features, dtype=np.float64)
-            model.coef_ = np.linalg.lstsq(X - X.mean(axis=0), solution.ratings, rcond=None)[0]
-        return model
-
-    def held_out_log_loss(self, solution: Solution | Fit, alpha: float) -> float:
+    def held_out_log_loss(self) -> float:
         """Mean log loss of the comparisons, each by a Newton step without it.
 
         With 𝒜 the Hessian in all unknowns and θ, E the columns [x, 0] and [0, 1], and g and M the
         slope and the curvature of the comparison in (m, θ), it moves (m, θ) by ``(I − R M)⁻¹ R g``,
         with ``R = Eᵀ 𝒜⁻¹ E``.
         """
-        exact, tally, theta = self.left_out(solution, alpha), self.tally, solution.theta
+        exact, tally, theta = self.left_out(), self.tally, self.theta
         m = exact.margins[tally.pair]
         at = self.verdicts.at(m, tally.target, theta)
         R = np.zeros((len(m), 2, 2))
@@ -375,21 +273,22 @@ class BradleyTerry(LeastSquares):
         bend = tally.weight * np.array([[at.mm, at.mt], [at.mt, at.tt]])
         inner = np.eye(2) - R @ bend.transpose(2, 0, 1)
         moved = np.linalg.solve(inner, R @ slope[:, :, None])[:, :, 0]
-        return self._log_loss(m + moved[:, 0], theta + moved[:, 1], tally.count)
+        return self.mean_loss(m + moved[:, 0], theta + moved[:, 1], tally.count)
 
-    def _log_loss(self, margins: Array, theta: Array | float, count: Array | Indices) -> float:
+    def mean_loss(self, margins: Array, theta: Array | float, count: Indices) -> float:
+        """The log loss."""
         weight = count * self.tally.weight
         derivatives = self.verdicts.at(margins, self.tally.target, theta)
         return float(weight @ derivatives.value / weight.sum())
 
-    def _note(self, unknowns: Array) -> str:
+    def _note(self) -> str:
         """Which ratings only alpha keeps finite (Ford, Solution of a ranking problem, 1957).
 
         Items outside the largest set in which everybody has beaten everybody, by way of others. A
         tie is half a win of both. Of every component of the comparisons the largest set counts.
         """
         tally, n = self.tally, self.tally.n_items
-        margins = self.system.margins(unknowns)[tally.pair]
+        margins = self.margins()[tally.pair]
         if (margins * tally.target > 0).all():
             return (
                 "the ratings explain every comparison, so that their size depends on alpha alone; "
@@ -466,38 +365,31 @@ class PlackettLuce(BradleyTerry):
         graph = ScoreGraph(scores, rankings.ranking, cost="sign", ties="exclude")
         self.loss = PlackettLuceLoss(graph, placed, rankings.weight)
 
-    def solve(self, alpha: float) -> Solution:
+    def fit(self, alpha: float, *, count: Indices | None = None, start: Fit | None = None) -> Fit:
         """Newton's method."""
         problem = RankingLikelihood(self, alpha)
-        point, gap, _ = newton(problem, np.zeros(self.tally.n_items), GAP)
+        point, gap, n_iter = newton(problem, np.zeros(self.tally.n_items), GAP)
         if gap > 1e5 * GAP:
             warn_user(
                 f"the Plackett–Luce ratings have a relative gap of {gap:.1e}; a larger alpha makes "
                 "them exact.",
                 ConvergenceWarning,
             )
-        ratings = self.tally.centered(point.unknowns)
-        return Solution(ratings, ratings, np.empty(0), note=self._note(ratings))
+        return Fit(self.tally.centered(point.unknowns), 0.0, point.value, gap, n_iter)
 
-    def choose_alpha(self, rng: np.random.Generator) -> float:
-        """The alpha of least log loss on rankings left out one at a time, by a Newton step."""
-        alphas = alpha_grid(self.system)[::EVERY]
+    def held_out_losses(self, alphas: Array) -> Array:
+        """Mean log loss of the rankings, each by a Newton step without it."""
         losses = []
         for alpha in alphas.tolist():
-            ratings = self.solve(alpha).ratings
+            ratings = self.fit(alpha).unknowns
             moved = ratings[self.rankings.item]
             for rows, changes, within in self._changes(ratings, self.inverse(ratings, alpha)):
                 moved[rows] -= (within @ changes[:, :, None])[:, :, 0]
             losses.append(self.loss.losses_of(moved))
-        return best_alpha(alphas, np.array(losses))
+        return np.array(losses)
 
     def spread(
-        self,
-        solution: Solution,
-        alpha: float,
-        clusters: Indices | None,
-        rng: np.random.Generator,
-        thin: NDArray[np.bool_],
+        self, clusters: Indices | None, rng: np.random.Generator, thin: NDArray[np.bool_]
     ) -> Spread:
         """The jackknife over rankings, or clusters of them, by one Newton step.
 
@@ -505,8 +397,8 @@ class PlackettLuce(BradleyTerry):
         ``A⁻¹ E (I − K EᵀA⁻¹E)⁻¹ ρ``, E being the columns of its items. The rankings of a cluster
         are corrected by their own K only. What thin items lack is added as the model has it, K.
         """
-        ratings, rankings, n = solution.ratings, self.rankings, self.tally.n_items
-        inverse = self.inverse(ratings, alpha)
+        ratings, rankings, n = self.ratings, self.rankings, self.tally.n_items
+        inverse = self.inverse(ratings, self.alpha)
         unit = np.arange(rankings.n_rankings)
         if clusters is not None:
             unit = np.zeros_like(unit)
@@ -533,7 +425,7 @@ class PlackettLuce(BradleyTerry):
     def inverse(self, ratings: Array, alpha: float) -> Array:
         """A⁻¹ with the Hessian A of all; grounded, since only differences count."""
         n = self.tally.n_items
-        check_matrix_fits(4 * n, n, "the covariance", "use n_resamples=0 (no intervals)")
+        check_matrix_fits(4 * n, n, "the covariance", "use intervals=False")
         matrix = ground(self._bends(ratings, np.ones(n, bool)), self.tally.components)
         matrix[np.arange(n), np.arange(n)] += 2 * alpha * self.loss.total_weight
         return np.asarray(np.linalg.inv(matrix), np.float64)

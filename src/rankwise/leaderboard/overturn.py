@@ -155,23 +155,23 @@ def least_units(terms: Array, leverages: Array, counts: Indices, gap: float) -> 
     return high
 
 
-def votes_to_overturn(solved: Any, a: int, b: int, exact: LeaveOut | None = None) -> Overturn:
+def votes_to_overturn(model: Any, a: int, b: int, exact: LeaveOut | None = None) -> Overturn:
     """Of the order of item a, which is above, and b; confirmed by a refit if `exact` is None."""
-    tally, current, is_linear = solved.tally, solved, solved.model.is_linear
-    is_final = is_linear or exact is not None
-    exact = exact or solved.left_out()
+    tally, current = model.tally, model
+    is_final = model.is_linear or exact is not None
+    exact = exact or model.left_out()
     at_least, is_turned = None, True
     removed = np.zeros(len(tally.count), np.intp)
     while (gap := _gap(current, a, b)) > 0:
         case = Case(exact, exact.system.difference(a, b), gap)
-        if is_linear:
+        if model.is_linear:
             leverages = tally.weight * case.resistances[tally.pair]
             at_least = least_units(case.terms(), leverages, tally.count, gap)
         removed += case.fewest_votes()
         is_turned = case.gap <= case.tiny
         if is_final or not is_turned:
             break
-        current = _refitted(solved, tally.count - removed)  # a Newton step is not the whole way
+        current = _refitted(model, tally.count - removed)  # a Newton step is not the whole way
         exact = current.left_out()
     order = np.argsort(tally.outcome, kind="stable")
     number = np.arange(len(order)) - np.repeat(np.cumsum(tally.count) - tally.count, tally.count)
@@ -179,16 +179,14 @@ def votes_to_overturn(solved: Any, a: int, b: int, exact: LeaveOut | None = None
     return Overturn(len(rows) if is_turned else None, at_least, len(order), rows)
 
 
-def blocks_to_overturn(
-    solved: Any, a: int, b: int, codes: Indices, labels: NDArray[Any]
-) -> Overturn:
+def blocks_to_overturn(model: Any, a: int, b: int, codes: Indices, labels: Any) -> Overturn:
     """The same by whole blocks of comparisons: judges, prompts."""
-    tally, current, members = solved.tally, solved, members_of(codes)
-    direction = solved.model.system.difference(a, b)
+    tally, current, members = model.tally, model, members_of(codes)
+    direction = model.system.difference(a, b)
     left, at_least = list(range(len(labels))), None
     while (gap := _gap(current, a, b)) > 0:
         exact = current.left_out()
-        if current is solved and solved.model.is_linear:
+        if current is model and model.is_linear:
             at_least = _least_blocks(Case(exact, direction, gap), members)
         falls = [float(direction @ exact.change(members[g])) for g in left]
         best = int(np.argmax(falls))
@@ -196,7 +194,7 @@ def blocks_to_overturn(
             break
         left.pop(best)
         kept = tally.outcome[np.isin(codes, left)]
-        current = _refitted(solved, np.bincount(kept, minlength=len(tally.count)))
+        current = _refitted(model, np.bincount(kept, minlength=len(tally.count)))
     removed = np.setdiff1d(np.arange(len(labels)), left)
     n = len(removed) if gap <= 0 else None
     return Overturn(n, at_least, len(labels), labels[removed])
@@ -214,11 +212,11 @@ def _least_blocks(case: Case, members: list[Indices]) -> int:
     return least_units(np.transpose(sums), np.array(norms), counts, case.gap)
 
 
-def next_places(solved: Any, order: list[int]) -> list[Overturn]:
+def next_places(model: Any, order: list[int]) -> list[Overturn]:
     """What holds each item of an order above the next one, and the first above any of ten."""
-    exact = solved.left_out()
-    found = [votes_to_overturn(solved, a, b, exact) for a, b in pairwise(order)]
-    others = [votes_to_overturn(solved, order[0], b, exact) for b in order[2 : RIVALS + 1]]
+    exact = model.left_out()
+    found = [votes_to_overturn(model, a, b, exact) for a, b in pairwise(order)]
+    others = [votes_to_overturn(model, order[0], b, exact) for b in order[2 : RIVALS + 1]]
     rivals = [each for each in [*found[:1], *others] if each.n is not None]
     if rivals:
         fewest = min(rivals, key=lambda each: each.n or 0)
@@ -227,17 +225,14 @@ def next_places(solved: Any, order: list[int]) -> list[Overturn]:
     return found
 
 
-def _gap(solved: Any, a: int, b: int) -> float:
+def _gap(model: Any, a: int, b: int) -> float:
     """By how much a is above b; 0 if that is rounding."""
-    ratings = solved.solution.ratings
-    gap = float(ratings[a] - ratings[b])
-    return gap if gap > EQUAL * float(np.abs(ratings).max()) else 0.0
+    gap = float(model.ratings[a] - model.ratings[b])
+    return gap if gap > EQUAL * float(np.abs(model.ratings).max()) else 0.0
 
 
-def _refitted(solved: Any, count: Indices) -> Any:
-    """The board without some comparisons, λ being the same."""
-    tally = replace(solved.tally, count=count)
-    model = copy(solved.model)
-    model.tally, model.system = tally, model.system.of(tally)
-    alpha = solved.alpha * solved.tally.total_weight / tally.total_weight
-    return solved._replace(tally=tally, model=model, alpha=alpha, solution=model.solve(alpha))
+def _refitted(model: Any, count: Indices) -> Any:
+    """The model without some comparisons, λ being the same."""
+    tally, other = replace(model.tally, count=count), copy(model)
+    other.tally, other.system = tally, model.system.of(tally)
+    return other.solve(model.alpha * model.tally.total_weight / tally.total_weight)

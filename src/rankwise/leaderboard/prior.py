@@ -15,7 +15,8 @@ from rankwise.arrays import Array
 from rankwise.datasets import PairData
 from rankwise.frames import as_array, frame_columns
 from rankwise.inputs import as_real
-from rankwise.leaderboard.solving import RatingSystem, leave_one_out_errors
+from rankwise.leaderboard.jackknife import LeaveOut
+from rankwise.leaderboard.solving import leave_one_out_errors
 from rankwise.text_tables import count, listed
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
@@ -81,17 +82,18 @@ class Priors(NamedTuple):
     note: str
     table: dict[str, NDArray[Any]]
 
-    def worth(self, ratings: Array, factor: float, system: RatingSystem, alpha: float) -> Prior:
+    def worth(self, ratings: Array, factor: float, exact: LeaveOut) -> Prior:
         """From the ratings, the unit of the board and the least squares behind it.
 
         What is regularized, u, is orthogonal to B, so that B β is the projection of r. The variance
         of u is σ²/λ with σ² the mean square of votes left out.
         """
-        tally, n_votes = system.tally, len(system.tally.outcome)
+        tally, n_votes = exact.system.tally, len(exact.system.tally.outcome)
+        alpha = exact.shift / tally.total_weight
         centered = self.columns - self.columns.mean(axis=0)
         slopes = np.linalg.lstsq(centered, ratings, rcond=SAME)[0]
         explained = float(np.mean((centered @ slopes) ** 2))
-        (error,) = leave_one_out_errors(system, np.array([alpha]))
+        (error,) = leave_one_out_errors(exact.system, np.array([alpha]))
         left = error / (alpha * n_votes)
         per_item = alpha * n_votes * explained / (explained + left)  # λ in votes, and the share
         votes = per_item * tally.n_items / 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,8 @@ from rankwise.leaderboard.border import (
     encode_labels,
     read_comparisons,
 )
-from rankwise.leaderboard.context import Circumstances, InContext, Scales, solve_in_context
-from rankwise.leaderboard.covariates import (
-    Covariates,
-    check_identified,
-    covariates_of,
-    effects_of,
-)
+from rankwise.leaderboard.context import InContext, Scales, check_circumstances, choose_scales
+from rankwise.leaderboard.covariates import check_identified, covariates_of, effects_of
 from rankwise.leaderboard.forecast import (
     ForecastScore,
     base_chances,
@@ -40,8 +34,9 @@ from rankwise.leaderboard.forecast import (
 )
 from rankwise.leaderboard.jackknife import held_out_margins
 from rankwise.leaderboard.judges import LEAST_WEIGHT, Judge, judges_of, krippendorff
-from rankwise.leaderboard.models import BradleyTerry, LeastSquares, PlackettLuce, Solved
+from rankwise.leaderboard.models import BradleyTerry, LeastSquares, PlackettLuce
 from rankwise.leaderboard.prior import read_prior
+from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.standing import board_columns, records_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
@@ -72,8 +67,7 @@ def rate(
     half_life: float | None = None,
     scales: Scales | None = None,
     reweight: bool = False,
-    intervals: str = "jackknife",
-    n_resamples: int | None = None,
+    intervals: bool = True,
     confidence: float = 0.95,
     clusters: ArrayLike | None = None,
     random_state: Any = 0,
@@ -99,7 +93,7 @@ def rate(
     * what else explains an outcome: `side`, `covariates`, `time`, `context`;
     * the model: `model`, `ties`, `alpha`, and with time or context `half_life`, `scales`;
     * judges: `reweight`;
-    * intervals: `intervals`, `n_resamples`, `confidence`, `clusters`, `random_state`;
+    * intervals: `intervals`, `confidence`, `clusters`, `random_state`;
     * what the board shows: `scale`, `anchor`, `order`, `min_comparisons`.
 
     Parameters
@@ -145,8 +139,8 @@ def rate(
         "bradley-terry" and gives a tie a probability of its own (Davidson 1970).
     alpha : float or "auto", optional
         Regularization, positive; next to none, 1e-8, if not given and without a prior. "auto" takes
-        the one with the least squared error on comparisons left out one at a time (exact; ten folds
-        of them above 3,000 items or features). It predicts few comparisons better, but pulls all
+        the one that foresees comparisons best that are left out one at a time (a tenth of them at
+        once above 3,000 items or features). It predicts few comparisons better, but pulls all
         ratings towards 0, so that the intervals cover the truth less often than they say.
     half_life : float, optional
         Time, in days for dates, after which half of what changed in a rating is left; chosen on
@@ -156,21 +150,16 @@ def rate(
         ``board.scales`` of another board; chosen on later comparisons if not given.
     reweight : bool
         Whether comparisons count as much as their judge agrees with the others; needs `judge`.
-    intervals : {"jackknife", "bootstrap"}
-        "jackknife" leaves out every comparison, or every cluster, in closed form: rating ± quantile
-        of Student's t × standard error. "bootstrap" solves the system again for resamples of the
-        comparisons and takes percentiles, which are a little narrow.
-    n_resamples : int, optional
-        Number of bootstrap resamples; 0 gives a board without intervals, also by the jackknife.
-        1000 if not given, 200 above 2,000 items.
+    intervals : bool
+        Whether ratings have intervals: every comparison, or every cluster, is left out in closed
+        form, and an interval is rating ± quantile of Student's t × standard error.
     confidence : float
         Probability with which an interval should cover the truth, between 0 and 1.
     clusters : array-like of shape (n_comparisons,), optional
         Labels of what is independent if single comparisons are not: judges, users, matches. Whole
-        clusters are left out, or resampled. By default the clusters, or else the judges, that the
-        data name.
+        clusters are left out. By default the clusters, or else the judges, that the data name.
     random_state : int, Generator or None
-        Seed of what is random: resamples, folds, and the jackknife of more than 2,000 items.
+        Seed of what is random: the jackknife of more than 2,000 items, and their alpha.
     scale : {"margin", "logit", "elo"}
         Unit of the ratings: that of the outcomes, which is the logit of "bradley-terry"; logits;
         Elo points, 400 / ln 10 for a logit, around 1000. A margin of least squares is taken for two
@@ -205,10 +194,7 @@ def rate(
     random combinations of the same changes, and the comparisons of a cluster are corrected by
     their own leverage only; the last line of the table says so.
 
-    A bootstrap resample is a weighting of the same graph, so that 1,000 of them are 1,000 linear
-    systems, whatever the number of comparisons. An item that is not in a resample has the rating 0
-    there; the others keep their mean rating, so that the absence of weak items does not make the
-    strong ones look weaker. Alpha is chosen once, not again without a comparison or in a resample.
+    Alpha is chosen once, not again without a comparison.
 
     Examples
     --------
@@ -217,7 +203,7 @@ def rate(
     ...     "black": ["Bob", "Ann", "Cleo", "Cleo", "Bob"],
     ...     "result": ["white", "black", "Bob", "Cleo", "draw"],
     ... }
-    >>> board = rate(games, sides=("white", "black"), outcome="result", alpha=0.01, n_resamples=0)
+    >>> board = rate(games, sides=("white", "black"), outcome="result", alpha=0.01, intervals=False)
     >>> board
     rank  item     rating  w/t/l
        1  Ann †    0.4530  2/1/0
@@ -231,33 +217,36 @@ def rate(
     0.740...
     """
     data = read_comparisons(pairs, items, covariates, time, context, columns)
-    seen = Circumstances.of(data)
-    n_draws = check_options(
-        intervals, n_resamples, confidence, order, min_comparisons, data.n_items
+    check_options(intervals, confidence, order, min_comparisons)
+    name = check_model(
+        model, data, features=features, prior=prior, side=side, ties=ties, alpha=alpha
     )
-    way = intervals if n_draws else None
-    model = check_model(
-        model, data, seen,
-        features=features, prior=prior, side=side, ties=ties, alpha=alpha, intervals=way,
-    )  # fmt: skip
     X = None if features is None else check_features(features, data.n_items)
-    B = priors = None
+    priors = None
     if prior is not None:
         data, priors = read_prior(prior, data)
-        B = priors.basis
-    codes = check_clusters(data, clusters, n_draws)
+    codes = check_clusters(data, clusters, intervals)
     judged = None if data.judges is None else encode_labels("judges", data.judges, data.n_pairs)
     rng = np.random.default_rng(random_state)
 
-    def learn(data: PairData) -> Solved:
-        control = covariates_of(data, side)
-        if seen is not None:
-            return solve_in_context(data, control, seen, ties, scales, half_life)
-        return _solve(data, control, model, ties, X, B, alpha, rng)
+    def learn(data: PairData) -> LeastSquares:
+        Z = control.columns
+        if data.times is not None or data.contexts:
+            return _solve_in_context(data, control.names, Z, ties, scales, half_life)
+        tally, B = Tally.of(data, Z), None if priors is None else priors.basis
+        if name == "plackett-luce" and data.rankings is not None:
+            learner: LeastSquares = PlackettLuce(tally, data.rankings)
+        else:
+            learner = MODELS[name](tally, X, B, ties)
+        check_identified(learner.system, control.names)
+        strength = (1e-8 if priors is None else "auto") if alpha is None else alpha
+        strength = learner.choose_alpha(rng) if strength == "auto" else float(strength)
+        return learner.solve(max(LEAST_ALPHA, strength))
 
-    solved = learn(data)
+    control = covariates_of(data, side)
+    fitted = learn(data)
     if reweight:
-        judges, _ = _judges(data, judged, solved, confidence)
+        judges, _ = _judges(data, judged, fitted, confidence)
         if not judges or judged is None:
             raise ValueError(
                 "reweight=True weighs judges by how far they agree; say who judged with judge=, "
@@ -265,117 +254,84 @@ def rate(
             )
         weights = np.maximum([judge.weight for judge in judges], LEAST_WEIGHT)
         data = replace(data, weight=data.weight * weights[judged.codes])
-        solved = learn(data)
-    _warn_of_components(solved.components, data.items)
-    unit = scale_of(scale, anchor, solved.model.logits, data.items, solved.components)
-    records = records_of(solved.tally, data.rankings)
-    spread, samples = None, np.empty((0, data.n_items))
-    drawn_effects = np.empty((0, solved.tally.n_covariates))
-    to_solve = solved.solution, solved.alpha
-    if way == "jackknife":
-        spread = unit.spread(solved.model.spread(*to_solve, codes, rng, records.thin))
-    elif way == "bootstrap":
-        drawn, drawn_effects = solved.model.resample(*to_solve, codes, n_draws, rng)
-        samples = unit.values(drawn)
-    ratings = unit.values(solved.solution.ratings)
-    is_known = (records.n > 0) | (X is not None) | (B is not None)
+        control = covariates_of(data, side)
+        fitted = learn(data)
+    _warn_of_components(fitted.components, data.items)
+    unit = scale_of(scale, anchor, fitted.logits, data.items, fitted.components)
+    records = records_of(fitted.tally, data.rankings)
+    spread = unit.spread(fitted.spread(codes, rng, records.thin)) if intervals else None
+    ratings = unit.values(fitted.ratings)
+    is_known = (records.n > 0) | (X is not None) | (priors is not None)
     table = board_columns(
-        data.items, ratings, spread, samples, solved.components, records,
-        confidence=confidence, order=order, known=is_known,
-        counted=is_known & (records.n >= min_comparisons),
+        data.items, ratings, spread, fitted.components, records, confidence=confidence,
+        order=order, known=is_known, counted=is_known & (records.n >= min_comparisons),
     )  # fmt: skip
-    judges, note = _judges(data, judged, solved, confidence)
-    learner = None if features is None else solved.model.learner(features, *to_solve)
+    judges, note = _judges(data, judged, fitted, confidence)
     worth, said = None, ""
     if priors is not None:
-        ratings_now, local = solved.solution.ratings, solved.model.local(*to_solve)
-        worth = priors.worth(ratings_now, unit.factor, *local)
+        worth = priors.worth(fitted.ratings, unit.factor, fitted.left_out())
         said = worth.note(data.n_pairs) + (f"; {priors.note}" if priors.note else "")
     return Leaderboard(
         columns=table,
         items=data.items,
         ratings=ratings,
-        samples=samples,
         spread=spread,
-        effects=effects_of(
-            solved.control,
-            unit.factor * solved.solution.effects,
-            spread,
-            unit.factor * drawn_effects,
-            confidence,
-        ),
+        effects=effects_of(control, unit.factor * fitted.effects, spread, confidence),
         judges=judges,
         krippendorff=krippendorff(data.first, data.second, data.outcome) if judges else None,
         scale=unit,
-        model=model,
-        ties=solved.solution.ties,
-        alpha=solved.alpha,
+        model=name,
+        ties=fitted.ties,
+        alpha=fitted.alpha,
         confidence=float(confidence),
         n_comparisons=data.n_pairs,
-        n_clusters=None if codes is None or not n_draws else int(codes.max()) + 1,
-        notes=tuple(filter(None, [said, solved.solution.note, note])),
-        **consistency(solved),
-        model_=learner,
-        level=0.0 if learner is None else float(learner.predict(features).mean()),
+        n_clusters=None if codes is None or not intervals else int(codes.max()) + 1,
+        notes=tuple(filter(None, [said, fitted.note, note])),
+        **consistency(fitted),
         comparisons=data,
         prior=worth,
-        solved=solved,
-        order=order,
+        fitted=fitted,
         asked={
             "side": side, "scale": scale, "anchor": anchor, "order": order, "ties": ties,
             "min_comparisons": min_comparisons, "intervals": intervals, "confidence": confidence,
-            "n_resamples": n_resamples, "random_state": random_state, "features": X,
+            "random_state": random_state, "features": X,
             "clusters": None if clusters is None else codes,
             "prior": None if priors is None else priors.table,
         },
     )  # fmt: skip
 
 
-def _solve(
+def _solve_in_context(
     data: PairData,
-    control: Covariates,
-    name: str,
+    names: tuple[str, ...],
+    Z: Array,
     ties: str,
-    X: Array | None,
-    B: Array | None,
-    alpha: float | str | None,
-    rng: np.random.Generator,
-) -> Solved:
-    """Count the comparisons, choose alpha and solve."""
-    tally = Tally.of(data, control.columns)
-    if data.rankings is not None and name == "plackett-luce":
-        model: LeastSquares = PlackettLuce(tally, data.rankings)
-    else:
-        model = MODELS[name](tally, X, B, ties)
-    check_identified(model.system, control.names)
-    if alpha is None:
-        alpha = 1e-8 if B is None else "auto"
-    if alpha == "auto":
-        if data.n_pairs < 2:
-            raise ValueError(
-                'alpha="auto" leaves out one comparison at a time, and there is only one; '
-                "pass a number such as alpha=0.01."
-            )
-        alpha = model.choose_alpha(rng)
-    elif not isinstance(alpha, Real) or not 0 < float(alpha) < np.inf:
-        raise ValueError(f'alpha={alpha!r}; expected a positive number or "auto".')
-    alpha = max(LEAST_ALPHA, float(alpha))
-    components = tally.components if X is None and B is None else np.ones(data.n_items, np.intp)
-    return Solved(control, tally, model, alpha, model.solve(alpha), components)
+    scales: Scales | None,
+    half_life: float | None,
+) -> InContext:
+    """Choose the scales and solve."""
+    levels = check_circumstances(data)
+    check_identified(RatingSystem(Tally.of(data, Z)), names)
+    if half_life is not None and not half_life > 0:
+        raise ValueError(f"half_life={half_life!r}; expected a positive number.")
+    if scales is None:
+        scales = choose_scales(data, levels, Z, ties, half_life)
+    elif half_life is not None:
+        scales = scales._replace(half_life=float(half_life))
+    model = InContext(data, levels, Z, scales, ties)
+    return model.solve(model.alpha)
 
 
 def _judges(
-    data: PairData, judged: Groups | None, solved: Solved, confidence: float
+    data: PairData, judged: Groups | None, model: LeastSquares, confidence: float
 ) -> tuple[tuple[Judge, ...], str]:
     """The table of judges, if there are at least two, and what is to be said of it."""
-    if judged is None or judged.n_groups < 2 or isinstance(solved.model, InContext):
+    if judged is None or judged.n_groups < 2 or isinstance(model, InContext):
         return (), ""
-    model, solution = solved.model, solved.solution
-    system, alpha = model.local(solution, solved.alpha)
-    margins, note = held_out_margins(system, solution.unknowns, alpha, judged.codes)
+    margins, note = held_out_margins(model.left_out(), judged.codes)
     sign = np.where(data.first < data.second, 1.0, -1.0)
     outcome = np.sign(data.outcome) if model.logits is not None else data.outcome
-    expected = sign * model.expected(margins, solution.theta)
+    expected = sign * model.expected(margins)
     return judges_of(outcome, expected, judged.codes, judged.labels, confidence), note
 
 
@@ -422,7 +378,7 @@ def rate_groups(
     --------
     >>> from rankwise import PairGraph
     >>> games = PairGraph([0, 1, 1, 2], [1, 0, 2, 1])
-    >>> boards = rate_groups(games, ["old", "new", "new", "new"], alpha=0.1, n_resamples=0)
+    >>> boards = rate_groups(games, ["old", "new", "new", "new"], alpha=0.1, intervals=False)
     >>> {label: [row.item for row in board] for label, board in boards.items()}
     {'new': [1, 2, 0], 'old': [0, 1]}
     """
@@ -564,7 +520,7 @@ def backtest(
         variance = c.constant**2 + c.time**2 + c.context**2
         alike = ("side", "ties", "reweight")
         static: dict[str, Any] = {name: options[name] for name in alike if name in options}
-        static |= {"alpha": 0.5 / variance / float(before.weight.sum()), "n_resamples": 0}
+        static |= {"alpha": 0.5 / variance / float(before.weight.sum()), "intervals": False}
         other = rate(plain, covariates=controls, model="bradley-terry", **static)
         chances["without time"] = board_chances(other, later)
     chances["Elo, followed"] = elo_chances(before, later, followed=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,33 +26,6 @@ RANK = 1e-12  # of the largest singular value of the features; less is rounding
 RELATIVE = np.logspace(-5, 3, 33)  # alphas, from almost no regularization to a very strong one
 LEAST_TRUST = 3e-3  # of a prior; below, its variance would be any number
 BLOCK = 2**22  # numbers
-
-
-class Solution(NamedTuple):
-    """Ratings and effects of the covariates in the natural scale of a model.
-
-    Attributes
-    ----------
-    unknowns : ndarray of shape (n_unknowns,)
-        What the system was solved for.
-    ratings : ndarray of shape (n_items,)
-        Their mean is 0 in each component.
-    effects : ndarray of shape (n_covariates,)
-        γ of the columns of the tally.
-    theta : float
-        Log of the parameter of the ties, if the model has one.
-    ties : float or None
-        The parameter of the ties, if the model has one.
-    note : str
-        What a reader of the board must know, such as a separable record; empty if nothing.
-    """
-
-    unknowns: Array
-    ratings: Array
-    effects: Array
-    theta: float = 0.0
-    ties: float | None = None
-    note: str = ""
 
 
 class RatingSystem:
@@ -84,8 +57,8 @@ class RatingSystem:
     """
 
     def __init__(self, tally: Tally, X: Array | None = None, B: Array | None = None) -> None:
-        self.tally, self.has_prior = tally, B is not None
-        self.B = np.empty((tally.n_items, 0)) if B is None else B
+        self.tally, self.B = tally, np.empty((tally.n_items, 0)) if B is None else B
+        self.has_prior = self.B.shape[1] > 0
         first, second, n = tally.first, tally.second, len(tally.first)
         self.free = np.hstack([self.B[first] - self.B[second], tally.covariates])
         n_free = self.free.shape[1]
@@ -100,7 +73,8 @@ class RatingSystem:
                     "can be learned from them; pass other features, or none."
                 )
             _, size, directions = svd(tally.centered(X), full_matrices=False)
-            self.X = (X - X.mean(axis=0)) @ directions[size > RANK * size[0]].T
+            self.center, self.directions = X.mean(axis=0), directions[size > RANK * size[0]].T
+            self.X = (X - self.center) @ self.directions
             self.T = block_diag(self.X, np.eye(n_free))
             self.n_features, self.n_regularized = min(X.shape), self.X.shape[1]
         self.size = self.n_regularized + n_free
@@ -348,21 +322,3 @@ def _outcomes_of_one_weight(tally: Tally, n_columns: int) -> Iterator[Indices]:
     for same in np.split(order, changes):
         for start in range(0, len(same), size):
             yield same[start : start + size]
-
-
-def tenfold_errors(
-    system: RatingSystem, alphas: Array, rng: np.random.Generator, n_folds: int = 10
-) -> Array:
-    """The same by ten folds of the comparisons, for more items than can be decomposed."""
-    tally = system.tally
-    fold = rng.permutation(len(tally.outcome)) % n_folds
-    sums = np.zeros(len(alphas))
-    for k in range(n_folds):
-        held_out = np.bincount(tally.outcome[fold == k], minlength=len(tally.count))
-        weights, flows = tally.pair_sums(tally.count - held_out)
-        right, weight = system.right(flows), held_out * tally.weight
-        for at, alpha in enumerate(alphas):
-            solved = system.solver(weights, float(alpha) * weights.sum())(right)
-            errors = tally.target - system.margins(solved)[tally.pair]
-            sums[at] += weight @ errors**2
-    return np.asarray(sums / tally.total_weight)

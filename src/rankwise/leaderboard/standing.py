@@ -54,7 +54,6 @@ def board_columns(
     items: NDArray[Any],
     ratings: Array,
     spread: Spread | None,
-    samples: Array,
     components: Indices,
     records: Records,
     *,
@@ -70,16 +69,10 @@ def board_columns(
     """
     made: dict[str, Any] = dict.fromkeys(COLUMNS)
     made |= {"item": items, "rating": ratings, "component": components, **records._asdict()}
-    tail, key = (1 - confidence) / 2, ratings
+    key = ratings
     if spread is not None:
-        width = spread.quantile(1 - tail) * spread.errors
-        low, high = ratings - width, ratings + width
-    elif len(samples):
-        low, high = np.quantile(samples, [tail, 1 - tail], axis=0)
-        root = (samples - samples.mean(axis=0)).T / np.sqrt(len(samples))
-        spread = Spread(root, len(samples) - 1 or 1, is_exact=False)
-    if spread is not None:
-        made["low"], made["high"] = np.where(known, low, np.nan), np.where(known, high, np.nan)
+        width = np.where(known, spread.quantile((1 + confidence) / 2) * spread.errors, np.nan)
+        made["low"], made["high"] = ratings - width, ratings + width
         key = made["low"] if order == "lower" else ratings
         best, worst, best_of_all, worst_of_all, tier = np.zeros((5, len(ratings)), np.intp)
         ranked, lists = replace(spread, root=spread.root[counted]), components[counted]

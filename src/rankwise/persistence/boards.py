@@ -14,10 +14,9 @@ from rankwise.leaderboard import Leaderboard, Scales, rate
 
 OPTIONS = {
     *("side", "scale", "anchor", "order", "ties", "min_comparisons", "intervals", "confidence"),
-    *("n_resamples", "random_state", "clusters", "features", "prior", "model", "alpha", "scales"),
+    *("random_state", "clusters", "features", "prior", "model", "alpha", "scales"),
 }
 
-MOST_RESAMPLES = 10_000  # that `load` draws again
 MOST_PAIRS = 10**5  # of rankings beyond those among the comparisons
 
 
@@ -56,8 +55,6 @@ def board_from(facts: dict[str, Any]) -> Leaderboard:
             raise ValueError("the comparisons of a board do not fit together")
     if data.rankings is not None:
         _check_rankings(data.rankings, data.n_pairs)
-    if (options["n_resamples"] or 0) > MOST_RESAMPLES:
-        raise ValueError(f"a board in a file has at most {MOST_RESAMPLES:,} resamples")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return rate(data, covariates=list(data.covariates) or None, **options)
