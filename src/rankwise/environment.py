@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -79,6 +80,7 @@ def require(module: str, purpose: str) -> Any:
         ) from error
 
 
+@cache
 def _version(package: str) -> str:
     try:
         return version(package)

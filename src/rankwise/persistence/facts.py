@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -55,7 +54,7 @@ def _by_name(*classes: type) -> dict[str, type]:
     return {known.__name__: known for known in classes}
 
 
-SPARSE = _by_name(sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
+SPARSE = _by_name(sp.csr_array, sp.csr_matrix)
 RECORDS = _by_name(ColumnFacts, FeatureMap, Kernel, PursuitFunction)
 STEPS = _by_name(Columns, GroupScaler, HingeFeatures, TreeFeatures)
 STEPS |= _by_name(MaxAbsScaler, MinMaxScaler, Nystroem, RobustScaler, StandardScaler)
@@ -199,18 +198,12 @@ def _is_plain(value: Any) -> bool:
 
 
 def _why_not(value: Any, where: str) -> str:
-    if callable(value) and not isinstance(value, BaseEstimator):
-        return (
-            f"{where} is a function, and a model file holds no code; use a kernel by name, or "
-            "compute the kernel matrix and train with kernel='precomputed'"
-        )
-    name = type(value).__name__
-    if isinstance(value, BaseEstimator):
-        return (
-            f"{where} is a {name}, which a model file cannot hold. It holds rankers, and Pipelines "
-            f"of {', '.join(STEPS)} and a ranker; keep any other Pipeline with skops or joblib"
-        )
-    return f"{where} is a {name}, which a model file cannot hold: it holds numbers and words"
+    kind = "function" if callable(value) else type(value).__name__
+    return (
+        f"{where} is a {kind}, and a model file holds no code and no objects, but numbers, words, "
+        f"rankers, and Pipelines of {', '.join(STEPS)} and a ranker. Use a kernel by name, or "
+        "train with kernel='precomputed'; keep any other Pipeline with skops or joblib"
+    )
 
 
 def restore(node: Any, arrays: dict[int, Array]) -> Any:
@@ -278,15 +271,13 @@ def _restore_sparse(node: Any, arrays: dict[int, Array]) -> Any:
     """A sparse matrix; SciPy computes with its numbers without a look, so all are checked."""
     data, indices, indptr = (_take(number, arrays) for number in node["entries"])
     n_rows, n_columns = shape = tuple(map(int, node["shape"]))
-    is_by_column = node["sparse"].startswith("csc")
-    n_lines, length = (n_columns, n_rows) if is_by_column else (n_rows, n_columns)
     kinds = data.dtype.kind, indices.dtype.kind, indptr.dtype.kind
-    if kinds != ("f", "i", "i") or indptr.shape != (n_lines + 1,) or data.ndim != 1:
+    if kinds != ("f", "i", "i") or indptr.shape != (n_rows + 1,) or data.ndim != 1:
         raise ValueError("the arrays of a sparse matrix do not fit together")
-    if length > LONGEST:
-        raise ValueError(f"a sparse matrix has {length!r:.40} columns; files hold {LONGEST:,}")
+    if n_columns > LONGEST:
+        raise ValueError(f"a sparse matrix has {n_columns!r:.40} columns; files hold {LONGEST:,}")
     is_right = indptr[0] == 0 and (np.diff(indptr) >= 0).all() and indptr[-1] == len(data)
-    is_right &= indices.shape == data.shape and ((indices >= 0) & (indices < length)).all()
+    is_right &= indices.shape == data.shape and ((indices >= 0) & (indices < n_columns)).all()
     if not is_right:
         raise ValueError("a sparse matrix has entries outside of its shape")
     return SPARSE[node["sparse"]]((data, indices, indptr), shape=shape)

@@ -14,7 +14,6 @@ ML = "ai.onnx.ml"
 OPSETS = {"": 18, ML: 3}  # in place since 2022, so that older runtimes can read the file
 
 IR_VERSION = 8
-LARGEST = 2**31 - 2**20  # bytes: the format holds no more in one file
 TYPES = {"float32": "FLOAT", "float64": "DOUBLE", "int64": "INT64", "text": "STRING"}
 
 
@@ -33,7 +32,6 @@ class Graph:
         self._inputs: list[Any] = []
         self._same_group: str | None = None
         self._n_names = 0
-        self._n_bytes = 0
 
     def add_input(self, name: str, kind: str, width: int) -> str:
         """An input of shape (n_items, width), of kind "float32", "float64" or "text"."""
@@ -72,12 +70,6 @@ class Graph:
         array: NDArray[Any] = np.asarray(values)
         kinds = {"i": np.int64, "u": np.int64, "O": object, "U": object}
         kept = array.astype(kinds.get(array.dtype.kind, np.float64))
-        self._n_bytes += kept.nbytes
-        if self._n_bytes > LARGEST:
-            raise ValueError(
-                f"the model has more than {self._n_bytes / 2**30:.1f} GB of numbers, and ONNX "
-                "files hold 2 GB; train it with fewer basis items (n_basis)."
-            )
         name = self._new_name("constant")
         self._constants.append(self.tensor(kept, name))
         return name
