@@ -244,7 +244,7 @@ def group_metric(
         signature = inspect.Signature([*shared[:3], *options, *shared[3:]])
         vars(public).update(metric=known, __signature__=signature)
         if text:
-            public.__doc__ = _with_shared_entries(text, list(signature.parameters), needs)
+            public.__doc__ = _with_shared_entries(known, text, list(signature.parameters))
         function.__qualname__ += ".metric.function"  # where pickle looks for it
         return public
 
@@ -256,20 +256,26 @@ def first_line(text: str) -> str:
     return text.partition("\n")[0]
 
 
-def _with_shared_entries(text: str, names: Sequence[str], needs: str) -> str:
+def _with_shared_entries(metric: Metric, text: str, names: Sequence[str]) -> str:
     """A docstring with all its parameters: the entries of its own, and those of all metrics."""
-    before, _, after = text.partition("Returns\n-------\n")
+    before, *after = re.split(
+        r"^(?=References\n-|Examples\n-)", text, maxsplit=1, flags=re.MULTILINE
+    )
     before, _, own = before.partition("Parameters\n----------\n")
     common = _ENTRY.finditer(inspect.getdoc(Metric.__call__) or "")
     entries = {entry[1]: entry[0] for entry in common}
     data = [entries[name] for name in ("y_true", "y_score", "groups")]
     others = [entries[n] for n in names[3:] if n in entries and f"{n} :" not in own]
     listed = "\n".join(filter(None, [*data, own.strip(), *others]))
-    listed = listed.replace("`Metric.needs`", needs)
-    sections = (
-        f"Parameters\n----------\n{listed}\n\nReturns\n-------\n{after or 'float or ndarray'}"
-    )
-    return f"{before.rstrip()}\n\n{sections}"
+    listed = listed.replace("`Metric.needs`", metric.needs)
+    value = f"From {metric.lowest:g} to {metric.highest:g}; one value per column for (m, v) input."
+    sections = [
+        before.strip(),
+        f"Parameters\n----------\n{listed}",
+        f"Returns\n-------\nfloat or ndarray\n    {value}",
+        *after,
+    ]
+    return "\n\n".join(sections)
 
 
 def mean(values: Array, weights: Array | None = None, undefined: str = "skip") -> float:

@@ -55,11 +55,6 @@ def disagreement_error(
     sample_weight : array-like of shape (m,), optional
         Weights of the items, 0 or larger; a pair counts the product of its two.
 
-    Returns
-    -------
-    float or ndarray
-        In [0, 1], 0 is best. One value per column for (m, v) input.
-
     References
     ----------
     .. [RankRLS09] Pahikkala, Tsivtsivadze, Airola, Järvinen, Boberg: An efficient algorithm for
@@ -99,11 +94,6 @@ def concordance(
     tied_scores, tied_y, average
         As in `disagreement_error`.
 
-    Returns
-    -------
-    float or ndarray
-        In [0, 1]. One value per column for (m, v) input.
-
     Examples
     --------
     >>> concordance([1, 0, 0, 1], [0.8, 0.3, 0.8, 0.9])
@@ -136,11 +126,6 @@ def kendall_tau(ranking: Ranking, *, variant: str = "b") -> GroupValues:
         With or without correction for ties.
     sample_weight : array-like of shape (m,), optional
         Weights of the items, 0 or larger; a pair counts the product of its two.
-
-    Returns
-    -------
-    float or ndarray
-        In [-1, 1]. One value per column for (m, v) input.
 
     References
     ----------
@@ -181,11 +166,6 @@ def auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
         Items with ``y >= relevant`` are the positive ones. By default the larger of the two
         values in y; if y has more than two, this must be given.
 
-    Returns
-    -------
-    float or ndarray
-        In [0, 1]. One value per column for (m, v) input.
-
     Examples
     --------
     >>> auc([1, 0, 0, 1], [0.8, 0.3, 0.8, 0.9])
@@ -222,11 +202,6 @@ def pooled_auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValue
     ----------
     relevant
         As in `auc`.
-
-    Returns
-    -------
-    float or ndarray
-        In [0, 1]. One value per column for (m, v) input.
 
     References
     ----------
@@ -305,11 +280,6 @@ def spearman(ranking: Ranking) -> GroupValues:
 
     Where relevance varies but all scores are equal we return 0, as `kendall_tau` does.
 
-    Returns
-    -------
-    float or ndarray
-        In [-1, 1]. One value per column for (m, v) input.
-
     Examples
     --------
     >>> round(spearman([1, 2, 3, 4], [10, 20, 40, 30]), 3)
@@ -352,11 +322,6 @@ def mean_squared_error(ranking: Ranking, *, average: str = "groups") -> GroupVal
         Mean over groups, or over all items of all groups.
     sample_weight : array-like of shape (m,), optional
         Weights of the items, 0 or larger.
-
-    Returns
-    -------
-    float or ndarray
-        0 or larger, 0 is best. One value per column for (m, v) input.
 
     Examples
     --------

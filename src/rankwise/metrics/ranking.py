@@ -63,8 +63,6 @@ class Targets:
     @cached_property
     def order(self) -> Indices:
         """Rows by group, highest y first."""
-        if self._grades is not None:
-            return self.by_group(np.argsort(self._grades, kind="stable"))
         return self.by_group(np.argsort(self.y)[::-1])
 
     @cached_property
@@ -75,8 +73,6 @@ class Targets:
     @cached_property
     def levels(self) -> NDArray[Any]:
         """Small integer for each row that orders a group like y does, 0 for the highest."""
-        if self._grades is not None and self._grades.dtype == np.uint8:
-            return self._grades
         opens = np.zeros(len(self.y), dtype=np.uint32)
         opens[self.level_starts] = 1
         rank = np.cumsum(opens, dtype=np.uint32)
@@ -108,16 +104,6 @@ class Targets:
         running: NDArray[np.int64] = np.cumsum(counts, dtype=np.int64)
         running -= np.repeat(running[self.starts] - counts[self.starts], self.sizes)
         return running
-
-    @cached_property
-    def _grades(self) -> NDArray[Any] | None:
-        """``max(y) - y`` as uint8 or uint16 if y has whole numbers of a short range, else None."""
-        high, low = self.y.max(), self.y.min()
-        span = int(high) - int(low)
-        if span >= 2**16 or (self.y.dtype.kind == "f" and (self.y != np.rint(self.y)).any()):
-            return None
-        grades: NDArray[Any] = (high - self.y).astype(np.uint8 if span < 2**8 else np.uint16)
-        return grades
 
 
 class Ranking:

@@ -57,11 +57,6 @@ def ndcg(
         Weights of the items, 0 or larger: the gain of an item is multiplied by its weight, in the
         best order too. For clicks, the weight of a clicked item is one over its propensity.
 
-    Returns
-    -------
-    float or ndarray
-        In [0, 1]. One value per column for (m, v) input.
-
     References
     ----------
     .. [1] Järvelin, Kekäläinen: Cumulated gain-based evaluation of IR techniques. ACM TOIS, 2002.
@@ -97,11 +92,6 @@ def letor_ndcg(ranking: Ranking, *, k: int | None = None) -> GroupValues:
     ----------
     k
         As in `ndcg`.
-
-    Returns
-    -------
-    float or ndarray
-        In [0, 1]. One value per column for (m, v) input.
 
     Examples
     --------
@@ -158,11 +148,6 @@ def expected_reciprocal_rank(
         to compare values from different data.
     tied_scores : {"pessimistic", "optimistic", "order"}, default="pessimistic"
         Tied items by rising y, by falling y, or in the order of rows.
-
-    Returns
-    -------
-    float or ndarray
-        In [0, 1). One value per column for (m, v) input.
 
     References
     ----------
@@ -227,11 +212,6 @@ def average_precision(
     tied_scores : {"average", "optimistic", "pessimistic", "order"}, default="average"
         Expectation, or tied items by falling y, by rising y, or in the order of rows.
 
-    Returns
-    -------
-    float or ndarray
-        In [0, 1]. One value per column for (m, v) input.
-
     References
     ----------
     .. [1] McSherry, Najork: Computing information retrieval performance measures efficiently in
@@ -273,11 +253,6 @@ def precision(
     k : int
         Cut-off.
 
-    Returns
-    -------
-    float or ndarray
-        In [0, 1]. One value per column for (m, v) input.
-
     Examples
     --------
     >>> precision([1, 0, 1, 0], [4, 3, 2, 1], k=2)
@@ -302,11 +277,6 @@ def recall(
         As in `average_precision`.
     k : int
         Cut-off.
-
-    Returns
-    -------
-    float or ndarray
-        In [0, 1]. One value per column for (m, v) input.
 
     Examples
     --------
@@ -339,11 +309,6 @@ def reciprocal_rank(
         As in `average_precision`.
     k : int, optional
         Cut-off: 0 if no relevant item is among the first k.
-
-    Returns
-    -------
-    float or ndarray
-        In [0, 1]. One value per column for (m, v) input.
 
     References
     ----------
@@ -396,11 +361,6 @@ def hit_rate(ranking: Ranking, *, k: int = 1) -> GroupValues:
     k : int, default=1
         Cut-off.
 
-    Returns
-    -------
-    float or ndarray
-        In [0, 1]. One value per column for (m, v) input.
-
     Examples
     --------
     >>> hit_rate([3, 1, 2, 1, 2, 3], [0.9, 0.1, 0.5, 0.9, 0.5, 0.1], [1, 1, 1, 2, 2, 2])
@@ -449,11 +409,6 @@ def rank_biased_precision(
     k : int, optional
         Cut-off; by default the whole list counts.
 
-    Returns
-    -------
-    float or ndarray
-        In [0, 1). One value per column for (m, v) input.
-
     References
     ----------
     .. [1] Moffat, Zobel: Rank-biased precision for measurement of retrieval effectiveness. ACM
@@ -485,11 +440,6 @@ def judged(ranking: Ranking, *, k: int, tied_scores: str = "average") -> GroupVa
         Cut-off; a group that has fewer items counts as far as it goes.
     tied_scores : {"average", "order"}, default="average"
         Expectation over the orders of tied items, or tied items in the order of rows.
-
-    Returns
-    -------
-    float or ndarray
-        In [0, 1]. One value per column for (m, v) input.
 
     Examples
     --------
