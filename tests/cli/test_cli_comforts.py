@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -104,9 +105,10 @@ def test_very_skewed_scores_are_told(tmp_path):
     assert "skewed" not in quiet
 
 
-@pytest.mark.parametrize(
-    "command", ["train", "cv", "evaluate", "compare", "report", "predict", "rank", "judge"]
-)
+HELPED = ["cv", "evaluate", "compare", "report", "predict", "rank", "judge"]
+
+
+@pytest.mark.parametrize("command", ["train", *HELPED])
 def test_help_fits_80_columns_and_the_short_one_a_screen(command, monkeypatch):
     from rankwise.cli.app import MAIN
 
@@ -116,7 +118,7 @@ def test_help_fits_80_columns_and_the_short_one_a_screen(command, monkeypatch):
         assert max(map(len, text.splitlines())) <= 80
     if command not in MAIN:
         return
-    assert len(short.splitlines()) <= 45
+    assert len(short.splitlines()) <= 40
     options = {f"--{name.replace('_', '-')}" for name in MAIN[command]}
     options -= {"--as-json", "--style"}
     for option in options:
@@ -125,12 +127,14 @@ def test_help_fits_80_columns_and_the_short_one_a_screen(command, monkeypatch):
     assert "--quiet" not in short
 
 
-def test_the_examples_of_train_can_be_pasted(monkeypatch):
+@pytest.mark.parametrize("command", ["train", *HELPED])
+def test_examples_of_help_can_be_pasted(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    lines = succeed("train", "--help").stdout.splitlines()
-    examples = [line for line in lines if line.startswith("  rankwise train")]
-    assert len(examples) == 4
-    assert all(line.split()[-2] == "-o" for line in examples)
+    text = succeed(command, "--help-all").stdout
+    examples = re.findall(rf"^  (rankwise {command} .*)$", text, flags=re.MULTILINE)
+    assert examples
+    for option in re.findall(r" (--?[a-z-]+)", " ".join(examples)):
+        assert re.search(rf"^  (-\w, )?{option}\b", text, flags=re.MULTILINE), option
 
 
 def test_cv_gives_the_standard_error_of_the_best_line(tmp_path):

@@ -31,13 +31,13 @@ SHOW_ALL = "rankwise.help_all"
 COLUMN_OF_HELP = 24  # where what an option does begins, if it is not longer itself
 MAIN = {  # options that the short help shows
     "train": ("model", "metric", "alpha", "kernel", "set", "calibrate", "target", "group",
-              "features", "ignore", "weight", "items", "output", "as_json", "help"),
-    "cv": ("model", "alpha", "kernel", "set", "leave", "metric", "target", "group", "features",
-           "ignore", "items", "output", "per_group", "as_json", "help"),
+              "features", "ignore", "items", "output", "help"),
+    "cv": ("model", "alpha", "kernel", "leave", "metric", "target", "group", "items", "output",
+           "help"),
     "evaluate": ("target", "group", "items", "metric", "per_group", "as_json", "help"),
     "compare": ("target", "group", "items", "metric", "baseline", "test", "style", "as_json",
                 "help"),
-    "report": ("target", "group", "items", "metric", "train", "previous", "output", "help"),
+    "report": ("target", "group", "items", "metric", "previous", "output", "help"),
     "predict": ("group", "column", "rank", "intervals", "output", "help"),
     "rank": ("winner", "loser", "sides", "outcome", "scores", "weight", "judge", "group",
              "features", "model", "scale", "page", "output", "as_json", "help"),

@@ -31,7 +31,10 @@ def compare(
     style: str = "text",
     as_json: bool = False,
 ) -> None:
-    """Compare models, or files of scores, by a paired test.
+    r"""Compare models, or files of scores, by a paired test.
+
+    \b
+    rankwise compare new.csv model.rw other.rw --metric ndcg@10
 
     Parameters
     ----------

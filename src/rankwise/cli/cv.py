@@ -42,11 +42,13 @@ def cv(
     weight: str | None = None,
     as_json: bool = False,
 ) -> None:
-    """Cross-validate a model: judge each candidate on held-out data.
+    r"""Cross-validate a model: judge each candidate on held-out data.
 
-    By default, what is held out and which candidate is best is what `train` decides on the same
-    data; the first --metric chooses. With -o the held-out scores of the best candidate are written,
-    one a line, and nan for items without a score, which are never held out.
+    By default as `train` does it; the first --metric chooses. -o writes the held-out scores of
+    the best candidate, one a line, nan for items without a score.
+
+    \b
+    rankwise cv houses.csv --target price --group district
 
     Parameters
     ----------

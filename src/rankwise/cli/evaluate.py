@@ -18,7 +18,10 @@ def evaluate(
     weight: str | None = None,
     as_json: bool = False,
 ) -> None:
-    """Evaluate a model, or a file of scores, on items or comparisons.
+    r"""Evaluate a model, or a file of scores, on items or comparisons.
+
+    \b
+    rankwise evaluate model.rw new.csv --metric ndcg@10 --metric tau
 
     Parameters
     ----------

@@ -15,10 +15,13 @@ def export(
     float32: bool = False,
     output: Path | None = None,
 ) -> None:
-    """Write a model for other programs: as an ONNX graph or JSON.
+    r"""Write a model for other programs: as an ONNX graph or JSON.
 
     Scaling and columns are part of it. A file that ends in .onnx is a graph with all steps from the
     columns to the score.
+
+    \b
+    rankwise export model.rw model.onnx
 
     Parameters
     ----------

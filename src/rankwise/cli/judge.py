@@ -36,10 +36,14 @@ def judge(
     random_state: int | None = None,
     output: Path | None = None,
 ) -> None:
-    """Ask people which of two items is better, on a local page.
+    r"""Ask people which of two items is better, on a local page.
 
     Answers are on the disk before the next question. Stop with Ctrl-C, and go on later with the
     same command. -o writes the answers as CSV for "rankwise rank", and asks nothing.
+
+    \b
+    rankwise judge cheese.csv
+    rankwise judge cheese.csv -o comparisons.csv
 
     Parameters
     ----------

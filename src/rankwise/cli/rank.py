@@ -156,10 +156,14 @@ def rank(
     output: Path | None = None,
     as_json: bool = False,
 ) -> None:
-    """Rate items by who beat whom: a leaderboard with intervals.
+    r"""Rate items by who beat whom: a leaderboard with intervals.
 
     With a column of groups there is one board for each group. -o writes CSV, or the format that
     the name of the file says (.md, .json, .tex, .html, .txt).
+
+    \b
+    rankwise rank games.csv --winner winner --loser loser
+    rankwise rank battles.csv --sides model_a,model_b --outcome winner --scale elo
 
     Parameters
     ----------

@@ -19,7 +19,10 @@ def report(
     metric: list[str] | None = None,
     title: str | None = None,
 ) -> None:
-    """Write a page (HTML) that shows how a model ranks a file.
+    r"""Write a page (HTML) that shows how a model ranks a file.
+
+    \b
+    rankwise report model.rw new.csv -o report.html
 
     Parameters
     ----------

@@ -319,14 +319,20 @@ def check_data(
             f"y_true has shape {y.shape} but y_score has shape {score.shape}; pass one relevance "
             "and one score per item, in the same order, and as many score columns as y_true has."
         )
-    checked = None if weights is None else as_weights(weights, len(y))
-    without = [metric.name for metric in metrics if not metric.has_weights]
-    if checked is not None and without:
-        raise ValueError(
-            f"{without[0]} takes no weights of items; leave out sample_weight, or use ndcg or "
-            "a metric of pairs (disagreement, concordance, tau)."
-        )
-    return y, score, encode_groups(groups, len(y)), checked
+    if weights is not None:
+        weights = as_weights(weights, len(y))
+        check_takes_weights(metrics)
+    return y, score, encode_groups(groups, len(y)), weights
+
+
+def check_takes_weights(metrics: Sequence[Metric]) -> None:
+    """Raise a ValueError if weights of items have no meaning for one of the metrics."""
+    for metric in metrics:
+        if not metric.has_weights:
+            raise ValueError(
+                f"{metric.name} takes no weights of items; leave out sample_weight, or use ndcg "
+                "or a metric of pairs (disagreement, concordance, tau)."
+            )
 
 
 def _as_numbers(name: str, values: ArrayLike, has_gaps: bool = False) -> Array:
