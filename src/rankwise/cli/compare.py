@@ -31,7 +31,7 @@ def compare(
     style: str = "text",
     as_json: bool = False,
 ) -> None:
-    r"""Compare models, or files of scores, by a paired test.
+    """Compare models, or files of scores, by a paired test.
 
     \b
     rankwise compare new.csv model.rw other.rw --metric ndcg@10
@@ -46,7 +46,7 @@ def compare(
         wilcoxon (ranks of differences) or randomization (their mean).
     style : --as NAME
         text, markdown, latex or html.
-    """
+    """  # noqa: D301
     from rankwise.cli.data import open_data, open_ranker
     from rankwise.cli.models import metrics_for
     from rankwise.cli.output import check_inputs, note, print_json

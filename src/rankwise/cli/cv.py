@@ -42,7 +42,7 @@ def cv(
     weight: str | None = None,
     as_json: bool = False,
 ) -> None:
-    r"""Cross-validate a model: judge each candidate on held-out data.
+    """Cross-validate a model: judge each candidate on held-out data.
 
     By default as `train` does it; the first --metric chooses. -o writes the held-out scores of
     the best candidate, one a line, nan for items without a score.
@@ -55,7 +55,7 @@ def cv(
     leave : auto|group|pair|judge|edge|N
         What is held out: one group or one pair of items at a time, or one of N folds; of
         comparisons group, judge or edge (ten folds of them).
-    """
+    """  # noqa: D301
     from rankwise.cli.output import check_inputs, check_output, print_json, write_text
     from rankwise.cli.training import read_training
     from rankwise.datasets import write_scores

@@ -18,7 +18,7 @@ def evaluate(
     weight: str | None = None,
     as_json: bool = False,
 ) -> None:
-    r"""Evaluate a model, or a file of scores, on items or comparisons.
+    """Evaluate a model, or a file of scores, on items or comparisons.
 
     \b
     rankwise evaluate model.rw new.csv --metric ndcg@10 --metric tau
@@ -29,7 +29,7 @@ def evaluate(
         A model, or a file with one score a line.
     data : DATA
         Scored items, or comparisons.
-    """
+    """  # noqa: D301
     import numpy as np
 
     import rankwise.metrics as library

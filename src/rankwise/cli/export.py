@@ -15,7 +15,7 @@ def export(
     float32: bool = False,
     output: Path | None = None,
 ) -> None:
-    r"""Write a model for other programs: as an ONNX graph or JSON.
+    """Write a model for other programs: as an ONNX graph or JSON.
 
     Scaling and columns are part of it. A file that ends in .onnx is a graph with all steps from the
     columns to the score.
@@ -33,7 +33,7 @@ def export(
         Name of the model over there; not for onnx.
     float32 : flag
         ONNX that takes and gives 32-bit numbers, not 64-bit ones.
-    """
+    """  # noqa: D301
     from rankwise.cli.data import open_model
     from rankwise.cli.output import check_output, write_text
     from rankwise.persistence import export_linear, export_onnx

@@ -36,7 +36,7 @@ def judge(
     random_state: int | None = None,
     output: Path | None = None,
 ) -> None:
-    r"""Ask people which of two items is better, on a local page.
+    """Ask people which of two items is better, on a local page.
 
     Answers are on the disk before the next question. Stop with Ctrl-C, and go on later with the
     same command. -o writes the answers as CSV for "rankwise rank", and asks nothing.
@@ -85,7 +85,7 @@ def judge(
         Go on although the items have changed.
     random_state : N
         Seed of sides and ties.
-    """
+    """  # noqa: D301
     from rankwise.cli.output import check_output, write_text
 
     try:

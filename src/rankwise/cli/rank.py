@@ -156,7 +156,7 @@ def rank(
     output: Path | None = None,
     as_json: bool = False,
 ) -> None:
-    r"""Rate items by who beat whom: a leaderboard with intervals.
+    """Rate items by who beat whom: a leaderboard with intervals.
 
     With a column of groups there is one board for each group. -o writes CSV, or the format that
     the name of the file says (.md, .json, .tex, .html, .txt).
@@ -176,7 +176,7 @@ def rank(
         Rate what was before this date only.
     test : flag
         Judge the board on what came from --until on.
-    """
+    """  # noqa: D301
     from rankwise.cli.output import check_inputs, check_output, print_table
     from rankwise.datasets import read_pairs
     from rankwise.leaderboard import rate, rate_groups

@@ -19,7 +19,7 @@ def report(
     metric: list[str] | None = None,
     title: str | None = None,
 ) -> None:
-    r"""Write a page (HTML) that shows how a model ranks a file.
+    """Write a page (HTML) that shows how a model ranks a file.
 
     \b
     rankwise report model.rw new.csv -o report.html
@@ -32,7 +32,7 @@ def report(
         The model in use so far, or a file of its scores, to compare with.
     title : TEXT
         Title of the page.
-    """
+    """  # noqa: D301
     import numpy as np
 
     from rankwise.cli.data import open_data, open_model, open_ranker

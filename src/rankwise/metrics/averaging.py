@@ -197,6 +197,14 @@ class Metric:
             return np.where(missing, float(undefined == "one"), by_group.values)
         return by_group.values
 
+    def check_takes_weights(self) -> None:
+        """Raise a ValueError if weights of items have no meaning for the metric."""
+        if not self.has_weights:
+            raise ValueError(
+                f"{self.name} takes no weights of items; leave out sample_weight, or use ndcg or "
+                "a metric of pairs (disagreement, concordance, tau)."
+            )
+
     def _undefined(self, where: str) -> UndefinedMetricError:
         return UndefinedMetricError(
             f"{self.name} is undefined for {where}: it needs {self.needs}. Check y_true and "
@@ -321,18 +329,9 @@ def check_data(
         )
     if weights is not None:
         weights = as_weights(weights, len(y))
-        check_takes_weights(metrics)
+        for metric in metrics:
+            metric.check_takes_weights()
     return y, score, encode_groups(groups, len(y)), weights
-
-
-def check_takes_weights(metrics: Sequence[Metric]) -> None:
-    """Raise a ValueError if weights of items have no meaning for one of the metrics."""
-    for metric in metrics:
-        if not metric.has_weights:
-            raise ValueError(
-                f"{metric.name} takes no weights of items; leave out sample_weight, or use ndcg "
-                "or a metric of pairs (disagreement, concordance, tau)."
-            )
 
 
 def _as_numbers(name: str, values: ArrayLike, has_gaps: bool = False) -> Array:

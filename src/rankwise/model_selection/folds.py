@@ -15,7 +15,6 @@ from rankwise.datasets.times import as_times, in_days
 from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.groups import Groups, members_of
-from rankwise.metrics.averaging import check_takes_weights
 
 Folds = list[NDArray[np.intp]]
 GROUP, PAIR = "leave-group-out", "leave-pair-out"
@@ -175,9 +174,9 @@ def choose_plan(task: Any, cv: Any, metrics: Sequence[Any]) -> HoldOutPlan:
         How held-out data will be judged.
     """
     graph = task.graph
-    if graph.item_weights is not None:
-        check_takes_weights(metrics)
     for metric in metrics:
+        if graph.item_weights is not None:
+            metric.check_takes_weights()
         if graph.scores is None and metric.name not in PAIRWISE[:2]:
             raise ValueError(
                 f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "
