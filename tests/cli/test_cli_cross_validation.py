@@ -259,14 +259,12 @@ def test_boards_in_every_format(tmp_path, games):
 
     board = rate(read_pairs(games), scale="elo", anchor="Bob", min_comparisons=4, order="lower")
     options = ["--scale", "elo", "--anchor", "Bob", "--min-comparisons", 4, "--order", "lower"]
-    for format in ("markdown", "csv", "json", "latex"):
-        shown = succeed("rank", games, *options, "--format", format).stdout
-        assert shown == board.to_text(format)
-    for name, format in {"a.md": "markdown", "a.tex": "latex", "a.csv": "csv"}.items():
+    formats = {"a.md": "markdown", "a.tex": "latex", "a.csv": "csv", "a.json": "json"}
+    for name, format in formats.items():
         succeed("rank", games, *options, "-o", tmp_path / name)
         assert (tmp_path / name).read_text() == board.to_text(format)
     assert "Zoe' is not on the board" in fail("rank", games, "--anchor", "Zoe")
     shown = succeed("rank", games, "--judge", "judge", "--reweight").stdout
     assert "judges who stand out" in shown
-    markdown = succeed("rank", games, "--group", "league", "--format", "markdown").stdout
-    assert "## x" in markdown
+    succeed("rank", games, "--group", "league", "-o", tmp_path / "a.md")
+    assert "## x" in (tmp_path / "a.md").read_text()

@@ -219,7 +219,7 @@ def test_group_sizes_of_several_files_count_on(tmp_path):
     [
         ({"dtype": int}, "dtype is int64; pass"),
         ({"sparse": "yes"}, "sparse is 'yes'; pass"),
-        ({"n_features": 0}, "n_features is 0; pass"),
+        ({"n_features": 0}, "n_features=0"),
     ],
 )
 def test_bad_options(tmp_path, options, message):

@@ -45,7 +45,7 @@ def check_hotels(data):
     assert data.groups.dtype == np.int64
     assert data.ids.tolist() == ["Ritz", "Lake", "End"]
     assert data.feature_names.tolist() == ["price", "stars"]
-    assert data.X.flags.c_contiguous
+    assert data.X.flags.forc
 
 
 def refused(read, path, line, *words, error=DataFileError, **options):

@@ -209,7 +209,7 @@ def test_mode_of_the_old_file_is_kept_and_links_are_followed(tmp_path):
 
 
 def test_missing_directory(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"directory .*nowhere does not exist; create it"):
+    with pytest.raises(FileNotFoundError, match=r"nowhere does not exist; create it"):
         write_letor(tmp_path / "nowhere" / "a.txt", X, Y)
 
 
@@ -224,7 +224,7 @@ def test_no_permission(tmp_path, monkeypatch):
             write_letor(path, X, Y)
     path.write_text("old")
     monkeypatch.setattr(files.os, "access", lambda *args: False)
-    with pytest.raises(PermissionError, match="read-only"):
+    with pytest.raises(PermissionError, match="no permission"):
         write_letor(path, X, Y)
     assert path.read_text() == "old"
 

@@ -218,11 +218,8 @@ def rankwise(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Learning to rank from scores, groups and pairwise preferences.
 
     Start with "rankwise demo", or "rankwise train DATA -o model.rw" on data of your own.
     """
-    output.begin(quiet=quiet, debug=debug)

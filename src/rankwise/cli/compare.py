@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from rankwise.cli.options import ItemOptions, TableOptions
+from rankwise.cli.output import check_inputs, note, print_json, print_table, terminal_width
+from rankwise.text_tables import text_width
 
 if TYPE_CHECKING:
     from rankwise.metrics import Evaluation, Metric
@@ -49,7 +51,6 @@ def compare(
     """  # noqa: D301
     from rankwise.cli.data import open_data, open_ranker
     from rankwise.cli.models import metrics_for
-    from rankwise.cli.output import check_inputs, note, print_json
     from rankwise.inputs import check_option
     from rankwise.metrics import evaluate
     from rankwise.model_selection import compare as paired_test
@@ -93,9 +94,6 @@ def compare(
 
 def print_comparison(test: Comparison) -> None:
     """One row for each two rankers; a narrow terminal has no room for what can be done without."""
-    from rankwise.cli.output import note, print_table, terminal_width
-    from rankwise.text_tables import text_width
-
     if test.n_groups == 1:
         note("there is one group only, so nothing can be said about chance")
     table, width = test.table(), terminal_width()

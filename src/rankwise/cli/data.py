@@ -8,18 +8,27 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold
 
 from rankwise.cli.options import ItemOptions, TableOptions, split_names
 from rankwise.cli.output import note
+from rankwise.datasets import RankingData, read_pairs, read_ranking, read_scores
+from rankwise.datasets.columns import distinct_cells
+from rankwise.datasets.files import import_arrow, location, numbered_lines
+from rankwise.datasets.row_sketch import seen_shares, seen_words
+from rankwise.datasets.tables import open_unless_letor
+from rankwise.errors import DataFileError
+from rankwise.estimators.anatomy import last_step, transform_items
+from rankwise.estimators.columns import Columns
+from rankwise.frames import frame_matrix
+from rankwise.graphs import PairGraph
+from rankwise.model_selection.scoring import needs_groups, predict_items
+from rankwise.persistence.model_file import load_with_notes
 from rankwise.text_tables import listed
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from rankwise.datasets import RankingData
-    from rankwise.estimators.columns import Columns
 
 NOTES = "rankwise train"
 MOST_FOLDS = 10  # of judges
@@ -110,7 +119,6 @@ class DataFile:
         target_needed: bool = True,
         weight: str | None = None,
     ) -> None:
-        from rankwise.datasets.tables import open_unless_letor
 
         self.path, self.table, self.target_needed = path, table, target_needed
         self.weight = weight
@@ -132,8 +140,6 @@ class DataFile:
 
     def read(self, **options: Any) -> RankingData:
         """The columns of a table with their types, or svmlight rows; a role "none" is no column."""
-        from rankwise.datasets import read_ranking
-
         table = self.table
         lower = options.pop("lower", table.lower_is_better)
         if self.is_letor:
@@ -159,9 +165,6 @@ class DataFile:
 
     def read_for(self, trained: TrainedModel) -> RankingData:
         """Items with the features that the model was trained on, in its order."""
-        from rankwise.frames import frame_matrix
-        from rankwise.model_selection.scoring import needs_groups
-
         data = self._rows_for(trained) if self.is_letor else self._columns_for(trained)
         if not self.is_letor and trained.columns is None:
             data = data._replace(X=frame_matrix("the table", data.X))
@@ -226,8 +229,6 @@ class DataFile:
 
     def to_recognize(self, trained: TrainedModel, data: Any) -> tuple[str, Any, Any, Any]:
         """The sketch of the training rows, and those of the file with the same columns."""
-        import numpy as np
-
         notes, sketch = trained.notes, trained.notes.rows
         if notes.columns:
             is_whole = set(notes.columns) <= set(self.names)
@@ -263,7 +264,6 @@ class PairFile(DataFile):
     def __init__(
         self, path: Path, table: TableOptions, pairs: ItemOptions, weight: str | None = None
     ) -> None:
-        from rankwise.datasets import read_pairs
 
         assert pairs.items is not None
         if table.target is not None:
@@ -282,8 +282,6 @@ class PairFile(DataFile):
 
     def _naming_column(self) -> str:
         """The column in which most of the compared items are."""
-        from rankwise.datasets.columns import distinct_cells
-
         names = {str(item) for item in self.compared.items}
         n_names: dict[str, int] = {}
         for at, column in self._opened.read(range(len(self.names)), []).items():
@@ -311,8 +309,6 @@ class PairFile(DataFile):
 
     def _lists(self, items: RankingData) -> RankingData:
         """Each comparison as a list of two items, the winner first."""
-        import numpy as np
-
         assert items.ids is not None
         pairs, rows = self.compared, self.item_rows(items.ids)
         ends = rows[np.column_stack([pairs.winner, pairs.loser])]
@@ -332,10 +328,6 @@ class PairFile(DataFile):
 
     def rows(self) -> tuple[Any, NDArray[np.float64], Any]:
         """The comparisons as a table, numbers and labels, of which a fingerprint is made."""
-        import numpy as np
-
-        from rankwise.datasets.files import import_arrow
-
         pairs = self.compared
         ends = np.column_stack([pairs.winner, pairs.loser])
         ends = np.where(pairs.outcome[:, None] == 0, np.sort(ends), ends)  # ties have no first item
@@ -348,8 +340,6 @@ class PairFile(DataFile):
 
         If it is one, its edges are held out, not its components.
         """
-        from rankwise.graphs import PairGraph
-
         pairs, names = self.compared, ("cost", "group_weight")
         known = {name: getattr(options, name) for name in names if hasattr(options, name)}
         groups = [0] * pairs.n_items if is_one else groups
@@ -358,23 +348,17 @@ class PairFile(DataFile):
 
     def judge_folds(self) -> Any:
         """Folds of whole judges, if comparisons have judges."""
-        from sklearn.model_selection import GroupKFold
-
         judges = self.compared.judges
         if judges is None:
             return "auto"
-        n_judges = len(set(judges.tolist()))
-        if n_judges < 2:
-            raise ValueError(
-                "--judge: there is one judge only, so none can be held out; leave it out."
-            )
-        return list(GroupKFold(min(MOST_FOLDS, n_judges)).split(judges, groups=judges))
+        n_folds = min(MOST_FOLDS, len(set(judges.tolist())))
+        if n_folds < 2:
+            raise ValueError("--judge: there is one judge only, who cannot be held out.")
+        return list(GroupKFold(n_folds).split(judges, groups=judges))
 
 
 def rows_of_items(items: NDArray[Any], ids: NDArray[np.object_], where: str) -> NDArray[np.intp]:
     """The row of each compared item; those that are not there, or twice, are told."""
-    import numpy as np
-
     names = [str(item) for item in items]
     row, n_rows = {name: k for k, name in enumerate(ids.tolist())}, Counter(ids.tolist())
     missing = [name for name in names if name not in row]
@@ -428,10 +412,6 @@ class TrainedModel:
 
     def predict(self, data: Any) -> NDArray[np.float64]:
         """Predicted scores of items; groups that they lack are one list."""
-        import numpy as np
-
-        from rankwise.model_selection.scoring import predict_items
-
         groups = np.zeros(data.X.shape[0], int) if data.groups is None else data.groups
         return np.asarray(predict_items(self.model, data.X, groups))
 
@@ -455,8 +435,6 @@ class TrainedModel:
 
     def _calibrated(self, data: Any) -> tuple[Any, Any]:
         """The CalibratedRanker, and the items as it gets them."""
-        from rankwise.estimators.anatomy import last_step, transform_items
-
         ranker = last_step(self.model)
         if not hasattr(ranker, "rank_interval"):
             raise ValueError(
@@ -467,8 +445,6 @@ class TrainedModel:
 
     def seen_items(self, file: DataFile, data: Any) -> str:
         """What is to be said if the model was trained on these items of the file, else nothing."""
-        from rankwise.datasets.row_sketch import seen_shares, seen_words
-
         sketch, X, y, groups = file.to_recognize(self, data)
         if not sketch:
             return ""
@@ -483,8 +459,6 @@ class ScoreFile:
 
     def scores(self, file: DataFile) -> tuple[NDArray[np.float64], Any]:
         """The scores in the file of the items that have a true one, and these items."""
-        from rankwise.datasets import read_scores
-
         values = read_scores(self.path)
         data: Any = file.read_judged()
         n_items = len(data.y) if data.rows is None else file.n_rows()
@@ -504,8 +478,6 @@ class ScoreFile:
 
 def scored_items(data: Any) -> NDArray[np.intp]:
     """Where the items are that have a true score."""
-    import numpy as np
-
     kept = np.flatnonzero(~np.isnan(data.y))
     if not len(kept):
         raise ValueError("no item of the data has a score, so there is nothing to judge by.")
@@ -516,10 +488,6 @@ def scored_items(data: Any) -> NDArray[np.intp]:
 
 def open_model(path: Path) -> TrainedModel:
     """Load a model."""
-    from rankwise.datasets.files import location
-    from rankwise.estimators.columns import Columns
-    from rankwise.persistence.model_file import load_with_notes
-
     model, notes = load_with_notes(location(str(path)))
     if hasattr(model, "n_columns_") or not hasattr(model, "n_features_in_"):
         raise ValueError(
@@ -539,9 +507,6 @@ def open_model(path: Path) -> TrainedModel:
 
 def open_ranker(path: Path) -> TrainedModel | ScoreFile:
     """Load a model, or take the file as scores if its first line is a single number."""
-    from rankwise.datasets.files import numbered_lines
-    from rankwise.errors import DataFileError
-
     try:
         lines = (line for _, line in numbered_lines(str(path)) if line.strip())
         is_scores = math.isfinite(float(next(lines, b"")))

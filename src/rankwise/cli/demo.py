@@ -12,7 +12,10 @@ from typing import Any
 
 import typer
 
+from rankwise.cli.compare import print_comparison
+from rankwise.cli.output import print_pairs, print_table, say
 from rankwise.machine import calm
+from rankwise.text_tables import Table
 
 METRICS = ["ndcg@10", "disagreement", "tau"]
 
@@ -26,7 +29,6 @@ def demo(output: Path = Path("rankwise-demo")) -> None:
         Where the files go.
     """
     from rankwise.cli.data import TrainingNotes
-    from rankwise.cli.output import print_pairs, say
     from rankwise.datasets import read_letor
     from rankwise.graphs import ScoreGraph
     from rankwise.persistence import save
@@ -39,15 +41,13 @@ def demo(output: Path = Path("rankwise-demo")) -> None:
     _heading("1. What there is to learn from: train.txt")
     typer.echo(str(ScoreGraph(train.y, train.groups).describe()))
     _heading("2. RankRLS, alpha chosen by exact leave-query-out")
-    rank_rls = _train_rank_rls(train)
+    rankers = _train(train)
     _heading("3. Four rankers on new queries: test.txt")
-    results = _evaluate(test, {"RankRLS": rank_rls, **_train_rivals(train)})
-    _heading("4. Is the difference real? A paired test over the test queries, ndcg@10")
-    _test_differences(results)
+    _compare(test, rankers)
     notes = TrainingNotes(command="rankwise demo", data="train.txt")
-    save(rank_rls, output / "model.rw", notes=notes.as_notes())
+    save(rankers["RankRLS"], output / "model.rw", notes=notes.as_notes())
     page = report(
-        rank_rls,
+        rankers["RankRLS"],
         *(test.X, test.y, test.groups),
         metrics=METRICS,
         title="rankwise demo",
@@ -67,67 +67,49 @@ def demo(output: Path = Path("rankwise-demo")) -> None:
     )
 
 
-def _train_rank_rls(train: Any) -> Any:
-    """Scaling and RankRLS; every alpha is judged on every query as if trained without it."""
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    from rankwise.estimators.rank_rls import RankRLSCV
-
-    start = time.perf_counter()
-    ranker = make_pipeline(StandardScaler(), RankRLSCV(scoring="ndcg@10"))
-    ranker.fit(train.X, train.y, rankrlscv__groups=train.groups)
-    search = ranker[-1]
-    n_alphas, n_queries = len(search.cv_results_["alphas"][0]), len(search.cv_results_["groups"])
-    typer.echo(
-        f"{n_alphas} alphas x {n_queries} queries = {n_alphas * n_queries:,} trainings' worth of "
-        f"held-out scores in {time.perf_counter() - start:.2f} s:\n"
-        f"alpha {search.alpha_:.3g}, held-out ndcg@10 {search.best_score_:.4f}"
-    )
-    return ranker
-
-
 @calm
-def _train_rivals(train: Any) -> dict[str, Any]:
-    """AutoRanker, RankSVM, and a ridge regression that knows nothing of queries."""
+def _train(train: Any) -> dict[str, Any]:
+    """RankRLS, AutoRanker, RankSVM, and a ridge regression that knows nothing of queries."""
     from sklearn.linear_model import RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     from rankwise.estimators.auto_ranker import AutoRanker
     from rankwise.estimators.margin import RankSVMCV
+    from rankwise.estimators.rank_rls import RankRLSCV
 
+    start = time.perf_counter()
+    rank_rls = make_pipeline(StandardScaler(), RankRLSCV(scoring="ndcg@10"))
+    rank_rls.fit(train.X, train.y, rankrlscv__groups=train.groups)
+    search = rank_rls[-1]
+    n_alphas, n_queries = len(search.cv_results_["alphas"][0]), len(search.cv_results_["groups"])
+    typer.echo(
+        f"{n_alphas} alphas x {n_queries} queries = {n_alphas * n_queries:,} trainings' worth of "
+        f"held-out scores in {time.perf_counter() - start:.2f} s:\n"
+        f"alpha {search.alpha_:.3g}, held-out ndcg@10 {search.best_score_:.4f}"
+    )
     auto = AutoRanker(n_resamples=0).fit(train.X, train.y, train.groups)
     rank_svm = make_pipeline(StandardScaler(), RankSVMCV(scoring="ndcg@10"))
     rank_svm.fit(train.X, train.y, ranksvmcv__groups=train.groups)
     ridge = make_pipeline(StandardScaler(), RidgeCV(alphas=[0.01, 0.1, 1, 10, 100, 1e3, 1e4]))
     ridge.fit(train.X, train.y)
-    return {"AutoRanker": auto, "RankSVM": rank_svm, "ridge": ridge}
+    return {"RankRLS": rank_rls, "AutoRanker": auto, "RankSVM": rank_svm, "ridge": ridge}
 
 
-def _evaluate(test: Any, rankers: dict[str, Any]) -> dict[str, Any]:
-    from rankwise.cli.output import print_table
+def _compare(test: Any, rankers: dict[str, Any]) -> None:
     from rankwise.metrics import evaluate
-    from rankwise.model_selection.scoring import predict_items
-    from rankwise.text_tables import Table
-
-    results = {
-        name: evaluate(test.y, predict_items(ranker, test.X, test.groups), test.groups, METRICS)
-        for name, ranker in rankers.items()
-    }
-    rows = [
-        [name, *(f"{result[metric]:.4f}" for metric in METRICS)] for name, result in results.items()
-    ]
-    print_table(Table(["", *METRICS], rows))
-    return results
-
-
-def _test_differences(results: dict[str, Any]) -> None:
-    from rankwise.cli.compare import print_comparison
     from rankwise.model_selection import compare
+    from rankwise.model_selection.scoring import predict_items
 
-    values = {name: result.per_group["ndcg@10"] for name, result in results.items()}
-    print_comparison(compare(values, greater_is_better=True, baseline="ridge"))
+    rows, by_query = [], {}
+    for name, ranker in rankers.items():
+        scores = predict_items(ranker, test.X, test.groups)
+        result = evaluate(test.y, scores, test.groups, METRICS)
+        rows.append([name, *(f"{result[metric]:.4f}" for metric in METRICS)])
+        by_query[name] = result.per_group["ndcg@10"]
+    print_table(Table(["", *METRICS], rows))
+    _heading("4. Is the difference real? A paired test over the test queries, ndcg@10")
+    print_comparison(compare(by_query, greater_is_better=True, baseline="ridge"))
 
 
 def _write_queries(folder: Path) -> tuple[Path, Path]:

@@ -5,6 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from rankwise.cli.options import ItemOptions, TableOptions
+from rankwise.cli.output import (
+    check_inputs,
+    check_output,
+    note,
+    print_json,
+    print_table,
+    write_text,
+)
+from rankwise.text_tables import csv_text
 
 
 def evaluate(
@@ -35,15 +44,6 @@ def evaluate(
     import rankwise.metrics as library
     from rankwise.cli.data import open_data, open_ranker
     from rankwise.cli.models import metrics_for, too_good
-    from rankwise.cli.output import (
-        check_inputs,
-        check_output,
-        note,
-        print_json,
-        print_table,
-        write_text,
-    )
-    from rankwise.text_tables import csv_text
 
     check_inputs(model, data, pairs.items)
     check_output(per_group, model, data, pairs.items)
@@ -62,17 +62,8 @@ def evaluate(
         groups = zip(labels, sizes, *columns, strict=True)
         write_text(per_group, csv_text(["group", "items", *(row.name for row in result)], groups))
     if as_json:
-        rows = [
-            {
-                "metric": row.name,
-                "mean": row.mean,
-                "low": row.low,
-                "high": row.high,
-                "groups": row.n_groups,
-                "undefined": row.n_undefined,
-            }
-            for row in result
-        ]
+        names = ("metric", "mean", "groups", "undefined", "low", "high")
+        rows = [dict(zip(names, row, strict=True)) for row in result]
         print_json({"ranker": model, "data": data, "items": len(found.y), "metrics": rows})
     else:
         print_table(result.table())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from rankwise.cli.output import check_output, write_text
+
 
 def export(
     model: Path,
@@ -35,7 +37,6 @@ def export(
         ONNX that takes and gives 32-bit numbers, not 64-bit ones.
     """  # noqa: D301
     from rankwise.cli.data import open_model
-    from rankwise.cli.output import check_output, write_text
     from rankwise.persistence import export_linear, export_onnx
 
     if file is not None and output is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rankwise.cli.data import SHOWN_NAMES, read_notes
+from rankwise.cli.output import print_json, print_pairs
 from rankwise.text_tables import listed
 
 
@@ -17,7 +17,6 @@ def info(model: Path | None = None, /, as_json: bool = False) -> None:
     model : MODEL
         A model file; the installation if not given.
     """
-    from rankwise.cli.output import print_json, print_pairs
     from rankwise.datasets.files import location
     from rankwise.environment import describe_environment
     from rankwise.persistence import read_header
@@ -45,6 +44,8 @@ def _installation_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _header_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    from rankwise.cli.data import SHOWN_NAMES, read_notes
+
     written = ("written by", f"rankwise {found['rankwise']}; file format {found['version']}")
     if found["model"] == "Leaderboard":
         return [("model", "Leaderboard, for rankwise.persistence.load in Python"), written]

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from sklearn.preprocessing import StandardScaler
 
 from rankwise.cli.options import ModelOptions
+from rankwise.estimators.group_scaler import GroupScaler
+from rankwise.inputs import check_option
+from rankwise.metrics import Metric, get_metric
+from rankwise.metrics.evaluation import usual_metrics
+from rankwise.metrics.registry import get_metrics
 
-if TYPE_CHECKING:
-    from rankwise.cli.training import TrainingSet
-    from rankwise.metrics import Metric
-
-CLASSES = {  # module in estimators, learner
-    "rankrls": ("rank_rls", "RankRLS"),
-    "ranksvm": ("margin", "RankSVM"),
-    "ranklogistic": ("margin", "RankLogistic"),
-    "corankrls": ("co_rank_rls", "CoRankRLS"),
-    "pursuit": ("ranking_pursuit", "RankingPursuit"),
-    "auto": ("auto_ranker", "AutoRanker"),
+CLASSES = {  # names in the front door of the package
+    "rankrls": "RankRLS",
+    "ranksvm": "RankSVM",
+    "ranklogistic": "RankLogistic",
+    "corankrls": "CoRankRLS",
+    "pursuit": "RankingPursuit",
+    "auto": "AutoRanker",
 }
-SCALES = (
-    *("auto", "standard", "minmax", "maxabs", "robust"),
-    *("group", "log+group", "standard+group", "none"),
-)
+SCALES = ("auto", "standard", "group", "log+group", "standard+group", "none")
 DEFAULT_METRIC = "disagreement"  # chooses parameters
 METRICS = ("disagreement", "tau")
 MOST_LEVELS = 32  # 2 ** y is the gain of NDCG
-OF_KERNELS = ("gamma", "degree", "coef0")
 
 
 def settings(options: ModelOptions) -> dict[str, Any]:
@@ -68,15 +67,16 @@ def make_model(
     search : bool, optional
         Whether it chooses its parameters by cross-validation; by default if there is a choice.
     """
-    from rankwise.inputs import check_option
-    from rankwise.metrics import get_metric
-
     check_option("--model", options.model, list(CLASSES))
     check_option("--scale", options.scale, SCALES)
-    home, name = CLASSES[options.model]
-    module = import_module(f"rankwise.estimators.{home}")
-    plain, values = getattr(module, name), settings(options)
-    _check_names(options, plain, values)
+    package, name = import_module("rankwise"), CLASSES[options.model]
+    plain, values = getattr(package, name), settings(options)
+    known = plain().get_params(deep=False)
+    asked = [*values, *(["alpha"] if options.alpha != "auto" else [])]
+    unknown = [parameter for parameter in asked if parameter not in known]
+    if unknown:
+        has = ", ".join(known)
+        raise ValueError(f"the model {options.model} has no parameter {unknown[0]}; it has {has}.")
     scoring = None if metric is None else get_metric(read_metric(metric))
     if options.model == "auto":
         return plain(scoring=scoring, **values)
@@ -101,35 +101,11 @@ def make_model(
         values["alphas"] = alphas
     if options.model == "corankrls" and "nu" in values:
         values["nus"] = [values.pop("nu")]
-    return getattr(module, f"{name}CV")(**values)
-
-
-def _check_names(options: ModelOptions, plain: Any, values: dict[str, Any]) -> None:
-    """Refuse parameters that the model does not have, or would not look at."""
-    from sklearn.metrics.pairwise import KERNEL_PARAMS
-
-    known = plain().get_params(deep=False)
-    asked = [*values, *(["alpha"] if options.alpha != "auto" else [])]
-    for name in asked:
-        if name not in known:
-            raise ValueError(
-                f"the model {options.model} has no parameter {name}; it has {', '.join(known)}."
-            )
-    kernel = options.kernel or known.get("kernel")
-    for name in OF_KERNELS:
-        if name in values and name not in KERNEL_PARAMS.get(kernel, (name,)):
-            having = [k for k, names in KERNEL_PARAMS.items() if name in names]
-            raise ValueError(
-                f"the kernel {kernel} has no {name}; add --kernel with one of {', '.join(having)}."
-            )
+    return getattr(package, f"{name}CV")(**values)
 
 
 def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
     """What scales the features, or None; sparse features are not centered, to stay sparse."""
-    from sklearn import preprocessing
-
-    from rankwise.estimators.group_scaler import GroupScaler
-
     scale, kernel = options.scale, getattr(model, "kernel", "precomputed")
     if options.model == "auto" and scale not in ("auto", "none"):
         raise ValueError("the model auto tries several scalings itself; leave out --scale.")
@@ -140,45 +116,11 @@ def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
     if "group" in scale:
         log, standard = "log" in scale, "standard" in scale
         return GroupScaler(with_log=log, with_standard=standard, with_mean=not is_sparse)
-    if scale == "minmax" and is_sparse:
-        raise ValueError("--scale minmax would make these sparse features dense; use maxabs.")
-    return {
-        "none": lambda: None,
-        "standard": lambda: preprocessing.StandardScaler(with_mean=not is_sparse),
-        "minmax": preprocessing.MinMaxScaler,
-        "maxabs": preprocessing.MaxAbsScaler,
-        "robust": lambda: preprocessing.RobustScaler(with_centering=not is_sparse),
-    }[scale]()
-
-
-def fit_model(model: Any, data: TrainingSet) -> Any:
-    """The model, trained, in a Pipeline with what makes its features if there is something.
-
-    The preparation is for the model alone to weigh: it sees all rows alike.
-    """
-    from sklearn.pipeline import Pipeline
-
-    known = {"groups": data.groups, "sample_weight": data.weights}
-    if data.time is not None:
-        if "time" not in inspect.signature(model.fit).parameters:
-            raise ValueError(
-                f"--time says on what parameters are judged, but {type(model).__name__} does not "
-                "choose any by it; leave out --time, or --alpha, --calibrate or --model auto."
-            )
-        known["time"] = data.time
-    if data.nuisance is not None:
-        known["nuisance"] = data.nuisance
-    model.fit(data.prepared, data.y, **known)
-    return Pipeline([*data.steps, ("rank", model)]) if data.steps else model
+    return StandardScaler(with_mean=not is_sparse) if scale == "standard" else None
 
 
 def metrics_for(names: Sequence[str | Metric] | None, y: Any, weights: Any = None) -> list[Metric]:
     """The metrics asked for, or those that suit the scores and take the weights, if any."""
-    import numpy as np
-
-    from rankwise.metrics.evaluation import usual_metrics
-    from rankwise.metrics.registry import get_metrics
-
     if names:
         return get_metrics([read_metric(name) for name in names])
     known = y[~np.isnan(y)]
@@ -203,8 +145,6 @@ def read_metric(name: str | Metric) -> Any:
 
 def too_good(metric: str, score: float, n_items: int) -> str:
     """A question, if items that are not very few were ranked without any error."""
-    from rankwise.metrics import get_metric
-
     perfect = 1.0 if get_metric(read_metric(metric)).greater_is_better else 0.0
     if abs(score - perfect) > 5e-5 or n_items < 20:
         return ""

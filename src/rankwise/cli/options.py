@@ -139,7 +139,7 @@ class ModelOptions:
     alpha : auto|X|X,Y,…
         Regularization; auto chooses it by cross-validation.
     scale : NAME
-        auto, standard, minmax, maxabs, robust, group, log+group, standard+group or none.
+        auto, standard, group, log+group, standard+group or none.
     kernel : NAME
         linear, rbf, poly, cosine, laplacian, …, precomputed.
     time_limit : SECONDS
@@ -201,14 +201,15 @@ class PairOptions:
 
     def columns(self) -> dict[str, Any]:
         """The columns as `read_pairs` takes them."""
+        from rankwise.datasets.pair_data import PAIR_COLUMNS
+
         if self.sides is not None and self.loser is not None:
             raise ValueError("--sides says who took part; leave out --loser.")
-        alike = ("winner", "outcome", "margin", "magnitude", "tie", "judge")
-        columns: dict[str, Any] = {name: getattr(self, name) for name in alike}
+        columns = {name: value for name, value in vars(self).items() if name in PAIR_COLUMNS}
         columns["loser"] = self.loser or "loser"
-        for name in ("sides", "wins", "scores"):
-            names = getattr(self, name)
-            columns[name] = None if names is None else split_names([names])
+        for name in ("sides", "wins", "scores", "covariates", "context", "places"):
+            names = columns.get(name)
+            columns[name] = split_names([names] if isinstance(names, str) else names) or None
         meanings = [text.rpartition("=") for text in self.map or ()]
         if not all(equals for _, equals, _ in meanings):
             raise ValueError(f"--map {self.map}: expected WORD=first, WORD=second or WORD=tie.")

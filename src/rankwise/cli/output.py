@@ -11,13 +11,14 @@ import textwrap
 import traceback
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import typer
 
+from rankwise.machine import Progress
 from rankwise.text_tables import Table, one_line, plain, text_width
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the number of the signal, as shells count
@@ -36,25 +37,6 @@ class Session:
 current = Session()
 
 
-class _NoTerminal:
-    """A stream that says that it is no terminal, so that nobody draws bars on it."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def isatty(self) -> bool:
-        return False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-def begin(*, quiet: bool, debug: bool) -> None:
-    """Forget what an earlier command of the same process was told."""
-    current.quiet, current.debug, current.is_output_taken = quiet, debug, False
-    current.told.clear()
-
-
 def note(text: str) -> None:
     """Say something, if there is something, on standard error; the same thing once."""
     line = one_line(" ".join(text.split()))
@@ -66,11 +48,9 @@ def note(text: str) -> None:
 @contextmanager
 def telling(*, quiet: bool = False, debug: bool = False) -> Iterator[None]:
     """Run the body of a command; what goes wrong becomes one line and an exit code."""
-    begin(quiet=quiet or current.quiet, debug=debug or current.debug)
-    with ExitStack() as stack:
-        if current.quiet:
-            stack.enter_context(redirect_stderr(_NoTerminal(sys.stderr)))
-        stack.enter_context(_warnings_as_notes())
+    vars(current).update(vars(Session(quiet, debug)))  # forgets an earlier one of this process
+    Progress.DELAY = math.inf if quiet else 1.0
+    with _warnings_as_notes():
         try:
             yield
             sys.stdout.flush()
@@ -160,21 +140,11 @@ def check_output(path: Path | None, *others: Path | None) -> None:
             raise ValueError("standard output (-) can be one of the files only; name the others.")
         current.is_output_taken = True
         return
-    target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    problem = ""
-    if os.path.isdir(target):
-        problem = "this is a folder; name a file in it"
-    elif os.path.islink(target):
-        problem = "this is a loop of symbolic links; name another file"
-    elif not os.path.isdir(folder):
-        problem = f"the folder {folder} does not exist; create it first"
-    elif target in (os.path.realpath(other) for other in others if other is not None):
-        problem = "the output would replace an input, or another output; choose another name"
-    elif not os.access(target if os.path.exists(target) else folder, os.W_OK):
-        problem = "no permission to write there; choose another place"
-    if problem:
-        raise ValueError(f"{path}: {problem}.")
+    from rankwise.datasets.files import check_writable
+
+    if check_writable(str(path)) in (os.path.realpath(other) for other in others if other):
+        problem = "the output would replace an input, or another output; choose another name."
+        raise ValueError(f"{path}: {problem}")
 
 
 def write_text(path: Path | None, text: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rankwise.cli.options import TableOptions
+from rankwise.cli.output import check_inputs, check_output, write_text
 
 
 def predict(
@@ -17,7 +18,7 @@ def predict(
     column: str | None = None,
     rank: bool = False,
     intervals: bool = False,
-    level: float | None = None,
+    level: float = 0.95,
     best_set: float | None = None,
 ) -> None:
     """Score items: one number a line, in the order of the input.
@@ -35,13 +36,12 @@ def predict(
         Scores with standard errors, and ranks with intervals; CSV, or columns with --column. For
         models of rankwise train --calibrate.
     level : NUMBER
-        Level of the intervals of --intervals; 0.95.
+        Level of the intervals of --intervals.
     best_set : LEVEL
         Scores, and 1 for the items of each group that hold its best one with this probability, such
         as 0.9. For models of rankwise train --calibrate.
     """  # noqa: D301
     from rankwise.cli.data import DataFile, open_model
-    from rankwise.cli.output import check_inputs, check_output, write_text
     from rankwise.datasets import write_table_with_scores
     from rankwise.estimators.base import ranks_in_groups
 
@@ -51,17 +51,13 @@ def predict(
         raise ValueError(
             "--column gives the new column a name, but with --no-header there is none."
         )
-    if rank and intervals:
-        raise ValueError("--intervals has the ranks already; leave out --rank.")
-    if best_set is not None and (rank or intervals):
-        raise ValueError("--best-set goes without --rank and --intervals; run predict for each.")
-    if level is not None and not intervals:
-        raise ValueError("--level is the level of --intervals, which was not given.")
+    if rank + intervals + (best_set is not None) > 1:
+        raise ValueError("--rank, --intervals and --best-set go one at a time.")
     ranker = open_model(model)
     file = DataFile(data, table, target_needed=False)
     found = file.read_for(ranker)
     if intervals:
-        columns = ranker.intervals(found, level or 0.95)
+        columns = ranker.intervals(found, level)
     elif best_set is not None:
         columns = ranker.best_set(found, best_set)
     else:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rankwise.cli.options import PairOptions, split_names
-from rankwise.cli.output import note
+from rankwise.cli.options import PairOptions
+from rankwise.cli.output import (
+    check_inputs,
+    check_output,
+    note,
+    print_json,
+    print_table,
+    write_text,
+)
+from rankwise.text_tables import csv_text, one_line
 
 if TYPE_CHECKING:
     from rankwise.datasets import PairData
@@ -32,9 +41,6 @@ class ReadingOptions:
         Rank by the rating, or by the lower end of its interval.
     min_comparisons : N
         Items with fewer stand below the line.
-    format : NAME
-        text, markdown, csv, json, latex or html; by default text, or what the name of the output
-        says.
     page : FILE
         Also write a page (HTML, needs no network) with pictures and how to read them.
     """
@@ -43,7 +49,6 @@ class ReadingOptions:
     anchor: str | None = None
     order: str = "rating"
     min_comparisons: int = 0
-    format: str | None = None
     page: Path | None = None
 
 
@@ -97,15 +102,6 @@ class ComparisonOptions(PairOptions):
     unlisted: str = "absent"
     time: str | None = None
     context: list[str] | None = None
-
-    def columns(self) -> dict[str, Any]:
-        """The columns as `read_pairs` takes them."""
-        own = ("weight", "group", "cluster", "delimiter", "ranking", "item", "place", "unlisted",
-               "time")  # fmt: skip
-        more = {name: getattr(self, name) for name in own}
-        for name in ("covariates", "context"):
-            more[name] = split_names(getattr(self, name))
-        return {**super().columns(), **more, "places": split_names(self.places) or None}
 
 
 @dataclass
@@ -177,7 +173,6 @@ def rank(
     test : flag
         Judge the board on what came from --until on.
     """  # noqa: D301
-    from rankwise.cli.output import check_inputs, check_output, print_table
     from rankwise.datasets import read_pairs
     from rankwise.leaderboard import rate, rate_groups
     from rankwise.report import board_page
@@ -186,7 +181,7 @@ def rank(
     check_inputs(pairs, *tables)
     check_output(output, pairs, *tables)
     check_output(reading.page, pairs, *tables, output)
-    data = read_pairs(pairs, **columns.columns())
+    data = read_pairs(pairs, delimiter=columns.delimiter, **columns.columns())
     if data.read_as:
         note(f"{data.read_as}; --sides and --outcome say it otherwise.")
     options = {
@@ -203,7 +198,7 @@ def rank(
     is_one = data.groups is None
     boards = {None: rate(data, **options)} if is_one else rate_groups(data, **options)
     if output is not None or str(reading.page) != "-":
-        _deliver(boards, reading.format, output, as_json)
+        _deliver(boards, output, as_json)
     if tested is not None:
         typer.echo(f"\n{tested.table().title}")
         print_table(tested.table())
@@ -246,21 +241,14 @@ def _until(
     return data.take(before).compact()[0], tested
 
 
-def _deliver(
-    boards: dict[Any, Leaderboard], format: str | None, output: Path | None, as_json: bool
-) -> None:
-    from rankwise.cli.output import print_json, print_table, write_text
+def _deliver(boards: dict[Any, Leaderboard], output: Path | None, as_json: bool) -> None:
     from rankwise.leaderboard.formats import tables
-    from rankwise.text_tables import one_line
 
     if output is not None:
-        name = format or FORMAT_OF.get(output.suffix.lower(), "csv")
-        write_text(output, _joined(boards, name))
+        write_text(output, _joined(boards, FORMAT_OF.get(output.suffix.lower(), "csv")))
     if as_json:
         documents = {label: board.to_dict() for label, board in boards.items()}
         print_json(documents.get(None, documents))
-    elif output is None and format not in (None, "text"):
-        write_text(None, _joined(boards, format or "text"))
     elif output is None:
         for label, board in boards.items():
             if label is not None:
@@ -274,10 +262,6 @@ def _deliver(
 
 def _joined(boards: dict[Any, Leaderboard], format: str) -> str:
     """All boards in one text; in CSV with a column of the groups."""
-    import json
-
-    from rankwise.text_tables import csv_text
-
     if None in boards:
         return boards[None].to_text(format)
     if format == "json":

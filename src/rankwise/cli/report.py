@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rankwise.cli.options import ItemOptions, TableOptions
+from rankwise.cli.output import check_inputs, check_output, note, say
 
 
 def report(
@@ -37,7 +38,6 @@ def report(
 
     from rankwise.cli.data import open_data, open_model, open_ranker
     from rankwise.cli.models import metrics_for
-    from rankwise.cli.output import check_inputs, check_output, note, say
     from rankwise.report import report as make_page
 
     check_inputs(model, data, previous, pairs.items)

@@ -9,11 +9,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankwise.cli.options import ItemOptions, ModelOptions, TrainingTableOptions
-from rankwise.cli.output import current, note
+from rankwise.cli.output import (
+    check_inputs,
+    check_output,
+    current,
+    note,
+    print_json,
+    print_pairs,
+    print_table,
+    say,
+    shown,
+)
+from rankwise.text_tables import Table, plain
 
 if TYPE_CHECKING:
     from rankwise.cli.training import TrainingSet
 
+COMBINED = {"stack": "a stack of", "mean": "the mean of the best of", "best": "the best of"}
 HINT = "--model auto combines several models: often better, slower, harder to explain"
 
 
@@ -51,8 +63,7 @@ def train(
     calibrate : flag
         Also find standard errors and probabilities.
     """  # noqa: D301
-    from rankwise.cli.models import fit_model, make_model, too_good
-    from rankwise.cli.output import check_inputs, check_output, print_json, print_pairs
+    from rankwise.cli.models import make_model, too_good
     from rankwise.cli.training import read_training
     from rankwise.persistence import save
     from rankwise.uncertainty import CalibratedRanker
@@ -67,7 +78,7 @@ def train(
         raise ValueError("--calibrate and --nuisance do not go together; leave out one of them.")
     ranker = CalibratedRanker(estimator) if calibrate else estimator
     start = time.perf_counter()
-    fitted = fit_model(ranker, training)
+    fitted = training.fit(ranker)
     seconds = time.perf_counter() - start
     inner = ranker.estimator_ if calibrate else ranker
     chosen = describe(inner)
@@ -99,8 +110,13 @@ def train(
     elif not current.quiet:
         training.print_columns()
         print_pairs(_lines(summary, training))
-        print_effects(summary["nuisance"])
-        print_members(inner)
+        if summary["nuisance"]:
+            effects = [list(row.values()) for row in summary["nuisance"]]
+            rows = [[name, *map(shown, numbers)] for name, *numbers in effects]
+            say("")
+            print_table(Table(["nuisance", "effect", "standard error"], rows))
+        if "members" in chosen:
+            print_members(chosen)
 
 
 def nuisance_effects(ranker: Any) -> list[dict[str, Any]]:
@@ -112,22 +128,9 @@ def nuisance_effects(ranker: Any) -> list[dict[str, Any]]:
     return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def print_effects(effects: list[dict[str, Any]]) -> None:
-    """One row for each effect of the nuisance, if there are some."""
-    from rankwise.cli.output import print_table, say, shown
-    from rankwise.text_tables import Table
-
-    if not effects:
-        return
-    rows = [[row["name"], *map(shown, (row["effect"], row["standard_error"]))] for row in effects]
-    say("")
-    print_table(Table(["nuisance", "effect", "standard error"], rows))
-
-
 def describe(ranker: Any) -> dict[str, Any]:
     """Parameters that were chosen or given, and how good the chosen ones were; JSON has no nan."""
     from rankwise.metrics import get_metric
-    from rankwise.text_tables import plain
 
     if hasattr(ranker, "members_"):
         facts = ("combine", "best_member", "estimate", "members", "notes")
@@ -163,7 +166,13 @@ def _lines(summary: dict[str, Any], training: TrainingSet) -> list[tuple[str, st
         if chosen.get(name) is not None
     )
     if "members" in chosen:
-        lines += member_lines(chosen)
+        judged = sum("score" in row for row in chosen["members"])
+        how = COMBINED[chosen["combine"]]
+        lines += [
+            ("chosen", f"{how} {judged} members by {chosen['metric']}"),
+            ("best member", chosen["best_member"]),
+            *(("note", text) for text in chosen["notes"]),
+        ]
     elif "held_out_score" in chosen:
         score = f"{chosen['metric']} {chosen['held_out_score'] + 0.0:.4f}"
         lines += [
@@ -190,28 +199,12 @@ def _lines(summary: dict[str, Any], training: TrainingSet) -> list[tuple[str, st
     ]
 
 
-def member_lines(chosen: dict[str, Any]) -> list[tuple[str, str]]:
-    """The combination in a few lines."""
-    what = {"stack": "a stack of", "mean": "the mean of the best of", "best": "the best of"}
-    judged = sum("score" in row for row in chosen["members"])
-    return [
-        ("chosen", f"{what[chosen['combine']]} {judged} members by {chosen['metric']}"),
-        ("best member", chosen["best_member"]),
-        *(("note", note) for note in chosen["notes"]),
-    ]
-
-
-def print_members(ranker: Any) -> None:
+def print_members(chosen: dict[str, Any]) -> None:
     """One row for each member of the model auto."""
-    from rankwise.cli.output import print_table, say, shown
-    from rankwise.text_tables import Table
-
-    if not hasattr(ranker, "members_"):
-        return
     rows = []
-    for row in ranker.members_:
+    for row in chosen["members"]:
         name = f"{row['name']} ({row['note']})" if row["note"] else row["name"]
         judged = [shown(row["score"]), f"{row['weight']:+.3f}"] if "score" in row else ["", ""]
         rows.append([name, *judged, f"{row['seconds']:.1f}"])
     say("")
-    print_table(Table(["member", ranker.scoring_, "weight", "seconds"], rows))
+    print_table(Table(["member", chosen["metric"], "weight", "seconds"], rows))

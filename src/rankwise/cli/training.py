@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from rankwise.cli.data import SHOWN_NAMES, DataFile, PairFile, TrainingNotes, open_data
-from rankwise.cli.models import make_scaler
+from rankwise.cli.models import make_model, make_scaler, numbers_in, settings
 from rankwise.cli.options import ItemOptions, ModelOptions, TrainingTableOptions, split_names
-from rankwise.cli.output import note
-
-if TYPE_CHECKING:
-    from rankwise.estimators.column_kinds import ColumnFacts
+from rankwise.cli.output import note, print_table, say
+from rankwise.datasets.row_sketch import sketch_rows
+from rankwise.estimators.anatomy import fit_transform
+from rankwise.estimators.column_kinds import ColumnFacts
+from rankwise.estimators.columns import Columns
+from rankwise.graphs import ScoreGraph
+from rankwise.inputs import read_target
+from rankwise.metrics import Metric
+from rankwise.model_selection import HeldOutCurves, held_out_curves
+from rankwise.text_tables import Table, listed
 
 ROLES = {"id": "names of the items", "weight": "weights of the items"}
+FOLDS_OF_EDGES = 10
 LEARN_UNSCORED = ("corankrls", "pursuit")
 MANY_LEVELS, VERY_SKEWED = 20, 3.0  # different scores, and their skewness
 
@@ -74,19 +87,32 @@ class TrainingSet:
     @cached_property
     def prepared(self) -> Any:
         """The features as the ranker gets them."""
-        from rankwise.estimators.anatomy import fit_transform
-
         X = self.X
         for name, step in self.steps:
             X = step.transform(X) if name == "columns" else fit_transform(step, X, self.groups)
         return X
 
+    def fit(self, model: Any) -> Any:
+        """The model, trained, in a Pipeline with what makes its features if there is something.
+
+        The preparation is for the model alone to weigh: it sees all rows alike.
+        """
+        known = {"groups": self.groups, "sample_weight": self.weights}
+        if self.time is not None:
+            if "time" not in inspect.signature(model.fit).parameters:
+                raise ValueError(
+                    f"--time says on what parameters are judged, but {type(model).__name__} does "
+                    "not choose any by it; leave out --time, or --alpha, --calibrate or --model "
+                    "auto."
+                )
+            known["time"] = self.time
+        if self.nuisance is not None:
+            known["nuisance"] = self.nuisance
+        model.fit(self.prepared, self.y, **known)
+        return Pipeline([*self.steps, ("rank", model)]) if self.steps else model
+
     def notes(self, command: str, chosen: dict[str, Any]) -> TrainingNotes:
         """What the model file should remember."""
-        from scipy.sparse import issparse
-
-        from rankwise.datasets.row_sketch import sketch_rows
-
         table, whole = self.file.table, self.data.X
         known = TrainingNotes(
             command=command,
@@ -115,10 +141,6 @@ class TrainingSet:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Columns and counts."""
-        import numpy as np
-
-        from rankwise.graphs import ScoreGraph
-
         if self.pairs is not None:
             about = self.y.describe()
         else:
@@ -149,8 +171,6 @@ class TrainingSet:
 
     def lines(self) -> list[tuple[str, str]]:
         """The summary for people."""
-        from rankwise.text_tables import listed
-
         counts = self.summary
         unscored, idle = counts["items_without_score"], counts["groups_without_pairs"]
         group = counts["group"]
@@ -178,9 +198,6 @@ class TrainingSet:
 
     def print_columns(self) -> None:
         """One table that says what became of every column, if something needs saying."""
-        from rankwise.cli.output import print_table, say
-        from rankwise.text_tables import Table, listed
-
         plain = [c.name for c in self.facts if c.words == "number" and not c.why]
         if len(plain) == len(self.facts):
             return
@@ -222,13 +239,6 @@ def _training_table(
     path: Path, file: DataFile, table: TrainingTableOptions, options: ModelOptions, estimator: Any
 ) -> TrainingSet:
     """A table, with text and gaps."""
-    import numpy as np
-    from scipy.sparse import issparse
-    from sklearn.preprocessing import StandardScaler
-
-    from rankwise.estimators.column_kinds import ColumnFacts
-    from rankwise.estimators.columns import Columns
-
     wanted, ignored, categorical, numeric, nuisance = (
         split_names(getattr(table, name), file.names)
         for name in ("features", "ignore", "categorical", "numeric", "nuisance")
@@ -320,9 +330,6 @@ def _training_rows(
     path: Path, file: DataFile, table: TrainingTableOptions, options: ModelOptions, estimator: Any
 ) -> TrainingSet:
     """Svmlight rows, which are numbers without names."""
-    import numpy as np
-    from scipy.sparse import issparse
-
     names = ("features", "ignore", "categorical", "numeric", "nuisance", "time")
     asked = [f"--{name}" for name in names if getattr(table, name)]
     if asked:
@@ -345,16 +352,90 @@ def _training_rows(
 
 def skew_note(y: Any, estimator: Any) -> str:
     """What there is to say about scores of which a few are far larger than the others."""
-    import numpy as np
-    from scipy.stats import skew
-
     known = y[~np.isnan(y)]
     if getattr(estimator, "cost", "") != "magnitude" or len(np.unique(known)) <= MANY_LEVELS:
         return ""
-    skewness = float(skew(known))
+    skewness = float(np.mean((known - known.mean()) ** 3) / known.std() ** 3)
     if abs(skewness) < VERY_SKEWED:
         return ""
     return (
         f"the scores are very skewed (skewness {skewness:.1f}), so that few pairs outweigh the "
         "others; --set cost=sign counts every pair alike"
     )
+
+
+def hold_out(
+    options: ModelOptions, metrics: list[Metric], leave: str, training: TrainingSet
+) -> tuple[HeldOutCurves, dict[str, Any]]:
+    """Judge every candidate on held-out data: the curve through the best, and what it fixes.
+
+    Parameters
+    ----------
+    options : ModelOptions
+        The model; ``alpha="auto"`` takes the candidates of its search, and so does every other
+        parameter that is searched and not given.
+    metrics : list of Metric
+        How to judge; the first one chooses.
+    leave : str
+        "auto", "group", "pair", or a number of folds.
+    training : TrainingSet
+        Prepared features, scores, groups and weights.
+    """
+    values, metric = settings(options), metrics[0]
+    candidates: dict[str, Any] = {"alpha": None}  # None stands for those of the search
+    if options.alpha != "auto":
+        candidates["alpha"] = numbers_in("--alpha", options.alpha)
+    if options.model == "pursuit":
+        candidates = {"n_basis": None}
+    if options.model == "corankrls" and "nu" not in values:
+        candidates["nu"] = None
+    cv, lines = _cv(options, leave, training), []
+    y, groups, weights = training.y, training.groups, training.weights
+    if training.nuisance is not None:
+        y, groups, weights = read_target(y, groups, weights, training.nuisance), None, None
+    gammas = values["gamma"] if isinstance(values.get("gamma"), list) else []
+    for gamma in gammas or [None]:
+        added = [f"gamma={gamma}"] if gammas else []
+        model = make_model(replace(options, set=[*(options.set or ()), *added]), search=False)
+        curves = held_out_curves(
+            *(model, training.prepared, y, groups),
+            scoring=metrics,
+            cv=cv,
+            candidates=candidates,
+            sample_weight=weights,
+            time=training.time,
+        )
+        line, fixed = curves.line(metric)
+        lines.append((line, {**fixed, **({"gamma": gamma} if gammas else {})}))
+    sign = 1 if metric.greater_is_better else -1
+    return max(lines, key=lambda each: sign * each[0].overall(metric)[each[0].best(metric)])
+
+
+def _cv(options: ModelOptions, leave: str, training: TrainingSet) -> Any:
+    """What `held_out_curves` calls it."""
+    if leave == "auto":
+        return training.cv
+    if training.time is not None:
+        raise ValueError(f"--time and --leave {leave} both say what is held out; give one.")
+    if training.pairs is not None and leave in ("edge", "judge"):
+        if leave == "judge" and training.cv == "auto":
+            raise ValueError("--leave judge: name the column of judges with --judge.")
+        training.y = training.pairs.graph(None, training.y, is_one=True)
+        return training.cv if leave == "judge" else FOLDS_OF_EDGES
+    if leave == "group":
+        if training.summary["groups"] < 2:
+            raise ValueError(
+                "--leave group: the data are one list; name the column of groups with --group, "
+                "or use --leave pair or a number of folds."
+            )
+        return None
+    if leave == "pair":
+        if options.model != "rankrls":
+            raise ValueError(f"--leave pair is for the model rankrls, not for {options.model}.")
+        return "leave-pair-out"
+    if not leave.isdecimal() or int(leave) < 2:
+        raise ValueError(
+            f"--leave {leave}: expected auto, group, pair or a number of folds from 2; for "
+            "comparisons also judge or edge."
+        )
+    return int(leave)

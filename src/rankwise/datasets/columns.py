@@ -38,7 +38,6 @@ GROUP_NAMES = (  # without underscores and blanks
 _PANDAS_INDEX = re.compile(r"(__index_level_\d+__)?")  # or no name
 _LISTED = 30
 _EXACT = 2**53  # whole numbers up to here are floats
-_BATCH = 1 << 12  # rows
 _HEAD = 1000  # cells that are tried first
 _MARK = "[%$€£¥₹]|[A-Z]{3}"
 _UNIT = "[a-zµ°][a-zA-Z²³/]{0,3}"  # km, m², °C
@@ -251,21 +250,14 @@ def number_column(table: Table, at: int, column: Any, role: str) -> Any:
 
 
 def column_matrix(table: Table, features: Sequence[int], columns: dict[int, Any]) -> Array:
-    """The features as one array, stored by rows: one pass over blocks that stay in the cache."""
-    parts = [number_column(table, at, columns[at], "feature") for at in features]
-    X = np.empty((len(next(iter(columns.values()))), len(parts)))
-    n_filled = 0
-    numbers = import_arrow().table(parts, [str(at) for at in features])
-    for batch in numbers.to_batches(max_chunksize=_BATCH):
-        values = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
-        np.stack(values, axis=1, out=X[n_filled : n_filled + batch.num_rows])
-        n_filled += batch.num_rows
-    X += 0.0  # minus zero is zero
-    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
-    for k in np.flatnonzero(~(largest < _EXACT)).tolist():  # or NaN
-        at = features[k]
-        _check_exact(table, at, parts[k])
-        refuse_first(table, at, columns[at], ~np.isfinite(X[:, k]), "feature")
+    """The features as one array, stored by columns."""
+    X = np.empty((len(next(iter(columns.values()))), len(features)), order="F")
+    for k, at in enumerate(features):
+        numbers = number_column(table, at, columns[at], "feature")
+        np.add(numbers.to_numpy(), 0.0, out=X[:, k])  # minus zero is zero
+        if not max(X[:, k].max(), -X[:, k].min()) < _EXACT:  # or NaN
+            _check_exact(table, at, numbers)
+            refuse_first(table, at, columns[at], ~np.isfinite(X[:, k]), "feature")
     return X
 
 

@@ -30,6 +30,7 @@ from rankwise.datasets.tables import FrameTable, Table, open_table
 from rankwise.datasets.times import read_times
 from rankwise.datasets.words import MISSING, distinct_labels, finite_number, is_gap, show
 from rankwise.frames import frame_columns
+from rankwise.inputs import as_real
 from rankwise.text_tables import count, listed
 
 _LARGEST = 10**8  # comparisons that win counts may stand for
@@ -177,9 +178,7 @@ def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
     (array(['crow', 'jay', 'owl'], dtype='<U4'), array([ 1., -1.]))
     """
     if isinstance(frame, (list, tuple)) and not set(columns) - {"unlisted"}:
-        rankings, items = from_lists(frame)
-        rows = np.arange(rankings.n_rankings)
-        return _ranked_data(rankings, items, checked_columns(columns), rows, {"contexts": {}})
+        frame, columns = from_lists(frame), {**columns, "ranking": "ranking"}
     by_name = frame if isinstance(frame, Mapping) else frame_columns(frame)
     if by_name is None:
         raise TypeError(
@@ -305,16 +304,11 @@ class _Rows:
         """A column as floats, NaN for a gap; infinite numbers and words are refused."""
         if not isinstance(column, list):
             return column_numbers(self._table, at, column, "number")
-        numbers = np.empty(len(column))
-        for row, value in enumerate(column):
-            try:
-                numbers[row] = np.nan if is_gap(value) else float(value)
-            except (TypeError, ValueError):
-                numbers[row] = np.inf
-            if np.isinf(numbers[row]):
-                name = show(self._table.names[at])
-                problem = f"the number, column {name}, is {value!r}, expected a finite number."
-                raise self._table.error(problem, row)
+        name = f"the column {show(self._table.names[at])}"
+        numbers = as_real(name, [None if is_gap(value) else value for value in column])
+        if np.isinf(numbers).any():
+            problem = f"{name} is infinite, expected a finite number."
+            raise self._table.error(problem, int(np.isinf(numbers).argmax()))
         return numbers + 0.0  # minus zero is zero
 
     def _cells(self, role: str) -> _Cells | None:

@@ -156,6 +156,23 @@ def numbered_lines(
         yield from enumerate(block.split(b"\n")[:-1], start=first)
 
 
+def check_writable(name: str) -> str:
+    """The real path of a file that can be written; of one that cannot, an OSError says why."""
+    target = os.path.realpath(name)
+    folder = os.path.dirname(target)
+    if os.path.isdir(target):
+        raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", name)
+    if os.path.islink(target):
+        raise OSError(errno.ELOOP, "a loop of symbolic links; name another file", name)
+    if not os.path.isdir(folder):
+        problem = f"the folder {folder} does not exist; create it first"
+        raise FileNotFoundError(errno.ENOENT, problem, name)
+    if not os.access(target if os.path.exists(target) else folder, os.W_OK):
+        problem = "no permission to write there; choose another name or place"
+        raise PermissionError(errno.EACCES, problem, name)
+    return target
+
+
 @contextmanager
 def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
     """Open a stream whose content takes the place of `path` when the block ends well.
@@ -178,14 +195,8 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
         with _naming(name), open(name, "wb") as device, _compressing(device, name) as stream:
             yield stream
         return
-    target = os.path.realpath(name)
-    folder = os.path.dirname(target)
-    if not os.path.isdir(folder):
-        problem = f"the directory {folder} does not exist; create it first"
-        raise FileNotFoundError(errno.ENOENT, problem, name)
-    if os.path.exists(target) and not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "the file is read-only; choose another name", name)
-    temporary = os.path.join(folder, f".rankwise-{secrets.token_hex(8)}.tmp")
+    target = check_writable(name)
+    temporary = os.path.join(os.path.dirname(target), f".rankwise-{secrets.token_hex(8)}.tmp")
     try:
         with _naming(name, temporary), open(temporary, "xb") as raw:
             with _compressing(raw, name) as stream:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from rankwise.datasets.files import PACKED, PathLike, Watch, line_blocks, locati
 from rankwise.datasets.ranking import RankingData
 from rankwise.datasets.words import MAX_LABEL, distinct_labels, finite_number, show
 from rankwise.errors import LetorFormatError
+from rankwise.inputs import as_whole
 from rankwise.machine import Progress, check_matrix_fits
 
 MIB = 2**20
@@ -162,10 +162,9 @@ def read_letor(
         raise ValueError(f"dtype is {kind}; pass numpy.float64 or numpy.float32.")
     if sparse not in (True, False, "auto"):
         raise ValueError(f"sparse is {sparse!r}; pass True, False or 'auto'.")
-    if n_features is not None and n_features < 1:
-        raise ValueError(f"n_features is {n_features}; pass a positive number or None.")
-    if chunks is not None and (not isinstance(chunks, Integral) or chunks < 1):
-        raise ValueError(f"chunks={chunks!r}; pass a whole number of rows, at least 1, or None.")
+    for name, number in {"n_features": n_features, "chunks": chunks}.items():
+        if number is not None:
+            as_whole(name, number, "or None", least=1)
     side_files = _side_files(paths, group_sizes)
     reader = _Reader(paths, side_files, kind, n_features, sparse, zero_based, ids, progress)
     return reader.whole() if chunks is None else reader.chunks(chunks)

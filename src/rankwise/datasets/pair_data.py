@@ -360,11 +360,9 @@ def check_rankings(rankings: Rankings, names: Any, labels: NDArray[Any]) -> None
         )
 
 
-def from_lists(lists: Sequence[Any]) -> tuple[Rankings, NDArray[Any]]:
-    """Rankings and labels from lists of items, best first; a tuple or a set is a shared place."""
-    number: list[int] = []
-    labels: list[Any] = []
-    places: list[int] = []
+def from_lists(lists: Sequence[Any]) -> dict[str, list[Any]]:
+    """A long table of rankings from lists of items, best first; a tuple or set shares a place."""
+    columns: dict[str, list[Any]] = {"ranking": [], "item": [], "place": []}
     for k, ranked in enumerate(lists):
         if isinstance(ranked, str) or not hasattr(ranked, "__iter__"):
             raise TypeError(
@@ -373,16 +371,8 @@ def from_lists(lists: Sequence[Any]) -> tuple[Rankings, NDArray[Any]]:
         place = 1
         for entry in ranked:
             members = list(entry) if isinstance(entry, (tuple, list, set, frozenset)) else [entry]
-            labels += members
-            places += [place] * len(members)
-            number += [k] * len(members)
+            columns["item"] += members
+            columns["place"] += [place] * len(members)
+            columns["ranking"] += [k] * len(members)
             place += len(members)
-    names, item = np.unique(np.array(labels), return_inverse=True)
-    rankings = Rankings(
-        np.array(number, np.intp),
-        item.astype(np.intp),
-        np.array(places, np.float64),
-        np.ones(len(lists)),
-    )
-    check_rankings(rankings, lambda k: f"ranking {k}", names)
-    return rankings, names
+    return columns

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rankwise.inputs import as_whole
 
 
 class RankingProblem(NamedTuple):
@@ -99,22 +100,24 @@ def make_ranking(
 
     is_range = isinstance(n_documents, (tuple, list)) and len(n_documents) == 2
     low, high = cast("tuple[int, int]", n_documents if is_range else (n_documents, n_documents))
-    counts = [("n_queries", n_queries, 1), ("n_features", n_features, 1)]
-    counts += [("n_documents", low, 1), ("n_documents", high, low)]
-    counts += [("n_informative", n_informative, 1)] if n_informative is not None else []
-    counts += [("n_levels", n_levels, 2)] if n_levels is not None else []
-    _check(counts, noise=noise, offset=offset)
+    n_informative = n_features if n_informative is None else n_informative
+    counts = {"n_queries": n_queries, "n_features": n_features, "n_documents": low}
+    for name, value in {**counts, "n_informative": n_informative}.items():
+        as_whole(name, value, least=1)
+    as_whole("n_documents", high, least=low)
+    if n_levels is not None:
+        as_whole("n_levels", n_levels, least=2)
+    for name, amount in {"noise": noise, "offset": offset}.items():
+        if not (np.isfinite(amount) and amount >= 0):
+            raise ValueError(f"{name}={amount!r}; expected a finite number from 0.")
     if not 0 <= ties <= 1:
-        raise ValueError(f"ties is {ties}; pass a share between 0 and 1.")
-    if n_informative is not None and n_informative > n_features:
-        raise ValueError(
-            f"n_informative is {n_informative} but there are {n_features} features; "
-            "pass at most that many."
-        )
+        raise ValueError(f"ties={ties!r}; expected a share between 0 and 1.")
+    if n_informative > n_features:
+        raise ValueError(f"n_informative={n_informative}; there are {n_features} features.")
     rng = check_random_state(random_state)
     sizes = rng.randint(low, high + 1, size=n_queries)
     groups = np.repeat(np.arange(n_queries, dtype=np.intp), sizes)
-    coef = _random_weights(rng, n_features, n_features if n_informative is None else n_informative)
+    coef = _random_weights(rng, n_features, n_informative)
     centers = rng.standard_normal((n_queries, n_features))
     X = centers[groups] + rng.standard_normal((len(groups), n_features))
     between = centers @ (offset * _random_weights(rng, n_features, n_features))
@@ -150,13 +153,3 @@ def _tie_neighbors(
     tied = np.empty_like(y)
     tied[order] = y[order][source]
     return tied
-
-
-def _check(counts: list[tuple[str, Any, Any]], **amounts: float) -> None:
-    """Check whole numbers, each with its name and the least it may be, and other numbers."""
-    for name, value, least in counts:
-        if not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name} is {value!r}; pass a whole number of at least {least}.")
-    for name, amount in amounts.items():
-        if not (np.isfinite(amount) and amount >= 0):
-            raise ValueError(f"{name} is {amount}; pass a finite number of at least 0.")
