@@ -214,7 +214,7 @@ def test_scores_of_a_match_are_a_winner_or_a_margin():
         ({"wins": ("a", "b")}, "wins= needs sides="),
         ({**SIDES, "scores": ("words", "words")}, "outcome and scores say the same thing"),
         ({**SIDES, "weight": "words"}, "row 1 .*weight is -3, expected more than 0"),
-        ({**SIDES, "weight": "judge"}, "column 'judge', is 'x', expected a finite"),
+        ({**SIDES, "weight": "judge"}, "column 'judge' .*expected real numbers"),
         ({**SIDES, "covariates": "words", "items": [1]}, "items= names the items of a PairGraph"),
     ],
 )
