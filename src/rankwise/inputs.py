@@ -313,18 +313,13 @@ def split_weighted(
             f"y is a structured array with the fields {list(names)}; expected the fields "
             "'score' and 'group' as made by rankwise.make_target(y, groups)."
         )
-    if groups is not None:
+    weights = y["weight"] if "weight" in names else sample_weight
+    if groups is not None or ("weight" in names and sample_weight is not None):
         raise ValueError(
-            "y carries its groups (make_target) and groups was given as well; pass one of them."
+            "y carries its groups or weights (make_target), and they were given as well; pass one "
+            "of them."
         )
-    if "weight" not in names:
-        return y["score"], y["group"], sample_weight
-    if sample_weight is not None:
-        raise ValueError(
-            "y carries its weights (make_target) and sample_weight was given as well; pass one of "
-            "them."
-        )
-    return y["score"], y["group"], y["weight"]
+    return y["score"], y["group"], weights
 
 
 def split_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
@@ -399,21 +394,13 @@ def as_scores(y: Any, *, allow_nan: bool = False) -> Array:
             f"y has shape {scores.shape}; expected one score per item, shape (n_items,), "
             "or several outputs, shape (n_items, n_outputs), and at least one item."
         )
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(scores.sum()):
-            return scores
-    bad = np.isinf(scores) if allow_nan else ~np.isfinite(scores)
-    if bad.any():
-        row = int(np.argmax(bad.reshape(len(scores), -1).any(axis=1)))
-        what = (
-            "NaN"
-            if np.isnan(scores[row]).any() and not allow_nan
-            else "infinity or a value too large for dtype('float64')"
-        )
-        raise ValueError(
-            f"Input y contains {what}. The first such row is {row}; give every item a finite score "
-            "or drop the row (only the semi-supervised learners take NaN, as 'not scored')."
-        )
+    from sklearn.utils import assert_all_finite
+
+    try:
+        assert_all_finite(scores, allow_nan=allow_nan, input_name="y")
+    except ValueError as error:
+        advice = "only the semi-supervised learners take NaN, as 'not scored'"
+        raise ValueError(f"{error} Give every item a finite score; {advice}.") from None
     return scores
 
 

@@ -569,7 +569,7 @@ def test_alpha_lost_beside_nu_warns(data):
 
 def test_a_system_that_would_not_fit_is_refused_before_it_is_allocated(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr(machine, "available_bytes", lambda: 100)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 500)
     refuse("the stacked system of all views of 12 × 12", X, y, groups)
 
 

@@ -305,7 +305,7 @@ def test_float32_stays_float32(kind):
 def test_gaps_are_unscored_rows(values):
     target = make_target(values, [0, 0, 1])
     np.testing.assert_array_equal(target["score"], [1, np.nan, 3])
-    with pytest.raises(ValueError, match=r"Input y contains NaN. The first such row is 1;"):
+    with pytest.raises(ValueError, match="Input y contains NaN"):
         RankRLS().fit(X[:3], values)
     with pytest.raises(ValueError, match="y_true is nan in row 1"):
         metrics.kendall_tau(values, [1, 2, 3])

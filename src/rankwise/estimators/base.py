@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
@@ -16,7 +18,7 @@ from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import KernelParameters
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
-from rankwise.inputs import read_target
+from rankwise.inputs import Target, check_alphas, read_target
 from rankwise.losses.nuisance import Effects
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
@@ -204,6 +206,67 @@ class KernelModel(RankerMixin, KernelParameters):
         check_is_fitted(self)
         X = check_rows(self, X, accept_sparse="csr", reset=False)
         return self._feature_map(len(self._columns)).features(X)
+
+    @calm
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        *,
+        alphas: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        nuisance: Any = None,
+    ) -> Any:
+        """The solutions of a whole list of alphas.
+
+        They cost little more than one fit: RankRLS has them from one reduction of the matrix
+        ([RankRLS09] section 3.2), RankSVM and RankLogistic start each from the one before. `alpha`
+        of the estimator is ignored, and the estimator itself is left as it is.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight, nuisance
+            As in `fit`; the models of a path do not tell the effects of the nuisance.
+        alphas : array-like of shape (n_alphas,)
+            Positive numbers in any order.
+
+        Returns
+        -------
+        RankRLSPath or MarginPath
+            The models of all alphas.
+
+        Examples
+        --------
+        >>> from rankwise import RankRLS, RankSVM
+        >>> path = RankRLS().path([[0.0], [1.0], [3.0]], [0, 1, 2], alphas=[0.1, 1.0, 10.0])
+        >>> path.predict([[1.0]]).round(3)
+        array([[0.629, 0.529, 0.205]])
+        >>> path = RankSVM(tol=1e-6).path([[0.0], [1.0], [3.0]], [0, 1, 2], alphas=[0.01, 1.0])
+        >>> path.predict([[1.0]]).round(2)
+        array([[1. , 0.5]])
+        """
+        checked = check_alphas(alphas, "alphas")
+        target = read_target(y, groups, sample_weight, nuisance, X=X)
+        return clone(self)._prepare(X, target).path(checked)
+
+    def hold_out_task(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
+
+        Its candidates are alphas. The data are those of `fit`, or y is a `Target` that was read
+        already; the estimator is left as it is.
+        """
+        return clone(self)._prepare(X, read_target(y, groups, sample_weight, X=X))
+
+    @abstractmethod
+    def _prepare(self, X: Any, target: Target) -> Any:
+        """Check everything, and say what is to be learned: a `HoldOutTask` that has a `path`."""
 
     def score_functions(self) -> ScoreFunctions:
         """What the scores are made of."""

@@ -8,9 +8,10 @@ import numbers
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -34,7 +35,7 @@ from rankwise.metrics.averaging import mean
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.hold_out import check_rest
 from rankwise.model_selection.task import Candidates, HoldOutTask, default_alphas
-from rankwise.solvers.co_regularized import CoSystem, coupling, scored_system, solve_co_regularized
+from rankwise.solvers.least_squares import solve_shifted
 
 NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
 FLAT = 1e-24  # scatter of a constant view, relative to the square of its features
@@ -394,6 +395,32 @@ class CoRankRLSPath:
         return model
 
 
+class CoSystem(NamedTuple):
+    """The blocks of [CoRankRLS10] equation 18.
+
+    In the coordinates of the features R_v, where ‖f_v‖² = ‖w_v‖², the equation reads
+
+        (B + ν C + λ I) w = E
+
+    with B and E from the scored items, block by block, and C from the unscored ones. The three do
+    not depend on λ or ν: one reduction of ``B + ν C`` serves all λ (section 5), and the same B, C
+    and E serve all ν.
+
+    Attributes
+    ----------
+    scored : ndarray of shape (n, n)
+        B, with one block ``R_vᵀ L R_v / W`` for each view on its diagonal.
+    coupling : ndarray of shape (n, n)
+        C for ν = 1.
+    target : ndarray of shape (n,)
+        E, the stacked ``R_vᵀ d / W``.
+    """
+
+    scored: Array
+    coupling: Array
+    target: Array
+
+
 class CoTask(HoldOutTask):
     """What CoRankRLS minimizes, for every alpha and nu, and without some of the scored rows.
 
@@ -439,25 +466,51 @@ class CoTask(HoldOutTask):
         advice = "give the views fewer columns or a smaller n_basis, linear ones, too"
         check_matrix_fits(n, n, "the stacked system of all views", advice)
         X = self._X[self.target.scored]
-        B, E = scored_system((view.features(X) for view in self.views), self.loss)
-        C = self._known_coupling
-        if C is None:
-            rows, graph = self.target.agreement(self.loss.graph.group_weight)
-            C = coupling(FeatureRows(self.views, self._X, rows), self._sizes, graph)
-        return CoSystem(B, C, E)
+        grams, moments = [], []
+        for view in self.views:
+            gram, moment = self.loss.system(view.features(X))
+            grams.append(gram)
+            moments.append(moment)
+        C = self._coupling() if self._known_coupling is None else self._known_coupling
+        return CoSystem(scipy.linalg.block_diag(*grams), C, np.concatenate(moments))
+
+    def _coupling(self) -> Array:
+        """C for ν = 1: the Hessian of the disagreement between all views, halved.
+
+            Σ_{v,u} (1/W̄) Σ_{pairs} ((f_v − f_u)_i − (f_v − f_u)_j)² = wᵀ C w
+
+        so ``C_vv = 2(M−1) R_vᵀ L̄ R_v / W̄`` and ``C_vu = −2 R_vᵀ L̄ R_u / W̄``; all blocks come from
+        one Gram matrix of the stacked features, in time linear in the number of items.
+        """
+        rows, graph = self.target.agreement(self.loss.graph.group_weight)
+        view = np.repeat(np.arange(len(self.views)), self._sizes)
+        if len(self.views) == 1 or not graph.n_pairs:
+            return np.zeros((len(view), len(view)))
+        factor = np.where(view[:, None] == view, len(self.views) - 1.0, -1.0)
+        gram = graph.gram(FeatureRows(self.views, self._X, rows))
+        return factor * gram * (2.0 / graph.total_weight)
 
     def coefficients(self, nus: Array, alphas: Array) -> tuple[list[Array], float]:
         """Coefficients of each view, shape (n, n_nus, n_alphas), and the smallest usable alpha.
 
-        [CoRankRLS10] section 5: one reduction for each nu serves all alphas.
+        [CoRankRLS10] section 5: one reduction for each nu serves all alphas. An alpha below the
+        rounding error of B + ν C is raised to it, so that a huge ν cannot make the system
+        indefinite.
         """
-        solutions = [solve_co_regularized(self.system, float(nu), alphas) for nu in nus]
-        w = np.stack([solution.T for solution, _ in solutions], axis=1)
-        coef = [
-            view.coefficients(weights.reshape(len(weights), -1)).reshape(-1, *w.shape[1:])
-            for view, weights in zip(self.views, np.split(w, self._starts), strict=True)
-        ]
-        return coef, max(floor for _, floor in solutions)
+        B, C, E = self.system
+        solutions, smallest = [], 0.0
+        for nu in nus:
+            A = B + nu * C
+            floor = len(A) * np.finfo(float).eps * float(np.diag(A).max())
+            w, _ = solve_shifted(A, E, np.maximum(alphas, floor))
+            solutions.append(w[:, :, 0].T)
+            smallest = max(smallest, floor)
+        stacked = np.stack(solutions, axis=1)
+        coef = []
+        for view, w in zip(self.views, np.split(stacked, self._starts), strict=True):
+            flat = view.coefficients(w.reshape(len(w), -1))
+            coef.append(flat.reshape(-1, *w.shape[1:]))
+        return coef, smallest
 
     def warn_about_flat_views(self) -> None:
         """Warn of views whose features are the same for all items of a group."""

@@ -10,7 +10,6 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array, Indices
@@ -170,74 +169,10 @@ class MarginRanker(MarginParameters, KernelModel):
         RankSVM
             The fitted estimator.
         """
-        alpha = float(check_alphas([self.alpha], "alpha")[0])
-        target = read_target(y, groups, sample_weight, nuisance, X=X)
-        task = self._prepare(X, target)
-        loss, features = task.loss, task.features
-        start = self._last_weights(features) if self.warm_start else None
-        self._store_features(features.map)
-        solution = minimize_to_gap(self, make_objective(features.matrix, loss, alpha), start=start)
-        report_solution(self, solution)
-        self._store(features.coefficients(solution.best.w[:, None]))
-        self._describe(loss, features.matrix, solution)
-        warn_unfinished(self, [solution], [alpha])
-        return self
-
-    @calm
-    def path(
-        self,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
-        *,
-        alphas: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        nuisance: Any = None,
-    ) -> Any:
-        """The solutions of a list of alphas, each started from the one before.
-
-        Weights and planes of the larger alpha serve the smaller: the whole path is much cheaper
-        than separate fits. `alpha` of the estimator is ignored, and the estimator itself is left
-        as it is.
-
-        Parameters
-        ----------
-        X, y, groups, sample_weight, nuisance
-            As in `fit`.
-        alphas : array-like of shape (n_alphas,)
-            Positive numbers in any order.
-
-        Returns
-        -------
-        MarginPath
-            The models of all alphas.
-
-        Examples
-        --------
-        >>> from rankwise import RankSVM
-        >>> path = RankSVM(tol=1e-6).path([[0.0], [1.0], [3.0]], [0, 1, 2], alphas=[0.01, 1.0])
-        >>> path.predict([[1.0]]).round(2)
-        array([[1. , 0.5]])
-        """
-        checked = check_alphas(alphas, "alphas")
-        target = read_target(y, groups, sample_weight, nuisance, X=X)
-        return clone(self)._prepare(X, target).path(checked)
-
-    def hold_out_task(
-        self,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> MarginTask:
-        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
-
-        Its candidates are alphas. The data are those of `fit`, or y is a `Target` that was read
-        already; the estimator is left as it is.
-        """
-        target = read_target(y, groups, sample_weight, X=X)
-        task: MarginTask = clone(self)._prepare(X, target)
-        return task
+        alphas = check_alphas([self.alpha], "alpha")
+        task = self._prepare(X, read_target(y, groups, sample_weight, nuisance, X=X))
+        start = self._last_weights(task.features) if self.warm_start else None
+        return self._learn(task, alphas, start)
 
     def _prepare(self, X: Any, target: Target) -> MarginTask:
         """Check everything, and say what is to be learned from which features."""
@@ -276,13 +211,24 @@ class MarginRanker(MarginParameters, KernelModel):
             )
         return MarginTask(self, graph, loss, features)
 
-    def _solve_path(self, R: Any, loss: MarginLoss, alphas: Array) -> list[MarginSolution]:
+    def _learn(self, task: MarginTask, alphas: Array, start: Array | None = None) -> Self:
+        """Train on the data of a task with one alpha, from the weights of an earlier fit."""
+        path = task.path(alphas, start)
+        report_solution(self, path.solutions[0])
+        self._store(path.coefficients[0])
+        self._describe(task.loss, task.features.matrix, path.solutions[0])
+        return self
+
+    def _solve_path(
+        self, R: Any, loss: MarginLoss, alphas: Array, start: Array | None = None
+    ) -> list[MarginSolution]:
         """Solutions in the order of the alphas, found from the largest to the smallest."""
         objective = make_objective(R, loss, 0.0)
         solutions: dict[int, MarginSolution] = {}
         last = None
         for k in np.argsort(-alphas, kind="stable"):
-            last = minimize_to_gap(self, replace(objective, alpha=float(alphas[k])), warm=last)
+            at_alpha = replace(objective, alpha=float(alphas[k]))
+            last = minimize_to_gap(self, at_alpha, start=start, warm=last)
             solutions[k] = last
         ordered = [solutions[k] for k in range(len(alphas))]
         warn_unfinished(self, ordered, alphas)
@@ -351,16 +297,15 @@ class MarginTask(HoldOutTask):
 
     def train(self, **values: Any) -> MarginRanker:
         """The learner trained on all data."""
-        path = self.path(np.array([values["alpha"]]))
-        ranker: MarginRanker = path.model(0)
-        ranker._describe(self.loss, self.features.matrix, path.solutions[0])
-        return ranker
+        learner: MarginRanker = self.learner
+        learner.alpha = float(values["alpha"])
+        return learner._learn(self, np.array([learner.alpha]))
 
-    def path(self, alphas: Array) -> MarginPath:
+    def path(self, alphas: Array, start: Array | None = None) -> MarginPath:
         """The models of several alphas, trained on all data."""
         learner, features = self.learner, self.features
         learner._store_features(features.map)
-        solutions = learner._solve_path(features.matrix, self.loss, alphas)
+        solutions = learner._solve_path(features.matrix, self.loss, alphas, start)
         W = np.stack([solution.best.w for solution in solutions], axis=1)
         return MarginPath(learner, alphas, features.coefficients(W).T[:, :, None], solutions)
 
@@ -865,10 +810,5 @@ nuisance_se_, nuisance_names_
 def probability_above(scores: Array, i: ArrayLike, j: ArrayLike) -> Any:
     """``σ(f_i − f_j)`` of the items with these numbers."""
     i, j = np.asarray(i), np.asarray(j)
-    for name, rows in (("i", i), ("j", j)):
-        if rows.dtype.kind not in "iu" or ((rows < -len(scores)) | (rows >= len(scores))).any():
-            raise ValueError(
-                f"{name} has row numbers of X, whole numbers below {len(scores)}; got {rows!r}."
-            )
     scores = np.asarray(scores, dtype=np.float64)
     return expit(scores[i] - scores[j])

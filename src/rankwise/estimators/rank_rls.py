@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from rankwise.arrays import Array
@@ -99,12 +97,6 @@ def fixed_map(model: Any, X: Any) -> FeatureMap:
     kernel = model.make_kernel()
     if kernel.is_linear:
         return FeatureMap(kernel, None, X.shape[1])
-    is_chosen = isinstance(model.basis, str) and isinstance(model.n_basis, int)
-    if is_chosen and model.n_basis > X.shape[0]:
-        raise ValueError(
-            f"n_basis={model.n_basis}, but the first chunk, from which the basis items are chosen, "
-            f"has {X.shape[0]} rows; begin with a larger chunk, or pass the points as basis."
-        )
     return basis_map(kernel, X, model.n_basis, model.basis, model.random_state)
 
 
@@ -265,9 +257,8 @@ class RankRLS(RankRLSParameters, KernelModel):
         """
         alphas = check_alphas([self.alpha], "alpha")
         target = read_target(y, groups, sample_weight, nuisance, X=X)
-        X, loss = self._check_data(X, target)
-        features = self._make_features(X, loss, to_fit=True)
-        self._store(self._learn(loss, features, alphas)[0])
+        path = self._prepare(X, target).path(alphas)
+        self._store(path.coefficients[0])
         return self
 
     @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
@@ -367,66 +358,8 @@ class RankRLS(RankRLSParameters, KernelModel):
         self.solver_, self.n_iter_ = "primal", 1
         return self
 
-    @calm
-    def path(
-        self,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
-        *,
-        alphas: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        nuisance: Any = None,
-    ) -> RankRLSPath:
-        """The solutions of a whole list of alphas from one reduction of the matrix.
-
-        [RankRLS09] section 3.2. Costs little more than one fit; `alpha` of the estimator is
-        ignored, and the estimator itself is left as it is.
-
-        Parameters
-        ----------
-        X, y, groups, sample_weight, nuisance
-            As in `fit`; the models of a path do not tell the effects of the nuisance.
-        alphas : array-like of shape (n_alphas,)
-            Positive numbers in any order.
-
-        Returns
-        -------
-        RankRLSPath
-            The models of all alphas.
-
-        Examples
-        --------
-        >>> from rankwise import RankRLS
-        >>> path = RankRLS().path([[0.0], [1.0], [3.0]], [0, 1, 2], alphas=[0.1, 1.0, 10.0])
-        >>> path.predict([[1.0]]).round(3)
-        array([[0.629, 0.529, 0.205]])
-        """
-        model = clone(self)
-        checked = check_alphas(alphas, "alphas")
-        target = read_target(y, groups, sample_weight, nuisance, X=X)
-        X, loss = model._check_data(X, target)
-        coefficients = model._learn(loss, model._make_features(X, loss, to_fit=True), checked)
-        return RankRLSPath(model, checked, coefficients)
-
-    def hold_out_task(
-        self,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> RankRLSTask:
-        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
-
-        Its candidates are alphas. The data are those of `fit`, or y is a `Target` that was read
-        already; the estimator is left as it is.
-        """
-        model = clone(self)
-        target = read_target(y, groups, sample_weight, X=X)
-        return RankRLSTask(model, *model._check_data(X, target))
-
-    def _check_data(self, X: Any, target: Target) -> tuple[Any, SquaredLoss]:
-        """The items and the loss."""
+    def _prepare(self, X: Any, target: Target) -> RankRLSTask:
+        """Check everything, and say what is to be minimized."""
         check_beta(self.beta)
         X = check_rows(self, X)
         loss, self.output_shape_ = ranking_loss(
@@ -434,7 +367,7 @@ class RankRLS(RankRLSParameters, KernelModel):
         )
         if target.nuisance is not None:
             self._nuisance_names = target.nuisance.names
-        return X, loss
+        return RankRLSTask(self, X, loss)
 
     def _make_features(self, X: Any, loss: SquaredLoss, *, to_fit: bool) -> Features:
         """How to solve, and what the solver sees.
@@ -582,10 +515,8 @@ class RankRLSTask(HoldOutTask):
 
     def pairs(self) -> HeldOutPairs:
         """For one list in which every two items are a pair; spends the kernel matrix."""
-        return self._pairs if self.has_pairs else super().pairs()
-
-    @cached_property
-    def _pairs(self) -> HeldOutPairs:
+        if not self.has_pairs:
+            return super().pairs()
         beta, scores = self.loss.beta, np.asarray(self.graph.scores)
         if len(scores) < FEWEST_FOR_PAIRS:
             raise ValueError(
@@ -594,6 +525,12 @@ class RankRLSTask(HoldOutTask):
             )
         spectrum = item_spectrum(self.features(spend=True), centered=beta == 0, overwrite=True)
         return HeldOutPairs(spectrum, scores.reshape(len(scores), -1), beta)
+
+    def path(self, alphas: Array) -> RankRLSPath:
+        """The models of several alphas, trained on all data."""
+        model: RankRLS = self.learner
+        features = model._make_features(self._X, self.loss, to_fit=True)
+        return RankRLSPath(model, alphas, model._learn(self.loss, features, alphas))
 
     def train(self, **values: Any) -> RankRLS:
         """RankRLS of one alpha; spends the kernel matrix."""

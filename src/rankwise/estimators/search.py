@@ -59,7 +59,7 @@ class BaseSearch(BaseEstimator):
             raise ValueError(f"cv={self.cv!r} and time both say what is held out; give one.")
         metric, points, cv = check_scoring(self.scoring), self._points(), read_splits(self.cv)
         values = {name: getattr(self, asked or "", None) for name, asked in self.axes.items()}
-        runs, gains = [], []
+        runs = []
         for point in points:  # one at a time: a task may hold a kernel matrix
             model = self._model(**point)
             task = model.hold_out_task(*data)
@@ -69,7 +69,7 @@ class BaseSearch(BaseEstimator):
                 X, target = data
                 run = later_curves(model, X, target, time, values, [metric])
             runs.append(run)
-            gains.append(run.gain(metric)[run.best(metric)])
+        gains = [run.gain(metric)[run.best(metric)] for run in runs]
         best = int(np.argmax(gains))  # of equal points the first
         chosen = self._report(runs, points, best, metric)
         if len(points) > 1:
@@ -115,39 +115,31 @@ class BaseSearch(BaseEstimator):
         self.best_score_ = float(scores[at])
         searched = [name for name in self.lists if np.ndim(getattr(self, name))]
         self.best_params_ = {**chosen, **{name: points[best][name] for name in searched}}
-        self.cv_results_ = {
-            **self._tables(runs, points, metric),
-            "groups": runs[0].groups,
-            "n_undefined": run.n_undefined(metric),
-            "cv": runs[0].way,
-        }
-        return chosen
-
-    def _tables(
-        self, runs: list[HeldOutCurves], points: list[dict[str, Any]], metric: Metric
-    ) -> dict[str, Any]:
-        """Scores for `cv_results_`: a row for each point and nu, a column for each candidate."""
+        # a row for each point and nu, a column for each value of the first parameter
         first = next(iter(self.axes))
-        single = runs[0].by_group[metric.name].shape[2] == 1
+        single = run.by_group[metric.name].shape[2] == 1
         output = 0 if single else slice(None)
-        values, params, means, scores, predictions = [], [], [], [], []
+        values, params, means, by_group, predictions = [], [], [], [], []
         for run, point in zip(runs, points, strict=True):
             for line, others in run.candidates.lines():
                 values.append(run.candidates.axes[first])
                 params.append({**point, **others})
                 means.append(run.mean(metric)[line, output])
-                scores.append(run.by_group[metric.name][:, line, output])
+                by_group.append(run.by_group[metric.name][:, line, output])
                 held = run.predictions
                 predictions.append(None if held is None else held[:, output, line])
-        tables: dict[str, Any] = {
+        self.cv_results_ = {
             (self.axes[first] or first): values if first == "alpha" else values[0].astype(int),
             "params": params,
             "mean_score": np.stack(means),
-            "group_score": scores,
+            "group_score": by_group,
+            "groups": runs[0].groups,
+            "n_undefined": runs[best].n_undefined(metric),
+            "cv": runs[0].way,
         }
         if self.store_predictions:
-            tables["predictions"] = predictions
-        return tables
+            self.cv_results_["predictions"] = predictions
+        return chosen
 
 
 def warn_at_edge(name: str, candidates: Candidates, scores: Array, at: int) -> None:

@@ -92,16 +92,11 @@ class PairGraph(PreferenceGraph):
         weight = _as_edge_values("weight", weight, len(winner), positive=True)
         options: Any = {"cost": cost, "group_weight": group_weight, "groups": known, "items": names}
         self._set(winner, loser, magnitude, weight, n_items, **options)
-        if cost == "relative" and (magnitude == 0).any():
-            edge = int(np.argmax(magnitude == 0))
-            raise ValueError(
-                f"cost='relative' divides by the magnitude, and magnitude[{edge}] is 0; drop the "
-                "ties or use cost='magnitude'."
-            )
         if cost == "relative" and self.n_pairs and not 0 < self.total_weight < np.inf:
             raise ValueError(
                 "cost='relative' divides weights by the squares of the magnitudes, and these "
-                "overflow or vanish; bring the magnitudes nearer to 1 by one common factor."
+                "overflow or vanish; drop ties, whose magnitude is 0, and bring the others nearer "
+                "to 1 by one common factor."
             )
 
     def _set(

@@ -80,25 +80,22 @@ def fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:
 
 
 def _check_splits(splits: list[Any], n_items: int, what: str = "items") -> Folds:
+    """The test sets; each item is in one of them, and all others are in its training set."""
     folds: Folds = []
-    owner = np.full(n_items, -1)
-    for k, (train, test) in enumerate(splits):
-        train, test = (_as_positions(part, n_items) for part in (train, test))
-        if len(np.intersect1d(train, test)):
-            raise ValueError(f"fold {k} of cv trains on {what} that it holds out.")
-        if len(train) + len(test) != n_items:
+    every = np.arange(n_items)
+    for k, split in enumerate(splits):
+        train, test = (np.asarray(part) for part in split)
+        train, test = (np.flatnonzero(p) if p.dtype == bool else p for p in (train, test))
+        if not np.array_equal(np.sort(np.concatenate([train, test])), every):
             raise ValueError(
-                f"fold {k} of cv trains on {len(train)} and holds out {len(test)} of {n_items} "
-                f"{what}; it must train on all {what} that it does not hold out."
+                f"fold {k} of cv must train on all {what} that it does not hold out, and on no "
+                f"others; it has {len(train)} for training and {len(test)} held out of {n_items}."
             )
-        if (owner[test] >= 0).any():
-            raise ValueError(f"folds {owner[test].max()} and {k} of cv overlap: they share {what}.")
-        owner[test] = k
-        folds.append(test)
-    if (owner < 0).any():
+        folds.append(np.sort(test).astype(np.intp))
+    if not np.array_equal(np.sort(np.concatenate(folds)), every):
         raise ValueError(
-            f"cv never holds out {int((owner < 0).sum())} of the {n_items} {what}; each must "
-            "be in one test set (as KFold and GroupKFold do, and ShuffleSplit does not)."
+            f"cv must hold out each of the {n_items} {what} once (as KFold and GroupKFold do, and "
+            "ShuffleSplit does not)."
         )
     return folds
 
@@ -117,18 +114,6 @@ def edge_folds(cv: Any, n_edges: int) -> Folds:
         )
     fold = np.random.default_rng(0).permutation(n_edges) % int(cv)
     return [np.flatnonzero(fold == k) for k in range(int(cv))]
-
-
-def _as_positions(part: Any, n_items: int) -> NDArray[np.intp]:
-    array = np.asarray(part)
-    if array.dtype == bool:
-        return np.flatnonzero(array)
-    positions: NDArray[np.intp] = np.unique(array.astype(np.intp))
-    if len(positions) != len(array) or (
-        len(array) and not 0 <= positions[0] <= positions[-1] < n_items
-    ):
-        raise ValueError(f"cv gives item numbers that repeat or are not in 0..{n_items - 1}.")
-    return positions
 
 
 class HoldOutPlan(NamedTuple):

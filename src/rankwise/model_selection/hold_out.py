@@ -288,15 +288,16 @@ def item_spectrum(
     """
     first = first_equal_rows(features.matrix)
     if features.method == "dual":
-        spectrum = spectrum_of_kernel(
-            features.matrix, centered=centered, overwrite=overwrite, weight=weight
-        )
-        return spectrum._replace(first=first)
-    R = dense_rows(features.matrix)
-    if R.shape[1] < R.shape[0]:
-        return spectrum_of_features(R, centered=centered, weight=weight)._replace(first=first)
-    R = R - R.mean(axis=0) if centered else R
-    return spectrum_of_kernel(R @ R.T, overwrite=True, weight=weight)._replace(first=first)
+        K = features.matrix if overwrite else features.matrix.copy()
+        spectrum = spectrum_of_kernel(K, centered=centered, weight=weight)
+    else:
+        R = dense_rows(features.matrix)
+        R = R - R.mean(axis=0) if centered else R  # a large mean would cost digits
+        if R.shape[1] < R.shape[0]:
+            spectrum = spectrum_of_features(R, weight)
+        else:
+            spectrum = spectrum_of_kernel(R @ R.T, weight=weight)
+    return spectrum._replace(first=first)
 
 
 def _silent(

@@ -83,38 +83,23 @@ def weights_without(
     if short:
         for numbers, w in _weights_by_downdates(R, terms[0], [folds[k] for k in short], alphas):
             yield [short[k] for k in numbers], w
-    wholes = [_Whole(term, R) for term in terms]
+    moments = [R.T @ term.target for term in terms]
     for k in np.flatnonzero(~np.array(is_short, dtype=bool)).tolist():
-        R_U = R[folds[k]]
-        gram, moment = wholes[0].without(folds[k], R_U)
-        for whole in wholes[1:]:
-            more_gram, more_moment = whole.without(folds[k], R_U)
-            gram, moment = gram + more_gram, moment + more_moment
+        U = folds[k]
+        gram, moment = np.zeros((R.shape[1], R.shape[1])), np.zeros_like(moments[0])
+        for term, of_all in zip(terms, moments, strict=True):
+            white_U = term.white[U]
+            gram_U = white_U.T @ white_U
+            rest = term.gram - gram_U
+            if rest.trace() < gram_U.trace():
+                others = np.delete(term.white, U, axis=0)
+                rest = others.T @ others
+            weight = term.share / (term.amount.sum() - term.amount[U].sum())
+            gram += weight * rest
+            moment += weight * (of_all - R[U].T @ term.target[U])
         if n_free:
             gram, moment = eliminate(gram, moment, n_free)
         yield [k], _solve_definite(gram, moment, alphas)[None]
-
-
-class _Whole:
-    """A term of the objective summed over all items, from which folds are taken."""
-
-    def __init__(self, term: WhitenedTerm, R: Array) -> None:
-        self._term = term
-        self._moment = R.T @ term.target
-        self._amount = term.amount.sum()
-
-    def without(self, U: Fold, R_U: Array) -> tuple[Array, Array]:
-        """``ω (Rᵀ A R − R_Uᵀ A_U R_U)`` and ``ω (Rᵀ t − R_Uᵀ t_U)``."""
-        term = self._term
-        white_U = term.white[U]
-        gram_U = white_U.T @ white_U
-        rest = term.gram - gram_U
-        if rest.trace() < gram_U.trace():
-            others = np.delete(term.white, U, axis=0)
-            rest = others.T @ others
-        weight = term.share / (self._amount - term.amount[U].sum())
-        rest *= weight
-        return rest, weight * (self._moment - R_U.T @ term.target[U])
 
 
 def _solve_definite(gram: Array, moment: Array, alphas: Array) -> Array:
@@ -334,15 +319,10 @@ def leave_out_dual(
     ``a = F c`` with the c of `hold_out_dual`, which is zero on U ([RankRLS09] equation 33).
     """
     models = _Eigen(root.sandwich(K), root.solve(target))
-    out = empty_models(len(K), units, target, alphas)
+    out = np.empty((len(K), len(units), target.shape[1], len(alphas)))
     for k, U in enumerate(units):
         out[:, k] = models.without(U, alphas * (amount.sum() - amount[U].sum()))
     flat = models.vectors.T @ out.reshape(len(K), -1)
     for k, U in enumerate(units):
         flat.reshape(out.shape)[U, k] = 0.0  # what rounding leaves
     return root.apply(flat).reshape(out.shape)
-
-
-def empty_models(n: int, units: Sequence[Indices], target: Array, alphas: Array) -> Array:
-    """Room for the n coefficients of the models without each unit."""
-    return np.empty((n, len(units), target.shape[1], len(alphas)))

@@ -25,7 +25,6 @@ import scipy.linalg
 from rankwise.arrays import Array, Indices
 from rankwise.features.kernel import center_kernel
 from rankwise.machine import idle_cores, map_on_idle_cores
-from rankwise.solvers.hold_out import empty_models
 from rankwise.solvers.least_squares import binary_scale
 
 PRODUCT_ROWS = 256  # of G computed by one matrix product
@@ -48,13 +47,6 @@ class Spectrum(NamedTuple):
     def weights(self) -> Array:
         """Weights of the items, all positive."""
         return np.ones(len(self.vectors)) if self.weight is None else self.weight
-
-
-class Rest(NamedTuple):
-    """Items that models are trained on: the sum of their weights, and that of their pairs."""
-
-    size: float
-    pairs: float
 
 
 class Resolvent(NamedTuple):
@@ -84,67 +76,50 @@ class Resolvent(NamedTuple):
     diagonal: Array
 
 
-def spectrum_of_features(
-    R: Array, *, centered: bool = False, weight: Array | None = None
-) -> Spectrum:
-    """Spectrum of K = R Rᵀ for features with fewer columns than rows, centered if wanted.
-
-    If only differences of scores count, the mean of the features has no effect. Centered features
-    keep the digits that a large mean would cost.
-    """
-    if centered:
-        R = R - R.mean(axis=0)
-    if weight is not None:
-        R = R * np.sqrt(weight)[:, None]
-    vectors, singular, _ = scipy.linalg.svd(
-        R, full_matrices=False, check_finite=False, overwrite_a=centered
-    )
-    return _spectrum(singular**2, vectors, weight)
-
-
-def _spectrum(values: Array, vectors: Array, weight: Array | None) -> Spectrum:
-    if weight is not None:
-        vectors *= np.sqrt(weight)[:, None]
-    return Spectrum(values, vectors, None, weight)
+def spectrum_of_features(R: Array, weight: Array | None = None) -> Spectrum:
+    """Spectrum of K = R Rᵀ for features with fewer columns than rows."""
+    root = None if weight is None else np.sqrt(weight)[:, None]
+    R = R if root is None else R * root
+    vectors, singular, _ = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
+    return Spectrum(singular**2, vectors if root is None else vectors * root, None, weight)
 
 
 def spectrum_of_kernel(
-    K: Array, *, centered: bool = False, overwrite: bool = False, weight: Array | None = None
+    K: Array, *, centered: bool = False, weight: Array | None = None
 ) -> Spectrum:
-    """Spectrum of a kernel matrix, its features centered if wanted; K itself may be overwritten.
+    """Spectrum of a kernel matrix, which is overwritten, its features centered if wanted.
 
-    Needs memory for one more matrix if K may be overwritten, else for two. Eigenvalues below the
-    rounding of K are set to zero: if they were negative, small alphas would divide by them.
+    Eigenvalues below the rounding of K are set to zero: if they were negative, small alphas would
+    divide by them.
     """
     noise = len(K) * np.finfo(float).eps * max(K.max(), -K.min())
-    K = K if overwrite else K.copy()
+    root = None if weight is None else np.sqrt(weight)[:, None]
     if centered:
         K = center_kernel(K)
-    if weight is not None:
-        K *= np.sqrt(weight)
-        K *= np.sqrt(weight)[:, None]
-        noise *= weight.max()
-    a = (
-        K.T if K.flags.c_contiguous else K
-    )  # symmetric; LAPACK can only overwrite a matrix stored by columns
-    with idle_cores(len(a) ** 3):
-        values, vectors = scipy.linalg.eigh(a, check_finite=False, overwrite_a=True)
+    if root is not None:
+        K *= root
+        K *= root.T
+        noise *= (root**2).max()
+    columns_first = K.T if K.flags.c_contiguous else K  # which LAPACK can overwrite
+    with idle_cores(len(K) ** 3):
+        values, vectors = scipy.linalg.eigh(columns_first, check_finite=False, overwrite_a=True)
     values[np.abs(values) <= noise] = 0.0
-    return _spectrum(values, vectors, weight)
+    return Spectrum(values, vectors if root is None else vectors * root, None, weight)
 
 
-def resolvent(basis: Spectrum, alpha: float, beta: float, rest: Rest) -> Resolvent:
-    """G for models trained on some of the items.
+def resolvent(basis: Spectrum, alpha: float, beta: float, rest: tuple[float, float]) -> Resolvent:
+    """G for models trained on some of the items, with the weights of `rest_without`.
 
     The normalized cost of a complete group of items with weights w, s = Σ w and W the sum over its
     pairs, is ``κ Σ w e² − η (Σ w e)²`` with ``κ = (1−β) s/W + β/s`` and ``η = (1−β)/W``. An
     intercept with the penalty ρ = κ²/η − κ s gives the same cost when it is minimized away.
     """
-    kappa, eta = beta / rest.size, 0.0
+    size, pairs = rest
+    kappa, eta = beta / size, 0.0
     if beta < 1:
-        eta = (1 - beta) / rest.pairs
-        kappa += eta * rest.size
-    rho = np.inf if eta == 0 else kappa**2 / eta - kappa * rest.size
+        eta = (1 - beta) / pairs
+        kappa += eta * size
+    rho = np.inf if eta == 0 else kappa**2 / eta - kappa * size
     shift, penalty = alpha / kappa, 0.0 if beta == 0 else rho / alpha
     m, rank = basis.vectors.shape
     outside = 1.0 / shift if rank < m else 0.0
@@ -156,13 +131,13 @@ def resolvent(basis: Spectrum, alpha: float, beta: float, rest: Rest) -> Resolve
     return Resolvent(shift, factors, outer, v, s, diagonal)
 
 
-def rest_without(basis: Spectrum, held: Indices) -> Rest:
-    """What models without some items are trained on."""
+def rest_without(basis: Spectrum, held: Indices) -> tuple[float, float]:
+    """Weight of the items that models without some are trained on, and that of their pairs."""
     if basis.weight is None:
         n = len(basis.vectors) - len(held)
-        return Rest(n, n * (n - 1) / 2)
+        return n, n * (n - 1) / 2
     kept = np.delete(basis.weight, held)
-    return Rest(float(kept.sum()), float(0.5 * kept @ (kept.sum() - kept)))
+    return float(kept.sum()), float(0.5 * kept @ (kept.sum() - kept))
 
 
 def _models(
@@ -226,46 +201,30 @@ def leave_out_items(
 
     with the G of `rankwise.solvers.hold_out_list` for the list without U.
     """
-    left = _Left(basis, R)
-    out = empty_models(left.size, units, y, alphas)
+
+    def left(V: Array) -> Array:
+        """``Rᵀ V``, or V itself."""
+        return V if R is None else R.T @ V
+
+    TV = left(basis.vectors)
+    out = np.empty((len(TV), len(units), y.shape[1], len(alphas)))
     for numbers, a, inverse, c, _ in _models(basis, y, units, alphas, beta):
-        if len(units[numbers[0]]) == 1:
-            items = np.concatenate([units[k] for k in numbers])
-            lift = c[items] / inverse.diagonal[items, None]
-            moved = left.times_G(inverse, items)[:, :, None] * lift
-            out[..., a][:, numbers] = left.times(c)[:, None] - moved
-            continue
+        items = np.concatenate([units[k] for k in numbers])
+        columns = (TV * inverse.factors) @ basis.vectors[items].T  # of Rᵀ G
+        columns -= np.outer(left(inverse.v) / inverse.s, inverse.v[items])
+        if inverse.rest.any():
+            rows = np.eye(len(TV))[:, items] if R is None else R[items].T
+            columns += rows * inverse.rest[items]
+        whole, stop = left(c), 0
         for k in numbers:
             U = units[k]
+            start, stop = stop, stop + len(U)
             G_UU = _corner(basis, inverse, U) - np.outer(inverse.v[U], inverse.v[U]) / inverse.s
-            moved = left.times_G(inverse, U) @ np.linalg.solve(G_UU, c[U])
-            out[:, k, :, a] = left.times(c) - moved
+            out[:, k, :, a] = whole - columns[:, start:stop] @ np.linalg.solve(G_UU, c[U])
     if R is None:
         for k, U in enumerate(units):
             out[U, k] = 0.0  # what rounding leaves
     return out
-
-
-class _Left:
-    """Rᵀ from the left, or nothing."""
-
-    def __init__(self, basis: Spectrum, R: Array | None) -> None:
-        self._basis, self._R = basis, R
-        self._TV = self.times(basis.vectors)
-        self.size = len(self._TV)
-
-    def times(self, c: Array) -> Array:
-        return c if self._R is None else self._R.T @ c
-
-    def times_G(self, inverse: Resolvent, U: Indices) -> Array:
-        """``Rᵀ G`` in the columns U."""
-        v = self.times(inverse.v)
-        block = (self._TV * inverse.factors) @ self._basis.vectors[U].T
-        block -= np.outer(v / inverse.s, inverse.v[U])
-        if inverse.rest.any():
-            rows = np.eye(len(v))[:, U] if self._R is None else self._R[U].T
-            block += rows * inverse.rest[U]
-        return np.asarray(block)
 
 
 def pair_differences(

@@ -99,12 +99,12 @@ class Side:
     def spectrum(self) -> Spectrum:
         """Of the kernel matrix, centered if scores count up to a constant; no zero values."""
         if self.is_kernel:
-            values, vectors = spectrum_of_kernel(self.matrix, centered=self.is_centered)[:2]
+            values, vectors = spectrum_of_kernel(self.matrix.copy(), centered=self.is_centered)[:2]
         elif self.matrix.shape[1] < self.matrix.shape[0]:
             values, vectors = spectrum_of_features(self._features)[:2]
         else:
             R = self._features
-            values, vectors = spectrum_of_kernel(R @ R.T, overwrite=True)[:2]
+            values, vectors = spectrum_of_kernel(R @ R.T)[:2]
         rounding = len(vectors) * np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)
         keep = np.abs(values) > rounding
         return Spectrum(values[keep], np.ascontiguousarray(vectors[:, keep]))
