@@ -259,7 +259,7 @@ def test_a_bad_chunk_is_refused_and_changes_nothing(message, X, y, groups):
 
 def test_bad_first_chunks():
     X, y, groups = problem()
-    with pytest.raises(ValueError, match="the first chunk, from which the basis items are chosen"):
+    with pytest.raises(ValueError, match="n_basis=100; expected a whole number"):
         RankRLS(kernel="rbf", n_basis=100).partial_fit(X, y, groups)
     with pytest.raises(ValueError, match="basis has points with 3 features but X has 4"):
         RankRLS(kernel="rbf", basis=np.zeros((2, 3))).partial_fit(X, y, groups)

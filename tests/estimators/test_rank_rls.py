@@ -403,7 +403,7 @@ def test_values_that_are_not_finite_are_refused(data, value):
     X, y, groups, _ = data
     y_bad, X_bad = y.copy(), X.copy()
     y_bad[3] = X_bad[3, 1] = value
-    refuse("first such row is 3", X, y_bad, groups)
+    refuse("Input y contains", X, y_bad, groups)
     refuse("X contains", X_bad, y, groups)
 
 
@@ -494,7 +494,7 @@ def test_contradictions_between_graph_and_estimator_are_refused(data):
     X, y, groups, _ = data
     refuse("a graph brings its own", X, ScoreGraph(y, groups), cost="sign")
     refuse("groups was given as well", X, ScoreGraph(y, groups), groups)
-    refuse("groups was given as well", X, make_target(y, groups), groups)
+    refuse("given as well", X, make_target(y, groups), groups)
     refuse("preferences only", X, PairGraph([0], [1], None, None, M), beta=0.5)
     RankRLS(cost="sign").fit(X, ScoreGraph(y, groups, cost="sign"))
 

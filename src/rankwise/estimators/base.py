@@ -207,6 +207,50 @@ class KernelModel(RankerMixin, KernelParameters):
         X = check_rows(self, X, accept_sparse="csr", reset=False)
         return self._feature_map(len(self._columns)).features(X)
 
+    def score_functions(self) -> ScoreFunctions:
+        """What the scores are made of."""
+        columns = np.asarray(self._columns, dtype=np.float64)
+        features = self._feature_map(len(columns))
+        return ScoreFunctions([features], [columns], self.intercept_, self.output_shape_)
+
+    def _store_features(self, features: FeatureMap) -> None:
+        """Forget an earlier fit with other parameters, keep the items of this one."""
+        self._forget()
+        if features.items is not None:
+            self.X_fit_ = features.items
+        if features.basis is not None:
+            self.basis_indices_ = features.basis
+
+    def _forget(self) -> None:
+        for name in self.learned:
+            self.__dict__.pop(name, None)
+
+    def _keep_effects(self, effects: Effects) -> None:
+        self.nuisance_coef_, self.nuisance_se_ = effects
+        self.nuisance_names_ = list(self._nuisance_names)
+
+    def _store(self, columns: Array) -> None:
+        """Keep coefficients of shape (n, n_outputs) under their public names."""
+        single = not self.output_shape_
+        if self.kernel == "linear":
+            self.coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns.T)
+        else:
+            self.dual_coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns)
+
+    @property
+    def _columns(self) -> Array:
+        if hasattr(self, "coef_"):
+            return np.asarray(np.atleast_2d(self.coef_).T)
+        return self.dual_coef_.reshape(len(self.dual_coef_), -1)
+
+    def _feature_map(self, n_coefficients: int) -> FeatureMap:
+        basis, items = getattr(self, "basis_indices_", None), getattr(self, "X_fit_", None)
+        return FeatureMap(self.make_kernel(), None, n_coefficients, basis, items)
+
+
+class PathModel(KernelModel):
+    """A kernel model of items in groups, with paths over alpha and a hold-out task."""
+
     @calm
     def path(
         self,
@@ -267,46 +311,6 @@ class KernelModel(RankerMixin, KernelParameters):
     @abstractmethod
     def _prepare(self, X: Any, target: Target) -> Any:
         """Check everything, and say what is to be learned: a `HoldOutTask` that has a `path`."""
-
-    def score_functions(self) -> ScoreFunctions:
-        """What the scores are made of."""
-        columns = np.asarray(self._columns, dtype=np.float64)
-        features = self._feature_map(len(columns))
-        return ScoreFunctions([features], [columns], self.intercept_, self.output_shape_)
-
-    def _store_features(self, features: FeatureMap) -> None:
-        """Forget an earlier fit with other parameters, keep the items of this one."""
-        self._forget()
-        if features.items is not None:
-            self.X_fit_ = features.items
-        if features.basis is not None:
-            self.basis_indices_ = features.basis
-
-    def _forget(self) -> None:
-        for name in self.learned:
-            self.__dict__.pop(name, None)
-
-    def _keep_effects(self, effects: Effects) -> None:
-        self.nuisance_coef_, self.nuisance_se_ = effects
-        self.nuisance_names_ = list(self._nuisance_names)
-
-    def _store(self, columns: Array) -> None:
-        """Keep coefficients of shape (n, n_outputs) under their public names."""
-        single = not self.output_shape_
-        if self.kernel == "linear":
-            self.coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns.T)
-        else:
-            self.dual_coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns)
-
-    @property
-    def _columns(self) -> Array:
-        if hasattr(self, "coef_"):
-            return np.asarray(np.atleast_2d(self.coef_).T)
-        return self.dual_coef_.reshape(len(self.dual_coef_), -1)
-
-    def _feature_map(self, n_coefficients: int) -> FeatureMap:
-        basis, items = getattr(self, "basis_indices_", None), getattr(self, "X_fit_", None)
-        return FeatureMap(self.make_kernel(), None, n_coefficients, basis, items)
 
 
 class ModelPath:

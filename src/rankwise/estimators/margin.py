@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
-from rankwise.estimators.base import KernelModel, ModelPath, RankerMixin
+from rankwise.estimators.base import ModelPath, PathModel, RankerMixin
 from rankwise.estimators.search import Search
 from rankwise.estimators.training_data import (
     check_rows,
@@ -120,7 +120,7 @@ class MarginParameters:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MarginRanker(MarginParameters, KernelModel):
+class MarginRanker(MarginParameters, PathModel):
     """A ranker that minimizes ``loss(f) + α ‖f‖²`` until a lower bound proves it near the minimum.
 
     A subclass declares the parameters, which graph it learns from and how it is trained.

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
-from rankwise.estimators.base import KernelModel, ModelPath, RankerMixin
+from rankwise.estimators.base import ModelPath, PathModel, RankerMixin
 from rankwise.estimators.search import Search
 from rankwise.estimators.training_data import (
     check_beta,
@@ -101,7 +101,7 @@ def fixed_map(model: Any, X: Any) -> FeatureMap:
 
 
 @dataclass(eq=False, repr=False)
-class RankRLS(RankRLSParameters, KernelModel):
+class RankRLS(RankRLSParameters, PathModel):
     """Regularized least-squares ranking.
 
     Use it for graded lists and for preferences with features, where a linear or kernel model is
@@ -208,7 +208,7 @@ class RankRLS(RankRLSParameters, KernelModel):
     """
 
     takes_nuisance = True
-    learned = (*KernelModel.learned, "n_samples_seen_", "_sums", "_features")
+    learned = (*PathModel.learned, "n_samples_seen_", "_sums", "_features")
 
     __metadata_request__partial_fit = {  # noqa: RUF012
         "groups": True,
@@ -501,7 +501,7 @@ class RankRLSTask(HoldOutTask):
     def coefficients_without(self, units: Units, alphas: Array) -> Array:
         """Coefficients of the models without each unit, and last of the model of all data.
 
-        Shape (n_coefficients, n_units + 1, n_outputs, n_alphas); `KernelModel.regressors` says
+        Shape (n_coefficients, n_units + 1, n_outputs, n_alphas); `PathModel.regressors` says
         what they are coefficients of. By shortcut where there is one; spends the kernel matrix.
         """
         features = self.features(len(units.members), spend=True)

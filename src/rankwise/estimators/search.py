@@ -128,7 +128,7 @@ class BaseSearch(BaseEstimator):
                 by_group.append(run.by_group[metric.name][:, line, output])
                 held = run.predictions
                 predictions.append(None if held is None else held[:, output, line])
-        self.cv_results_ = {
+        self.cv_results_: dict[str, Any] = {
             (self.axes[first] or first): values if first == "alpha" else values[0].astype(int),
             "params": params,
             "mean_score": np.stack(means),

@@ -124,7 +124,8 @@ def _scatter_of_rows(
         squares += more_squares
         moment += more_moment
         sums += more_sums
-    moment += np.outer(center, columns.sum(axis=0))
+    if is_far:
+        moment += np.outer(center, columns.sum(axis=0))
     means = divide(sums, size)
     roots = means * (root * np.sqrt(size))[:, None]
     lost = roots.T @ roots
