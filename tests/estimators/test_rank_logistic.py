@@ -156,7 +156,7 @@ def test_predict_above_is_a_probability_with_its_opposite():
     search = RankLogisticCV([0.01], cv=2).fit(X, y, groups)
     np.testing.assert_allclose(search.predict_above(X, [0, 1, 2], [3, 4, 5]), above, rtol=1e-4)
     for wrong in ([0.5], [len(X)], ["a"]):
-        with pytest.raises(IndexError, match="integer|out of bounds"):
+        with pytest.raises(IndexError, match=r"integer|out of bounds"):
             model.predict_above(X, wrong, [0])
 
 
