@@ -19,7 +19,6 @@ import numpy as np
 
 from rankwise import PairGraph
 from rankwise.leaderboard import rate
-from rankwise.plot import PreferenceGraphDisplay
 
 teams = ["Aalto", "Bergen", "Cork", "Delft", "Essen", "Faro", "Ghent", "Hull"]
 strength = np.linspace(1.6, -1.6, len(teams))
@@ -51,7 +50,23 @@ ratings = np.array([board[team].rating for team in teams])
 # draws.
 
 _, ax = plt.subplots(figsize=(7, 5.6), layout="constrained")
-PreferenceGraphDisplay.from_graph(season, ratings, teams, ax=ax, name="a season")
+height = ratings / np.abs(ratings).max()
+side = np.where(np.argsort(np.argsort(-ratings)) % 2, -1.0, 1.0)
+place = np.c_[side * (0.4 + np.sqrt(1 - height**2)), ratings]  # on both sides of an oval
+for i, j, n in zip(season.winner, season.loser, season.magnitude, strict=True):
+    arrow = {"arrowstyle": "-|>", "color": "#0072B2", "linewidth": 0.5 + n / 2, "alpha": 0.8}
+    if n == 0:
+        arrow |= {"arrowstyle": "-", "color": "#808080", "linewidth": 1, "linestyle": "--"}
+    elif ratings[i] <= ratings[j]:
+        arrow["color"] = "#D55E00"
+    bent = {"connectionstyle": "arc3,rad=0.08", "shrinkA": 9, "shrinkB": 9}
+    ax.annotate("", place[j], place[i], arrowprops=arrow | bent)
+ax.scatter(*place.T, s=260, color="white", edgecolor="black", zorder=3)
+for team, (x, y) in zip(teams, place, strict=True):
+    beside = {"xytext": (13 * np.sign(x), 0), "textcoords": "offset points", "va": "center"}
+    ax.annotate(team, (x, y), ha="left" if x > 0 else "right", **beside)
+ax.margins(0.3, 0.1)
+ax.set(xticks=[], ylabel="rating", title="a season")
 plt.show()
 
 # %%

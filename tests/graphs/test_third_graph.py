@@ -17,7 +17,6 @@ from rankwise import (
 from rankwise.leaderboard import rate
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import cross_val_predict_groups, leave_group_out_predict
-from rankwise.plot import PreferenceGraphDisplay
 from rankwise.report import report
 from tests.graphs.third_graph import ChampionGraph
 
@@ -152,9 +151,6 @@ def test_a_report_compares_with_its_scores(data):
         str(report(model, X, Chain(M)))
 
 
-def test_it_is_drawn_and_rated_by_its_edges():
-    display = PreferenceGraphDisplay.from_graph(Chain(4))
-    assert (np.diff(display.scores) < 0).all()
-    assert len(display.edges.winner) == 3
+def test_it_is_rated_by_its_edges():
     board = rate(Chain(4), alpha=0.01, intervals=False)
     assert (np.diff(board.ratings) < 0).all()

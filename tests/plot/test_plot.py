@@ -24,7 +24,6 @@ from rankwise import (
     RankRLS,
     RankRLSCV,
     RankSVMCV,
-    ScoreGraph,
     View,
     make_target,
 )
@@ -34,7 +33,6 @@ from rankwise.model_selection import compare
 from rankwise.plot import (
     Curve,
     GroupComparisonDisplay,
-    PreferenceGraphDisplay,
     SearchCurveDisplay,
 )
 from rankwise.plot.search_curve import _curve
@@ -246,16 +244,14 @@ def test_comparison_holds_the_metric_of_each_group(metric, data):
     a, b = y + rng.normal(size=(2, len(y)))
     display = GroupComparisonDisplay.from_predictions(y, a, b, groups, metric=metric)
     judge = get_metric(metric)
-    labels, values = [], []
+    values = []
     for group in np.unique(groups):
         rows = groups == group
         pair = [judge(y[rows], scores[rows], undefined="nan") for scores in (a, b)]
         if np.isfinite(pair).all():
-            labels.append(group)
             values.append(pair)
     np.testing.assert_allclose(np.c_[display.values_a, display.values_b], values)
-    np.testing.assert_array_equal(display.groups, labels)
-    assert display.n_dropped == len(np.unique(groups)) - len(labels)
+    assert display.n_dropped == len(np.unique(groups)) - len(values)
     sign = 1 if judge.greater_is_better else -1
     np.testing.assert_array_equal(
         display.winner, sign * np.sign(np.subtract(*np.transpose(values)))
@@ -347,64 +343,6 @@ def test_comparison_says_what_is_wrong(data):
         GroupComparisonDisplay.from_predictions(0 * y, y, y, groups, metric="map")
 
 
-# Preference graphs
-
-
-def test_graph_of_scores_has_an_arrow_for_every_pair():
-    y = np.array([2.0, 0.0, 1.0, 1.0])
-    display = PreferenceGraphDisplay.from_graph(ScoreGraph(y))
-    edges = display.edges
-    drawn = {
-        (int(i), int(j)): m
-        for i, j, m in zip(edges.winner, edges.loser, edges.magnitude, strict=True)
-    }
-    assert drawn == {(0, 1): 2, (0, 2): 1, (0, 3): 1, (2, 1): 1, (3, 1): 1, (2, 3): 0}
-    assert edges.outcome.tolist().count("tie") == 1
-    assert edges.outcome.tolist().count("agrees") == 5
-    assert len(display.arrows_) == 6
-    np.testing.assert_array_equal(display.nodes_.get_offsets(), display.positions_)
-    np.testing.assert_array_equal(display.positions_[:, 1], y)
-    assert [text.get_text() for text in display.texts_] == ["0", "1", "2", "3"]
-
-
-def test_graph_arrows_point_from_winner_to_loser_and_ties_have_no_head():
-    display = PreferenceGraphDisplay.from_graph(PairGraph([0, 2], [1, 1], magnitude=[1, 0]))
-    for k, arrow in enumerate(display.arrows_):
-        start, end = display.edges.winner[k], display.edges.loser[k]
-        np.testing.assert_array_equal(arrow._posA_posB[0], display.positions_[start])
-        np.testing.assert_array_equal(arrow._posA_posB[1], display.positions_[end])
-    styles = [type(arrow.get_arrowstyle()).__name__ for arrow in display.arrows_]
-    assert display.edges.outcome.tolist() == ["agrees", "tie"]
-    assert styles == ["CurveFilledB", "Curve"]
-
-
-def test_graph_colors_say_what_the_scores_contradict():
-    y, predicted = np.array([3.0, 2.0, 1.0]), np.array([0.0, 1.0, 0.0])
-    display = PreferenceGraphDisplay.from_graph(ScoreGraph(y), predicted)
-    outcome = dict(zip(zip(*display.edges[:2], strict=True), display.edges.outcome, strict=True))
-    assert outcome == {(0, 1): "disagrees", (0, 2): "equal scores", (1, 2): "agrees"}
-    colors = {tuple(arrow.get_edgecolor()[:3]) for arrow in display.arrows_}
-    assert len(colors) == 3
-    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend == ["agrees: 1", "disagrees: 1", "equal scores: 1"]
-
-
-def test_ratings_of_a_circle_are_equal_not_nearly_so():
-    display = PreferenceGraphDisplay.from_graph(PairGraph([0, 1, 2], [1, 2, 0], [3.0, 3.0, 3.0]))
-    assert set(display.edges.outcome) == {"equal scores"}
-
-
-def test_long_names_of_items_stay_off_the_axis():
-    labels = [f"Cleo the Great {k}" for k in range(6)]
-    graph = PairGraph([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])
-    display = PreferenceGraphDisplay.from_graph(graph, labels=labels)
-    display.figure_.canvas.draw()
-    axes = display.ax_.get_window_extent()
-    for text in display.texts_:
-        assert text.get_window_extent().x0 > axes.x0
-        assert text.get_window_extent().x1 < axes.x1
-
-
 def test_names_of_many_curves_stand_beside_them():
     curves = [Curve(str(k), np.arange(1.0, 4), np.ones(3), np.zeros(3)) for k in range(5)]
     for some, is_beside in ((curves[:3], False), (curves, True)):
@@ -422,54 +360,6 @@ def test_the_line_of_a_search_says_what_it_is_a_mean_of(data):
 
     assert label(X, y, groups) == "mean over groups"
     assert label(X[:12], y[:12]) == "all pairs"
-
-
-def test_graph_joins_repeated_edges():
-    graph = PairGraph(
-        [0, 0, 1, 1, 0], [1, 1, 0, 0, 1], magnitude=[1, 4, 2, 0, 0], weight=[1, 2, 1, 1, 2]
-    )
-    edges = PreferenceGraphDisplay.from_graph(graph).edges
-    found = sorted(zip(edges.winner, edges.loser, edges.magnitude, edges.weight, strict=True))
-    assert found == [(0, 1, 0.0, 3.0), (0, 1, 3.0, 3.0), (1, 0, 2.0, 1.0)]
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.floats(0, 5)), min_size=1))
-def test_ratings_of_a_pair_graph_are_least_squares(rows):
-    from rankwise.plot.preference_graph import _ratings
-
-    rows = [row for row in rows if row[0] != row[1]] or [(0, 1, 1.0)]
-    winner, loser, magnitude = map(np.array, zip(*rows, strict=True))
-    graph = PairGraph(winner, loser, magnitude, n_items=6)
-    incidence = np.zeros((len(rows), 6))
-    incidence[np.arange(len(rows)), winner] = 1
-    incidence[np.arange(len(rows)), loser] = -1
-    expected = np.linalg.lstsq(incidence, magnitude, rcond=None)[0]
-    np.testing.assert_allclose(_ratings(graph), expected, atol=1e-8)
-
-
-def test_graph_of_one_group_of_many(data):
-    _, y, groups = data
-    graph = ScoreGraph(y, groups)
-    with pytest.raises(ValueError, match=r"12 groups; take some of them: graph.subset\(rows\)"):
-        PreferenceGraphDisplay.from_graph(graph)
-    display = PreferenceGraphDisplay.from_graph(graph.subset(np.flatnonzero(groups == 3)))
-    assert len(display.scores) == 6
-
-
-def test_graph_says_what_is_wrong():
-    make = PreferenceGraphDisplay.from_graph
-    with pytest.raises(ValueError, match="51 items, more than 50"):
-        make(ScoreGraph(np.arange(51)))
-    with pytest.raises(TypeError, match="graph is a list"):
-        make([1, 2])
-    with pytest.raises(ValueError, match="2 outputs"):
-        make(ScoreGraph(np.eye(2)))
-    with pytest.raises(ValueError, match="one finite score for each of the 2 items"):
-        make(ScoreGraph([1, 2]), [1.0])
-    with pytest.raises(ValueError, match="one finite score"):
-        make(ScoreGraph([1, 2]), [1.0, np.nan])
-    with pytest.raises(ValueError, match="3 labels for 2 items"):
-        make(ScoreGraph([1, 2]), labels="abc")
 
 
 # matplotlib

@@ -74,8 +74,8 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     of a Pipeline and metadata requests.
 
     What would let a small file take much memory or time is bounded, and refused here, too: sparse
-    items of more than 2,097,152 columns, texts whose n-grams have more than 20 million characters,
-    boards with more than 10,000 resamples.
+    items of more than 2,097,152 columns, and texts whose n-grams have more than 20 million
+    characters.
 
     Examples
     --------

@@ -51,17 +51,16 @@ def export_onnx(
     The graph gives the scores of `predict` as its output "scores". It takes one input "X" of shape
     (n_items, n_features). If the model begins with `Columns`, or is an `AutoRanker` of a data
     frame, there is an input for each column instead, under the name of the column: numbers, with
-    NaN for gaps (a date as days since 1970, with a fraction for the time of day; a vector in as
-    many columns), or strings, with the empty string for gaps. If the model scales inside groups
-    (`GroupScaler`), there is a further input "groups" with whole numbers, equal for the items of
-    one group.
+    NaN for gaps (a vector in as many columns), or strings, with the empty string for gaps. If the
+    model scales inside groups (`GroupScaler`), there is a further input "groups" with whole
+    numbers, equal for the items of one group.
 
     Parameters
     ----------
     model : estimator
         A fitted ranker of rankwise with the kernel linear, rbf or poly, `LabelRanker` (one column
         of scores for each label), `AutoRanker` with its trees, `CalibratedRanker` (its scores), or
-        a Pipeline that ends in one. Steps before it: `Columns` (all kinds but text),
+        a Pipeline that ends in one. Steps before it: `Columns` (all kinds but text and dates),
         `GroupScaler`, `HingeFeatures`, scikit-learn's four scalers and Nystroem.
     path : str or path-like
         The file; by custom it ends in ``.onnx``.
@@ -184,9 +183,6 @@ def _as_table(first: Columns, columns: list[ColumnFacts], items: Items) -> Any:
             cells = np.where(cells == "", None, cells)
         else:
             cells = cells.astype(np.float64)
-        if column.kind == "date":
-            seconds = np.rint(86400 * np.nan_to_num(cells)).astype("M8[s]")
-            cells = np.where(np.isnan(cells), np.datetime64("NaT"), seconds)
         table[column.name] = list(cells) if column.kind == "vector" else cells[:, 0]
     if not hasattr(first, "feature_names_in_"):
         return np.column_stack(list(table.values()))
@@ -200,11 +196,6 @@ def _cells(column: ColumnFacts, rng: np.random.Generator) -> NDArray[Any]:
     cells: NDArray[Any]
     if column.kind in TEXTS:
         cells = rng.choice(np.array([*column.categories, UNKNOWN], dtype=object), (N_ROWS, 1))
-    elif column.kind == "date":
-        middle = dict(zip(column.categories, column.medians, strict=True)).get("days", 15000.0)
-        cells = middle + rng.integers(-4000, 4000, (N_ROWS, 1))
-        if "hour" in column.categories:
-            cells = cells + rng.integers(0, 24, (N_ROWS, 1)) / 24
     else:
         spread = np.where(np.array(column.scales) == 1, np.abs(column.medians) + 1, column.scales)
         cells = column.medians + spread * rng.normal(size=(N_ROWS, len(spread)))

@@ -282,10 +282,10 @@ def used_columns(step: Columns) -> list[ColumnFacts]:
     """
     used = [column for column in step.facts_ if column.kind != "left out"]
     for column in used:
-        if column.kind == "text":
+        if column.kind in ("text", "date"):
             raise ValueError(
-                f"the column {column.name!r} is of the kind text, and ONNX has no operators that "
-                "cut text into words. Train the model without it, or make numbers of it first."
+                f"the column {column.name!r} is of the kind {column.kind}, for which ONNX has no "
+                "operators. Train the model without it, or make numbers of it first."
             )
         if "" in column.categories and column.n_gaps:
             raise ValueError(
@@ -358,42 +358,9 @@ def _known(graph: Graph, places: str) -> str:
 
 def _numbers(graph: Graph, column: ColumnFacts, cells: str) -> str:
     """A column as numbers, NaN for gaps."""
-    if column.kind == "order":
-        return _known(graph, _places(graph, column._replace(n_gaps=0, n_rare=0), cells))
-    if column.kind != "date":
+    if column.kind != "order":
         return cells
-    parts = _date_parts(graph, cells)
-    return graph.join([parts[part] for part in column.categories])
-
-
-def _date_parts(graph: Graph, moments: str) -> dict[str, str]:
-    """Year, month, weekday, days and hour of days since 1970, by the rules of the calendar.
-
-    Years begin in March, so that a leap day is the last day of one; 400 years have 146,097 days.
-    """
-    add = graph.add
-
-    def whole(a: str, b: float) -> str:
-        return add("Floor", add("Div", a, b))
-
-    days = add("Floor", moments)
-    since = add("Add", days, 719468.0)  # of the first of March of the year 0
-    era = whole(since, 146097.0)
-    day = add("Sub", since, add("Mul", era, 146097.0))
-    leaps = add("Sub", add("Add", whole(day, 1460.0), whole(day, 146096.0)), whole(day, 36524.0))
-    year = whole(add("Sub", day, leaps), 365.0)
-    leap_days = add("Sub", whole(year, 4.0), whole(year, 100.0))
-    of_year = add("Sub", day, add("Add", add("Mul", year, 365.0), leap_days))
-    month = whole(add("Add", add("Mul", of_year, 5.0), 2.0), 153.0)
-    is_next = graph.cast(add("GreaterOrEqual", month, 10.0))
-    weekday = add("Add", days, 3.0)
-    return {
-        "year": add("Add", add("Add", year, add("Mul", era, 400.0)), is_next),
-        "month": add("Sub", add("Add", month, 3.0), add("Mul", is_next, 12.0)),
-        "weekday": add("Sub", weekday, add("Mul", whole(weekday, 7.0), 7.0)),
-        "days": days,
-        "hour": add("Mul", add("Sub", moments, days), 24.0),
-    }
+    return _known(graph, _places(graph, column._replace(n_gaps=0, n_rare=0), cells))
 
 
 _MAKERS: dict[type, Callable[[Graph, Any, Any], str]] = {

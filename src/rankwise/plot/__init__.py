@@ -7,7 +7,6 @@ only then. The class methods ``from_...`` compute the numbers and draw them.
 from rankwise.inspection.feature_curves import FeatureCurve
 from rankwise.plot.feature_curves import FeatureCurvesDisplay
 from rankwise.plot.group_comparison import GroupComparisonDisplay
-from rankwise.plot.preference_graph import PreferenceGraphDisplay
 from rankwise.plot.reliability import ReliabilityDisplay
 from rankwise.plot.search_curve import Curve, SearchCurveDisplay
 
@@ -16,7 +15,6 @@ __all__ = [
     "FeatureCurve",
     "FeatureCurvesDisplay",
     "GroupComparisonDisplay",
-    "PreferenceGraphDisplay",
     "ReliabilityDisplay",
     "SearchCurveDisplay",
 ]

@@ -87,14 +87,12 @@ class FeatureCurvesDisplay(Display):
         if missing:
             raise ValueError(f"there is no feature {missing[0]!r}; the model has {list(known)}.")
         shown = self.curves[:SHOWN] if features is None else [known[each] for each in features]
-        self._begin(ax)
+        self._begin(ax, name)
         self.lines_ = []
         for curve, color in zip(shown, ordered_colors(len(shown)), strict=True):
             options = {"color": color, "label": curve.name, **kwargs}
             self.lines_ += self.ax_.plot(curve.x, curve.added, **options)
         self.ax_.set(xlabel=f"{self.scale} of the feature", ylabel="added to the score")
-        if name is not None:
-            self.ax_.set_title(name)
         if shown:
             self.ax_.legend()
         return self

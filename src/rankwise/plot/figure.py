@@ -21,7 +21,7 @@ class Display:
     ax_: Any
     figure_: Any
 
-    def _begin(self, ax: Any, n: int = 1) -> Any:
+    def _begin(self, ax: Any, name: str | None, n: int = 1) -> Any:
         """Return the axes, or those of a new figure: n below each other, the first is `ax_`."""
         pyplot = require("matplotlib.pyplot", f"{type(self).__name__}.plot")
         if ax is None:
@@ -35,6 +35,7 @@ class Display:
                 )
         self.ax_ = np.atleast_1d(ax)[0]
         self.figure_ = self.ax_.get_figure()
+        self.ax_.set_title(name or "")
         return ax
 
 

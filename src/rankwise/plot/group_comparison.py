@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.estimators.anatomy import last_step
-from rankwise.frames import as_array
-from rankwise.groups import encode_groups
 from rankwise.inputs import check_option, split_target
 from rankwise.metrics import get_metric
 from rankwise.metrics.registry import MetricName
@@ -34,8 +32,6 @@ class GroupComparisonDisplay(Display):
         Its name.
     names : pair of str
         Names of the rankers.
-    groups : array-like of shape (n_groups,), optional
-        Labels of the groups; by default their numbers.
     confidence : float
         Probability of the interval of the mean difference, such as 0.95.
 
@@ -80,7 +76,6 @@ class GroupComparisonDisplay(Display):
         values_b: ArrayLike,
         metric: MetricName,
         names: Sequence[str] = ("A", "B"),
-        groups: ArrayLike | None = None,
         confidence: float = 0.95,
     ) -> None:
         if isinstance(names, str) or len(names) != 2 or str(names[0]) == str(names[1]):
@@ -96,8 +91,6 @@ class GroupComparisonDisplay(Display):
         a, b = np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64)
         kept = np.isfinite(a) & np.isfinite(b)
         self.values_a, self.values_b = a[kept], b[kept]
-        labels = np.arange(len(a)) if groups is None else np.asarray(as_array(groups))
-        self.groups = labels[kept]
         difference = self.values_a - self.values_b
         largest = max(np.abs(self.values_a).max(), np.abs(self.values_b).max()) or 1.0
         sign = np.sign(np.round(difference / largest, 12))  # as `compare` tells values apart
@@ -126,7 +119,7 @@ class GroupComparisonDisplay(Display):
             The display itself.
         """
         check_option("kind", kind, ("scatter", "difference"))
-        self._begin(ax)
+        self._begin(ax, name)
         self.interval_ = None
         is_scatter = kind == "scatter"
         difference = self.values_a - self.values_b
@@ -203,16 +196,8 @@ class GroupComparisonDisplay(Display):
             np.asarray(judge(y, scores, groups, per_group=True, undefined="nan"))
             for scores in (scores_a, scores_b)
         )
-        labels = encode_groups(groups, len(y)).labels
-        display = cls(
-            values_a=a,
-            values_b=b,
-            metric=judge,
-            names=names,
-            groups=labels,
-            confidence=confidence,
-        )
-        return display.plot(ax, **kwargs)
+        options: dict[str, Any] = {"metric": judge, "names": names, "confidence": confidence}
+        return cls(values_a=a, values_b=b, **options).plot(ax, **kwargs)
 
     @classmethod
     def from_estimators(

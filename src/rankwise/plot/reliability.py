@@ -76,7 +76,7 @@ class ReliabilityDisplay(Display):
         ReliabilityDisplay
             Itself.
         """
-        self._begin(ax)
+        self._begin(ax, name)
         (self.diagonal_,) = self.ax_.plot([0.5, 1], [0.5, 1], color=NEUTRAL, linestyle="--")
         options = {"marker": "o", "color": COLORS[0], **kwargs}
         (self.line_,) = self.ax_.plot(self.predicted, self.observed, **options)
@@ -84,8 +84,6 @@ class ReliabilityDisplay(Display):
             self.predicted, self.observed, self.errors, fmt="none", color=self.line_.get_color()
         )
         self.ax_.set(xlabel="probability that was said", ylabel="share of right answers")
-        if name is not None:
-            self.ax_.set_title(name)
         return self
 
     @classmethod

@@ -139,13 +139,12 @@ class SearchCurveDisplay(Display):
         n_axes = 1 if self.coefficients is None else 2
         if n_axes == 2 and ax is not None and np.size(ax) != 2:
             raise ValueError("a display with coefficients needs two axes: plt.subplots(2, 1)[1].")
-        axes = self._begin(ax, n_axes)
+        axes = self._begin(ax, name, n_axes)
         self.coefficient_ax_ = None if n_axes == 1 else axes[1]
         self.lines_, self.bands_, self.marks_ = [], [], []
         for curve, color in zip(self.curves, ordered_colors(len(self.curves)), strict=True):
             self._draw_curve(curve, {"color": color, **kwargs})
         self.ax_.set_ylabel(f"held-out {describe_metric(self.metric)}")
-        self.ax_.set_title(name or "")
         if len(self.curves) > MOST_INSIDE:
             self.ax_.legend(**BESIDE)
         else:
