@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +34,30 @@ def as_array(values: Any, name: str = "values") -> Any:
 
 
 def as_frame(X: Any) -> Any:
-    """The frame itself, which tells scikit-learn the names of its columns; None if X is none."""
-    frame = _known(X)
-    return frame.to_native() if hasattr(frame, "columns") else None
+    """What tells scikit-learn the names of the columns if X is a frame; None if not."""
+    from sklearn import __version__
+
+    frame = narwhals_frame(X)
+    if frame is None:
+        return None
+    knows_all = tuple(map(int, __version__.split(".")[:2])) >= (1, 9)
+    is_known = knows_all or frame.implementation.is_pandas_like()
+    return frame.to_native() if is_known else ColumnNames(frame)
+
+
+class ColumnNames:
+    """The names of a frame, for scikit-learn before 1.9, which asks polars for them in vain."""
+
+    def __init__(self, frame: Any) -> None:
+        self.shape = frame.shape
+        self.names = frame.columns
+
+    def __dataframe__(self) -> Self:
+        return self
+
+    def column_names(self) -> list[str]:
+        """Names of the columns, in their order."""
+        return list(self.names)
 
 
 def frame_columns(X: Any) -> dict[str, Any] | None:

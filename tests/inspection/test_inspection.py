@@ -178,7 +178,8 @@ def test_a_column_adds_what_the_score_changes_by_if_only_it_changes():
         np.testing.assert_allclose(moved, found.values[::-1, j] - found.values[:, j], atol=1e-10)
 
 
-def test_frames_of_polars_and_arrow_keep_their_names():
+def test_frames_of_polars_keep_their_names():
+    pytest.importorskip("sklearn", "1.9", reason="the scaler of older ones does not see the names")
     model = make_pipeline(StandardScaler(), RankRLS()).fit(FRAME, y)
     truth = contributions(model, FRAME, GROUPS)
     assert truth.names == NAMES
