@@ -16,8 +16,6 @@ from rankwise.estimators.co_rank_rls import CoRankRLSPath as CoRankRLSPath
 from rankwise.estimators.columns import Columns as Columns
 from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS as ConditionalRankRLS
 from rankwise.estimators.conditional_rank_rls import ConditionalRankRLSCV as ConditionalRankRLSCV
-from rankwise.estimators.group_scaler import GroupScaler as GroupScaler
-from rankwise.estimators.hinge_features import HingeFeatures as HingeFeatures
 from rankwise.estimators.label_ranker import LabelRanker as LabelRanker
 from rankwise.estimators.label_ranker import LabelRankerCV as LabelRankerCV
 from rankwise.estimators.margin import MarginPath as MarginPath
@@ -31,6 +29,8 @@ from rankwise.estimators.rank_rls import RankRLSPath as RankRLSPath
 from rankwise.estimators.ranking_pursuit import RankingPursuit as RankingPursuit
 from rankwise.estimators.ranking_pursuit import RankingPursuitCV as RankingPursuitCV
 from rankwise.estimators.sums import Sums as Sums
+from rankwise.estimators.transformers import GroupScaler as GroupScaler
+from rankwise.estimators.transformers import HingeFeatures as HingeFeatures
 from rankwise.features.view import View as View
 from rankwise.graphs import PairGraph as PairGraph
 from rankwise.graphs import PreferenceGraph as PreferenceGraph

@@ -30,7 +30,6 @@ COLUMNS = {
     "nan": ([float("nan"), *range(1, N)], "number", ""),
     "size": (RNG.normal(size=N).tolist(), "number", ""),
     "stars": (RNG.integers(0, 5, N).tolist(), "number", ""),
-    "odd": (RNG.permutation(10 * N)[:N].tolist(), "number", "whole numbers that are all different"),
     "color": (["red", None, "blue"] * (N // 3), "category", ""),
     "new": ([True, False] * (N // 2), "category", ""),
     "name": ([f"n{k}" for k in range(N)], "left out", "an identifier: 60 values in 60 rows"),

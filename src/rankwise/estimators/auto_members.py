@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rankwise.arrays import Array
 from rankwise.estimators.anatomy import fit_transform, last_step, transform_step
-from rankwise.estimators.auto_data import WIDE, HeldOut, TrainingData
+from rankwise.estimators.auto_data import WIDE, HeldOut, TrainingData, is_worse
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import (
     BoostedTrees,
@@ -33,10 +33,9 @@ from rankwise.estimators.boosted_trees import (
     grow_trees,
     predict_trees,
 )
-from rankwise.estimators.group_scaler import GroupScaler
-from rankwise.estimators.hinge_features import HingeFeatures
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.sums import Sums
+from rankwise.estimators.transformers import GroupScaler, HingeFeatures
 from rankwise.inputs import check_option, make_target
 from rankwise.machine import ENTRY_OF_TREE, check_matrix_fits, count_idle_cores
 from rankwise.model_selection.curves import check_scoring, mean_defined, take_target
@@ -63,16 +62,9 @@ LEAST_FOR_TREES = 500  # items
 FEW_HELD_OUT = 0.05  # of the items; trees that have not seen them are not grown again with them
 TREE_NANOSECONDS = 10_000  # for each cell, until their number is found
 FIRST_NANOSECONDS = 400  # until the first of them have grown
+PROBE = 400  # rows of a matrix whose product tells how slow the machine is
 PRODUCTS, CUBES = 6.0, 30.0  # of a matrix of features, and of its Gram matrix, in a hold-out
 SUMS = 0.6  # of a matrix of features, where they are added up block by block
-CLEAR = 1.0  # standard errors by which a candidate, or a combination, is clearly better
-
-
-def is_worse(scores: Array, rival: Array, sign: float) -> bool:
-    """Whether scores in units are worse than those of a rival by more than a standard error."""
-    gap = sign * (scores - rival)
-    gap = gap[~np.isnan(gap)]
-    return len(gap) > 1 and bool(gap.mean() < -CLEAR * gap.std(ddof=1) / np.sqrt(len(gap)))
 
 
 class Recipe(NamedTuple):
@@ -241,8 +233,6 @@ class Member:
         The metric in each unit that was held out.
     train : callable
         Gives the model trained on all items.
-    more : float
-        How long that takes, about, in terms of the time that judging took.
     view : {"dense", "wide", "trees"}
         What it sees of the items.
     n_trees : int
@@ -253,17 +243,18 @@ class Member:
     held: Array
     by_unit: Array
     train: Callable[[], Any]
-    more: float = 0.5
     view: str = "wide"
     n_trees: int = 0
 
 
-def judge_member(what: Any, held_out: HeldOut, seed: int, seconds: float = np.inf) -> Member:
+def judge_member(
+    what: Any, held_out: HeldOut, seed: int, seconds: float = np.inf, pace: float = 1.0
+) -> Member:
     """Hold out an entry of the menu or any ranker; trees grow for so many seconds at most."""
     if not isinstance(what, Recipe):
         member = _judge_ranker(what, held_out)
     elif what.expansion == "trees":
-        member = _judge_trees(held_out, seconds)
+        member = _judge_trees(held_out, seconds, pace)
     else:
         member = _judge_recipe(what, held_out, seed)
     if np.isnan(member.by_unit).all():
@@ -289,6 +280,23 @@ def expected_seconds(what: Any, held_out: HeldOut) -> tuple[float, float]:
     return judging, square * n_all * SUMS if growth > 1 else judging / 2
 
 
+def first_seconds(held_out: HeldOut) -> float:
+    """About how long the first trees take; of a sample, they see as much as there is time for."""
+    if held_out.data is not held_out.every:
+        return 0.0
+    n_columns = feature_shape(TREES, held_out.data)[1]
+    return TREE_FOLDS * FIRST_NANOSECONDS * 1e-9 * n_columns * held_out.graph.n_items
+
+
+def measure_pace() -> float:
+    """How many times as long as on one idle core of a usual machine a product takes now."""
+    block = np.ones((PROBE, PROBE))
+    begun = time.perf_counter()
+    for _ in range(5):
+        block @ block
+    return max(1.0, (time.perf_counter() - begun) / (5 * 1e-10 * PROBE**3))
+
+
 def _judge_ranker(ranker: Any, held_out: HeldOut) -> Member:
     """Learners of rankwise keep their alpha; others are trained again for five folds of groups."""
     alpha, data = np.nan, held_out.data
@@ -307,10 +315,7 @@ def _judge_ranker(ranker: Any, held_out: HeldOut) -> Member:
         if not np.isfinite(held).all():
             raise ValueError("its scores are not finite")
     by_unit = held_out.judge(held[:, None])[:, 0]
-    judging, training = expected_seconds(ranker, held_out)
-    return Member(
-        alpha, held, by_unit, partial(fit_any, ranker, held_out.every), training / judging
-    )
+    return Member(alpha, held, by_unit, partial(fit_any, ranker, held_out.every))
 
 
 def _judge_recipe(recipe: Recipe, held_out: HeldOut, seed: int) -> Member:
@@ -335,9 +340,8 @@ def _judge_recipe(recipe: Recipe, held_out: HeldOut, seed: int) -> Member:
                 wrong[k] = np.nan
         at = at if np.isnan(wrong).all() else int(np.nanargmin(wrong))
     alpha, held_best = float(alphas[at]), held[:, at].copy()
-    judging, training = expected_seconds(recipe, held_out)
     train = partial(train_recipe, recipe, alpha, steps, held_out)
-    return Member(alpha, held_best, by_unit[:, at], train, training / judging, recipe.view)
+    return Member(alpha, held_best, by_unit[:, at], train, recipe.view)
 
 
 def simplest_member(held_out: HeldOut, seed: int) -> tuple[str, Member]:
@@ -345,9 +349,8 @@ def simplest_member(held_out: HeldOut, seed: int) -> tuple[str, Member]:
     recipe, alpha = menu_for(held_out.data)[0], RankRLS().alpha
     steps, unknown = make_features(recipe, held_out.data, seed)[0], np.full(1, np.nan)
     train = partial(train_recipe, recipe, alpha, steps, held_out)
-    return recipe.name, Member(
-        alpha, np.zeros(held_out.graph.n_items), unknown, train, 0.0, recipe.view
-    )
+    zeros = np.zeros(held_out.graph.n_items)
+    return recipe.name, Member(alpha, zeros, unknown, train, recipe.view)
 
 
 def train_recipe(recipe: Recipe, alpha: float, steps: list[Any], held_out: HeldOut) -> Pipeline:
@@ -372,7 +375,7 @@ def train_recipe(recipe: Recipe, alpha: float, steps: list[Any], held_out: HeldO
     return as_pipeline(steps, sums.solve([alpha]).model(0))
 
 
-def _judge_trees(held_out: HeldOut, seconds: float) -> Member:
+def _judge_trees(held_out: HeldOut, seconds: float, pace: float) -> Member:
     """Grow trees without each of some folds, and stop where the share of wrong pairs rises.
 
     Folds are of groups, or those of one list; a sample of a great many items is one fold, and the
@@ -390,7 +393,7 @@ def _judge_trees(held_out: HeldOut, seconds: float) -> Member:
     inside = [np.flatnonzero(fold != k) for k in range(len(folds))]
     if every is not data:
         folds, others = [np.arange(len(fold))], np.setdiff1d(np.arange(n_items), held_out.rows)
-        share = seconds / (FIRST_NANOSECONDS * 1e-9 * X.shape[1] * len(others))
+        share = seconds / (pace * FIRST_NANOSECONDS * 1e-9 * X.shape[1] * len(others))
         if share < 1:
             unit = every.graph.groups if every.graph.n_groups > 1 else np.arange(n_items)
             is_seen = np.random.default_rng(0).random(unit.max() + 1) < share
@@ -428,7 +431,7 @@ def _judge_trees(held_out: HeldOut, seconds: float) -> Member:
     if more == 0:
         model = as_pipeline([step], trees.keep(models[0], n_trees, R.shape[1]))
         train = partial(Pipeline, model.steps)
-    return Member(np.nan, best, by_unit, train, more, "trees", n_trees)
+    return Member(np.nan, best, by_unit, train, "trees", n_trees)
 
 
 def train_trees(trees: BoostedTrees, data: TrainingData) -> Pipeline:

@@ -18,22 +18,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
-from rankwise.estimators.auto_combiner import Combination, Combiner
-from rankwise.estimators.auto_data import HeldOut, check_data
+from rankwise.estimators.auto_data import Combination, Combiner, HeldOut, TrainingData, check_data
 from rankwise.estimators.auto_members import (
     LEAST_FOR_TREES,
     Member,
     Recipe,
     asked_members,
     expected_seconds,
+    first_seconds,
     judge_member,
+    measure_pace,
     simplest_member,
 )
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import TreeFeatures, tells_order
 from rankwise.estimators.columns import Columns, Views
-from rankwise.estimators.group_scaler import GroupScaler
 from rankwise.estimators.training_data import check_rows
+from rankwise.estimators.transformers import GroupScaler
 from rankwise.frames import as_frame, check_same_index, take_rows
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import encode_groups
@@ -55,11 +56,43 @@ from rankwise.text_tables import Table
 MANY = 50_000  # items from which members are chosen on a sample
 MOST_JUDGED = 20_000  # items of that sample
 LEAST_SHARE = 5  # it is at most one of so many items
+LEAST_JUDGED = 500  # items of a sample that is small because of a time limit
+FIRST_SHARE = 0.3  # of a time limit, for judging and training the first member
 MOST_WIDE = 1000  # values and words that exact members see, the most frequent ones
 TREE_SHARE = 0.5  # of the time that is left
 LONG = 3.0  # seconds of work that are announced on a terminal
 LEAST_UNITS = 4  # groups, or folds of one list, for an estimate
 CONFIDENCE = 0.95
+
+
+class Clock:
+    """What is left of a time limit, and how slow the machine is.
+
+    Attributes
+    ----------
+    pace : float
+        Seconds that work takes for each second that it was expected to take.
+    reserved : float
+        Seconds that the training of judged members will take.
+    """
+
+    def __init__(self, limit: float | None, start: float) -> None:
+        self._end = np.inf if limit is None else start + limit
+        self.pace = 1.0 if limit is None else measure_pace()
+        self.reserved = 0.0
+
+    def left(self) -> float:
+        """Seconds for further members."""
+        return self._end - perf_counter() - self.reserved
+
+    def affords(self, expected: float, share: float) -> bool:
+        """Whether work that is expected to take so long fits in a share of what is left."""
+        left = self.left()
+        return left > 0 and self.pace * expected <= share * left
+
+    def is_over(self) -> bool:
+        """Whether the limit has passed."""
+        return perf_counter() > self._end
 
 
 class AutoRanker(RankerMixin, BaseEstimator):
@@ -71,9 +104,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
     kernel values to a basis of items) and in cost. Each gets its alpha by exact leave-group-out.
     With 500 items or more, boosted trees join them, held out by folds of groups.
     Their held-out scores, centered and scaled in each group, are the columns of H, and
-    ``RankRLS(cost="sign")`` on H, with alpha by leave-group-out, gives their weights. If the mean
-    of the best members, or the best of them, is better on held-out data by more than a standard
-    error, it takes the place of the stack.
+    ``RankRLS(cost="sign")`` on H, with alpha by leave-group-out, gives their weights. If the best
+    member is better on held-out data by more than three standard errors, it takes the place of the
+    stack.
 
     Parameters
     ----------
@@ -189,7 +222,6 @@ class AutoRanker(RankerMixin, BaseEstimator):
         AutoRanker
             The fitted estimator.
         """
-        later = None if time is None else self._judge_later(X, y, groups, sample_weight, time)
         start = perf_counter()
         check_option("combine", self.combine, ("stack", "mean", "best"))
         n_resamples = as_whole("n_resamples", self.n_resamples, "0 for no estimate")
@@ -201,26 +233,27 @@ class AutoRanker(RankerMixin, BaseEstimator):
         if not isinstance(seed, numbers.Integral):
             seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
         check_same_index(X=X, y=y, groups=groups)
+        later = None if time is None else self._judge_later(X, y, groups, sample_weight, time)
+        clock = Clock(limit, start)
         self.notes_: list[str] = []
         self.estimate_: dict[str, float] = {}
         views, trees = self._see_first(X, y, groups, sample_weight)
         every = check_data(views, y, groups, sample_weight, trees)
-        n_items, rng, rows = every.graph.n_items, np.random.default_rng(int(seed)), None
-        if n_items >= MANY:
-            rows = every.sample(min(MOST_JUDGED, n_items // LEAST_SHARE), rng)
-        held_out = HeldOut.of(every, self.scoring, rows)
+        rng = np.random.default_rng(int(seed))
+        held_out = self._plan(every, clock, rng)
         self.scoring_ = held_out.metric.name
-        judged = self._judge(held_out, int(seed), start)
+        judged = self._judge(held_out, int(seed), clock)
         combiner = Combiner(list(judged.values()), held_out, self.combine)
         combination = combiner.combine()
         self._keep(judged, combination, held_out)
-        if rows is not None:
+        n_items, n_judged = every.graph.n_items, held_out.graph.n_items
+        if n_judged < n_items:
             self.notes_.append(
-                f"members were chosen on {len(rows):,} of {n_items:,} items, and trained on all"
+                f"members were chosen on {n_judged:,} of {n_items:,} items, and trained on all"
             )
         if later is not None:
             self._estimate(later, "the latest groups, by a model of earlier ones")
-        elif n_resamples and self._is_late(start):
+        elif n_resamples and clock.is_over():
             self.notes_.append("no time was left for the honest estimate")
         elif n_resamples and combiner.n_units >= LEAST_UNITS:
             units = "groups" if held_out.graph.n_groups > 1 else "folds of the list"
@@ -245,7 +278,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
         *earlier, new = later_blocks(time, target.groups)
         rows = np.sort(np.concatenate(earlier))
         old, known = take_target(target, rows), take_target(target, new)
-        model = clone(self).set_params(n_resamples=0)
+        half = None if self.time_limit is None else self.time_limit / 2
+        model = clone(self).set_params(n_resamples=0, time_limit=half)
         model.fit(take_rows(X, rows), old.y, label_rows(old), old.weight)
         scores = model.predict(take_rows(X, new), groups=label_rows(known))
         targets = Targets(known.y, known.groups or encode_groups(None, len(new)), known.weight)
@@ -400,31 +434,42 @@ class AutoRanker(RankerMixin, BaseEstimator):
         columns = [predict_items(member, views[name], groups) for member, name in pairs]
         return np.stack(columns, axis=1).astype(np.float64)
 
-    def _is_late(self, start: float) -> bool:
-        return self.time_limit is not None and perf_counter() - start > self.time_limit
+    def _plan(self, every: TrainingData, clock: Clock, rng: np.random.Generator) -> HeldOut:
+        """What is held out: all items, or a sample of so many that the first member has time."""
+        n_items, first = (
+            every.graph.n_items,
+            next(iter(asked_members(self.members, every).values())),
+        )
+        most = n_items if n_items < MANY else min(MOST_JUDGED, n_items // LEAST_SHARE)
+        while True:
+            rows = every.sample(most, rng) if most < n_items else None
+            held_out = HeldOut.of(every, self.scoring, rows)
+            most = min(most, held_out.graph.n_items) // 2
+            is_paid = clock.affords(sum(expected_seconds(first, held_out)), FIRST_SHARE)
+            if is_paid or most < LEAST_JUDGED:
+                return held_out
 
-    def _judge(self, held_out: HeldOut, seed: int, start: float) -> dict[str, Member]:
+    def _judge(self, held_out: HeldOut, seed: int, clock: Clock) -> dict[str, Member]:
         """Hold out the members one after the other, and begin the table of them."""
-        asked = asked_members(self.members, held_out.data)
-        limit = np.inf if self.time_limit is None else self.time_limit
+        asked = asked_members(self.members, held_out.every)
         judged: dict[str, Member] = {}
         self.members_: list[dict[str, Any]] = []
         line = Progress("AutoRanker", len(asked), False if self.verbose else None)
-        pace, reserved = 1.0, 0.0
         self._announce(asked, held_out)
         for done, (name, what) in enumerate(asked.items()):
             line.update(done)
             begun = perf_counter()
             row: dict[str, Any] = {"name": name, "note": ""}
-            left = limit - (begun - start) - reserved
             expected, training = expected_seconds(what, held_out)
             is_trees = isinstance(what, Recipe) and what.expansion == "trees"
-            share = left if len(asked) == done + 1 else TREE_SHARE * left
-            if judged and (left <= 0 or (not is_trees and pace * (expected + training) > left)):
+            share = 1.0 if len(asked) == done + 1 else TREE_SHARE
+            least = first_seconds(held_out) if is_trees else expected + training
+            if judged and not clock.affords(least, share if is_trees else 1.0):
                 row["note"] = f"left out: the time limit of {self.time_limit:g} s was over"
             else:
                 try:
-                    member = judge_member(what, held_out, seed, share)
+                    seconds = share * clock.left()
+                    member = judge_member(what, held_out, seed, seconds, clock.pace)
                     judged[name] = member
                     row.update(alpha=member.alpha, **_interval(member.by_unit))
                     row["note"] = f"{member.n_trees} trees" if member.n_trees else ""
@@ -434,8 +479,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
                         warn_user(f"the member {name!r} is {row['note']}.")
             row["seconds"] = perf_counter() - begun
             if name in judged:
-                reserved += row["seconds"] * judged[name].more
-                pace = pace if is_trees else max(row["seconds"] / expected, pace / 2)
+                clock.reserved += row["seconds"] * training / expected
+                if not is_trees:
+                    clock.pace = max(row["seconds"] / expected, clock.pace / 2)
             self.members_.append(row)
             if self.verbose:
                 score = f"{self.scoring_} {row['score']:.4f}" if "score" in row else row["note"]

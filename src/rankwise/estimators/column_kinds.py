@@ -19,7 +19,6 @@ from rankwise.frames import as_array
 FEW_VALUES = 50  # a text of no more values is a category, whatever it looks like
 MOST_VALUES = 10_000  # values of a category that are told apart; the most frequent ones
 SAMPLE = 1000  # cells that are looked at one by one
-DOUBTFUL_ROWS = 50
 ROWS_OF_A_CODE = 20  # a value of a column that ends in "id" with more rows than that is a category
 LONG_NUMBER = 10**15
 FEW_ROWS = 20  # too few to say that all are different by intent
@@ -295,11 +294,15 @@ def decide(
 
     A free column is left out if it looks like an identifier.
     """
-    if is_free and is_code(name, cells):
-        forced = "category"
+    is_named, known = is_free and bool(_IDENTIFIER.search(name)), cells[~is_gap(cells)]
+    if is_named and cells.dtype.kind in "iuO" and cells.ndim == 1:
+        is_code = len(known) > ROWS_OF_A_CODE * len(set(known.tolist()))
+        forced = "category" if is_code else forced
     column = _decide(name, cells, forced, order)
-    reason = identifier(name, cells) if is_free and not forced else ""
-    if reason and column.kind != "left out":
+    reason = ""
+    if is_free and not forced and column.kind != "left out":
+        reason = NAMED if is_named else _counts_or_is_long(cells, known)
+    if reason:
         return [ColumnFacts(name, "left out", column.n_gaps, f"an identifier: {reason}")]
     n_words = sum(" " in value.strip() for value in column.categories)
     is_phrases = column.kind == "category" and len(column.categories) > FEW_VALUES
@@ -341,7 +344,7 @@ def _decide(
         n_gaps = int(np.isnat(dates).sum())
         return ColumnFacts(name, "date", n_gaps, categories=tuple(varied) or ("days",), form=form)
     if not is_text:
-        return ColumnFacts(name, "number", n_gaps, _doubt(cells))
+        return ColumnFacts(name, "number", n_gaps)
     category = _category(left_out, cells, forced=False)
     if len(category.categories) + category.n_rare <= FEW_VALUES and category.kind == "category":
         return category
@@ -395,48 +398,16 @@ def _category(left_out: ColumnFacts, cells: NDArray[Any], *, forced: bool) -> Co
     return left_out._replace(kind="category", categories=tuple(kept), n_rare=n_rare)
 
 
-def identifier(name: str, cells: NDArray[Any]) -> str:
-    """Why a column looks like an identifier; nothing if it does not."""
-    if _IDENTIFIER.search(name):
-        return NAMED
-    known = cells[~is_gap(cells)] if cells.dtype.kind in "iuf" and cells.ndim == 1 else np.empty(0)
-    if not len(known) or (known != np.floor(known)).any():
+def _counts_or_is_long(cells: NDArray[Any], known: NDArray[Any]) -> str:
+    """Why whole numbers look like identifiers; nothing if they do not."""
+    if cells.dtype.kind not in "iuf" or cells.ndim > 1 or (known != np.floor(known)).any():
         return ""
-    if len(known) >= FEW_ROWS and len(known) == len(cells) and _counts(known):
+    low, high = float(known.min()), float(known.max())
+    is_dense = high - low < 2 * len(known)  # at least every second number is there
+    if FEW_ROWS <= len(known) == len(cells) and is_dense and (known[1:] > known[:-1]).all():
         return "it counts the rows"
-    return "its whole numbers have 16 digits or more" if _is_long(known) else ""
-
-
-def is_code(name: str, cells: NDArray[Any]) -> bool:
-    """Whether a column has the name of an identifier, but values that are each in many rows."""
-    if cells.dtype.kind not in "iuO" or cells.ndim > 1 or not _IDENTIFIER.search(name):
-        return False
-    known = cells[~is_gap(cells)]
-    return len(known) > ROWS_OF_A_CODE * len(set(known.tolist()))
-
-
-def _counts(numbers: NDArray[Any]) -> bool:
-    """Whether the values go up from row to row, and at least every second one is there."""
-    span = float(numbers[-1]) - float(numbers[0])
-    return bool((numbers[1:] > numbers[:-1]).all()) and span < 2 * len(numbers)
-
-
-def _is_long(numbers: NDArray[Any]) -> bool:
-    """Whether whole numbers are long; floats only if all are, and of the same length."""
-    low, high = float(numbers.min()), float(numbers.max())
-    if numbers.dtype.kind in "iu":
-        return max(-low, high) >= LONG_NUMBER
-    return LONG_NUMBER <= low <= high < min(10 * low, 1e40)
-
-
-def _doubt(cells: NDArray[Any]) -> str:
-    """What is odd about a column of numbers: whole and different in every one of many rows."""
-    if cells.dtype.kind not in "iu" or len(cells) < DOUBTFUL_ROWS:
-        return ""
-    for numbers in (cells[:SAMPLE], cells):
-        if len(np.unique(numbers)) < len(numbers):
-            return ""
-    return "whole numbers that are all different"
+    longest = low if cells.dtype.kind == "f" else max(-low, high)
+    return "its whole numbers have 16 digits or more" if longest >= LONG_NUMBER else ""
 
 
 def _shown(sample: list[str]) -> str:

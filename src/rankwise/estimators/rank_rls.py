@@ -54,7 +54,7 @@ from rankwise.solvers import minimize
 from rankwise.solvers.least_squares import KRYLOV_STEPS
 
 MOST_REFITS = 10  # folds that are trained by iterations; more are dearer than a Gram matrix
-ITERATIVE_DECADES = (-7.5, 1.0)  # where alphas start and end that iterations can tell apart
+ITERATIVE_DECADES = (-7.0, 0.0)  # where alphas start and end that iterations can tell apart
 JUDGED_TOL = 1e-4  # of the residuals of models that are judged and not kept
 
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from rankwise.arrays import Array
 from rankwise.estimators.anatomy import linear_function, transform_step
-from rankwise.estimators.hinge_features import HingeFeatures
+from rankwise.estimators.transformers import HingeFeatures
 from rankwise.frames import as_array, column_names
 from rankwise.inspection.model_parts import name_columns
 

@@ -240,7 +240,9 @@ def _train_again(
     graph, is_dual = loss.graph, features.method == "dual"
     every, edges = np.arange(graph.n_items), graph.pairs() if units.of_edges else None
     for k, U in enumerate(track(units.members, "training again without a fold")):
-        rest = every if edges is not None else np.setdiff1d(every, U)
+        is_kept = np.ones(graph.n_items, dtype=bool)
+        is_kept[[] if units.of_edges else U] = False
+        rest = np.flatnonzero(is_kept)
         if edges is None:
             rest_graph = graph.subset(rest)
         else:

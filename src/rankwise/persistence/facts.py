@@ -29,8 +29,6 @@ from rankwise.estimators.co_rank_rls import CoRankRLS, CoRankRLSCV
 from rankwise.estimators.column_kinds import DATE_PARTS, ColumnFacts
 from rankwise.estimators.columns import Columns
 from rankwise.estimators.conditional_rank_rls import ConditionalRankRLS, ConditionalRankRLSCV
-from rankwise.estimators.group_scaler import GroupScaler
-from rankwise.estimators.hinge_features import HingeFeatures
 from rankwise.estimators.label_ranker import LabelRanker, LabelRankerCV
 from rankwise.estimators.margin import RankLogistic, RankLogisticCV, RankSVM, RankSVMCV
 from rankwise.estimators.rank_rls import RankRLS, RankRLSCV
@@ -39,6 +37,7 @@ from rankwise.estimators.ranking_pursuit import (
     RankingPursuit,
     RankingPursuitCV,
 )
+from rankwise.estimators.transformers import GroupScaler, HingeFeatures
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import Kernel
 from rankwise.features.view import View

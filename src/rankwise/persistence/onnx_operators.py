@@ -16,8 +16,7 @@ from rankwise.estimators.auto_ranker import AutoRanker
 from rankwise.estimators.boosted_trees import BoostedTrees, TreeFeatures
 from rankwise.estimators.column_kinds import ColumnFacts
 from rankwise.estimators.columns import MOST_CODES, NUMERIC, Columns, is_wide_column, n_places
-from rankwise.estimators.group_scaler import GroupScaler
-from rankwise.estimators.hinge_features import HingeFeatures
+from rankwise.estimators.transformers import GroupScaler, HingeFeatures
 from rankwise.features.group_scaling import ROUNDING
 from rankwise.features.kernel import Kernel
 from rankwise.persistence.linear_export import scaling

@@ -251,7 +251,6 @@ def minimize_iteratively(
     non-zeros of R and the items or edges of the graph. Several λ share the steps of `krylov_path`;
     conjugate gradients finish what these leave, the largest λ first.
     """
-    norms = np.maximum(loss.norms(R), 0.0)
     t = loss.moment(R).reshape(R.shape[1], -1)
 
     def gram(W: Array) -> Array:
@@ -265,6 +264,7 @@ def minimize_iteratively(
         residual = np.max([residuals for _, residuals, _ in paths], axis=0)
         n_iter = max(n for _, _, n in paths)
     start, unfinished, left = None, [], None if max_iter is None else max_iter - n_iter
+    norms = np.zeros(0) if (residual <= tol).all() else np.maximum(loss.norms(R), 0.0)
     for k in np.argsort(shifts)[::-1]:
         if residual[k] <= tol:
             start = coef[k]

@@ -1,4 +1,4 @@
-"""GroupScaler: features relative to the other items of their group."""
+"""Steps before a ranker: GroupScaler, relative to the group, and HingeFeatures, for curves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from rankwise.estimators.training_data import check_rows
 from rankwise.features.group_scaling import scale_in_groups, scale_sparse_in_groups, signed_log
 from rankwise.groups import encode_groups
-from rankwise.inputs import split_weighted
+from rankwise.inputs import as_whole, split_weighted
 
 
 class GroupScaler(TransformerMixin, BaseEstimator):
@@ -170,5 +170,116 @@ class GroupScaler(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self.with_mean
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class HingeFeatures(TransformerMixin, BaseEstimator):
+    """Each feature x, and ``max(x − k, 0)`` at some knots k between its values.
+
+    Use it before a linear ranker for curved effects that can still be read.
+
+    A linear ranker on these columns is an additive model: its score is a sum of piecewise linear
+    curves, one for each feature, with a bend at each knot. The exact cross-validation of the
+    ranker stays as it is, and `rankwise.plot.FeatureCurvesDisplay` draws the curves.
+
+    Parameters
+    ----------
+    n_knots : int
+        Number of knots of each feature, at equal steps between quantiles. Values that are frequent
+        give fewer: equal knots count once.
+    n_columns : int, optional
+        Bend the first so many columns only. X may then be sparse, such as columns of numbers before
+        many columns of categories.
+
+    Attributes
+    ----------
+    knots_ : ndarray of shape (n_features_out - n_features_in,)
+        The knots of all features, one feature after the other.
+    columns_ : ndarray of int
+        The feature that each of them is of.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of str
+        Their names, if X had any.
+
+    Examples
+    --------
+    >>> from rankwise import HingeFeatures
+    >>> HingeFeatures(n_knots=1).fit_transform([[0.0], [1.0], [4.0]])
+    array([[0., 0.],
+           [1., 0.],
+           [4., 3.]])
+    """
+
+    def __init__(self, n_knots: int = 4, *, n_columns: int | None = None) -> None:
+        self.n_knots = n_knots
+        self.n_columns = n_columns
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose the knots.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_items, n_features)
+            Items, best scaled.
+        y : ignored
+            Only there for Pipelines.
+
+        Returns
+        -------
+        HingeFeatures
+            The fitted transformer.
+        """
+        n_knots = as_whole("n_knots", self.n_knots, "the number of knots of each feature")
+        X = self._bent(check_rows(self, X, accept_sparse=self._takes_sparse()))
+        levels = np.arange(1, n_knots + 1) / (n_knots + 1)
+        knots = []
+        for column in X.T:
+            quantiles = np.unique(np.quantile(column, levels))
+            knots.append(quantiles[(quantiles > column.min()) & (quantiles < column.max())])
+        self.knots_ = np.concatenate(knots).astype(np.float64)
+        self.columns_ = np.repeat(np.arange(len(knots)), [len(each) for each in knots])
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The features, then the hinges.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        ndarray or csr matrix of shape (n_items, n_features + n_hinges)
+            Columns.
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False, accept_sparse=self._takes_sparse())
+        bent = self._bent(X)
+        hinges = np.maximum(bent[:, self.columns_] - self.knots_.astype(X.dtype), 0)
+        if sp.issparse(X):
+            return sp.hstack([X, sp.csr_array(hinges)], format="csr")
+        return np.hstack([X, hinges])
+
+    def _takes_sparse(self) -> Any:
+        return False if self.n_columns is None else "csr"
+
+    def _bent(self, X: Any) -> NDArray[Any]:
+        """The columns that get knots."""
+        bent = X[:, : self.n_columns]
+        return np.asarray(bent.toarray() if sp.issparse(bent) else bent)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """The names, then ``name>knot`` for the hinges."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        bends = zip(self.columns_, self.knots_, strict=True)
+        hinges = [f"{names[j]}>{knot:.6g}" for j, knot in bends]
+        return np.concatenate([names, np.array(hinges, dtype=object)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
