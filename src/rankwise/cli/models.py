@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from rankwise.cli.options import ModelOptions
-from rankwise.estimators.group_scaler import GroupScaler
+from rankwise.estimators.transformers import GroupScaler
 from rankwise.inputs import check_option
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.evaluation import usual_metrics

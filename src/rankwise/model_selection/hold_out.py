@@ -238,11 +238,10 @@ def _train_again(
 ) -> Iterator[tuple[list[int], Array]]:
     """By training on the same features, basis or kernel matrix."""
     graph, is_dual = loss.graph, features.method == "dual"
-    every, edges = np.arange(graph.n_items), graph.pairs() if units.of_edges else None
+    edges = graph.pairs() if units.of_edges else None
+    fold = fold_numbers([] if units.of_edges else units.members, graph.n_items)
     for k, U in enumerate(track(units.members, "training again without a fold")):
-        is_kept = np.ones(graph.n_items, dtype=bool)
-        is_kept[[] if units.of_edges else U] = False
-        rest = np.flatnonzero(is_kept)
+        rest = np.flatnonzero(fold != k)
         if edges is None:
             rest_graph = graph.subset(rest)
         else:
@@ -252,7 +251,7 @@ def _train_again(
         R = features.matrix[np.ix_(rest, rest)] if is_dual else features.matrix[rest]
         w = minimize(features.method, rest_loss, R, alphas, **limits).coef
         if is_dual:
-            of_rest, w = w, np.zeros((len(alphas), len(every), w.shape[2]))
+            of_rest, w = w, np.zeros((len(alphas), graph.n_items, w.shape[2]))
             w[:, rest] = of_rest
         yield [k], w.transpose(1, 2, 0)[None]
 
