@@ -17,8 +17,10 @@ be compared.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,11 +134,40 @@ class TableTask(ABC):
             else it makes five folds.
         """
         cv = read_splits(cv)
-        if isinstance(cv, str):
+        is_auto = isinstance(cv, str)
+        if is_auto:
             check_option("cv", cv, ("auto",))
-        if self._leave == "both":
-            return self._leave_both(alphas, cv)
-        return self._leave_one_side(alphas, cv)
+        table, leave, is_single = self.table, self._leave, cv is None or is_auto
+        (q, t), (row, column) = table.loss.shape, self._names
+        if leave == "rows" and is_single and (table.has_closed_form or _has_few_features(table)):
+            check_rest(q > 1)
+            find = table.without_rows if table.has_closed_form else partial(_from_features, table)
+            return HeldOutTable(find(alphas), f"leave-{row}-out", q, False)
+        if leave == "columns" and is_single and table.has_closed_form:
+            check_rest(t > 2)
+            return HeldOutTable(table.without_columns(alphas), f"leave-{column}-out", t, False)
+        scores = np.empty((q, t, len(alphas)))
+        if leave == "both" and table.has_closed_form and (is_single or isinstance(cv, int)):
+            check_rest(t > 2)
+            folds = _folds(min(EXACT_FOLDS, q) if is_auto else cv, q)
+            for U in track(folds, f"training again without some {row}s"):
+                kept = np.setdiff1d(np.arange(q), U)
+                new_rows = table.rows.seen_from(U, kept)
+                scores[U] = table.subset(kept, np.arange(t)).without_columns(alphas, new_rows)
+            way = f"folds of {row}s, leave-{column}-out"
+            return HeldOutTable(scores, way, len(folds), False)
+        folds, names = [[np.empty(0, np.intp)]] * 2, []  # nothing is held out
+        for side, (name, n) in enumerate(((row, q), (column, t))):
+            if leave in (("rows", "columns")[side], "both"):
+                folds[side] = _folds(min(REFIT_FOLDS, n) if is_auto else cv, n)
+                names.append(f"{name}s")
+        what = " and ".join(names)
+        pairs = list(itertools.product(*folds))
+        for U, V in track(pairs, f"training again without some {what}"):
+            _refit(table, U, V, alphas, scores)
+        is_one = cv is None and len(names) == 1
+        way = f"leave-{what[:-1]}-out" if is_one else f"folds of {what}"
+        return HeldOutTable(scores, way, len(pairs), True)
 
     def leave_out(self, alphas: ArrayLike | None, cv: Any) -> Array:
         """Held-out scores of all cells by several alphas, or by that of the learner alone."""
@@ -174,71 +205,22 @@ class TableTask(ABC):
         predictions = self._as_given(held.scores).reshape(-1, 1, len(candidates))
         return HeldOutCurves(candidates, by_group, labels, *held[1:], predictions)
 
-    def _leave_one_side(self, alphas: Array, cv: Any) -> HeldOutTable:
-        table, is_rows = self.table, self._leave == "rows"
-        shape = table.loss.shape
-        n = shape[0 if is_rows else 1]
-        name = self._names[0 if is_rows else 1]
-        is_auto = isinstance(cv, str)
-        is_exact = table.has_closed_form or (is_rows and _has_few_features(table))
-        if is_exact and (cv is None or is_auto):
-            check_rest(n > 1 if is_rows else n > 2)
-            if not table.has_closed_form:
-                scores = _from_features(table, alphas)
-            else:
-                scores = table.without_rows(alphas) if is_rows else table.without_columns(alphas)
-            return HeldOutTable(scores, f"leave-{name}-out", n, False)
-        folds = _folds(min(REFIT_FOLDS, n) if is_auto else cv, n)
-        scores = np.empty((*shape, len(alphas)))
-        for U in track(folds, f"training again without some {name}s"):
-            if is_rows:
-                scores[U] = _refit(table, U, None, alphas)
-            else:
-                scores[:, U] = _refit(table, None, U, alphas)
-        way = f"leave-{name}-out" if cv is None else f"folds of {name}s"
-        return HeldOutTable(scores, way, len(folds), True)
 
-    def _leave_both(self, alphas: Array, cv: Any) -> HeldOutTable:
-        table, is_auto = self.table, isinstance(cv, str)
-        (q, t), (row, column) = table.loss.shape, self._names
-        scores = np.empty((q, t, len(alphas)))
-        if table.has_closed_form and (cv is None or isinstance(cv, (int, str))):
-            check_rest(t > 2)
-            folds = _folds(min(EXACT_FOLDS, q) if is_auto else cv, q)
-            for U in track(folds, f"training again without some {row}s"):
-                kept = np.setdiff1d(np.arange(q), U)
-                new_rows = table.rows.seen_from(U, kept)
-                scores[U] = table.subset(kept, np.arange(t)).without_columns(alphas, new_rows)
-            way = f"folds of {row}s, leave-{column}-out"
-            return HeldOutTable(scores, way, len(folds), False)
-        row_folds = _folds(min(REFIT_FOLDS, q) if is_auto else cv, q)
-        column_folds = _folds(min(REFIT_FOLDS, t) if is_auto else cv, t)
-        pairs = [(U, V) for U in row_folds for V in column_folds]
-        for U, V in track(pairs, f"training again without {row}s and {column}s"):
-            scores[np.ix_(U, V)] = _refit(table, U, V, alphas)
-        return HeldOutTable(scores, f"folds of {row}s and {column}s", len(pairs), True)
-
-
-def _refit(table: Table, U: Indices | None, V: Indices | None, alphas: Array) -> Array:
-    """Scores of the rows U and columns V by models without them; None for all, which are kept."""
+def _refit(table: Table, U: Indices, V: Indices, alphas: Array, scores: Array) -> None:
+    """Scores of the rows U and columns V by models without them; of all if none are held out."""
     every_row, every_column = (np.arange(n) for n in table.loss.shape)
-    rows = every_row if U is None else np.setdiff1d(every_row, U)
-    columns = every_column if V is None else np.setdiff1d(every_column, V)
+    rows, columns = np.setdiff1d(every_row, U), np.setdiff1d(every_column, V)
+    U, V = U if len(U) else every_row, V if len(V) else every_column
     kept = table.subset(rows, columns)
     check_rest(kept.loss.n_pairs > 0)
-    R = table.rows.seen_from(every_row if U is None else U, rows)
-    scores = []
-    for B in kept.solve(alphas).coef:
+    R = table.rows.seen_from(U, rows)
+    for k, B in enumerate(kept.solve(alphas).coef):
         new = trained = np.asarray(R @ B)
         if table.columns.matrix is not None:
-            held = table.columns.seen_from(every_column if V is None else V, columns)
-            new = new @ np.asarray(held).T
+            new = new @ np.asarray(table.columns.seen_from(V, columns)).T
             trained = trained @ np.asarray(table.columns.seen_from(columns, columns)).T
-        if table.loss.one_list:
-            scores.append(new + kept.intercept(B))
-        else:
-            scores.append(new - trained.mean(axis=1, keepdims=True))
-    return np.stack(scores, axis=2)
+        level = kept.intercept(B) if table.loss.one_list else -trained.mean(axis=1, keepdims=True)
+        scores[np.ix_(U, V, [k])] = (new + level)[:, :, None]
 
 
 def _has_few_features(table: Table) -> bool:
