@@ -36,7 +36,7 @@ NEW = np.random.default_rng(1).standard_normal((12, 4))
 
 def found_pairs(model, X, y, groups=None, units="auto", n_pairs=300):
     left = leave_units_out(model, X, y, groups, units=units)
-    (errors,) = left.jackknives()
+    errors = left.jackknife()
     first, second, found = held_out_pairs(left, errors, n_pairs, np.random.default_rng(0))
     return first, second, found, left
 
@@ -271,7 +271,7 @@ def test_intervals_of_differences_cover_the_truth():
         y = np.einsum("ij,ij->i", items, slopes) + rng.standard_normal(len(items))
         new = rng.standard_normal((10, 3))
         left = leave_units_out(RankRLS(1e-6), items, y, groups)
-        found = left.jackknives()[0].predict_difference(new, np.arange(5), np.arange(5, 10))
+        found = left.jackknife().predict_difference(new, np.arange(5), np.arange(5, 10))
         truth = (new[:5] - new[5:]) @ w
         covered.append(np.abs(found.value - truth) <= quantile * found.error)
     assert 0.92 < np.mean(covered) < 0.98

@@ -151,17 +151,6 @@ def test_a_random_basis_is_that_of_the_model():
     np.testing.assert_allclose(found.predict(NEW), found.model.predict(NEW), rtol=1e-8)
 
 
-def test_several_outputs_come_from_one_call():
-    both = np.column_stack([Y, Y[::-1]])
-    for options in ({}, MODELS["kernel"]):
-        by_output = jackknife(RankRLS(0.1, **options), X, both, GROUPS)
-        for y, one in zip(both.T, by_output, strict=True):
-            alone = jackknife(RankRLS(0.1, **options), X, y, GROUPS)
-            if alone.n_units == one.n_units:
-                root = alone.spread(NEW).root
-                assert_is_covariance(one, NEW, root @ root.T, rtol=1e-6)
-
-
 def test_the_root_has_no_more_columns_than_coefficients():
     found = jackknife(RankRLS(), X, Y)
     assert found.root.shape == (4, 4)

@@ -328,9 +328,7 @@ class LabelRanker(LabelMixin, KernelModel):
         X = check_rows(self, X)
         target = read_labels(y, self.values)
         if len(target.Y) != X.shape[0]:
-            raise ValueError(
-                f"Y has {len(target.Y)} rows but X has {X.shape[0]}; give each instance one row."
-            )
+            raise ValueError(f"Y has {len(target.Y)} rows but X has {X.shape[0]}.")
         loss = table_loss(self, target.Y, "exclude" if target.is_class else self.ties)
         features = make_features(
             kernel,
@@ -345,7 +343,9 @@ class LabelRanker(LabelMixin, KernelModel):
             matrix, constant = with_constant(matrix, is_kernel=features.method == "dual")
         rows = Side(matrix, features.method == "dual", is_decomposed=features.method != "iterative")
         table = Table(loss, rows, Side(None, False), self.tol, self.max_iter)
-        return LabelTask(self, table, target.labels, features, constant)
+        task = LabelTask(self, table)
+        task.labels, task.features, task.constant = target.labels, features, constant
+        return task
 
     def _fit_task(self, task: LabelTask) -> Self:
         features, solution = task.features, solve_table(self, task.table, self.kernel)
@@ -368,16 +368,9 @@ class LabelTask(TableTask):
     Instances are held out.
     """
 
-    def __init__(
-        self,
-        learner: LabelRanker,
-        table: Table,
-        labels: NDArray[Any],
-        features: Features,
-        constant: float,
-    ) -> None:
-        super().__init__(learner, table)
-        self.labels, self.features, self.constant = labels, features, constant
+    labels: NDArray[Any]
+    features: Features
+    constant: float
 
     def train(self, **values: Any) -> LabelRanker:
         """LabelRanker of one alpha."""
@@ -539,15 +532,14 @@ def _from_ranks(ranks: Array) -> Array:
     """Scores, minus the ranks; ranks of a row are 1, 2, … without gap or duplicate."""
     order = np.sort(ranks, axis=1)  # nan is last
     wanted = np.arange(1.0, ranks.shape[1] + 1)
-    wrong = (order != wanted) & ~np.isnan(order)
+    wrong = ((order != wanted) & ~np.isnan(order)).any(axis=1)
     if wrong.any():
-        row = int(np.argmax(wrong.any(axis=1)))
-        known = ranks[row][~np.isnan(ranks[row])]
-        what = "duplicates" if len(np.unique(known)) < len(known) else "gaps"
+        row = int(np.argmax(wrong))
         raise ValueError(
-            f"the ranks of row {row} have {what}: {listed((f'{rank:g}' for rank in known), 12)}; "
-            "expected 1 (best), 2, … up to the number of ranked labels, each once. For ties and "
-            "gaps pass -ranks with values='scores'."
+            f"the ranks of row {row} have gaps or duplicates: "
+            f"{listed((f'{rank:g}' for rank in order[row]), 12)}; expected 1 (best), 2, … up to "
+            "the number of ranked labels, each once. For ties and gaps pass -ranks with "
+            "values='scores'."
         )
     return -ranks
 

@@ -35,12 +35,10 @@ class TableLoss:
     ----------
     known : ndarray of bool, shape (q, t)
         Which cells have a score.
-    graph : ScoreGraph
-        The pairs of the known cells, row by row.
+    shape : tuple of int
+        Rows and columns.
     n_pairs : int
         Number of pairs.
-    total_weight : float
-        W.
     is_complete : bool
         Whether every cell is known and all pairs of a row ask for the difference of scores.
 
@@ -63,38 +61,35 @@ class TableLoss:
         one_list: bool = False,
     ) -> None:
         self.Y, self.known, self.one_list = Y, ~np.isnan(Y), one_list
+        self.shape = q, t = len(Y), Y.shape[1]
+        self._cells = np.flatnonzero(self.known)
         self._options = {"cost": cost, "ties": ties, "group_weight": group_weight}
-        row = np.nonzero(self.known)[0] * (not one_list)
-        labels, codes = np.unique(row, return_inverse=True)
-        self.graph = ScoreGraph(Target(Y[self.known], Groups(codes, labels)), **self._options)
-        self.n_pairs, self.total_weight = self.graph.n_pairs, self.graph.total_weight
-        is_plain = cost == "magnitude" and ties == "include"
+        is_plain = (cost, ties) == ("magnitude", "include") and group_weight in ("pairs", "groups")
         self.is_complete = is_plain and bool(self.known.all()) and not one_list
+        self.n_pairs = q * t * (t - 1) // 2 if self.is_complete else self.graph.n_pairs
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.Y.shape[0], self.Y.shape[1]
+    @cached_property
+    def graph(self) -> ScoreGraph:
+        """The pairs of the known cells, row by row."""
+        cells = self._cells
+        labels, codes = np.unique(cells // self.shape[1] * (not self.one_list), return_inverse=True)
+        return ScoreGraph(Target(self.Y.take(cells), Groups(codes, labels)), **self._options)
 
     @cached_property
     def target(self) -> Array:
         """T."""
-        return self._table(self.graph.divergence)
+        return self.table(self.graph.divergence)
 
     def times_A(self, F: Array) -> Array:
         """A(F)."""
-        return self._table(self.graph.laplacian(F[self.known]))
-
-    def degrees(self) -> Array:
-        """Diagonal of A, as a table."""
-        return self._table(self.graph.degrees)
+        return self.table(self.graph.laplacian(F.take(self._cells)))
 
     def subset(self, rows: Indices, columns: Indices) -> TableLoss:
         """The loss of a smaller table."""
         return TableLoss(self.Y[np.ix_(rows, columns)], **self._options, one_list=self.one_list)
 
-    def _table(self, values: Array) -> Array:
+    def table(self, values: Array) -> Array:
         """What the graph gives for the known cells, as a table, over W."""
-        out = np.zeros(self.Y.shape)
-        out[self.known] = values / self.total_weight
-        return out
+        out = np.zeros(self.Y.size)
+        out[self._cells] = values / self.graph.total_weight
+        return out.reshape(self.Y.shape)

@@ -156,13 +156,14 @@ class TableTask(ABC):
                 scores[U] = table.subset(kept, np.arange(t)).without_columns(alphas, new_rows)
             way = f"folds of {row}s, leave-{column}-out"
             return HeldOutTable(scores, way, len(folds), False)
-        folds, names = [[np.empty(0, np.intp)]] * 2, []  # nothing is held out
+        by_side: list[Folds] = [[np.empty(0, np.intp)]] * 2  # nothing is held out
+        names = []
         for side, (name, n) in enumerate(((row, q), (column, t))):
             if leave in (("rows", "columns")[side], "both"):
-                folds[side] = _folds(min(REFIT_FOLDS, n) if is_auto else cv, n)
+                by_side[side] = _folds(min(REFIT_FOLDS, n) if is_auto else cv, n)
                 names.append(f"{name}s")
         what = " and ".join(names)
-        pairs = list(itertools.product(*folds))
+        pairs = list(itertools.product(*by_side))
         for U, V in track(pairs, f"training again without some {what}"):
             _refit(table, U, V, alphas, scores)
         is_one = cv is None and len(names) == 1
@@ -185,12 +186,7 @@ class TableTask(ABC):
         rows = np.repeat(np.arange(len(Y)), Y.shape[1])
         return held_out_gaps(Y.ravel(), scores.ravel(), rows)
 
-    def judge(
-        self,
-        candidates: Candidates,
-        cv: Any,
-        metrics: Sequence[Metric],
-    ) -> HeldOutCurves:
+    def judge(self, candidates: Candidates, cv: Any, metrics: Sequence[Metric]) -> HeldOutCurves:
         """Hold out, and score each row by its known cells."""
         held = self.held_out(candidates.axes["alpha"], cv)
         Y = self.table.loss.Y
@@ -220,7 +216,7 @@ def _refit(table: Table, U: Indices, V: Indices, alphas: Array, scores: Array) -
             new = new @ np.asarray(table.columns.seen_from(V, columns)).T
             trained = trained @ np.asarray(table.columns.seen_from(columns, columns)).T
         level = kept.intercept(B) if table.loss.one_list else -trained.mean(axis=1, keepdims=True)
-        scores[np.ix_(U, V, [k])] = (new + level)[:, :, None]
+        scores[U[:, None], V, k] = new + level
 
 
 def _has_few_features(table: Table) -> bool:

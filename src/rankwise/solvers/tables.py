@@ -174,7 +174,8 @@ class Table:
 
     def sides(self) -> tuple[WeightedSide, WeightedSide]:
         """Features of both sides with weights by the known cells, ``A ≈ diag(h) ⊗ diag(g)``."""
-        degrees, count = self.loss.degrees(), self.loss.known.sum(axis=1)
+        loss, count = self.loss, self.loss.known.sum(axis=1)
+        degrees = loss.table(loss.graph.degrees)
         across, down = degrees.sum(axis=1), degrees.sum(axis=0)
         gain = count.sum() / max(
             count.sum() - np.count_nonzero(count), 1
@@ -272,7 +273,7 @@ class Table:
     def _shifts(self, alphas: Array, n_rows: int = 0, n_columns: int = 0) -> Array:
         """ρ of a table with so many more rows and columns."""
         q, t = self.loss.shape
-        return alphas * (q + n_rows) * (t + n_columns - 1) / 2
+        return np.asarray(alphas * (q + n_rows) * (t + n_columns - 1) / 2)
 
     def _decomposed(self) -> tuple[Array, Any, Array, Array]:
         """U, V (None for labels), Z and the products γσ."""

@@ -168,12 +168,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         y, groups = with_weights(y, groups, sample_weight, X)
         estimator = RankRLSCV() if self.estimator is None else self.estimator
         left_out = leave_units_out(estimator, X, y, groups, units=self.units, n_folds=self.n_folds)
-        by_output = left_out.jackknives()
-        if len(by_output) > 1:
-            raise ValueError(
-                f"y has {len(by_output)} outputs; CalibratedRanker has one, so fit one for each."
-            )
-        errors = by_output[0]
+        errors = left_out.jackknife()
         rng = np.random.default_rng(self.random_state)
         first, _, difference = held_out_pairs(left_out, errors, max_pairs, rng)
         curve = fit_map(*difference)

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike
 from scipy.stats import t as student
 from sklearn.base import clone
@@ -207,8 +206,7 @@ class Jackknife:
     def coefficient_errors(self) -> Array:
         """Standard error of each of the `coefficients`."""
         if self.root is None:
-            name = type(self.model).__name__
-            raise ValueError(f"{name} was trained again without folds and has no coefficients.")
+            raise ValueError("the model was trained again without folds and has no coefficients.")
         return np.asarray(np.linalg.norm(self.root, axis=1))
 
     @calm
@@ -279,7 +277,7 @@ def jackknife(
     *,
     units: Any = "auto",
     n_folds: int = 10,
-) -> Any:
+) -> Jackknife:
     """Standard errors of differences, scores and coefficients by leaving out every unit.
 
     With w the model of all data and w^(−u) the one without unit u, of U units,
@@ -309,8 +307,8 @@ def jackknife(
 
     Returns
     -------
-    Jackknife, or list of Jackknife
-        One; one for each output if y has several.
+    Jackknife
+        The standard errors; y has one output.
 
     Examples
     --------
@@ -325,10 +323,7 @@ def jackknife(
     >>> value.round(2), error.round(2)
     (array([...]), array([..., 0.  ]))
     """
-    left_out = leave_units_out(estimator, X, y, groups, units=units, n_folds=n_folds)
-    by_output = left_out.jackknives()
-    has_outputs = getattr(exact_ranker(left_out.model), "output_shape_", ())
-    return by_output if has_outputs else by_output[0]
+    return leave_units_out(estimator, X, y, groups, units=units, n_folds=n_folds).jackknife()
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +340,7 @@ class LeftOut:
         What is known about the items.
     units : Units
         What each of the other models lacks.
-    coefficients : ndarray of shape (n_coefficients, n_units + 1, n_outputs) or None
+    coefficients : ndarray of shape (n_coefficients, n_units + 1) or None
         Of the models without each unit, and last of the model of all data.
     members : list of estimator or None
         The models without each unit, where they were trained again.
@@ -362,21 +357,17 @@ class LeftOut:
     members: list[Any] | None = None
     task: RankRLSTask | None = None
 
-    def jackknives(self) -> list[Jackknife]:
-        """The standard errors of each output."""
+    def jackknife(self) -> Jackknife:
+        """The standard errors."""
         n_units, kind = len(self.units.members), self.units.kind
         if self.coefficients is None:
-            return [Jackknife(self.model, kind, n_units, members=self.members)]
-        by_output = []
-        for columns in np.moveaxis(self.coefficients, 2, 0):
-            w = columns[:, -1].copy()
-            root = (columns[:, :-1] - w[:, None]) * np.sqrt((n_units - 1) / n_units)
-            if root.shape[1] > root.shape[0]:  # a root with no more columns than rows
-                (R,) = scipy.linalg.qr(root.T, mode="r", check_finite=False, overwrite_a=True)
-                root = R[: root.shape[0]].T
-            root = np.ascontiguousarray(root)
-            by_output.append(Jackknife(self.model, kind, n_units, coefficients=w, root=root))
-        return by_output
+            return Jackknife(self.model, kind, n_units, members=self.members)
+        w = self.coefficients[:, -1].copy()
+        root = (self.coefficients[:, :-1] - w[:, None]) * np.sqrt((n_units - 1) / n_units)
+        if root.shape[1] > root.shape[0]:  # a root with no more columns than rows
+            root = np.asarray(np.linalg.qr(root.T, mode="r")).T
+        root = np.ascontiguousarray(root)
+        return Jackknife(self.model, kind, n_units, coefficients=w, root=root)
 
     def scores(self, rows: Indices, unit: Indices) -> Array:
         """Score of each row of X by the model without a unit; by that of all data for unit −1."""
@@ -391,7 +382,7 @@ class LeftOut:
     def _table(self) -> Array:
         """A row for each model: its coefficients, or the scores of all items."""
         if self.coefficients is not None:
-            return np.ascontiguousarray(self.coefficients[:, :, 0].T)
+            return np.ascontiguousarray(self.coefficients.T)
         models = [*(self.members or []), self.model]
         return np.stack([predict_items(model, self.X, self.groups) for model in models])
 
@@ -430,6 +421,8 @@ def leave_units_out(
         folds = folds_of_units(make_units(graph, units), n_folds)
         members = _train_again(estimator, X, y, graph, folds)
         return LeftOut(model, X, groups, graph, folds, members=members)
+    if ranker.output_shape_:
+        raise ValueError(f"y has {ranker.output_shape_[0]} outputs; take each by itself.")
     labels = groups if isinstance(y, PreferenceGraph) else split_weighted(y, groups)[1]
     copied = clone(ranker)
     if hasattr(ranker, "basis_indices_"):  # the same basis items, not others
@@ -438,7 +431,7 @@ def leave_units_out(
     chosen = make_units(task.graph, units, beta=ranker.beta)
     if task.shortcut_for(chosen) == "refit" and len(chosen.members) > MAX_REFITS:
         chosen = folds_of_units(chosen, MAX_REFITS)
-    coefficients = task.coefficients_without(chosen, np.array([float(ranker.alpha)]))[..., 0]
+    coefficients = task.coefficients_without(chosen, np.array([float(ranker.alpha)]))[:, :, 0, 0]
     return LeftOut(model, X, labels, task.graph, chosen, coefficients, task=task)
 
 
