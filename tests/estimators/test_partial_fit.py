@@ -6,11 +6,9 @@ import pickle
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
 
-from rankwise import PairGraph, RankRLS, make_target
-from rankwise.datasets import make_ranking
+from rankwise import PairGraph, RankRLS
 
 RULES = [
     ("magnitude", "include"),
@@ -58,44 +56,11 @@ def test_chunks_of_any_rows_give_the_model_of_one_fit(group_weight, beta, groupe
     assert model.n_samples_seen_ == 60
 
 
-@pytest.mark.parametrize("cost, ties", RULES)
-@pytest.mark.parametrize("group_weight", ["pairs", "groups"])
-@pytest.mark.parametrize("beta", [0.0, 0.3])
-def test_chunks_of_whole_groups_give_the_model_of_one_fit(cost, ties, group_weight, beta):
-    X, y, groups = problem()
-    options = {"cost": cost, "ties": ties, "group_weight": group_weight, "beta": beta}
-    chunks = [np.flatnonzero(np.isin(groups, some)) for some in ([3, 1], [0], [4, 2])]
-    model = in_chunks(RankRLS(0.1, **options), X, y, groups, chunks)
-    assert_same(model, RankRLS(0.1, **options).fit(X, y, groups))
-    if (cost, ties) != RULES[0]:
-        with pytest.raises(ValueError, match="no longer kept"):
-            model.partial_fit(X[:2], y[:2], groups[:2])
-
-
-def test_weights_over_many_decades_in_chunks():
-    X, y, groups = problem()
-    weight = 10.0 ** np.random.default_rng(5).uniform(-4, 4, 60)
-    weight[::7] = 0.0
-    for group_weight in ("pairs", "groups"):
-        model = RankRLS(0.1, group_weight=group_weight)
-        for rows in shuffled_chunks(60, [20, 20], 3):
-            model.partial_fit(X[rows], y[rows], groups[rows], weight[rows])
-        expected = RankRLS(0.1, group_weight=group_weight).fit(X, y, groups, weight)
-        assert_same(model, expected, rtol=1e-8)
-
-
 def test_long_groups_are_kept_as_scatter_matrices_and_still_exact():
     X, y, groups = problem(n_rows=400, n_groups=2)
     model = in_chunks(RankRLS(0.1), X, y, groups, shuffled_chunks(400, [90] * 4, 2))
     assert_same(model, RankRLS(0.1).fit(X, y, groups))
     assert model._sums.open_bytes < X.nbytes
-
-
-def test_one_list_takes_one_matrix_however_long_it_gets():
-    X, y, _ = problem(n_rows=5000, n_levels=0)
-    model = in_chunks(RankRLS(0.1), X, y, None, np.split(np.arange(5000), 10))
-    assert_same(model, RankRLS(0.1).fit(X, y))
-    assert model._sums.open_bytes <= 8 * 11 * 5
 
 
 def test_the_coefficients_are_those_of_the_rows_so_far_after_every_chunk():
@@ -106,19 +71,10 @@ def test_the_coefficients_are_those_of_the_rows_so_far_after_every_chunk():
         assert_same(model, RankRLS(0.1).fit(X[:end], y[:end], groups[:end]))
 
 
-def test_whole_groups_are_not_kept():
-    X, y, groups = make_ranking(n_queries=20, random_state=0)[:3]
-    model = RankRLS(0.1)
-    for part in np.split(np.arange(20), 4):
-        rows = np.isin(groups, part)
-        model.partial_fit(X[rows], y[rows], groups[rows], whole_groups=True)
-        assert model._sums.open_bytes == 0
-    assert_same(model, RankRLS(0.1).fit(X, y, groups))
-
-
 def test_a_group_that_comes_back_after_whole_groups_is_refused_and_nothing_changes():
     X, y, groups = problem()
     model = RankRLS(0.1).partial_fit(X, y, groups, whole_groups=True)
+    assert model._sums.open_bytes == 0
     before = model.coef_.copy()
     with pytest.raises(ValueError, match="group 3 has rows in several batches"):
         model.partial_fit(X[:2], y[:2], [3, 77])
@@ -148,47 +104,6 @@ def test_duplicate_basis_points_are_merged():
     single = RankRLS(0.1, kernel="rbf", basis=X[:7])
     scores = [model.partial_fit(X, y, groups).predict(X) for model in (doubled, single)]
     np.testing.assert_allclose(*scores, rtol=1e-7, atol=1e-9)
-
-
-def test_several_outputs():
-    X, y, groups = problem()
-    Y = np.c_[y, -y, y**2]
-    model = in_chunks(RankRLS(0.1), X, Y, groups, shuffled_chunks(60, [20, 20], 3))
-    assert_same(model, RankRLS(0.1).fit(X, Y, groups))
-    assert model.predict(X).shape == (60, 3)
-
-
-@pytest.mark.parametrize(
-    "convert", [sp.csr_matrix, lambda X: X.astype(np.float32), np.asfortranarray]
-)
-def test_sparse_single_precision_and_column_order(convert):
-    X, y, groups = problem()
-    X = np.round(X)  # single precision is exact
-    model = RankRLS(0.1)
-    for rows in shuffled_chunks(60, [20, 20], 3):
-        model.partial_fit(convert(X[rows]), y[rows], groups[rows])
-    assert_same(model, RankRLS(0.1).fit(X, y, groups))
-
-
-def test_targets_that_carry_their_groups_and_labels_of_any_kind():
-    X, y, groups = problem()
-    names = np.array(["a", "b", "c", "d", "e"])[groups]
-    expected = RankRLS(0.1).fit(X, y, groups)
-    model = RankRLS(0.1)
-    for rows in shuffled_chunks(60, [20, 20], 3):
-        model.partial_fit(X[rows], make_target(y[rows], names[rows]))
-    assert_same(model, expected)
-    model = RankRLS(0.1)
-    for rows in shuffled_chunks(60, [20, 20], 3):
-        model.partial_fit(X[rows], y[rows], [(0, name) for name in names[rows]])
-    assert_same(model, expected)
-
-
-def test_a_large_offset_of_the_features_costs_no_digits():
-    X, y, groups = problem()
-    chunks = shuffled_chunks(60, [20, 20], 3)
-    expected = RankRLS(1e-3).fit(X, y, groups)
-    assert_same(in_chunks(RankRLS(1e-3), X + 1e6, y, groups, chunks), expected, rtol=1e-7)
 
 
 def test_chunks_without_pairs_give_zero_until_there_is_one():

@@ -373,7 +373,7 @@ def test_orthogonal_basis_refuses_vectors_that_the_others_span():
     expected = np.linalg.solve(X.T @ A @ X, X.T @ t)
     np.testing.assert_allclose(basis.coefficients(), expected, rtol=1e-8)
     np.testing.assert_allclose(basis.fitted, X @ expected, rtol=1e-8)
-    assert len(basis) == 4
+    assert len(basis.coefficients()) == 4
 
 
 BAD = [

@@ -116,12 +116,6 @@ class PursuitProblem:
             parts.append(self.agree(self.n_views * U - U.sum(axis=1, keepdims=True)))
         return np.concatenate(parts).T.ravel()
 
-    def stacked_target(self) -> Array:
-        """The linear part of J at stacked functions."""
-        n_agreeing = self.agreeing[0].shape[0] if self.agreeing else 0
-        target = np.concatenate([self.loss.target, np.zeros(n_agreeing)])
-        return np.tile(target, self.n_views)
-
 
 def _blocks(K: Any) -> Iterator[tuple[slice, Array]]:
     """The columns of a dense or sparse matrix, dense, a block at a time."""
@@ -244,9 +238,6 @@ class OrthogonalBasis:
         self._moments = np.empty(FIRST_ROOM)
         self.fitted = np.zeros(len(target))
 
-    def __len__(self) -> int:
-        return self._size
-
     def add(self, x: Array) -> bool:
         """Add a vector unless the others span it (in the seminorm of A); tell whether it was."""
         k = self._size
@@ -322,22 +313,33 @@ class _Expansion:
         self._problem, self._backfit = problem, backfit
         self._coef: list[dict[int, float]] = [{} for _ in problem.scored]
         self._scores = np.zeros((len(problem.loss.target), problem.n_views))
-        self._least_squares = OrthogonalBasis(problem.stacked_product, problem.stacked_target())
+        n_agreeing = problem.agreeing[0].shape[0] if problem.agreeing else 0
+        target = np.concatenate([problem.loss.target, np.zeros(n_agreeing)])
+        target = np.tile(target, problem.n_views)
+        self._least_squares = OrthogonalBasis(problem.stacked_product, target)
         self._fitted: list[tuple[int, int]] = []  # (view, function) in the order of that basis
         self.basis: list[list[int]] = [[] for _ in problem.scored]
         self.spent: list[Mask] = [np.zeros(K.shape[1], dtype=bool) for K in problem.scored]
 
     def take(self, choice: Choice) -> bool:
         """Add the chosen functions; tell whether the scores that guide the search changed."""
-        is_guided_by_fit = self._backfit == "every"
+        problem, is_guided_by_fit = self._problem, self._backfit == "every"
         is_changed = not is_guided_by_fit
         for view, (j, a) in enumerate(zip(choice.indices, choice.coef, strict=True)):
-            values = _column(self._problem.scored[view], j)
+            values = _column(problem.scored[view], j)
             self._coef[view][j] = self._coef[view].get(j, 0.0) + float(a)
             self._scores[:, view] += a * values
             if j in self.basis[view]:
                 continue
-            is_new = self._backfit is not None and self._add_to_fit(view, j, values)
+            is_new = False  # a combination of those before
+            if self._backfit is not None:
+                if problem.agreeing:
+                    values = np.concatenate([values, _column(problem.agreeing[view], j)])
+                stacked = np.zeros((problem.n_views, len(values)))
+                stacked[view] = values
+                is_new = self._least_squares.add(stacked.ravel())
+            if is_new:
+                self._fitted.append((view, j))
             if is_new or not is_guided_by_fit:
                 self.basis[view].append(j)
             if is_guided_by_fit:
@@ -345,28 +347,12 @@ class _Expansion:
                 is_changed |= is_new
         return is_changed
 
-    def _add_to_fit(self, view: int, j: int, values: Array) -> bool:
-        """Tell whether the function is not a combination of those before."""
-        problem = self._problem
-        agreeing = _column(problem.agreeing[view], j) if problem.agreeing else np.empty(0)
-        stacked = np.zeros((problem.n_views, len(values) + len(agreeing)))
-        stacked[view] = np.concatenate([values, agreeing])
-        is_new = self._least_squares.add(stacked.ravel())
-        if is_new:
-            self._fitted.append((view, j))
-        return is_new
-
     def scores(self, is_fitted: bool) -> Array:
         """Of the scored rows by each view: by least squares, or as the steps found them."""
         if not is_fitted:
             return self._scores
         n_rows, n_views = self._scores.shape
         return self._least_squares.fitted.reshape(n_views, -1).T[:n_rows]
-
-    def residual(self) -> Array:
-        """``t − A f`` for the mean f of the views: what the next functions must correlate with."""
-        f = self.scores(self._backfit == "every").mean(axis=1)
-        return np.asarray(self._problem.loss.target - self._problem.product(f))
 
     def step(self, chosen: tuple[int, ...]) -> Step:
         """What there is now; 0 for functions that earlier ones span."""
@@ -413,7 +399,8 @@ def pursue(
     tiny = np.finfo(float).eps * problem.loss.at_zero
     done = 0
     while done < n_steps:
-        residual = expansion.residual()
+        f = expansion.scores(backfit == "every").mean(axis=1)
+        residual = problem.loss.target - problem.product(f)  # correlates with the next functions
         choice = search.best([np.asarray(K.T @ residual) for K in problem.scored], expansion.spent)
         if not choice.gain > tiny:
             return
