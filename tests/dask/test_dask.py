@@ -239,14 +239,6 @@ class TestRankSVM:
         assert model.objective_ == pytest.approx(objective(model, X, y, groups, power))
         np.testing.assert_allclose(model.coef_, local.coef_, rtol=0.02)
 
-    def test_split_groups_are_moved(self):
-        X, y, groups = problem()
-        lazy = lazily(X, y, groups)
-        model = RankSVM(0.1, group_weight="groups").fit(*lazy)
-        local = rankwise.RankSVM(0.1, group_weight="groups").fit(X, y, groups)
-        assert model.objective_ == pytest.approx(local.objective_, rel=2e-3)
-        assert model.n_split_groups_ == 6
-
     def test_a_basis(self):
         X, y, groups = problem(sorted_groups=False)
         options = {"alpha": 0.01, "kernel": "rbf", "basis": X[:10], "tol": 1e-5}

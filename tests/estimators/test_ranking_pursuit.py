@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -154,29 +153,6 @@ def test_equation_5_beta_1_is_orthogonal_matching_pursuit_on_the_scale_of_y(data
     assert model.predict(X).mean() == pytest.approx(y.mean())
 
 
-def test_equation_5_without_intercept_is_matching_pursuit_from_zero(data):
-    X, y, groups, X_new = data
-    model = RankingPursuit(6, gamma=0.3, beta=1.0, backfit="every", fit_intercept=False)
-    K = rbf_kernel(X, gamma=0.3)
-    norms = np.linalg.norm(K, axis=0)
-    peer = OrthogonalMatchingPursuit(n_nonzero_coefs=6, fit_intercept=False).fit(K / norms, y)
-    expected = peer.predict(rbf_kernel(X_new, X, gamma=0.3) / norms)
-    np.testing.assert_allclose(model.fit(X, y, groups).predict(X_new), expected, rtol=1e-9)
-    assert model.intercept_ == 0
-
-
-def test_whitened_data_make_orthogonal_matching_pursuit_rank(data):
-    X, y, groups, X_new = data
-    graph = ScoreGraph(y, groups)
-    model = RankingPursuit(6, gamma=0.3, backfit="every").fit(X, y, groups)
-    white = graph.root().adjoint(rbf_kernel(X, gamma=0.3))
-    norms = np.linalg.norm(white, axis=0)
-    peer = OrthogonalMatchingPursuit(n_nonzero_coefs=6, fit_intercept=False)
-    peer.fit(white / norms, graph.root().adjoint(y))
-    expected = rbf_kernel(X_new, X, gamma=0.3) @ (peer.coef_ / norms)
-    np.testing.assert_allclose(model.predict(X_new), expected, rtol=1e-8)
-
-
 @pytest.mark.parametrize("backfit", ["final", "every"])
 def test_back_fitted_coefficients_are_least_squares_on_the_chosen_columns(data, backfit):
     X, y, groups, _ = data
@@ -301,10 +277,6 @@ def test_precomputed_kernel_equals_the_kernel(data):
     K_new = rbf_kernel(X_new, X, gamma=0.3)
     np.testing.assert_allclose(given.predict(K_new), model.predict(X_new))
 
-
-def test_callable_kernels_and_kernel_parameters(data):
-    X, y, groups, X_new = data
-
     def rbf(a, b, width):
         return np.exp(-width * np.sum((a - b) ** 2))
 
@@ -348,17 +320,6 @@ def test_equal_scores_give_a_model_without_functions(data):
     np.testing.assert_array_equal(model.predict(X_new), np.zeros(N))
     level = RankingPursuit(5, beta=1.0).fit(X, np.full(M, 7.0), groups)
     np.testing.assert_allclose(level.predict(X_new), 7.0)
-
-
-def test_data_frames_float32_and_names(data):
-    X, y, groups, X_new = data
-    expected = RankingPursuit(4).fit(X, y, groups).predict(X_new)
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    model = RankingPursuit(4).fit(frame, pd.Series(y), pd.Series(groups))
-    np.testing.assert_allclose(model.predict(pd.DataFrame(X_new, columns=list("abcde"))), expected)
-    assert list(model.feature_names_in_) == list("abcde")
-    single = RankingPursuit(4).fit(X.astype(np.float32), y, groups)
-    np.testing.assert_allclose(single.predict(X_new.astype(np.float32)), expected, atol=1e-3)
 
 
 def test_orthogonal_basis_refuses_vectors_that_the_others_span():

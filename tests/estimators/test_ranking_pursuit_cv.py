@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.model_selection import GroupKFold
 
-from rankwise import PairGraph, RankingPursuit, RankingPursuitCV, View, make_target
+from rankwise import PairGraph, RankingPursuit, RankingPursuitCV, View
 from rankwise.errors import UndefinedMetricError
 from rankwise.estimators.ranking_pursuit import validation_rows
 from rankwise.estimators.training_data import split_unscored
@@ -101,16 +101,6 @@ def test_one_list_is_cut_into_folds_of_items_and_precomputed_kernels_follow(data
     np.testing.assert_allclose(given.cv_results_["mean_score"], model.cv_results_["mean_score"])
     sparse = RankingPursuitCV(STEPS, gamma=0.5).fit(sp.csr_matrix(X), y)
     np.testing.assert_allclose(sparse.cv_results_["mean_score"], model.cv_results_["mean_score"])
-
-
-def test_grid_search_of_scikit_learn_chooses_the_same_number_of_steps(data):
-    X, y, groups = data
-    model = RankingPursuitCV(STEPS, gamma=0.5, cv=5, scoring="concordance").fit(X, y, groups)
-    grid = {"n_basis": list(range(1, STEPS + 1))}
-    search = GridSearchCV(RankingPursuit(gamma=0.5), grid, cv=GroupKFold(5))
-    search.fit(X, make_target(y, groups), groups=groups)
-    assert search.best_params_["n_basis"] == model.n_basis_
-    assert search.best_score_ == pytest.approx(model.best_score_)
 
 
 @pytest.mark.parametrize("grouped", [True, False])

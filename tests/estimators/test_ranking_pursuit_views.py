@@ -239,13 +239,6 @@ def test_unscored_rows_that_share_no_group_are_noticed(data):
     assert np.isfinite(model.predict(X)).all()
 
 
-def test_score_leaves_unscored_rows_out(data):
-    X, y, groups, _ = data
-    model = RankingPursuit(8, views=2, random_state=0).fit(X, y, groups)
-    scored = ~np.isnan(y)
-    assert model.score(X, y, groups) == model.score(X[scored], y[scored], groups[scored])
-
-
 def test_all_pairs_of_large_dictionaries_are_refused_before_they_are_allocated(data, monkeypatch):
     X, y, groups, _ = data
     monkeypatch.setattr(machine, "available_bytes", lambda: 1000)
@@ -277,9 +270,7 @@ def test_bad_views_are_explained(data, options, message):
         RankingPursuit(3, **options).fit(X, y, groups)
 
 
-def test_bad_targets_are_explained(data):
-    X, _, groups, _ = data
-    with pytest.raises(ValueError, match="none of the 16 rows has a score"):
-        RankingPursuit(views=2).fit(X, np.full(M, np.nan), groups)
+def test_a_graph_holds_no_unscored_rows(data):
+    X = data[0]
     with pytest.raises(ValueError, match="PairGraph, which cannot hold unscored rows"):
         RankingPursuit(views=2).fit(X, PairGraph([0], [1], n_items=M))

@@ -150,11 +150,8 @@ def table_model(ranker=None):
     return make_pipeline(columns, ranker or RankRLS()).fit(MIXED, make_target(y, GROUPS))
 
 
-@pytest.mark.parametrize(
-    "to", [lambda f: f, lambda f: f[["town", "age", "color", "price"]]], ids=["same", "other order"]
-)
-def test_all_features_of_a_column_count_together_under_its_name(to):
-    model, frame = table_model(), to(MIXED)
+def test_all_features_of_a_column_count_together_under_its_name():
+    model, frame = table_model(), MIXED[["town", "age", "color", "price"]]
     found = contributions(model, frame, GROUPS)
     assert found.names == ["price", "color", "age", "town"]
     add_up(found, model, frame)
@@ -215,17 +212,19 @@ def test_unions_and_functions_of_single_columns_are_traced(step):
 
 
 @pytest.mark.parametrize(
-    "model, match",
+    "model, groups, by, match",
     [
-        (RankRLS(kernel="rbf").fit(X, y), "RankRLS has no weight.*permutation_importance takes"),
-        (RankRLS().fit(X, np.column_stack([y, -y])), "several outputs.*permutation_importance"),
-        (np.ones(3), "given scores has no weight"),
+        (RankRLS(kernel="rbf").fit(X, y), GROUPS, "column", "no weight.*permutation_importance"),
+        (RankRLS().fit(X, np.column_stack([y, -y])), GROUPS, "column", "several outputs"),
+        (np.ones(3), GROUPS, "column", "given scores has no weight"),
+        (LINEAR["RankRLS"], GROUPS, "row", "by='row' is unknown"),
+        (LINEAR["RankRLS"], GROUPS[:5], "column", "60"),
     ],
-    ids=["kernel", "outputs", "scores"],
+    ids=["kernel", "outputs", "scores", "by", "groups"],
 )
-def test_models_without_weights_are_sent_to_permutation_importance(model, match):
+def test_models_without_weights_and_odd_arguments_are_refused(model, groups, by, match):
     with pytest.raises(ValueError, match=match):
-        contributions(model, X, GROUPS)
+        contributions(model, X, groups, by=by)
 
 
 def test_scaling_inside_groups_gets_the_groups():
@@ -240,13 +239,6 @@ def test_scaling_inside_groups_gets_the_groups():
     lost = permutation_importance(model, FRAME, y, GROUPS)
     assert lost.score == pytest.approx(1 - truth)
     assert next(iter(lost)).name == "bm25"
-
-
-def test_odd_arguments_of_contributions_are_refused():
-    with pytest.raises(ValueError, match="by='row' is unknown"):
-        contributions(LINEAR["RankRLS"], X, GROUPS, by="row")
-    with pytest.raises(ValueError, match="60"):
-        contributions(LINEAR["RankRLS"], X, GROUPS[:5])
 
 
 # ---------------------------------------------------------------- permutation importance
@@ -380,6 +372,7 @@ def test_odd_arguments_of_permutation_importance_are_refused(options, match):
 
 
 def test_scikit_learns_permutation_importance_takes_rankers():
+    assert LINEAR["RankRLS"].intercept_ == LINEAR["RankRLSCV"].intercept_ == 0.0
     for model in (LINEAR["RankRLS"], LINEAR["scaled"], LINEAR["views"]):
         found = permute_all(model, X, make_target(y, GROUPS), n_repeats=3, random_state=0)
         assert np.argmax(found.importances_mean) == 1
@@ -395,7 +388,3 @@ def test_shap_values_of_linear_rankers_centered_in_groups_are_the_contributions(
     )
     found = contributions(model, X, GROUPS)
     np.testing.assert_allclose(centered(explained.values, GROUPS), found.values, atol=1e-9)
-
-
-def test_linear_rankers_have_the_intercept_of_scikit_learn():
-    assert RankRLS().fit(X, y).intercept_ == RankRLSCV().fit(X, y).intercept_ == 0.0
