@@ -50,6 +50,7 @@ NO_KERNEL = "kernel .* cannot be written to ONNX"
 REFUSED = {
     "every kind of column": "is of the kind (text|date)",
     "auto of a frame": "is of the kind (text|date)",
+    "MinMaxScaler(clip=True, feature_range=(1, 2))": "clip=True.* is not linear",
     "table": "ConditionalRankRLS is none of",
     "table search": "ConditionalRankRLSCV is none of",
 } | dict.fromkeys(

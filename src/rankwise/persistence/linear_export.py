@@ -80,46 +80,23 @@ def export_linear(
 
 def _fold(model: Any) -> LinearFunction:
     """The function of the features as they come, before any scaling."""
-    if not isinstance(model, Pipeline):
-        return linear_function(model)
-    function = linear_function(model.steps[-1][1])
-    for _, scaler in reversed(model.steps[:-1]):
-        function = _before(scaler, function)
-    return function
-
-
-def _before(scaler: Any, line: LinearFunction) -> LinearFunction:
-    """The line for features as they are before this scaler, which does ``x scale + shift``."""
-    if is_idle(scaler):
-        return line
-    if getattr(scaler, "clip", False):
-        raise ValueError(
-            f"{type(scaler).__name__}(clip=True) is not linear and cannot be folded into weights; "
-            "use clip=False."
-        )
-    if isinstance(scaler, Columns):
-        return _before_columns(scaler, line)
-    scale, shift = scaling(scaler, len(line.weights))
-    return LinearFunction(line.weights * scale, line.intercept + float(line.weights @ shift))
-
-
-def _before_columns(columns: Columns, line: LinearFunction) -> LinearFunction:
-    """The line for the columns of a table of numbers; gaps of new items must be filled before."""
-    used = [column for column in columns.facts_ if column.kind != "left out"]
-    odd = [c.name for c in used if c.kind != "number" or c.n_gaps]
-    if odd:
-        raise ValueError(
-            f"the columns {', '.join(odd)} have categories or gaps, which cannot be folded into "
-            "weights. export_onnx (rankwise export MODEL MODEL.onnx) takes them."
-        )
-    weights = line.weights / np.array([column.scales[0] for column in used])
-    means = np.array([column.means[0] for column in used])
-    return LinearFunction(weights, line.intercept - float(weights @ means))
+    *steps, ranker = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    line = linear_function(ranker)
+    for step in reversed(steps):
+        if not is_idle(step):
+            scale, shift = scaling(step, len(line.weights))
+            intercept = line.intercept + float(line.weights @ shift)
+            line = LinearFunction(line.weights * scale, intercept)
+    return line
 
 
 def scaling(scaler: Any, n_features: int) -> tuple[Array, Array]:
     """What a fitted scaler multiplies features by, and what it then adds."""
     ones, zeros = np.ones(n_features), np.zeros(n_features)
+    if getattr(scaler, "clip", False):
+        raise ValueError(f"{type(scaler).__name__}(clip=True) is not linear; use clip=False.")
+    if isinstance(scaler, Columns):
+        return _scaling_of_columns(scaler)
     if type(scaler) is StandardScaler:
         scale = 1 / scaler.scale_ if scaler.with_std else ones
         return scale, (-scaler.mean_ * scale if scaler.with_mean else zeros)
@@ -135,6 +112,19 @@ def scaling(scaler: Any, n_features: int) -> tuple[Array, Array]:
         "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or 'passthrough'. "
         "export_onnx (rankwise export MODEL MODEL.onnx) takes more steps."
     )
+
+
+def _scaling_of_columns(columns: Columns) -> tuple[Array, Array]:
+    """That of a table of numbers; gaps of new items must be filled before."""
+    used = [column for column in columns.facts_ if column.kind != "left out"]
+    odd = [c.name for c in used if c.kind != "number" or c.n_gaps]
+    if odd:
+        raise ValueError(
+            f"the columns {', '.join(odd)} have categories or gaps, which cannot be folded into "
+            "weights. export_onnx (rankwise export MODEL MODEL.onnx) takes them."
+        )
+    scale = 1 / np.array([column.scales[0] for column in used])
+    return scale, -scale * np.array([column.means[0] for column in used])
 
 
 def input_names(model: Any, given: Sequence[str] | None, n_features: int) -> list[str]:

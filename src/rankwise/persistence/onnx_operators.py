@@ -185,11 +185,7 @@ def _step(graph: Graph, step: Any, x: Any) -> Any:
 
 def _scaler(graph: Graph, step: Any, x: str) -> str:
     scale, shift = scaling(step, step.n_features_in_)
-    moved = graph.add("Add", graph.add("Mul", x, scale), shift)
-    if getattr(step, "clip", False):
-        low, high = getattr(step, "feature_range", (-1, 1))
-        moved = graph.add("Clip", moved, float(low), float(high))
-    return moved
+    return graph.add("Add", graph.add("Mul", x, scale), shift)
 
 
 def _group_scaler(graph: Graph, step: GroupScaler, x: str) -> str:
