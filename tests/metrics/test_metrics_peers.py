@@ -3,7 +3,6 @@
 import ir_measures
 import numpy as np
 import pytest
-import pytrec_eval
 from scipy.stats import kendalltau, spearmanr
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
@@ -45,27 +44,10 @@ def per_query(results):
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
-        ("ndcg", "ndcg(gain=linear)"),
-        ("ndcg_cut_5", "ndcg(gain=linear)@5"),
-        ("map", "map"),
-        ("map_cut_5", "map@5"),
-        ("P_5", "p@5"),
-        ("recip_rank", "mrr"),
-    ],
-)
-def test_values_equal_those_of_trec_eval(lists, theirs, ours):
-    run, qrels = run_and_qrels(*lists)
-    found = pytrec_eval.RelevanceEvaluator(qrels, {theirs}).evaluate(run)
-    truth = per_query({query: values[theirs] for query, values in found.items()})
-    values = get_metric(ours)(*lists, undefined="zero", per_group=True)
-    np.testing.assert_allclose(values, truth, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("theirs", "ours"),
-    [
+        ("nDCG", "ndcg(gain=linear)"),
         ("nDCG@10", "ndcg(gain=linear)@10"),
         ("AP", "map"),
+        ("AP@5", "map@5"),
         ("AP(rel=2)", "map(relevant=2)"),
         ("P@5", "p@5"),
         ("P(rel=3)@5", "p(relevant=3)@5"),
@@ -74,7 +56,7 @@ def test_values_equal_those_of_trec_eval(lists, theirs, ours):
         ("RR@3", "mrr@3"),
     ],
 )
-def test_values_equal_those_of_ir_measures(lists, theirs, ours):
+def test_values_equal_those_of_trec_eval_by_ir_measures(lists, theirs, ours):
     run, qrels = run_and_qrels(*lists)
     measure = ir_measures.parse_measure(theirs)
     truth = per_query({r.query_id: r.value for r in ir_measures.iter_calc([measure], qrels, run)})

@@ -1,6 +1,7 @@
 """Every metric equals its definition: double loops, and all orders of tied items."""
 
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from rankwise.metrics import (
     evaluate,
     expected_reciprocal_rank,
     get_metric,
-    hit_rate,
     judged,
     kendall_tau,
     letor_ndcg,
@@ -49,70 +49,38 @@ def untied(request):
     return random_lists(request.param, n_distinct_scores=10**9, n_items=60)
 
 
-@pytest.mark.parametrize("gain", ["exponential", "linear"])
-@pytest.mark.parametrize("k", [None, 1, 3, 50])
-def test_ndcg_with_ties_is_the_mean_over_all_orders_of_tied_items(tied, k, gain):
-    truth = oracle.by_group(
-        lambda y, s: oracle.expected(lambda ys: oracle.ndcg_of_list(ys, k, gain), y, s), *tied
-    )
-    np.testing.assert_allclose(ndcg(*tied, k=k, gain=gain, per_group=True), truth, rtol=1e-12)
+def named(word, of_list, **options):
+    """A metric by name, and its definition for one list."""
+    inside = ",".join(f"{k}={v}" for k, v in options.items() if k != "k" and v is not None)
+    cutoff = f"@{options['k']}" if options["k"] else ""
+    return f"{word}({inside}){cutoff}", partial(of_list, **options)
 
 
-@pytest.mark.parametrize("normalizer", ["relevant", "attainable"])
-@pytest.mark.parametrize(("k", "relevant"), [(None, None), (2, None), (None, 2), (3, 3)])
-def test_average_precision_with_ties_is_the_mean_over_all_orders(tied, k, relevant, normalizer):
-    options = {"k": k, "relevant": relevant, "normalizer": normalizer}
-    truth = oracle.by_group(
-        lambda y, s: oracle.expected(
-            lambda ys: oracle.average_precision_of_list(ys, **options), y, s
+CUTS = [(None, None), (2, None), (None, 2), (3, 3)]
+AVERAGED = dict(
+    [
+        *(
+            named("ndcg", oracle.ndcg_of_list, k=k, gain=gain)
+            for k, gain in product((None, 1, 3, 50), ("exponential", "linear"))
         ),
-        *tied,
-    )
-    found = average_precision(*tied, **options, per_group=True)
-    np.testing.assert_allclose(found, truth, rtol=1e-12)
-
-
-@pytest.mark.parametrize(("k", "relevant"), [(1, None), (3, 2), (50, None)])
-@pytest.mark.parametrize(
-    ("metric", "of_list"),
-    [(precision, oracle.precision_of_list), (recall, oracle.recall_of_list)],
+        *(
+            named("map", oracle.average_precision_of_list, k=k, relevant=r, normalizer=normalizer)
+            for (k, r), normalizer in product(CUTS, ("relevant", "attainable"))
+        ),
+        *(named("mrr", oracle.reciprocal_rank_of_list, k=k, relevant=r) for k, r in CUTS),
+        *(named("p", oracle.precision_of_list, k=k, relevant=r) for k, r in CUTS if k),
+        *(named("recall", oracle.recall_of_list, k=k, relevant=r) for k, r in CUTS if k),
+        *(named("hit", oracle.hit_of_list, k=k) for k in (1, 2, 4)),
+        named("rbp", oracle.rbp_of_list, k=3, p=0.7),
+    ]
 )
-def test_precision_and_recall_with_ties_are_the_mean_over_all_orders(
-    tied, metric, of_list, k, relevant
-):
-    truth = oracle.by_group(
-        lambda y, s: oracle.expected(lambda ys: of_list(ys, k, relevant), y, s), *tied
-    )
-    found = metric(*tied, k=k, relevant=relevant, per_group=True)
-    np.testing.assert_allclose(found, truth, rtol=1e-12)
 
 
-def test_rank_biased_precision_with_ties_is_the_mean_over_all_orders(tied):
-    truth = oracle.by_group(
-        lambda y, s: oracle.expected(lambda ys: oracle.rbp_of_list(ys, 3, 0.7), y, s), *tied
-    )
-    found = get_metric("rbp(p=0.7)@3")(*tied, per_group=True)
-    np.testing.assert_allclose(found, truth, atol=1e-14)
-
-
-@pytest.mark.parametrize(("k", "relevant"), [(None, None), (2, None), (None, 2), (3, 3)])
-def test_reciprocal_rank_with_ties_is_the_mean_over_all_orders(tied, k, relevant):
-    truth = oracle.by_group(
-        lambda y, s: oracle.expected(
-            lambda ys: oracle.reciprocal_rank_of_list(ys, k, relevant), y, s
-        ),
-        *tied,
-    )
-    found = reciprocal_rank(*tied, k=k, relevant=relevant, per_group=True)
-    np.testing.assert_allclose(found, truth, rtol=1e-12)
-
-
-@pytest.mark.parametrize("k", [1, 2, 4])
-def test_hits_with_ties_are_the_mean_over_all_orders(tied, k):
-    truth = oracle.by_group(
-        lambda y, s: oracle.expected(lambda ys: oracle.hit_of_list(ys, k), y, s), *tied
-    )
-    np.testing.assert_allclose(hit_rate(*tied, k=k, per_group=True), truth, atol=1e-12)
+@pytest.mark.parametrize("name", AVERAGED)
+def test_with_ties_a_metric_is_the_mean_over_all_orders_of_tied_items(tied, name):
+    truth = oracle.by_group(lambda y, s: oracle.expected(AVERAGED[name], y, s), *tied)
+    found = get_metric(name)(*tied, per_group=True)
+    np.testing.assert_allclose(found, truth, rtol=1e-12, atol=1e-14)
 
 
 LISTWISE = {
@@ -166,23 +134,6 @@ def test_disagreement_error_equals_the_double_loop_over_pairs(tied, tied_scores)
     )
     found = disagreement_error(*tied, tied_scores=tied_scores, per_group=True)
     np.testing.assert_allclose(found, truth, rtol=1e-14)
-
-
-@pytest.mark.parametrize("tied_scores", ["half", "wrong"])
-def test_weighted_disagreement_weighs_each_pair_by_the_product(tied, tied_scores):
-    y, score, groups = tied
-    rows = np.arange(len(y))
-    weights = np.random.default_rng(1).integers(0, 3, len(y)) * 0.7
-    truth = oracle.by_group(
-        lambda i, _: oracle.disagreement_error(
-            y[i], score[i], tied_scores=tied_scores, weights=weights[i]
-        ),
-        rows, rows, groups,
-    )  # fmt: skip
-    found = disagreement_error(
-        y, score, groups, tied_scores=tied_scores, sample_weight=weights, per_group=True
-    )
-    np.testing.assert_allclose(found, truth, rtol=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

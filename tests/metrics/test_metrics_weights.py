@@ -16,6 +16,9 @@ TRUTHS = {
     "tau": oracle.weighted_tau,
     "tau(variant=a)": lambda *data: oracle.weighted_tau(*data, variant="a"),
     "disagreement": lambda y, score, weights: oracle.disagreement_error(y, score, weights=weights),
+    "disagreement(tied_scores=wrong)": lambda y, score, weights: oracle.disagreement_error(
+        y, score, tied_scores="wrong", weights=weights
+    ),
 }
 WEIGHTED = [get_metric(name) for name in [*TRUTHS, "concordance"]]
 quick = settings(max_examples=30, deadline=None)
