@@ -14,9 +14,7 @@ from rankwise.arrays import Array
 from rankwise.frames import as_array, check_same_index, frame_columns, refuse_masked
 from rankwise.groups import Groups, encode_groups
 
-MOST_WEIGHT = (
-    1e8  # of an item, relative to the lightest: beyond it sums of others lose their digits
-)
+MOST_WEIGHT = 1e8  # of an item, relative to all others of its group
 
 
 def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
@@ -261,7 +259,27 @@ def read_target(
     n_rows = getattr(X, "shape", ())[:1]
     check_length(scores, n_rows[0] if n_rows else len(scores))
     weight = None if sample_weight is None else some_positive(sample_weight, len(scores))
-    return Target(scores, encode_groups(groups, len(scores)), weight, columns)
+    encoded = encode_groups(groups, len(scores))
+    if weight is not None:
+        check_balance(weight, encoded)
+    return Target(scores, encoded, weight, columns)
+
+
+def check_balance(weight: Array, groups: Groups) -> None:
+    """A ValueError if one item of a group is so heavy that sums over the others lose digits."""
+    codes, labels = groups
+    heaviest = np.zeros(len(labels))
+    np.maximum.at(heaviest, codes, weight)
+    others = np.bincount(codes, weight, len(labels)) - heaviest
+    has_pairs = np.bincount(codes[weight > 0], minlength=len(labels)) > 1
+    lost = has_pairs & (others < heaviest / MOST_WEIGHT)
+    if lost.any():
+        at = int(np.argmax(lost))
+        raise ValueError(
+            f"sample_weight of one item of group {labels[at]} is {heaviest[at]:g}, that of all "
+            f"others {max(others[at], 0.0):g}; one item may weigh up to {MOST_WEIGHT:g} times as "
+            "much as the others of its group. Give 0 to a row that should not count."
+        )
 
 
 def check_length(scores: Array, n_items: int) -> Array:
@@ -352,20 +370,17 @@ def as_weights(sample_weight: ArrayLike, n_items: int) -> Array:
             f"sample_weight[{row}] is {weights[row]}; weights must be 0 or larger, and finite. "
             "Give 0 to a row that should not count."
         )
-    return near_one("sample_weight", weights, MOST_WEIGHT)
+    return near_one("sample_weight", weights)
 
 
-def near_one(name: str, weights: Array, most: float = 1e150) -> Array:
-    """Weights whose products neither overflow nor vanish: as they are, or times a power of two.
-
-    A ValueError if the largest is more than `most` times the smallest that is not 0.
-    """
+def near_one(name: str, weights: Array) -> Array:
+    """Weights whose products neither overflow nor vanish: as they are, or times a power of two."""
     positive = weights[weights > 0]
     smallest, largest = positive.min(initial=np.inf), positive.max(initial=0.0)
-    if smallest < largest / most:
+    if smallest < largest / 1e150:
         raise ValueError(
             f"{name} has values from {smallest:g} to {largest:g}; weights must be within a factor "
-            f"of {most:g}. Give 0 to a row that should not count."
+            "of 1e150. Give 0 to a row that should not count."
         )
     if smallest > 1e-100 and largest < 1e100:
         return weights

@@ -1,4 +1,4 @@
-"""Weights over eight decades: sums over pairs keep half of their digits; no factor matters."""
+"""Weights over many decades: sums over pairs keep half of their digits; no factor matters."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_sums_over_pairs_keep_their_digits(cost, ties, group_weight):
             cost=cost,
             ties=ties,
             group_weight=group_weight,
-            sample_weight=10.0 ** rng.uniform(-4, 4, n),
+            sample_weight=10.0 ** (rng.uniform(-4, 4, n) - 20 * groups),  # as old groups decay
         )
         if not graph.n_pairs:
             continue
@@ -125,8 +125,11 @@ def test_weights_of_edges_may_have_any_common_factor():
 
 
 def test_weights_too_far_apart_are_refused():
-    with pytest.raises(ValueError, match=r"sample_weight.*1e\+08"):
-        RankRLS().fit([[0.0], [1.0]], [0, 1], sample_weight=[1e-9, 1.0])
+    X, y, groups = [[0.0], [1.0], [2.0]], [0, 1, 2], ["a", "b", "b"]
+    with pytest.raises(ValueError, match=r"group b is 1, .* 9e-09; .*1e\+08"):
+        RankRLS().fit(X, y, groups, sample_weight=[1.0, 9e-9, 1.0])
+    RankRLS().fit(X, y, groups, sample_weight=[1.0, 1.1e-8, 1.0])
+    RankRLS().fit(X, y, groups, sample_weight=[1.0, 1e-100, 1e-100])
 
 
 def test_chunks_have_one_scale_of_weights():

@@ -23,7 +23,7 @@ from rankwise.graphs.score_levels import (
 )
 from rankwise.graphs.strict import StrictOrder
 from rankwise.groups import Groups
-from rankwise.inputs import Target, as_weights, check_option, read_target
+from rankwise.inputs import Target, as_weights, check_balance, check_option, read_target
 from rankwise.machine import check_matrix_fits
 
 TIES = ("include", "exclude")
@@ -247,6 +247,7 @@ class ScoreGraph(PreferenceGraph):
         weight = as_weights(sample_weight, self.n_items)
         if self.item_weights is not None:
             weight = weight * self.item_weights
+        check_balance(weight, self._groups)
         return self._like(Target(self.y, self._groups, weight))
 
     def _like(self, target: Target, cost: str | None = None) -> ScoreGraph:
