@@ -9,14 +9,16 @@ not be strictly positive definite.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
 
 from rankwise.arrays import Array, Indices
-from rankwise.graphs.score_levels import ScoreLevels
 from rankwise.groups import members_of
+
+if TYPE_CHECKING:
+    from rankwise.graphs.score_graph import ScoreLevels
 
 BLOCK_ENTRIES = 2**19
 FEW_LEVELS = 16  # with one level for so many items, what belongs to levels is small beside K
