@@ -156,15 +156,6 @@ def test_nu_zero_gives_independent_sparse_rank_rls(data):
         np.testing.assert_allclose(model.predict_views(X_new)[:, k], expected, atol=1e-9)
 
 
-def test_small_nu_tends_to_nu_zero(data):
-    X, y, groups, X_new = data
-    zero, small = (
-        CoRankRLS(ALPHA, nu=nu, views=rbf_views()).fit(X, y, groups).predict_views(X_new)
-        for nu in (0.0, 1e-9)
-    )
-    np.testing.assert_allclose(small, zero, atol=1e-6)
-
-
 def test_large_nu_gives_views_that_agree_on_the_unscored_pairs(data):
     X, y, groups, _ = data
     unscored = np.isnan(y)

@@ -181,16 +181,6 @@ def test_equal_scores_choose_the_largest_alpha_then_the_smallest_nu(data):
     assert (model.alpha_, model.nu_) == (10.0, 0.0)
 
 
-def test_choice_at_the_edge_of_a_given_grid_warns(data):
-    X, y, groups = data
-    alphas = [1e-4, 1e3]
-    views = [View([0, 1, 2]), View([3, 4])]
-    scores = CoRankRLSCV(alphas, nus=[1.0], views=views).fit(X, y, groups).cv_results_
-    assert len(set(scores["mean_score"][0])) == 2
-    with pytest.warns(UserWarning, match=r"the best alpha .* is at the edge of the grid"):
-        CoRankRLSCV(alphas, nus=[1.0], views=views).fit(X, y, groups)
-
-
 @pytest.mark.parametrize("nus, warns", [([0.5, 1.0], True), ([0.0, 0.5], False)])
 def test_choice_of_nu_at_the_edge_warns_unless_it_is_zero(nus, warns, monkeypatch, data):
     X, y, groups = data
@@ -231,15 +221,6 @@ def test_forms_of_the_data_are_the_same(data):
     )
     with pytest.raises(AttributeError, match="coef_"):
         _ = plain.coef_
-
-
-def test_undefined_groups_are_skipped_and_counted(data):
-    X, y, groups = data
-    y = np.where((groups == 1) & ~np.isnan(y), 1.0, y)
-    model = CoRankRLSCV(ALPHAS, nus=NUS, views=COLUMNS).fit(X, y, groups)
-    assert model.cv_results_["n_undefined"] == 1
-    assert np.isnan(model.cv_results_["group_score"][0][1]).all()
-    assert np.isfinite(model.cv_results_["mean_score"]).all()
 
 
 def test_bad_input_is_refused(data):

@@ -103,12 +103,6 @@ def test_laplacian_equals_sum_over_pairs(case):
     np.testing.assert_allclose(graph.laplacian(V[:, 0]), L @ V[:, 0], atol=1e-9 * np.abs(L).max())
 
 
-def test_laplacian_kills_constants_of_components(case):
-    graph, _, L, _, _ = case
-    constants = (graph.components[:, None] == np.unique(graph.components)).astype(float)
-    assert np.abs(graph.laplacian(constants)).max() <= 1e-9 * np.abs(L).max()
-
-
 def test_squared_magnitude_equals_sum_over_pairs(case):
     graph, edges, _, _, _ = case
     assert graph.squared_magnitude == pytest.approx(sum(w * d**2 for _, _, d, w in edges))

@@ -547,14 +547,6 @@ def test_names_and_columns_of_a_frame(kind):
     assert list(RankRLS().fit(batch, [1, 2]).feature_names_in_) == ["a"]
 
 
-def test_truth_values_with_gaps_beside_floats_are_named():
-    pandas = pytest.importorskip("pandas")
-    seen = pandas.array([None, True] * 3, dtype="boolean")
-    frame = pandas.DataFrame({"a": np.arange(6.0), "seen": seen})
-    with pytest.raises(ValueError, match=r"contains NaN, in the columns seen"):
-        RankRLS().fit(frame, np.arange(6))
-
-
 def test_columns_of_frames_that_are_numbers_by_another_type():
     polars = pytest.importorskip("polars")
     decimals = polars.DataFrame({"a": polars.Series(range(6)).cast(polars.Decimal(10, 2))})
