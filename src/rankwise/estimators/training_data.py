@@ -52,8 +52,10 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
     check_items("X", X)
     views = getattr(estimator, "views", None)
     users = [estimator, *views] if isinstance(views, (list, tuple)) else [estimator]
-    kernels = [getattr(user, "kernel", None) for user in users]
-    takes_objects = any(callable(kernel) or kernel == "ngram" for kernel in kernels)
+    takes_objects = False
+    for user in users:
+        kernel = getattr(user, "kernel", None)
+        takes_objects |= callable(kernel) or kernel == "ngram"
     objects = as_objects("X", X) if takes_objects else None
     if objects is None and getattr(estimator, "kernel", None) == "ngram":
         raise ValueError("kernel='ngram' compares texts, but X has numbers; pass a list of texts.")

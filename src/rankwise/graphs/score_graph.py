@@ -224,10 +224,25 @@ class ScoreGraph(PreferenceGraph):
         return nested_scatter(R, nestings, t, levels.weight)
 
     def sparse_norms(self, R: Any) -> Array:
-        """``rᵀ L r`` for every column r of sparse R; O(non-zeros) but for the relative cost."""
+        """``rᵀ L r`` for every column r of sparse R; O(non-zeros) but for the relative cost.
+
+        L scales deviations from the mean of the level by `_within` and those of level means from
+        the mean of the group by `_between`. Sums of squares around means follow from plain sums.
+        """
         if self.cost == "relative":
             return super().sparse_norms(R)
-        return self.levels.sparse_norms(R, self._within, self._between)
+        levels, between = self.levels, self._between
+        weight = np.ones(self.n_items) if levels.weight is None else levels.weight
+        members = (weight, levels.of_item, np.arange(self.n_items + 1))
+        level_sums = sp.csr_matrix(members, (self.n_items, len(levels.group))).T.tocsr() @ R
+        norms = sums_of_squares(R, weight * self._within[levels.of_item])
+        norms += sums_of_squares(level_sums, divide(between - self._within, levels.size))
+        if between.any():
+            every = np.arange(len(levels.group))
+            shape = (self.n_groups, len(every))
+            of_group = sp.csr_matrix((np.ones(len(every)), (levels.group, every)), shape)
+            norms -= sums_of_squares(of_group @ level_sums, divide(self._pull, levels.group_size))
+        return norms
 
     def subset(self, items: Indices) -> ScoreGraph:
         """The graph that the scores of these items induce."""
@@ -358,27 +373,6 @@ class ScoreLevels:
             of_items *= self.weight if values.ndim == 1 else self.weight[:, None]
         return np.asarray(of_items)
 
-    def sparse_norms(self, R: Any, within: Array, between: Array) -> Array:
-        """``rᵀ L r`` for every column r of sparse R, in time linear in its non-zeros.
-
-        L scales deviations from the mean of the level by `within` and those of level means from the
-        mean of the group by `between`. Sums of squares around means follow from plain sums.
-        """
-        n_items = len(self.of_item)
-        weight = np.ones(n_items) if self.weight is None else self.weight
-        members = (weight, self.of_item, np.arange(n_items + 1))
-        level_sums = sp.csr_matrix(members, (n_items, len(self.group))).T.tocsr() @ R
-        norms = sums_of_squares(R, weight * within[self.of_item])
-        norms += sums_of_squares(level_sums, divide(between - within, self.size))
-        if between.any():
-            every = np.arange(len(self.group))
-            shape = (self.n_groups, len(every))
-            of_group = sp.csr_matrix((np.ones(len(every)), (self.group, every)), shape)
-            pull = np.zeros(self.n_groups)
-            pull[self.group] = between
-            norms -= sums_of_squares(of_group @ level_sums, divide(pull, self.group_size))
-        return norms
-
     @cached_property
     def lower(self) -> Array:
         """Number (or weight) of items of the group that are below each level."""
@@ -431,7 +425,8 @@ def sums_of_families(
     if V.ndim == 1:
         return sums_by_code(V if mass is None else mass * V, family, n_families)
     sums: Array = np.zeros((n_families, V.shape[1]))
-    add_rows(_as_rows(V), family, np.zeros(len(V)), sums, np.zeros(V.shape[1]), mass)
+    rows = np.ascontiguousarray(V, dtype=np.float64)
+    add_rows(rows, family, np.zeros(len(V)), sums, np.zeros(V.shape[1]), mass)
     return sums
 
 
@@ -446,10 +441,6 @@ def deviations(
     """``factor scale (v − mean)``, mean and scale by family, factor by item; out may be V."""
     out = np.empty(V.shape) if out is None else out
     means = means.reshape(len(scale), -1)
-    scale_rows(_as_rows(V), family, means, scale, out.reshape(len(out), -1), factor)
+    rows = np.ascontiguousarray(V.reshape(len(V), -1), dtype=np.float64)
+    scale_rows(rows, family, means, scale, out.reshape(len(out), -1), factor)
     return out
-
-
-def _as_rows(V: NDArray[Any]) -> NDArray[Any]:
-    dtype = V.dtype if V.dtype == np.float32 else np.float64
-    return np.ascontiguousarray(V.reshape(len(V), -1), dtype=dtype)

@@ -198,10 +198,10 @@ class PlackettLuceLoss(MarginLoss):
             placed = (scores > lowest[codes]) | (graph.ties == "include")
         self._tables = list(_tables(scores, codes, placed))
         if weight is None:
-            n_choices = np.bincount(codes, self._per_row(lambda of: of.weight, len(scores)))
             weight = np.ones(graph.n_groups)
             if graph.group_weight == "groups":
-                weight = 1 / np.maximum(n_choices, 1)
+                for of in self._tables:
+                    weight[of.ranking] = 1 / np.maximum(of.weight.sum(axis=0), 1)
         for k, of in enumerate(self._tables):
             self._tables[k] = of._replace(weight=of.weight * weight[of.ranking])
         self.graph = graph
@@ -268,12 +268,6 @@ class PlackettLuceLoss(MarginLoss):
             None if weight is None else weight[of_group],
         )
         return rows, loss
-
-    def _per_row(self, value: Any, n_rows: int) -> Array:
-        out = np.zeros(n_rows)
-        for of in self._tables:
-            out[of.rows] = value(of)
-        return out
 
 
 def _tables(scores: Array, codes: Indices, placed: NDArray[np.bool_]) -> Iterator[RankingTable]:

@@ -243,7 +243,11 @@ def compare(
     rows = []
     for (a, b), units, p_value, p_holm in zip(pairs, rounded, p, _holm(p), strict=True):
         difference = values[a] - values[b]
-        low, high = _mean_interval(difference, confidence)
+        mean, n = float(difference.mean()), len(difference)
+        half = np.nan  # of Student's interval of the mean
+        if n > 1:
+            reach = scipy.stats.t.ppf(0.5 + confidence / 2, n - 1)
+            half = float(reach * difference.std(ddof=1) / np.sqrt(n))
         sign = units if greater_is_better else -units
         rows.append(
             ComparisonRow(
@@ -251,9 +255,9 @@ def compare(
                 b=b,
                 mean_a=float(values[a].mean()),
                 mean_b=float(values[b].mean()),
-                difference=float(difference.mean()),
-                low=low,
-                high=high,
+                difference=mean,
+                low=mean - half,
+                high=mean + half,
                 wins=int((sign > 0).sum()),
                 ties=int((sign == 0).sum()),
                 losses=int((sign < 0).sum()),
@@ -357,12 +361,3 @@ def _holm(p: list[float]) -> list[float]:
     corrected = np.empty(len(p))
     corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return [float(value) for value in corrected]
-
-
-def _mean_interval(difference: Array, confidence: float) -> tuple[float, float]:
-    """Student's interval of the mean; NaN for a single group."""
-    n = len(difference)
-    if n < 2:
-        return float("nan"), float("nan")
-    half = scipy.stats.t.ppf(0.5 + confidence / 2, n - 1) * difference.std(ddof=1) / np.sqrt(n)
-    return float(difference.mean() - half), float(difference.mean() + half)
