@@ -44,40 +44,41 @@ def first_word(row):
 def write_tables(folder):
     """The small files that the page takes for granted."""
     rng = np.random.default_rng(0)
-    rows = ["house_id,size,address,sold,rooms,heating,district,price"]
+    tables = {
+        "houses": ["house_id,size,address,sold,rooms,heating,district,price"],
+        "new_houses": [
+            "rooms,size,color,heating,district,sold",
+            "3,80,red,gas,north,2025-01-31",
+            ",100,blue,,north,",
+            "1,20,red,peat,south,2025-02-01",
+        ],
+        "hotels": ["search,price,stars,km,grade"],
+        "games": ["winner,loser,judge"],
+        "battles": ["left,right,winner"],
+        "players": ["name,age,hand,team", "Ann,20,L,0", "Bob,23,R,0", "Cleo,26,L,1", "Dan,29,R,1"],
+    }
     for k in range(40):
         size, rooms = rng.integers(20, 200), rng.integers(1, 7)
-        price = 3 * size + 20 * rooms + rng.integers(50)
-        cells = [700 + 3 * k, size, f"{k} Main Street", f"2024-{1 + k % 12:02d}-01"]
-        cells += [
-            "" if k % 10 == 7 else rooms,
-            ["gas", "oil", "wood", ""][k % 8 % 4 if k % 8 < 7 else 0],
-        ]
-        rows.append(",".join(map(str, [*cells, "north" if k % 2 else "south", price])))
-    (folder / "houses.csv").write_text("\n".join(rows))
-    (folder / "new_houses.csv").write_text(
-        "rooms,size,color,heating,district,sold\n3,80,red,gas,north,2025-01-31\n"
-        ",100,blue,,north,\n1,20,red,peat,south,2025-02-01\n"
-    )
-    hotels = ["search,price,stars,km,grade"]
+        heating = "" if k % 8 == 3 else ["gas", "oil", "wood"][k % 3]
+        district = "north" if k % 2 else "south"
+        sold, known = f"2024-{1 + k % 12:02d}-01", "" if k % 10 == 7 else rooms
+        tables["houses"].append(
+            f"{700 + 3 * k},{size},{k} Main Street,{sold},{known},{heating},{district},"
+            f"{3 * size + 20 * rooms + rng.integers(50)}"
+        )
     for k in range(120):
         price, stars = rng.integers(40, 300), rng.integers(1, 6)
         grade = int(np.clip(stars - price / 60 + rng.normal(), 0, 3))
-        hotels.append(f"{k // 6},{price},{stars},{k % 7},{grade}")
-    (folder / "hotels.csv").write_text("\n".join(hotels[:100]))
-    (folder / "new.csv").write_text("\n".join([hotels[0], *hotels[100:]]))
-    players = ["Ann", "Bob", "Cleo", "Dan"]
-    games, battles = ["winner,loser,judge"], ["left,right,winner"]
+        tables["hotels"].append(f"{k // 6},{price},{stars},{k % 7},{grade}")
     for k in range(60):
-        a, b = rng.choice(players, 2, replace=False)
-        games.append(f"{max(a, b)},{min(a, b)},{k % 7}" if k % 5 else f"{a},{b},{k % 7}")
-        battles.append(f"{a},{b},{['left', 'right', 'tie'][k % 3]}")
-    (folder / "games.csv").write_text("\n".join(games))
-    (folder / "battles.csv").write_text("\n".join(battles))
-    (folder / "new_games.csv").write_text("\n".join(games[:3]))
-    about = [f"{name},{20 + 3 * k},{'LR'[k % 2]},{k // 2}" for k, name in enumerate(players)]
-    for name in ("players", "new_players"):
-        (folder / f"{name}.csv").write_text("\n".join(["name,age,hand,team", *about]))
+        a, b = rng.choice(["Ann", "Bob", "Cleo", "Dan"], 2, replace=False)
+        winner, loser = (max(a, b), min(a, b)) if k % 5 else (a, b)
+        tables["games"].append(f"{winner},{loser},{k % 7}")
+        tables["battles"].append(f"{a},{b},{['left', 'right', 'tie'][k % 3]}")
+    tables["new"] = [tables["hotels"][0], *tables["hotels"][100:]]
+    tables["new_games"], tables["new_players"] = tables["games"][:3], tables["players"]
+    for name, rows in tables.items():
+        (folder / f"{name}.csv").write_text("\n".join(rows))
 
 
 @pytest.mark.parametrize("page", [PAGE, ROOT / "README.md"], ids=lambda page: page.name)

@@ -25,10 +25,6 @@ def closed_figures(monkeypatch):
     plt.close("all")
 
 
-def test_there_are_enough_of_them():
-    assert len(EXAMPLES) >= 10
-
-
 def test_every_example_has_a_place_in_the_gallery():
     path = FOLDER.parent / "docs" / "_extensions" / "gallery_order.py"
     spec = importlib.util.spec_from_file_location("gallery_order", path)

@@ -214,7 +214,7 @@ class BoostedTrees(RankerMixin, BaseEstimator):
 
     The target of an item is the weight of the items of its group below it, less that of the items
     above it, as a share of the group (the divergence of the cost "sign", equation 20 of
-    [RankRLS09]). LightGBM grows the trees where it is installed (``pip install rankwise[trees]``),
+    [RankRLS09]). LightGBM grows the trees where it is installed,
     scikit-learn's HistGradientBoostingRegressor otherwise. They are kept as plain arrays, so that a
     model file can hold them. X may have gaps (NaN).
 

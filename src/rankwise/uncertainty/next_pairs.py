@@ -113,8 +113,8 @@ def next_pairs(
     A pair is worth the variance of the difference of its two ratings times p(1 − p), with p the
     probability that the first is preferred: what is neither known nor beyond doubt. After each
     choice the variances are updated as if the answer were in (rank one), so that the
-    pairs of a batch do not ask the same thing twice. For ``goal="top"`` the worth is multiplied by
-    the probabilities of the two items to be on the other side of the edge of the top.
+    pairs of a batch do not ask the same thing twice. With ``goal="top"`` pairs
+    count more the more likely their two items lie on different sides of the cutoff.
 
     Parameters
     ----------
