@@ -195,7 +195,7 @@ def _lines(summary: dict[str, Any], training: TrainingSet) -> list[tuple[str, st
         *lines,
         ("training time", f"{summary['seconds']:.2f} s"),
         ("written to", str(summary["output"])),
-        ("or else", summary["hint"]),
+        ("tip", summary["hint"]),
     ]
 
 
