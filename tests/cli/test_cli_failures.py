@@ -189,7 +189,7 @@ def test_warnings_are_notes_of_one_line_told_once(tmp_path, table, monkeypatch):
 
 def test_quiet_work_draws_no_bars(monkeypatch, capsys):
     from rankwise import machine
-    from rankwise.cli import output as session
+    from rankwise.cli import terminal as session
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     for is_quiet in (False, True, False):

@@ -189,7 +189,7 @@ def test_what_cannot_be_written_is_refused_before_the_data_are_read(tmp_path, mo
 
 
 def test_a_narrow_terminal_wraps_names_and_never_numbers(monkeypatch, capsys):
-    from rankwise.cli.output import print_pairs, print_table
+    from rankwise.cli.terminal import print_pairs, print_table
     from rankwise.text_tables import Table
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)

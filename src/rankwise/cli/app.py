@@ -19,10 +19,10 @@ from rankwise.cli import (
     export,
     info,
     judge,
-    output,
     predict,
     rank,
     report,
+    terminal,
     train,
 )
 from rankwise.cli.options import Common
@@ -95,7 +95,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         for name, bundle in bundles.items():
             values[name] = bundle(**{one.name: values.pop(one.name) for one in fields(bundle)})
         positional = [values.pop(name) for name in arguments]
-        with output.telling(quiet=quiet, debug=debug):
+        with terminal.telling(quiet=quiet, debug=debug):
             function(*positional, **values)
 
     kind = inspect.Parameter.KEYWORD_ONLY

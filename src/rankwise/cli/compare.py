@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from rankwise.cli import terminal
 from rankwise.cli.options import ItemOptions, TableOptions
-from rankwise.cli.output import check_inputs, note, print_json, print_table, terminal_width
 from rankwise.text_tables import text_width
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def compare(
     check_option("--as", style, list(TITLES))
     if len(rankers) < 2:
         raise ValueError("compare needs two rankers or more: `rankwise compare DATA A B`.")
-    check_inputs(data, pairs.items, *rankers)
+    terminal.check_files([data, pairs.items, *rankers])
     file = open_data(data, table, pairs)
     names = unique_names(rankers)
     evaluations: dict[str, Evaluation] = {}
@@ -68,7 +68,7 @@ def compare(
     for name, path in zip(names, rankers, strict=True):
         ranker = open_ranker(path)
         predicted, found = ranker.scores(file)
-        note(ranker.seen_items(file, found))
+        terminal.note(ranker.seen_items(file, found))
         chosen = chosen or metrics_for(metric or file.usual_metrics, found.y)
         evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
     found_by = {
@@ -82,7 +82,7 @@ def compare(
         for one in chosen
     }
     if as_json:
-        print_json({name: result.to_dict() for name, result in found_by.items()})
+        terminal.print_json({name: result.to_dict() for name, result in found_by.items()})
         return
     for name, result in found_by.items():
         typer.echo(TITLES[style].format(name))
@@ -95,13 +95,13 @@ def compare(
 def print_comparison(test: Comparison) -> None:
     """One row for each two rankers; a narrow terminal has no room for what can be done without."""
     if test.n_groups == 1:
-        note("there is one group only, so nothing can be said about chance")
-    table, width = test.table(), terminal_width()
+        terminal.note("there is one group only, so nothing can be said about chance")
+    table, width = test.table(), terminal.terminal_width()
     if width is not None and max(map(text_width, table.lines())) > width:
         kept = [k for k, name in enumerate(table.header) if name not in SPARED]
         rows = [[row[k] for k in kept] for row in table.rows]
         table = replace(table, header=[table.header[k] for k in kept], rows=rows)
-    print_table(table)
+    terminal.print_table(table)
     typer.echo("")
 
 

@@ -7,17 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from rankwise.cli import terminal
 from rankwise.cli.options import ItemOptions, ModelOptions, TrainingTableOptions
-from rankwise.cli.output import (
-    check_inputs,
-    check_output,
-    note,
-    print_json,
-    print_pairs,
-    print_table,
-    shown,
-    write_text,
-)
 from rankwise.text_tables import Table, csv_text
 
 NO_SCORES = "-o: {} gives no score for each item; use --leave group or a number of folds."
@@ -56,9 +47,7 @@ def cv(
     from rankwise.datasets import write_scores
     from rankwise.model_selection.curves import standard_error
 
-    check_inputs(data, pairs.items)
-    check_output(output, data, per_group, pairs.items)
-    check_output(per_group, data, pairs.items)
+    terminal.check_files([data, pairs.items], output, per_group)
     if leave == "pair" and output is not None:
         raise ValueError(NO_SCORES.format("--leave pair"))
     if model.model == "auto":
@@ -79,11 +68,11 @@ def cv(
         write_scores(output, curves.predictions[:, 0, best], gaps=True)
         n_gaps = training.summary["items_without_score"]
         if n_gaps:
-            note(f"{n_gaps:,} items without score are never held out: nan in {output}")
+            terminal.note(f"{n_gaps:,} items without score are never held out: nan in {output}")
     if per_group is not None:
         columns = [scores[:, best, 0].tolist() for scores in curves.by_group.values()]
         rows = zip(curves.groups.tolist(), *columns, strict=True)
-        write_text(per_group, csv_text(["group", *curves.by_group], rows))
+        terminal.write_text(per_group, csv_text(["group", *curves.by_group], rows))
     error = float(standard_error(curves.by_group[metrics[0].name])[best].mean())
     means = {one.name: curves.overall(one).tolist() for one in metrics}
     candidates = [
@@ -101,7 +90,7 @@ def cv(
         "seconds": round(seconds, 3),
     }
     if as_json:
-        print_json(summary)
+        terminal.print_json(summary)
     else:
         training.print_columns()
         print_summary(summary, training.lines(), best)
@@ -110,7 +99,7 @@ def cv(
 def print_summary(summary: dict[str, Any], about_data: list[tuple[str, str]], best: int) -> None:
     """Print what was found as a table of candidates."""
     fixed = "".join(f", {name} {value:.4g}" for name, value in summary["fixed"].items())
-    print_pairs(
+    terminal.print_pairs(
         [
             *about_data,
             ("model", summary["model"] + fixed),
@@ -123,6 +112,6 @@ def print_summary(summary: dict[str, Any], about_data: list[tuple[str, str]], be
     mark = "best" + error * (not math.isnan(chosen["standard_error"]))
     for k, candidate in enumerate(summary["candidates"]):
         value, *scores = candidate.values()
-        rows.append([f"{value:.4g}", *map(shown, scores), mark if k == best else ""])
+        rows.append([f"{value:.4g}", *map(terminal.shown, scores), mark if k == best else ""])
     table = Table([*summary["candidates"][0], ""], rows, names=(len(rows[0]) - 1,))
-    print_table(table, best=best)
+    terminal.print_table(table, best=best)

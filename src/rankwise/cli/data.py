@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
 
+from rankwise.cli import terminal
 from rankwise.cli.options import ItemOptions, TableOptions, split_names
-from rankwise.cli.output import note
 from rankwise.datasets import RankingData, read_pairs, read_ranking, read_scores
 from rankwise.datasets.columns import distinct_cells
 from rankwise.datasets.files import import_arrow, location, numbered_lines
@@ -176,7 +176,7 @@ class DataFile:
                     f"{lacks}; name the column of groups with --group, or rank all items as one "
                     "list with --group none."
                 )
-            note(f"{lacks}: all its items are one list")
+            terminal.note(f"{lacks}: all its items are one list")
         return data
 
     def _columns_for(self, trained: TrainedModel) -> RankingData:
@@ -189,7 +189,7 @@ class DataFile:
                     f"but {self.path} is a table, whose features have names; write it as svmlight "
                     "rows."
                 )
-            note(f"{trained.name} does not know the names of its features; matched by position")
+            terminal.note(f"{trained.name} knows no names of features; matched by position")
             return self.read()
         missing = [name for name in names if name not in self.names]
         if missing:
@@ -211,7 +211,7 @@ class DataFile:
                 f"{self.path} has svmlight rows, whose features have numbers."
             )
         if trained.features:
-            note(f"{self.path} has no column names; its features are matched by position")
+            terminal.note(f"{self.path} has no column names; its features are matched by position")
         counts = {
             "zero_based": self.table.zero_based or trained.notes.zero_based,
             "lower": self.table.lower_is_better or trained.notes.lower,
@@ -221,7 +221,7 @@ class DataFile:
         if n_columns < n_features:
             return self.read(n_features=n_features, **counts)
         if n_columns > n_features and trained.notes.sparse:
-            note(
+            terminal.note(
                 f"features of {self.path} beyond the {n_features} of the training data are left out"
             )
             return data._replace(X=data.X[:, :n_features])
@@ -275,7 +275,7 @@ class PairFile(DataFile):
         columns = {**pairs.columns(), "weight": weight, "delimiter": table.delimiter}
         self.compared = read_pairs(path, **columns)
         if self.compared.read_as:
-            note(f"{self.compared.read_as}; --sides and --outcome say it otherwise.")
+            terminal.note(f"{self.compared.read_as}; --sides and --outcome say it otherwise.")
         self.table.id = table.id or self._naming_column()
         is_weighted = bool((self.compared.weight != 1).any())
         self.usual_metrics = ["disagreement(average=pairs)" if is_weighted else "disagreement"]
@@ -482,7 +482,7 @@ def scored_items(data: Any) -> NDArray[np.intp]:
     if not len(kept):
         raise ValueError("no item of the data has a score, so there is nothing to judge by.")
     if len(kept) < len(data.y):
-        note(f"{len(data.y) - len(kept)} items without score are left out")
+        terminal.note(f"{len(data.y) - len(kept)} items without score are left out")
     return kept
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import typer
 
+from rankwise.cli import terminal
 from rankwise.cli.compare import print_comparison
-from rankwise.cli.output import print_pairs, print_table, say
 from rankwise.machine import calm
 from rankwise.text_tables import Table
 
@@ -54,14 +54,14 @@ def demo(output: Path = Path("rankwise-demo")) -> None:
     )
     page.save(output / "report.html")
     _heading("5. Files to look at")
-    print_pairs(
+    terminal.print_pairs(
         [
             (str(output / "report.html"), "open it in a browser"),
             (str(output / "model.rw"), "for rankwise predict, evaluate, export and info"),
             (str(output / "train.txt"), "the data, and test.txt beside it"),
         ]
     )
-    say(
+    terminal.say(
         "\nComparisons instead of scores? rankwise rank FILE. "
         "Neither? rankwise judge ITEMS asks people."
     )
@@ -107,7 +107,7 @@ def _compare(test: Any, rankers: dict[str, Any]) -> None:
         result = evaluate(test.y, scores, test.groups, METRICS)
         rows.append([name, *(f"{result[metric]:.4f}" for metric in METRICS)])
         by_query[name] = result.per_group["ndcg@10"]
-    print_table(Table(["", *METRICS], rows))
+    terminal.print_table(Table(["", *METRICS], rows))
     _heading("4. Is the difference real? A paired test over the test queries, ndcg@10")
     print_comparison(compare(by_query, greater_is_better=True, baseline="ridge"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from rankwise.cli.output import check_output, write_text
+from rankwise.cli import terminal
 
 
 def export(
@@ -45,7 +45,7 @@ def export(
     is_onnx = to == "onnx" or (to is None and str(output).lower().endswith(".onnx"))
     if float32 and not is_onnx:
         raise ValueError("--float32 is for ONNX; name a file that ends in .onnx, or add --to onnx.")
-    check_output(output, model)
+    terminal.check_files([model], output)
     ranker = open_model(model)
     names = ranker.features or None
     if is_onnx:
@@ -55,4 +55,4 @@ def export(
         export_onnx(ranker.model, output, dtype=dtype, feature_names=names)
         return
     document = export_linear(ranker.model, format=to or "json", feature_names=names, name=name)
-    write_text(output, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    terminal.write_text(output, json.dumps(document, indent=2, ensure_ascii=False) + "\n")

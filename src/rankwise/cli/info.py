@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rankwise.cli.output import print_json, print_pairs
+from rankwise.cli import terminal
 from rankwise.text_tables import listed
 
 
@@ -26,9 +26,9 @@ def info(model: Path | None = None, /, as_json: bool = False) -> None:
     else:
         found = dict(read_header(location(str(model))))
     if as_json:
-        print_json(found)
+        terminal.print_json(found)
     else:
-        print_pairs(_installation_lines(found) if model is None else _header_lines(found))
+        terminal.print_pairs(_installation_lines(found) if model is None else _header_lines(found))
 
 
 def _installation_lines(found: dict[str, Any]) -> list[tuple[str, str]]:

@@ -7,10 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankwise.cli.output import note, say
-
 if TYPE_CHECKING:
     from rankwise.judge import Address, ItemSet, JudgementStore
+
+from rankwise.cli import terminal
 
 
 def judge(
@@ -86,8 +86,6 @@ def judge(
     random_state : N
         Seed of sides and ties.
     """  # noqa: D301
-    from rankwise.cli.output import check_output, write_text
-
     try:
         from rankwise.judge import Address, JudgementStore, JudgingSession, read_items, serve
     except ImportError as error:
@@ -101,7 +99,7 @@ def judge(
         raise ValueError(f"--level is a probability from 0.5 to 1; got {level}.")
     if top < 1:
         raise ValueError(f"--top is 1 or more; got {top}.")
-    check_output(output, items)
+    terminal.check_files([items], output)
     shown = [column.strip() for column in show.split(",")] if show else []
     path = database or Path(f"{str(items).rstrip('/')}.judged.db")
     if output is not None and not path.exists():
@@ -117,7 +115,7 @@ def judge(
     )
     with closing(JudgementStore(path, found.items, accept_changes=accept_changes)) as store:
         if output is not None:
-            write_text(output, store.csv())
+            terminal.write_text(output, store.csv())
             return
         address = Address(host, port, token)
         session = JudgingSession(
@@ -136,14 +134,16 @@ def judge(
             webbrowser.open(address.url)
         serve(session, address, title=title, is_markdown=markdown)
         n = store.n_answers()
-    say(f"\n{n:,} answer{'s' * (n != 1)} in {path}. The same command goes on where you were.")
-    say(f"rankwise judge {items} -o comparisons.csv writes them for rankwise rank.")
+    terminal.say(
+        f"\n{n:,} answer{'s' * (n != 1)} in {path}. The same command goes on where you were."
+    )
+    terminal.say(f"rankwise judge {items} -o comparisons.csv writes them for rankwise rank.")
 
 
 def _tell(found: ItemSet, store: JudgementStore, address: Address) -> None:
     n = store.n_answers()
-    say(f"{len(found.items):,} items, {n:,} answer{'s' * (n != 1)} so far in {store.path}")
+    terminal.say(f"{len(found.items):,} items, {n:,} answer{'s' * (n != 1)} so far in {store.path}")
     if found.feature_names:
-        note(f"questions are chosen with the help of {', '.join(found.feature_names)}")
-    say(f"Open {address.url}  (Ctrl-C stops, nothing is lost)")
+        terminal.note(f"questions are chosen with the help of {', '.join(found.feature_names)}")
+    terminal.say(f"Open {address.url}  (Ctrl-C stops, nothing is lost)")
     sys.stdout.flush()

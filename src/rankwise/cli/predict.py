@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rankwise.cli import terminal
 from rankwise.cli.options import TableOptions
-from rankwise.cli.output import check_inputs, check_output, write_text
 
 
 def predict(
@@ -45,8 +45,7 @@ def predict(
     from rankwise.datasets import write_table_with_scores
     from rankwise.estimators.base import ranks_in_groups
 
-    check_inputs(model, data)
-    check_output(output, data, model)
+    terminal.check_files([model, data], output)
     if column is not None and table.no_header:
         raise ValueError(
             "--column gives the new column a name, but with --no-header there is none."
@@ -71,8 +70,9 @@ def predict(
         write_table_with_scores(data, output or "-", added, delimiter=table.delimiter)
         return
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-    header = [",".join(columns)] if len(columns) > 1 else []
-    write_text(output, "\n".join([*header, *(",".join(map(repr, row)) for row in rows), ""]))
+    lines = [",".join(columns)] if len(columns) > 1 else []
+    lines += [",".join(map(repr, row)) for row in rows]
+    terminal.write_text(output, "\n".join([*lines, ""]))
 
 
 def _with_gaps(values: Any, rows: Any, n_rows: int) -> Any:

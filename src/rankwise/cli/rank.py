@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rankwise.cli import terminal
 from rankwise.cli.options import PairOptions
-from rankwise.cli.output import (
-    check_inputs,
-    check_output,
-    note,
-    print_json,
-    print_table,
-    write_text,
-)
 from rankwise.text_tables import csv_text, one_line
 
 if TYPE_CHECKING:
@@ -106,7 +99,7 @@ class ComparisonOptions(PairOptions):
 
 @dataclass
 class RatingOptions:
-    """How items are rated: options of `rankwise.rate`.
+    """How items are rated: options of `rankwise.leaderboard.rate`.
 
     Parameters
     ----------
@@ -177,13 +170,10 @@ def rank(
     from rankwise.leaderboard import rate, rate_groups
     from rankwise.report import board_page
 
-    tables = [columns.features, *(columns.prior or [])]
-    check_inputs(pairs, *tables)
-    check_output(output, pairs, *tables)
-    check_output(reading.page, pairs, *tables, output)
+    terminal.check_files([pairs, columns.features, *(columns.prior or [])], output, reading.page)
     data = read_pairs(pairs, delimiter=columns.delimiter, **columns.columns())
     if data.read_as:
-        note(f"{data.read_as}; --sides and --outcome say it otherwise.")
+        terminal.note(f"{data.read_as}; --sides and --outcome say it otherwise.")
     options = {
         **_options(rating, reading, data),
         "covariates": list(data.covariates) or None,
@@ -201,11 +191,11 @@ def rank(
         _deliver(boards, output, as_json)
     if tested is not None:
         typer.echo(f"\n{tested.table().title}")
-        print_table(tested.table())
+        terminal.print_table(tested.table())
     if reading.page is not None:
         title = "Leaderboard" if str(pairs) == "-" else f"Leaderboard of {pairs.name}"
         board_page(boards.get(None, boards), title=title).save(reading.page)
-        note(f"the page was written to {reading.page}")
+        terminal.note(f"the page was written to {reading.page}")
 
 
 def _options(rating: RatingOptions, reading: ReadingOptions, data: PairData) -> dict[str, Any]:
@@ -245,10 +235,10 @@ def _deliver(boards: dict[Any, Leaderboard], output: Path | None, as_json: bool)
     from rankwise.leaderboard.formats import tables
 
     if output is not None:
-        write_text(output, _joined(boards, FORMAT_OF.get(output.suffix.lower(), "csv")))
+        terminal.write_text(output, _joined(boards, FORMAT_OF.get(output.suffix.lower(), "csv")))
     if as_json:
         documents = {label: board.to_dict() for label, board in boards.items()}
-        print_json(documents.get(None, documents))
+        terminal.print_json(documents.get(None, documents))
     elif output is None:
         for label, board in boards.items():
             if label is not None:
@@ -256,7 +246,7 @@ def _deliver(boards: dict[Any, Leaderboard], output: Path | None, as_json: bool)
             for table in tables(board):
                 if table.title:
                     typer.echo(f"\n{one_line(table.title)}")
-                print_table(table)
+                terminal.print_table(table)
             typer.echo("")
 
 
@@ -305,5 +295,5 @@ def _features(options: ComparisonOptions, pairs: PairData) -> Any:
     columns = Columns().fit(X)
     for column in columns.facts_:
         if column.kind == "left out":
-            note(f"column {column.name} of {file} is left out: {column.why}")
+            terminal.note(f"column {column.name} of {file} is left out: {column.why}")
     return columns.transform(X)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rankwise.cli import terminal
 from rankwise.cli.options import ItemOptions, TableOptions
-from rankwise.cli.output import check_inputs, check_output, note, say
 
 
 def report(
@@ -40,8 +40,7 @@ def report(
     from rankwise.cli.models import metrics_for
     from rankwise.report import report as make_page
 
-    check_inputs(model, data, previous, pairs.items)
-    check_output(output, model, data, previous, pairs.items)
+    terminal.check_files([model, data, previous, pairs.items], output)
     ranker = open_model(model)
     file = open_data(data, table, pairs)
     found: Any = file.read_for(ranker)
@@ -64,5 +63,5 @@ def report(
         title=title or f"{model.stem} on {data.name}",
     )
     page.save(output)
-    note(warning)
-    say(f"written to {output}")
+    terminal.note(warning)
+    terminal.say(f"written to {output}")

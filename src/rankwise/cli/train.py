@@ -8,18 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankwise.cli import terminal
 from rankwise.cli.options import ItemOptions, ModelOptions, TrainingTableOptions
-from rankwise.cli.output import (
-    check_inputs,
-    check_output,
-    current,
-    note,
-    print_json,
-    print_pairs,
-    print_table,
-    say,
-    shown,
-)
 from rankwise.text_tables import Table, plain
 
 if TYPE_CHECKING:
@@ -68,8 +58,7 @@ def train(
     from rankwise.persistence import save
     from rankwise.uncertainty import CalibratedRanker
 
-    check_inputs(data, pairs.items)
-    check_output(output, data, pairs.items)
+    terminal.check_files([data, pairs.items], output)
     estimator = make_model(model, metric)
     training = read_training(data, table, pairs, model, estimator, weight)
     if training.cv != "auto" and "cv" in estimator.get_params():
@@ -84,7 +73,7 @@ def train(
     chosen = describe(inner)
     if chosen.get("held_out_score") is not None:
         n_items = training.X.shape[0]
-        note(too_good(metric or chosen["metric"], chosen["held_out_score"], n_items))
+        terminal.note(too_good(metric or chosen["metric"], chosen["held_out_score"], n_items))
     short = {name: v for name, v in chosen.items() if not isinstance(v, (list, dict))}
     notes = training.notes(shlex.join(["rankwise", *sys.argv[1:]]), short)
     save(fitted, output, notes=notes.as_notes())
@@ -106,15 +95,15 @@ def train(
         "hint": HINT if model.model == "rankrls" and training.pairs is None else "",
     }
     if as_json:
-        print_json(summary)
-    elif not current.quiet:
+        terminal.print_json(summary)
+    elif not terminal.current.quiet:
         training.print_columns()
-        print_pairs(_lines(summary, training))
+        terminal.print_pairs(_lines(summary, training))
         if summary["nuisance"]:
             effects = [list(row.values()) for row in summary["nuisance"]]
-            rows = [[name, *map(shown, numbers)] for name, *numbers in effects]
-            say("")
-            print_table(Table(["nuisance", "effect", "standard error"], rows))
+            rows = [[name, *map(terminal.shown, numbers)] for name, *numbers in effects]
+            terminal.say("")
+            terminal.print_table(Table(["nuisance", "effect", "standard error"], rows))
         if "members" in chosen:
             print_members(chosen)
 
@@ -204,7 +193,9 @@ def print_members(chosen: dict[str, Any]) -> None:
     rows = []
     for row in chosen["members"]:
         name = f"{row['name']} ({row['note']})" if row["note"] else row["name"]
-        judged = [shown(row["score"]), f"{row['weight']:+.3f}"] if "score" in row else ["", ""]
+        judged = (
+            [terminal.shown(row["score"]), f"{row['weight']:+.3f}"] if "score" in row else ["", ""]
+        )
         rows.append([name, *judged, f"{row['seconds']:.1f}"])
-    say("")
-    print_table(Table(["member", chosen["metric"], "weight", "seconds"], rows))
+    terminal.say("")
+    terminal.print_table(Table(["member", chosen["metric"], "weight", "seconds"], rows))

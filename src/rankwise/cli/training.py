@@ -13,10 +13,10 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from rankwise.cli import terminal
 from rankwise.cli.data import SHOWN_NAMES, DataFile, PairFile, TrainingNotes, open_data
 from rankwise.cli.models import make_model, make_scaler, numbers_in, settings
 from rankwise.cli.options import ItemOptions, ModelOptions, TrainingTableOptions, split_names
-from rankwise.cli.output import note, print_table, say
 from rankwise.datasets.row_sketch import sketch_rows
 from rankwise.estimators.anatomy import fit_transform
 from rankwise.estimators.column_kinds import ColumnFacts
@@ -204,9 +204,9 @@ class TrainingSet:
         rows = [[name, ROLES.get(role, role), ""] for role, name in self.roles.items() if name]
         rows += [[listed(plain, SHOWN_NAMES), "number", ""]] if plain else []
         rows += [[c.name or "(no name)", c.words, c.why] for c in self.facts if c.name not in plain]
-        say("")
-        print_table(Table(["column", "used as", "because"], rows, names=(0, 1, 2)))
-        say("")
+        terminal.say("")
+        terminal.print_table(Table(["column", "used as", "because"], rows, names=(0, 1, 2)))
+        terminal.say("")
 
 
 def read_training(
@@ -295,7 +295,7 @@ def _training_table(
     n_dropped = n_rows - len(kept)
     if n_dropped:
         why = "have no score" if pairs is None else "are of items that were never compared"
-        note(f"{n_dropped:,} rows of {file.path} {why} and are left out")
+        terminal.note(f"{n_dropped:,} rows of {file.path} {why} and are left out")
     scaler = make_scaler(options, estimator, issparse(columns.transform(X.slice(0, 1))))
     steps: list[tuple[str, Any]] = [("columns", columns)]
     if options.model == "auto" and not (wanted or categorical or numeric or table.order):
@@ -306,7 +306,7 @@ def _training_table(
         steps.append(("scale", scaler))
     y, cv = data.y, "auto"
     if pairs is None:
-        note(skew_note(y, estimator))
+        terminal.note(skew_note(y, estimator))
     else:
         y, cv = _compared(pairs, data, options, estimator)
     return TrainingSet(

@@ -270,21 +270,13 @@ def checked_columns(asked: PairColumns) -> PairColumns:
         guess = suggestion(unknown[0], PAIR_COLUMNS)
         raise TypeError(f"there is no argument {unknown[0]!r}; {guess}see read_pairs.")
     check_option("unlisted", asked.get("unlisted", "absent"), ("absent", "last"))
-    sides, places = asked.get("sides"), asked.get("places")
-    if isinstance(places, str) or (places is not None and len(places) < 2):
-        raise ValueError(f"places is {places!r}; pass the columns, the best place first.")
-    several = {"sides": sides, "scores": asked.get("scores"), "wins": asked.get("wins")}
-    for name, columns in several.items():
-        if columns is None:
-            continue
-        sizes = (2, 3) if name == "wins" else (2,)
-        if isinstance(columns, str) or len(columns) not in sizes:
-            raise ValueError(f"{name} is {columns!r}; pass the names of two columns.")
-        if sides is None:
+    sizes = {"sides": (2,), "scores": (2,), "wins": (2, 3), "places": range(2, 10**6)}
+    for name, allowed in {**sizes, "covariates": range(10**6)}.items():
+        columns: Any = asked.get(name)
+        if columns is not None and (isinstance(columns, (str, int)) or len(columns) not in allowed):
+            raise ValueError(f"{name} is {columns!r}; pass a list of columns, at least two.")
+        if columns is not None and name in ("scores", "wins") and asked.get("sides") is None:
             raise ValueError(f"{name}= needs sides=, the two columns with the items.")
-    covariates = asked.get("covariates")
-    if isinstance(covariates, (str, int)):
-        raise ValueError(f"covariates is {covariates!r}; pass a list of column names.")
     said = [name for name in ("outcome", "wins", "scores") if asked.get(name) is not None]
     if len(said) > 1:
         raise ValueError(f"{' and '.join(said)} say the same thing; pass one of them.")

@@ -170,16 +170,12 @@ def write_table_with_scores(
         n_rows = len(next(iter(table.read([], []).values())))
         if len(values) != n_rows:
             raise ValueError(f"{table.path} has {n_rows} rows but there are {len(values)} scores.")
-    if isinstance(table, TextTable):
-        records = _extended_rows(table, added)
-    elif isinstance(table, ArrowTable) and table.format == "json":
-        records = _extended_objects(table, added)
-    else:
+    if kind in ("parquet", "feather"):
         _write_arrow(table, path, added)
         return
+    extended: Any = _extended_objects if kind == "json" else _extended_rows
     with replace_file(path) as stream:
-        for record in records:
-            stream.write(record)
+        stream.writelines(extended(table, added))
 
 
 def _write_arrow(table: Any, path: PathLike, added: dict[str, NDArray[Any]]) -> None:
@@ -224,11 +220,8 @@ def _extended_objects(table: ArrowTable, added: dict[str, NDArray[Any]]) -> Iter
         row | {name: None if cell == "" else cell for name, cell in zip(added, cells, strict=True)}
         for row, cells in zip(rows, _rows_of(added), strict=True)
     ]
-    if is_array:
-        yield json.dumps(new, ensure_ascii=False, indent=1).encode() + b"\n"
-        return
-    for row in new:
-        yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
+    for document in [new] if is_array else new:
+        yield json.dumps(document, ensure_ascii=False).encode() + b"\n"
 
 
 def _rows_of(added: dict[str, NDArray[Any]]) -> Iterator[tuple[Any, ...]]:

@@ -102,9 +102,8 @@ def _format_of(path: str, head: bytes, asked: Format) -> Format:
         raise TableFormatError(path, None, f"this is no {asked} file, but a {content} file.")
     chosen = asked if asked != "auto" else content or format_of_suffix(path)
     if chosen is None:
-        problem = "neither rows 'label qid:group feature:value ...' nor column names."
-        remedy = f"Pass format= with one of {', '.join(FORMATS[1:])}."
-        raise TableFormatError(path, None, f"cannot tell what this file is: {problem} {remedy}")
+        problem = "neither rows 'label qid:group feature:value ...' nor column names. Pass format="
+        raise TableFormatError(path, None, f"cannot tell what this file is: {problem}.")
     return chosen
 
 
@@ -472,9 +471,6 @@ def _owned_by_arrow(content: bytes) -> Any:
 
 def _check_marks(delimiter: str | None, decimal: str | None) -> None:
     if delimiter is not None and not re.fullmatch(r"[^\w\n\r\0\" .+-]", str(delimiter), re.ASCII):
-        raise ValueError(
-            f"delimiter is {delimiter!r}; pass a single character that is part of no number, "
-            "such as ',' or ';' or '\\t'."
-        )
+        raise ValueError(f"delimiter is {delimiter!r}; pass one character, such as ',' or '\\t'.")
     if decimal not in (None, ".", ","):
         raise ValueError(f"decimal is {decimal!r}; pass '.', ',' or None.")

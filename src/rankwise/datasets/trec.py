@@ -43,9 +43,8 @@ class TrecRun(NamedTuple):
         recall. So NDCG, precision, recall and reciprocal rank equal those of trec_eval, as long as
         the cut-off is no larger than the lists. Queries that have no judgments are left out.
         """
-        known = dict(
-            zip(zip(qrels.query, qrels.document, strict=True), qrels.relevance, strict=True)
-        )
+        judged = zip(qrels.query, qrels.document, strict=True)
+        known = dict(zip(judged, qrels.relevance, strict=True))
         kept = np.isin(self.query, qrels.query)
         query, document, score = (column[kept] for column in self[:3])
         rows = list(zip(query, document, strict=True))
@@ -201,9 +200,7 @@ def write_qrels(
         path, np.asarray(query)[judged], np.asarray(document)[judged], grades[judged]
     )
     if (grades % 1 != 0).any():
-        raise ValueError(
-            f"{path}: qrels hold whole numbers, relevance has {grades[grades % 1 != 0][0]}."
-        )
+        raise ValueError(f"{path}: qrels hold whole numbers only.")
     rows = zip(*names, grades, strict=True)
     with replace_file(path) as stream:
         stream.write("".join(f"{q} 0 {d} {int(grade)}\n" for q, d, grade in rows).encode())
@@ -220,12 +217,8 @@ def _read(path: PathLike, fields: tuple[str, ...]) -> tuple[NDArray[Any], NDArra
                 continue
             value = finite_number(cells[place]) if len(cells) == len(fields) else None
             if value is None:
-                raise TableFormatError(
-                    str(path),
-                    number,
-                    f"{line[:60]!r} is not of TREC's format: expected {len(fields)} fields, "
-                    f"{', '.join(fields)}.",
-                )
+                problem = f"{line[:60]!r} is not of TREC's format: {', '.join(fields)}."
+                raise TableFormatError(str(path), number, problem)
             if (cells[0], cells[2]) in rows:
                 problem = f"document {cells[2]!r} comes twice for query {cells[0]!r}; keep one."
                 raise TableFormatError(str(path), number, problem)

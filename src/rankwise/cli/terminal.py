@@ -10,7 +10,7 @@ import sys
 import textwrap
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,35 +116,26 @@ def say(text: str, **style: Any) -> None:
     typer.echo(styled, err=current.is_output_taken)
 
 
-def check_inputs(*paths: Path | None) -> None:
-    """Refuse standard input as two files."""
-    if [str(path) for path in paths].count("-") > 1:
-        raise ValueError("standard input (-) can be one of the files only; name the others.")
+def check_files(inputs: Sequence[Path | None], *outputs: Path | None) -> None:
+    """Refuse, before any work is done, files that cannot be written or are needed otherwise.
 
-
-def check_output(path: Path | None, *others: Path | None) -> None:
-    """Refuse, before any work is done, a path that cannot be written or is needed otherwise.
-
-    Parameters
-    ----------
-    path : Path or None
-        Where to write; None and ``-`` are standard output. If it is ``-``, tables and JSON go to
-        standard error from now on.
-    *others : Path or None
-        Files that are read, or written as something else.
+    An output that is None or ``-`` is standard output. If it is ``-``, tables and JSON go to
+    standard error from now on.
     """
-    if path is None:
-        return
-    if str(path) == "-":
-        if current.is_output_taken:
-            raise ValueError("standard output (-) can be one of the files only; name the others.")
-        current.is_output_taken = True
-        return
+    for paths, stream in ((inputs, "input"), (outputs, "output")):
+        if [str(path) for path in paths].count("-") > 1:
+            raise ValueError(f"standard {stream} (-) can be one of the files only; name the others")
+    current.is_output_taken = "-" in map(str, outputs)
     from rankwise.datasets.files import check_writable
 
-    if check_writable(str(path)) in (os.path.realpath(other) for other in others if other):
-        problem = "the output would replace an input, or another output; choose another name."
-        raise ValueError(f"{path}: {problem}")
+    taken = {os.path.realpath(path) for path in inputs if path is not None}
+    for path in outputs:
+        if path is not None and str(path) != "-":
+            target = check_writable(str(path))
+            if target in taken:
+                problem = "the output would replace an input, or another output"
+                raise ValueError(f"{path}: {problem}; choose another name.")
+            taken.add(target)
 
 
 def write_text(path: Path | None, text: str) -> None:
