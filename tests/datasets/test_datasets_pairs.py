@@ -127,7 +127,7 @@ def test_bad_battle(tmp_path, row, words):
 def test_bad_sides(tmp_path):
     path = save(tmp_path / "a.csv", BATTLES)
     for sides in ("model_a", ("model_a",), ("model_a", 0)):
-        with pytest.raises(ValueError, match=r"sides is .* two"):
+        with pytest.raises(ValueError, match=r"sides is .*two"):
             read_pairs(path, sides=sides)
     with pytest.raises(TableFormatError, match="no column 'gone' for the sides"):
         read_pairs(path, sides=("model_a", "gone"))

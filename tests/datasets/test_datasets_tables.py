@@ -284,14 +284,15 @@ def test_bad_header(tmp_path, header, options, words):
 @pytest.mark.parametrize("delimiter", ["", ",,", "a", "\n", 7])
 def test_delimiters_that_cannot_be(tmp_path, delimiter):
     path = save(tmp_path / "a.csv", HOTELS)
-    with pytest.raises(ValueError, match=r"delimiter is .*single character"):
+    with pytest.raises(ValueError, match=r"delimiter is .*one character"):
         read_ranking(path, delimiter=delimiter)
 
 
-def test_options_that_are_lists(tmp_path):
-    for option in ("ignore", "features"):
-        with pytest.raises(ValueError, match=f"{option} is 'price'; pass a list"):
-            read_ranking(save(tmp_path / "a.csv", HOTELS), **{option: "price"})
+def test_features_are_an_array_of_names_or_one_name(tmp_path):
+    path = save(tmp_path / "a.csv", HOTELS)
+    names = read_ranking(path, id="hotel").feature_names
+    assert read_ranking(path, features=names).feature_names.tolist() == names.tolist()
+    assert read_ranking(path, features="price").feature_names.tolist() == ["price"]
 
 
 @pytest.mark.parametrize(

@@ -90,9 +90,9 @@ def test_what_is_written_comes_back(tmp_path):
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("q Q0 d 1 0.5 tag\nq Q0 d 2\n", 2, "expected 6 fields"),
-        ("q Q0 d 1 high tag\n", 1, "expected 6 fields"),
-        ("q Q0 d 1 nan tag\n", 1, "expected 6 fields"),
+        ("q Q0 d 1 0.5 tag\nq Q0 d 2\n", 2, "not of TREC"),
+        ("q Q0 d 1 high tag\n", 1, "not of TREC"),
+        ("q Q0 d 1 nan tag\n", 1, "not of TREC"),
         ("q Q0 d 1 0.5 tag\nq Q0 d 2 0.4 tag\n", 2, "'d' comes twice for query 'q'"),
         ("\n", None, "empty"),
     ],

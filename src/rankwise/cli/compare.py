@@ -106,13 +106,8 @@ def print_comparison(test: Comparison) -> None:
 
 
 def unique_names(paths: list[Path]) -> list[str]:
-    """The names of the files without their suffix; whole paths where these are equal."""
+    """The names of the files without their suffix; numbered paths if some of these are equal."""
     stems = [path.stem for path in paths]
-    names = [
-        stem if stems.count(stem) == 1 else str(path)
-        for stem, path in zip(stems, paths, strict=True)
-    ]
-    return [
-        name if names.count(name) == 1 else f"{name} ({names[: k + 1].count(name)})"
-        for k, name in enumerate(names)
-    ]
+    if len(set(stems)) == len(stems):
+        return stems
+    return [f"{k}. {path}" for k, path in enumerate(paths, start=1)]

@@ -71,18 +71,11 @@ def choose_columns(
     for name, n in Counter(filter(None, names)).items():
         if n > 1:
             position_of(table, name, "features")  # says that it is there twice
-    for role in ("ignore", "features"):
-        if isinstance(asked[role], (str, int)):
-            raise ValueError(f"{role} is {asked[role]!r}; pass a list of column names.")
     at: dict[str, list[int]] = {}
     for role, columns in asked.items():
-        if role in ("ignore", "features"):
-            named = columns or ()
-        elif columns in (None, "auto", ["auto"]):
+        named = [columns] if isinstance(columns, (str, int)) else columns
+        if named is None or (role in ("target", "group") and list(named) == ["auto"]):
             named = ()
-        else:
-            is_list = role == "group" and isinstance(columns, (list, tuple))
-            named = columns if is_list else [columns]
         if role == "target" and not target_needed:
             named = [name for name in named if name in names or not isinstance(name, str)]
         at[role] = [position_of(table, column, role) for column in named]

@@ -261,6 +261,7 @@ class PairColumns(TypedDict, total=False):
 
 
 PAIR_COLUMNS = tuple(PairColumns.__annotations__)
+MANY = 10**6  # columns
 
 
 def checked_columns(asked: PairColumns) -> PairColumns:
@@ -270,12 +271,15 @@ def checked_columns(asked: PairColumns) -> PairColumns:
         guess = suggestion(unknown[0], PAIR_COLUMNS)
         raise TypeError(f"there is no argument {unknown[0]!r}; {guess}see read_pairs.")
     check_option("unlisted", asked.get("unlisted", "absent"), ("absent", "last"))
-    sizes = {"sides": (2,), "scores": (2,), "wins": (2, 3), "places": range(2, 10**6)}
-    for name, allowed in {**sizes, "covariates": range(10**6)}.items():
+    sizes = {"sides": (2, 2), "scores": (2, 2), "wins": (2, 3), "places": (2, MANY)}
+    for name, (least, most) in {**sizes, "covariates": (0, MANY)}.items():
         columns: Any = asked.get(name)
-        if columns is not None and (isinstance(columns, (str, int)) or len(columns) not in allowed):
-            raise ValueError(f"{name} is {columns!r}; pass a list of columns, at least two.")
-        if columns is not None and name in ("scores", "wins") and asked.get("sides") is None:
+        if columns is None:
+            continue
+        if isinstance(columns, (str, int)) or not least <= len(columns) <= most:
+            words = "two columns" if most == 2 else "columns"
+            raise ValueError(f"{name} is {columns!r}; pass a list of {words}.")
+        if name in ("scores", "wins") and asked.get("sides") is None:
             raise ValueError(f"{name}= needs sides=, the two columns with the items.")
     said = [name for name in ("outcome", "wins", "scores") if asked.get(name) is not None]
     if len(said) > 1:
