@@ -256,6 +256,7 @@ def _read_letor(
     from rankwise.datasets.letor import read_letor
 
     foreign = [f"{name}=" for name, value in asked.items() if value not in (None, "auto", (), [])]
+    foreign += [f"{name}=" for name in ("target", "group") if asked[name] is None]
     if foreign:
         raise ValueError(
             f"{path} is read as a LETOR (svmlight) file, whose columns have no names; leave out "
