@@ -106,8 +106,6 @@ def print_comparison(test: Comparison) -> None:
 
 
 def unique_names(paths: list[Path]) -> list[str]:
-    """The names of the files without their suffix; numbered paths if some of these are equal."""
+    """The names of the files without their suffix; whole paths where these are equal."""
     stems = [path.stem for path in paths]
-    if len(set(stems)) == len(stems):
-        return stems
-    return [f"{k}. {path}" for k, path in enumerate(paths, start=1)]
+    return [path.stem if stems.count(path.stem) == 1 else str(path) for path in paths]
