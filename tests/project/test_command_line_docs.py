@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("typer")
 
+import typer
 from typer.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
@@ -107,3 +108,18 @@ def test_the_refusal_that_the_page_shows_is_what_the_command_says(tmp_path):
     done = CliRunner().invoke(app, [*arguments[:-1], str(tmp_path / "model.rw")])
     assert done.exit_code == 1
     assert done.stderr.startswith(shown[2].removesuffix("…"))
+
+
+PAGES = {ROOT / "README.md", *PAGE.parent.glob("*.md")} - {PAGE.parent / "measured.md"}
+
+
+@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.stem)
+def test_options_that_a_page_names_are_there(page):
+    from rankwise.cli.app import app
+
+    group = typer.main.get_command(app)
+    commands = [group, *group.commands.values()]
+    known = {option for one in commands for parameter in one.params for option in parameter.opts}
+    text = re.sub(r"`python -m [^`]*`|pip install.*", "", page.read_text(encoding="utf-8"))
+    named = set(re.findall(r"`(?:[^`\n]* )?(--[a-z][a-z0-9-]+)", text))
+    assert named <= known | {"--help"}
