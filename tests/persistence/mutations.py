@@ -23,32 +23,16 @@ import numpy as np
 from rankwise.model_selection.scoring import predict_items
 from rankwise.persistence import ModelFileError, load, save
 
-ODD = [
-    None,
-    True,
-    -1,
-    0,
-    3,
-    10**6,
-    2**40,
-    10**30,
-    -(2**70),
-    0.5,
-    1e308,
-    "",
-    "x",
-    "../../etc/passwd",
-]
+ODD = [None, True, -1, 0, 3, 10**6, 2**40, 10**30, -(2**70), 0.5, 1e308]
+ODD += ["", "x", "../../etc/passwd", "rbf", "precomputed", "linear", "sigmoid"]
 ODD += [[], [1, 2], {}, [[]], {"dict": {}}, {"tuple": [1]}, {"float": "nan"}, {"float": "x"}]
 ODD += [{"slice": [0, 10**12, 1]}, {"array": 0}, {"array": 10**9}, {"words": 0}, {"objects": [{}]}]
+ODD += [{"metric": "ndcg@10"}, {"metric": "os.system"}, {"is": "Pipeline"}]
 ODD += [
-    {"metric": "ndcg@10"},
-    {"metric": "os.system"},
-    {"is": "Pipeline"},
     {"is": "subprocess.Popen"},
+    {"is": "Kernel", "fields": {"function": "rbf", "gamma": 1e-300}},
 ]
-ODD += [{"is": "Kernel", "fields": {"function": "rbf", "gamma": 1e-300}}, "rbf", "precomputed"]
-ODD += [{"sparse": "csr_array", "shape": [10**9, 10**9], "entries": [0, 1, 2]}, "linear", "sigmoid"]
+ODD += [{"sparse": "csr_array", "shape": [10**9, 10**9], "entries": [0, 1, 2]}]
 NAMES = ["RankRLS", "RankSVM", "View", "GroupScaler", "BoostedTrees", "FeatureMap", "Columns"]
 
 
@@ -71,9 +55,8 @@ def mutate_json(document, rng):
     if way == 0 and isinstance(parent, dict):
         del parent[path[-1]]
     elif way == 1 and isinstance(parent, dict):
-        parent[
-            str(rng.choice(["__class__", "mine", "coef_", "steps", "predict", "_functions"]))
-        ] = parent.pop(path[-1])
+        key = rng.choice(["__class__", "mine", "coef_", "steps", "predict", "_functions"])
+        parent[str(key)] = parent.pop(path[-1])
     elif way == 2:
         other = document
         for key in every[rng.integers(len(every))]:
@@ -91,14 +74,10 @@ def mutate_array(content, rng):
     """The bytes of an array of another type, shape or content."""
     array = np.load(io.BytesIO(content))
     way = rng.integers(8)
-    if way == 0:
+    if way == 0 and array.dtype.kind != "U":
+        kinds = ["f4", "i8", "u1", "U3", "c16", "f2", "?", ">f8", "M8[s]"]
         with np.errstate(all="ignore"):
-            kinds = ["f4", "i8", "u1", "U3", "c16", "f2", "?", ">f8", "M8[s]"]
-            array = (
-                array.astype(str(rng.choice(kinds)), casting="unsafe")
-                if array.dtype.kind != "U"
-                else array
-            )
+            array = array.astype(str(rng.choice(kinds)), casting="unsafe")
     elif way == 1:
         array = array.reshape(*array.shape, 1) if rng.random() < 0.5 else array.reshape(1, -1)
     elif way == 2:
@@ -116,10 +95,8 @@ def mutate_array(content, rng):
     np.save(out, array)
     content = out.getvalue()
     if rng.random() < 0.2:  # a header that does not tell the truth
-        old, new = [(b"'<f8'", b"'|O8'"), (b"(", b"(9"), (b"False", b"True "), (b"<", b">")][
-            rng.integers(4)
-        ]
-        content = content.replace(old, new, 1)
+        lies = [(b"'<f8'", b"'|O8'"), (b"(", b"(9"), (b"False", b"True "), (b"<", b">")]
+        content = content.replace(*lies[rng.integers(4)], 1)
     return content
 
 

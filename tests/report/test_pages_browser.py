@@ -31,6 +31,13 @@ return [...document.querySelectorAll("body *")].filter((node) => {
   return node.getClientRects().length && ((scrolls && node.tabIndex < 0) || isCut);
 }).map((node) => `${node.tagName} ${node.className} ${node.textContent.slice(0, 60)}`)"""
 
+#: Labels of drawings that leave the page.
+OUTSIDE = """
+return [...document.querySelectorAll("figure svg text")].filter((node) => {
+  const box = node.getBoundingClientRect();
+  return box.left < -1 || box.right > document.documentElement.clientWidth + 1;
+}).map((node) => node.textContent)"""
+
 
 @pytest.fixture(scope="module")
 def judge(browser, tmp_path_factory):
@@ -61,13 +68,17 @@ def open_any(open_page, browser, judge):
     return open_it
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 768, 1280])
-@pytest.mark.parametrize("name", ["grouped", "list", "odd", "full", "odd_board", "judge"])
+SCREENS = [(360, "light"), (768, "dark"), (1280, "light")]
+NAMES = ["grouped", "list", "long", "odd", "full", "odd_board", "several", "many_items", "judge"]
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_page_fits_its_screen_and_can_be_read(open_any, name, width, scheme):
     page = open_any(name, width, scheme)
     assert page.execute_script("return window.innerWidth") == width
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    assert page.execute_script(OUTSIDE) == []
     assert page.execute_script(CONTRASTS) == []
     assert page.execute_script(OUT_OF_REACH) == []
     assert page.execute_script(NAMELESS) == 0
@@ -113,3 +124,36 @@ def test_hostile_names_are_text(open_any, name):
     page = open_any(name)
     assert any(HOSTILE in text for text in texts(page, "h1, #judge-name"))
     assert page.find_elements("css selector", "img") == []
+
+
+TABLES = {"grouped": ("group", 0, int), "full": ("rating", 1, lambda text: text[0].lower())}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_column_heads_sort_by_pointer_and_keyboard_and_say_so(open_page, name):
+    page = open_page(name)
+    table, k, value = TABLES[name]
+    head = page.find_elements("css selector", f"#{table}-table th")[k]
+    button = head.find_element("css selector", "button")
+    for key, way in (("\ue007", "ascending"), (" ", "descending"), (None, "ascending")):
+        button.click() if key is None else button.send_keys(key)
+        assert head.get_attribute("aria-sort") == way
+        shown = list(map(value, texts(page, f"#{table}-table tbody td:nth-child({k + 1})")))
+        assert shown == sorted(shown, reverse=way == "descending")
+
+
+@pytest.mark.parametrize("name", ["grouped", "full"])
+def test_button_changes_between_light_and_dark(open_page, name):
+    page = open_page(name)
+    color = lambda: find(page, "body").value_of_css_property("background-color")  # noqa: E731
+    light, button = color(), find(page, "#theme")
+    assert (button.text, button.get_attribute("aria-pressed")) == ("Dark", "false")
+    button.click()
+    assert color() != light
+    assert (button.text, button.get_attribute("aria-pressed")) == ("Light", "true")
+    button.click()
+    assert color() == light
+    assert (
+        find(open_page(name, scheme="dark"), "body").value_of_css_property("background-color")
+        != light
+    )

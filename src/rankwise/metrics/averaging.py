@@ -234,7 +234,9 @@ def group_metric(
 
     def decorate(function: Callable[..., GroupValues]) -> Callable[..., MetricValue]:
         text = inspect.getdoc(function) or ""  # nothing, if Python leaves out docstrings
-        known = Metric(name, function, needs, title, short or title, first_line(text), **facts)
+        known = Metric(
+            name, function, needs, title, short or title, text.partition("\n")[0], **facts
+        )
         METRICS[name] = known
 
         @functools.wraps(function)
@@ -257,11 +259,6 @@ def group_metric(
         return public
 
     return decorate
-
-
-def first_line(text: str) -> str:
-    """The first line of a docstring."""
-    return text.partition("\n")[0]
 
 
 def _with_shared_entries(metric: Metric, text: str, names: Sequence[str]) -> str:

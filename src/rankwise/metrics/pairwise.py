@@ -12,7 +12,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.groups import Groups
 from rankwise.inputs import check_option
 from rankwise.metrics.averaging import METRICS, GroupValues, group_metric
-from rankwise.metrics.ranking import Ranking, Targets, divide
+from rankwise.metrics.ranking import Ranking, Targets, divide, run_starts
 
 _DIFFERENT = "two items with different y"
 _WEIGHTED = f"{_DIFFERENT} (and positive weights)"
@@ -379,7 +379,7 @@ def count_pairs(ranking: Ranking) -> PairCounts:
     everything = untied = _between(by_score, targets.starts, np.arange(len(order)), targets)
     undecided = np.zeros_like(differing)
     if ranking.has_ties:
-        equal = _starts_of_equal_items(ranking, order)
+        equal = run_starts(targets.levels[order], ranking.run_starts)  # of score and y
         undecided = _between(by_score, ranking.run_starts, equal, targets)
         untied = _between(by_score, targets.starts, ranking.run_starts, targets)
     return PairCounts(differing, discordant, undecided, everything, untied, unit)
@@ -397,15 +397,6 @@ def _in_units(targets: Targets, order: Indices) -> tuple[Array, Array]:
     scaled = np.empty_like(weights)
     scaled[order] = weights[order] / np.repeat(largest, targets.sizes)
     return scaled, (largest / largest.max()) ** 2
-
-
-def _starts_of_equal_items(ranking: Ranking, order: Indices) -> Indices:
-    """Where a new score, or a lower y with the same score, begins."""
-    levels = ranking.targets.levels[order]
-    opens = np.empty(len(levels), dtype=bool)
-    np.not_equal(levels[1:], levels[:-1], out=opens[1:])
-    opens[ranking.run_starts] = True
-    return np.flatnonzero(opens)
 
 
 def _between(

@@ -68,7 +68,7 @@ class Targets:
     @cached_property
     def level_starts(self) -> Indices:
         """Where a new group or a lower y begins in ``y[order]``."""
-        return _run_starts(self.y[self.order], self.starts)
+        return run_starts(self.y[self.order], self.starts)
 
     @cached_property
     def levels(self) -> NDArray[Any]:
@@ -121,7 +121,7 @@ class Ranking:
         self.targets = targets
         self.score = score
         self._order = targets.by_group(np.argsort(score)[::-1])
-        self.run_starts = _run_starts(score[self._order], targets.starts)
+        self.run_starts = run_starts(score[self._order], targets.starts)
         self.has_ties = len(self.run_starts) < len(score)
         self._resolved: dict[str, Indices] = {}
 
@@ -169,11 +169,11 @@ class Ranking:
         return order
 
 
-def _run_starts(values: NDArray[Any], group_starts: Indices) -> Indices:
-    """Where a new group or a new value begins."""
+def run_starts(values: NDArray[Any], outer: Indices) -> Indices:
+    """Where a new value begins, or a new one of the runs that begin at `outer`."""
     opens = np.empty(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=opens[1:])
-    opens[group_starts] = True
+    opens[outer] = True
     return np.flatnonzero(opens)
 
 

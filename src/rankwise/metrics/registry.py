@@ -13,7 +13,7 @@ import numpy as np
 from rankwise.arrays import Array
 from rankwise.inputs import as_whole, suggestion
 from rankwise.metrics import pairwise, top_heavy  # noqa: F401 (fill METRICS)
-from rankwise.metrics.averaging import METRICS, GroupValues, Metric, first_line
+from rankwise.metrics.averaging import METRICS, GroupValues, Metric
 from rankwise.metrics.ranking import Ranking
 
 _ALIASES = {kind.function.__name__: word for word, kind in METRICS.items()}
@@ -37,6 +37,8 @@ class OwnFunction:
             own = rows[start : start + targets.sizes[group]]
             try:
                 values[group] = self.function(targets.y[own], ranking.score[own], **options)
+                if np.isinf(values[group]):
+                    raise ValueError("an infinite value")
             except Exception as error:
                 problem = f"{type(error).__name__}: {str(error).rstrip('.')}"
                 raise ValueError(
@@ -44,11 +46,6 @@ class OwnFunction:
                     f"items) with {problem}. It gets y and the scores of one group, and returns "
                     "one number, NaN if it has no value there."
                 ) from error
-        if np.isinf(values).any():
-            label = targets.labels[np.argmax(np.isinf(values))]
-            raise ValueError(
-                f"metric {self.name!r} is infinite for group {label!s}; return NaN there."
-            )
         return GroupValues(values)
 
 
@@ -94,7 +91,7 @@ def make_metric(
         raise ValueError(f"title={title!r}; expected what people call the metric.")
     name = title if name == "<lambda>" else name
     text = inspect.getdoc(function) if inspect.isroutine(function) else None
-    meaning = first_line(text or "A metric of one's own.")
+    meaning = (text or "A metric of one's own.").partition("\n")[0]
     own, needs = OwnFunction(function, name), "a number from that function"
     facts: dict[str, Any] = {"lowest": -np.inf, "highest": np.inf, "is_own": True}
     return Metric(name, own, needs, title, title, meaning, bool(greater_is_better), **facts)

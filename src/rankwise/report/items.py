@@ -91,26 +91,13 @@ class ScoredItems:
 
         Items of equal predicted score are on neither side.
         """
-        rising = self.order[::-1]  # groups from the last to the first, worst item first
-        codes = self.groups.codes[rising]
-        starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
-        sizes = np.diff(starts, append=len(codes))
-        position = np.arange(len(codes)) - np.repeat(starts, sizes)
-        level = (self.targets.levels.max(initial=0) - self.targets.levels[rising]).astype(np.int32)
-        lost, won = count_violated(position.astype(np.float64), level, starts)
+        targets = self.targets
+        rising = np.lexsort((self.y, self.scores, self.groups.codes))
+        level = (targets.levels.max(initial=0) - targets.levels[rising]).astype(np.int32)
+        lost, won = count_violated(targets.position - 1.0, level, targets.starts)
         too_high, too_low = np.empty_like(lost), np.empty_like(won)
         too_high[rising], too_low[rising] = lost, won
         return too_high, too_low
-
-    @property
-    def n_wrong(self) -> int:
-        """Number of pairs whose scores are in the opposite order of y."""
-        return int(self.counts.discordant.sum())
-
-    @property
-    def n_tied(self) -> int:
-        """Number of pairs of different y and equal scores."""
-        return int(self.counts.undecided.sum())
 
     @cached_property
     def sizes(self) -> Indices:

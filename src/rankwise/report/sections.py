@@ -364,8 +364,8 @@ def describe_margins(scored: ScoredItems, rng: np.random.Generator) -> dict[str,
         "edges": short_numbers(edges),
         "counts": counts.tolist(),
         "zero": int(zero.sum()),
-        "wrong": scored.n_wrong,
-        "tied": scored.n_tied,
+        "wrong": int(scored.counts.discordant.sum()),
+        "tied": int(scored.counts.undecided.sum()),
         "median": short_numbers(np.median(margins))[0],
     }
 

@@ -38,7 +38,8 @@ def subtitle(parts: ModelParts, scored: ScoredItems) -> str:
 
 def headline(scored: ScoredItems, rivals: list[Rival]) -> str:
     """The share of rightly ordered pairs as a sentence, and a question if it is too good."""
-    total, wrong, tied = int(scored.pairs.sum()), scored.n_wrong, scored.n_tied
+    counts = scored.counts[:3]  # of different y, of these in the wrong order, and undecided
+    total, wrong, tied = (int(by_group.sum()) for by_group in counts)
     n, left_out = scored.n_unscored, ""
     if n:
         are = "is" if n == 1 else "are"
@@ -255,13 +256,10 @@ def _feature_note(parts: ModelParts, data: dict[str, Any]) -> str:
     if parts.learner is None:
         return "Scores were given instead of a model, so there are no weights to show."
     if hasattr(parts.learner, "members_"):
-        shuffled = "the table has what is lost if one is shuffled inside the groups"
-        elsewhere = "see rankwise.inspection.permutation_importance for what each one is worth"
         return (
             "This AutoRanker combines several models, listed below with their weights and "
-            f"held-out scores. It has no weight for each feature: "
-            f"{shuffled if data['losses'] else elsewhere}. RankRLSCV on HingeFeatures has one "
-            "curve for each."
+            "held-out scores. It has no weight for each feature, but a loss if one is shuffled "
+            "inside the groups (rankwise.inspection.permutation_importance)."
         )
     if data["features"] is None:
         return (
