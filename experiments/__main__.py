@@ -27,6 +27,9 @@ OPTIONS = {  # a run for each; the others are run once, without options
     ),
     "pursuit13.jester": ("--table 1", "--table 2 --draws 3 --users 30 --hold-out 6"),
     "pursuit13.movielens": ("", "--density"),
+    "score_tables.drug_target": ("", "--growth"),
+    "sums.engines": ("", "--rows 10000000"),
+    "uncertainty.next_pairs": ("--runs 20",),
 }
 
 

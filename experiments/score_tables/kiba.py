@@ -15,6 +15,7 @@ scores are affinities. Kernel values, those of ``kernel="ngram"``, are computed 
 
 import gzip
 import json
+import sys
 import time
 import warnings
 
@@ -112,11 +113,12 @@ def main(argv=None):
         for texts, lengths in zip((drugs, targets), LENGTHS, strict=True)
     )
     seconds, rows = time.process_time() - start, []
-    for leave in arguments.settings.split(","):
+    for leave in reversed(arguments.settings.split(",")):
         runs = np.array([run(K, G, Y, leave, seed) for seed in range(arguments.seeds)])
         mean, spread = runs.mean(axis=0), runs.std(axis=0, ddof=min(1, len(runs) - 1))
         errors = [f"{value:.3f} ± {error:.3f}" for value, error in zip(mean, spread, strict=True)]
-        rows.append(
+        rows.insert(
+            0,
             [
                 SETTINGS[leave],
                 errors[0],
@@ -126,8 +128,9 @@ def main(argv=None):
                 errors[4],
                 f"{mean[5]:.0f}",
                 f"{runs[:, 6].sum():.0f} of {len(runs)}",
-            ]
+            ],
         )
+        print(rows[0], file=sys.stderr, flush=True)  # a long run
     header = ["what is new", "concordance", "aim", "published", "magnitude", "sign", "by drug",
               "MSE", "seconds", "sign chosen"]  # fmt: skip
     print_table(f"KIBA: {Y.shape[0]} drugs, {Y.shape[1]} targets", header, rows)

@@ -123,7 +123,22 @@ def test_an_experiment_prints_its_table(name, data, tmp_path, monkeypatch, capsy
 def test_every_experiment_is_run_by_a_test():
     modules = {name for name in all_experiments.find_modules() if not name.startswith(ELSEWHERE)}
     assert modules == set(RUNS)
-    assert set(all_experiments.OPTIONS) <= set(RUNS)
+
+
+def test_all_results_are_made_by_one_command_and_shown_on_a_page():
+    options = all_experiments.OPTIONS
+    modules = set(all_experiments.find_modules())
+    assert set(options) <= modules
+    made = {
+        command_line.result_path(name, words)
+        for name in modules
+        for words in options.get(name, ("",))
+    }
+    folder = command_line.EXPERIMENTS
+    recorded = set(folder.glob("**/results/*.txt"))
+    assert recorded <= made
+    pages = "".join(path.read_text(encoding="utf-8") for path in folder.parent.glob("docs/*.md"))
+    assert [path for path in recorded if str(path.relative_to(folder.parent)) not in pages] == []
 
 
 def test_what_this_commit_has_recorded_is_not_run_again(tmp_path, monkeypatch, capsys):
