@@ -65,8 +65,8 @@ def by_season(data, season, first):
         add("least squares", board_chances(board, later))
         board = quiet_rate(known, model="bradley-terry", alpha="auto", **davidson)
         add("Davidson", board_chances(board, later))
-        add("Elo, frozen", elo_chances(data.take(past), later, followed=False))
-        add("Elo, followed", elo_chances(data.take(past), later, followed=True))
+        for method, chances in elo_chances(data.take(past), later).items():
+            add(method, chances)
         add("base rate", base_chances(plain.take(past), now.sum()))
     said = data.outcome[season >= first]
     return {name: log_losses(np.vstack(parts), said) for name, parts in out.items()}, scales

@@ -21,7 +21,7 @@ from experiments.shared.command_line import make_parser, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData
 from rankwise.leaderboard import Scales, rate
-from rankwise.leaderboard.context import check_circumstances, choose_scales
+from rankwise.leaderboard.context import choose_scales
 from rankwise.leaderboard.forecast import board_chances, elo_margins
 
 FIRST = 2011  # that is foreseen
@@ -181,7 +181,7 @@ def main(arguments=None):
     for name, use in {"time and surface": (True, True), "time": (True, False),
                       "surface": (False, True)}.items():  # fmt: skip
         part = without(early, times=use[0], surface=use[1])
-        levels = check_circumstances(part)
+        levels = {each: np.unique(labels) for each, labels in part.contexts.items()}
         scales[name] = choose_scales(part, levels, np.empty((part.n_pairs, 0)), "half", None)
     start = time.process_time()
     quiet_rate(data, scales=scales["time and surface"])

@@ -16,6 +16,7 @@ from rankwise.leaderboard.models import BradleyTerry
 from rankwise.leaderboard.solving import alpha_grid
 from rankwise.leaderboard.tally import Tally
 from tests import oracle_boards
+from tests.leaderboard.test_leaderboard import tally_of
 
 TIES = ["half", "davidson"]
 N = 6
@@ -113,20 +114,20 @@ def test_without_ties_both_models_are_the_same():
 
 def test_an_item_that_only_wins_has_a_finite_rating_and_is_said():
     winner, loser = [0, 0, 1, 2, 3, 3], [1, 2, 2, 1, 1, 2]
-    board = BradleyTerry(Tally.of(PairGraph(winner, loser)))
+    board = BradleyTerry(tally_of(PairGraph(winner, loser)))
     for alpha in (1e-2, 1e-8, 1e-14):
         found = board.solve(alpha)
         assert np.isfinite(found.ratings).all()
         assert found.ratings[[0, 3]].min() > found.ratings[[1, 2]].max()
         assert "2 of 4 items only won or only lost" in found.note
-        data = Tally.of(PairGraph(winner, loser))
+        data = tally_of(PairGraph(winner, loser))
         truth, _ = oracle_boards.by_logistic_regression(
             np.array(winner), np.array(loser), np.ones(6), np.ones(6), np.empty((6, 0)), 4, alpha
         ) if alpha > 1e-10 else (found.ratings, None)  # fmt: skip
         np.testing.assert_allclose(found.ratings, truth, atol=1e-4)
         assert data.n_items == 4
-    assert "explain every comparison" in BradleyTerry(Tally.of(PairGraph([0], [1]))).solve(0.1).note
-    cycle = BradleyTerry(Tally.of(PairGraph([0, 1, 2], [1, 2, 0]))).solve(1e-8)
+    assert "explain every comparison" in BradleyTerry(tally_of(PairGraph([0], [1]))).solve(0.1).note
+    cycle = BradleyTerry(tally_of(PairGraph([0, 1, 2], [1, 2, 0]))).solve(1e-8)
     assert cycle.note == ""
     np.testing.assert_allclose(cycle.ratings, 0.0, atol=1e-9)
 

@@ -33,6 +33,11 @@ def random_games(n_items=7, n_games=60, seed=0, weights=(1.0,), levels=(0.0, 1.0
     return PairGraph(i, j, rng.choice(levels, len(i)), rng.choice(weights, len(i)), n_items=n_items)
 
 
+def tally_of(graph):
+    ends, items = (graph.winner, graph.loser), np.arange(graph.n_items)
+    return Tally.of(PairData(*ends, graph.edge_target, graph.edge_weight, items))
+
+
 def consistent_games(truth, n_games, seed, noise=1.0):
     rng = np.random.default_rng(seed)
     i = rng.integers(len(truth), size=n_games)
@@ -195,7 +200,7 @@ def test_leave_one_comparison_out_equals_refitting(n_features, weights):
     graph = random_games(n_items=6, n_games=25, weights=weights)
     X = np.random.default_rng(1).standard_normal((6, n_features)) if n_features else None
     alphas = np.array([1e-4, 1e-2, 1.0])
-    curve = leave_one_out_errors(RatingSystem(Tally.of(graph), X), alphas)
+    curve = leave_one_out_errors(RatingSystem(tally_of(graph), X), alphas)
     expected = np.zeros(3)
     for k in range(graph.n_pairs):
         rest = np.delete(np.arange(graph.n_pairs), k)
@@ -230,7 +235,7 @@ def test_columns_that_say_the_same_make_no_difference(model):
 
 def test_auto_takes_the_alpha_of_least_error():
     graph = random_games()
-    system = RatingSystem(Tally.of(graph))
+    system = RatingSystem(tally_of(graph))
     alphas = alpha_grid(system)
     errors = leave_one_out_errors(system, alphas)
     assert rate(graph, alpha="auto", intervals=False).alpha == alphas[errors.argmin()]
@@ -239,14 +244,14 @@ def test_auto_takes_the_alpha_of_least_error():
 def test_auto_of_very_many_items_leaves_out_a_tenth(monkeypatch):
     graph = random_games(n_items=12, weights=(1.0, 2.0))
     monkeypatch.setattr(models, "EIGEN_LIMIT", 10)
-    alphas, n = alpha_grid(RatingSystem(Tally.of(graph))), graph.n_pairs
+    alphas, n = alpha_grid(RatingSystem(tally_of(graph))), graph.n_pairs
     out = np.isin(np.arange(n), np.random.default_rng(0).choice(n, n // 10, replace=False))
     parts = (graph.winner, graph.loser, graph.magnitude, graph.weight)
     before = PairGraph(*(values[~out] for values in parts), n_items=12)
     scores = RankRLS().path(np.eye(12), before, alphas=alphas).predict(np.eye(12))
     margin = scores[graph.winner[out]] - scores[graph.loser[out]]
     errors = graph.weight[out] @ (graph.magnitude[out, None] - margin) ** 2
-    found = LeastSquares(Tally.of(graph))._losses_of_a_tenth(alphas, np.random.default_rng(0))
+    found = LeastSquares(tally_of(graph))._losses_of_a_tenth(alphas, np.random.default_rng(0))
     np.testing.assert_allclose(found, errors / graph.weight[out].sum(), rtol=1e-7)
     chosen = rate(graph, alpha="auto", intervals=False).alpha
     assert chosen == pytest.approx(alphas[errors.argmin()])

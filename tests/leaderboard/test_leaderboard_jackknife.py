@@ -14,8 +14,13 @@ from rankwise.leaderboard import rate, solving, tally
 from rankwise.leaderboard.formats import footnotes
 from rankwise.leaderboard.models import LeastSquares
 from rankwise.leaderboard.solving import RatingSystem
-from rankwise.leaderboard.tally import Tally
-from tests.leaderboard.test_leaderboard import consistent_games, graphs, quiet_rate, random_games
+from tests.leaderboard.test_leaderboard import (
+    consistent_games,
+    graphs,
+    quiet_rate,
+    random_games,
+    tally_of,
+)
 
 ALPHA = 1e-3
 
@@ -37,7 +42,7 @@ def covariance_by_refits(graph, alpha, X, units):
 
 
 def spread_of(graph, alpha=ALPHA, X=None, clusters=None, seed=0):
-    model, thin = LeastSquares(Tally.of(graph), X), np.zeros(graph.n_items, bool)
+    model, thin = LeastSquares(tally_of(graph), X), np.zeros(graph.n_items, bool)
     return model.solve(alpha).spread(clusters, np.random.default_rng(seed), thin)
 
 
@@ -186,7 +191,7 @@ def test_draws_are_honest_about_items_with_one_comparison(monkeypatch):
 @pytest.mark.parametrize("alpha", [1e-8, 0.1])
 def test_sketched_leverages_approach_the_exact_ones(alpha, monkeypatch):
     graph = random_games(n_items=30, n_games=90, weights=(1.0, 3.0))
-    system = RatingSystem(Tally.of(graph))
+    system = RatingSystem(tally_of(graph))
     weights, _ = system.tally.sums
     shift = alpha * graph.total_weight
     inverse = np.linalg.inv(system.grounded(weights, shift))
@@ -286,7 +291,7 @@ def test_intervals_cover_in_different_settings(setting):
 def test_a_tally_counts_what_a_dictionary_counts(largest, graph):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tally, "LARGEST", largest)
-        found = Tally.of(graph)
+        found = tally_of(graph)
     counts = {}
     for k in range(graph.n_pairs):
         i, j, target = graph.winner[k], graph.loser[k], graph.magnitude[k]
@@ -305,7 +310,7 @@ def test_a_tally_counts_what_a_dictionary_counts(largest, graph):
 @settings(max_examples=50, deadline=None)
 @given(graphs())
 def test_components_are_those_of_the_graph_by_size(graph):
-    found = Tally.of(graph).components
+    found = tally_of(graph).components
     same = graph.components[:, None] == graph.components
     np.testing.assert_array_equal(found[:, None] == found, same)
     sizes = np.bincount(found)[1:]

@@ -62,23 +62,6 @@ class Scales(NamedTuple):
     context: float = 0.0
 
 
-def check_circumstances(data: PairData) -> Levels:
-    """The levels of each context, after a look at whether times and contexts differ at all."""
-    if data.times is not None and (data.times == data.times[0]).all():
-        raise ValueError(
-            f"the time is {data.times[0]} in every comparison, so nothing can change; "
-            "leave out time."
-        )
-    levels = {name: np.unique(labels) for name, labels in data.contexts.items()}
-    for name, known in levels.items():
-        if len(known) < 2:
-            raise ValueError(
-                f"the context {name!r} is {known[0]} in every comparison, so that it tells "
-                "nothing; leave it out."
-            )
-    return levels
-
-
 class Parts:
     """The parts of a rating and how much of each there is in a comparison: φ(c), q numbers.
 
@@ -349,6 +332,32 @@ class InContext(BradleyTerry):
         margins += Z @ fit.unknowns[self.system.n_regularized :]
         losses = self.verdicts.at(margins, data.outcome, fit.theta).value
         return float(data.weight @ losses / data.weight.sum())
+
+
+def in_context(
+    data: PairData, Z: Array, ties: str, scales: Scales | None, half_life: float | None
+) -> InContext:
+    """Choose the scales and solve."""
+    if data.times is not None and (data.times == data.times[0]).all():
+        raise ValueError(
+            f"the time is {data.times[0]} in every comparison, so nothing can change; "
+            "leave out time."
+        )
+    levels = {name: np.unique(labels) for name, labels in data.contexts.items()}
+    for name, known in levels.items():
+        if len(known) < 2:
+            raise ValueError(
+                f"the context {name!r} is {known[0]} in every comparison, so that it tells "
+                "nothing; leave it out."
+            )
+    if half_life is not None and not half_life > 0:
+        raise ValueError(f"half_life={half_life!r}; expected a positive number.")
+    if scales is None:
+        scales = choose_scales(data, levels, Z, ties, half_life)
+    elif half_life is not None:
+        scales = scales._replace(half_life=float(half_life))
+    model = InContext(data, levels, Z, scales, ties)
+    return model.solve(model.alpha)
 
 
 def choose_scales(

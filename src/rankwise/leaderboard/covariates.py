@@ -79,7 +79,18 @@ def covariates_of(data: PairData, side: bool) -> Covariates:
         by_name[SIDE] = np.ones(data.n_pairs)
     for name, values in data.covariates.items():
         if values.dtype.kind in "biuf":
-            by_name[name] = _checked(name, as_real(f"the covariate {name!r}", values))
+            by_name[name] = as_real(f"the covariate {name!r}", values)
+            row = int(np.argmin(np.isfinite(by_name[name])))
+            if not np.isfinite(by_name[name][row]):
+                raise ValueError(
+                    f"the covariate {name!r} is {by_name[name][row]} in comparison {row}; fill the "
+                    "gaps, for example with the mean, or leave out the rows."
+                )
+            if np.ptp(by_name[name]) == 0:
+                raise ValueError(
+                    f"the covariate {name!r} is {by_name[name][0]:g} in every comparison; leave it "
+                    "out, or pass side=True for the advantage of the first side."
+                )
             continue
         _check_sides(data, f"the categories of {name!r} ask")
         by_name |= _indicators(name, values, keep_all=not has_side)
@@ -114,22 +125,6 @@ def _check_sides(data: PairData, who: str) -> None:
             "comparison: winner and loser do not tell who was on which side. Pass sides= and "
             "outcome=, or a covariate such as home of the winner less home of the loser."
         )
-
-
-def _checked(name: str, column: Array) -> Array:
-    """Finite, and not always the same."""
-    if not np.isfinite(column).all():
-        row = int(np.argmin(np.isfinite(column)))
-        raise ValueError(
-            f"the covariate {name!r} is {column[row]} in comparison {row}; fill the gaps, for "
-            "example with the mean, or leave out the rows."
-        )
-    if np.ptp(column) == 0:
-        raise ValueError(
-            f"the covariate {name!r} is {column[0]:g} in every comparison; leave it out, or pass "
-            "side=True for the advantage of the first side."
-        )
-    return column
 
 
 class Effect(NamedTuple):

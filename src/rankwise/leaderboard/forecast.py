@@ -188,15 +188,11 @@ def elo_margins(data: PairData, step: float, ratings: Array | None = None) -> tu
     return np.array(margins), np.array(values)
 
 
-def elo_chances(before: PairData, later: PairData, *, followed: bool) -> Array:
+def elo_chances(before: PairData, later: PairData) -> dict[str, Array]:
     """Chances by Elo ratings, whose step and curve are those that foresaw `before` best.
 
-    Parameters
-    ----------
-    before, later : PairData
-        In the order of time, of the same items.
-    followed : bool
-        Whether the ratings move on with every later game.
+    Both are in the order of time, of the same items. Followed ratings move on with every later
+    game, frozen ones do not.
     """
     said, side = np.sign(before.outcome), bool((before.outcome < 0).any())
     tried = []
@@ -205,10 +201,9 @@ def elo_chances(before: PairData, later: PairData, *, followed: bool) -> Array:
         chances = fit_chances(margins, said, before.weight, side=side)
         tried.append((log_losses(chances.of(margins), said).mean(), step, chances, ratings))
     _, step, chances, ratings = min(tried, key=lambda each: each[0])
-    margins = elo_margins(later, step, ratings)[0]
-    if not followed:
-        margins = ratings[later.first] - ratings[later.second]
-    return chances.of(margins)
+    frozen = ratings[later.first] - ratings[later.second]
+    followed, _ = elo_margins(later, step, ratings)
+    return {"Elo, followed": chances.of(followed), "Elo, frozen": chances.of(frozen)}
 
 
 def log_losses(chances: Array, said: Array) -> Array:

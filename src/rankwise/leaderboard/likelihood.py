@@ -71,10 +71,6 @@ class Verdicts:
         shares = np.stack(self._shares(margin, theta)[0], axis=-1)
         return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
-    def start(self, tied: float) -> float:
-        """The θ of equals who tie so often: ν/(2 + ν) is the share."""
-        return float(np.log(2 * tied / (1 - tied))) if self.has_parameter else 0.0
-
     def _shares(self, margin: Array, theta: Array | float) -> tuple[tuple[Array, ...], Array]:
         theta = theta if self.has_parameter else -np.inf
         top = np.maximum(0.5 * np.abs(margin), theta)
@@ -144,8 +140,11 @@ class PairLikelihood:
 
     def start(self) -> Array:
         """Zero, and the θ that the share of ties says."""
-        tied = float(self.weight @ (self.system.tally.target == 0)) / self.total
-        return np.append(np.zeros(self.system.size), self.verdicts.start(min(tied, 0.99)))
+        start = np.zeros(self.system.size + 1)
+        if self.verdicts.has_parameter:  # equals tie in the share ν/(2 + ν)
+            tied = min(0.99, float(self.weight @ (self.system.tally.target == 0)) / self.total)
+            start[-1] = np.log(2 * tied / (1 - tied))
+        return start
 
     def at(self, unknowns: Array) -> Point:
         """Of u and θ."""

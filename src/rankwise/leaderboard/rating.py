@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.pair_data import PAIR_COLUMNS
 from rankwise.datasets.times import as_times
@@ -23,7 +22,7 @@ from rankwise.leaderboard.border import (
     encode_labels,
     read_comparisons,
 )
-from rankwise.leaderboard.context import InContext, Scales, check_circumstances, choose_scales
+from rankwise.leaderboard.context import InContext, Scales, in_context
 from rankwise.leaderboard.covariates import check_identified, covariates_of, effects_of
 from rankwise.leaderboard.forecast import (
     ForecastScore,
@@ -36,7 +35,6 @@ from rankwise.leaderboard.jackknife import held_out_margins
 from rankwise.leaderboard.judges import LEAST_WEIGHT, Judge, judges_of, krippendorff
 from rankwise.leaderboard.models import BradleyTerry, LeastSquares, PlackettLuce
 from rankwise.leaderboard.prior import read_prior
-from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.standing import board_columns, records_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
@@ -230,15 +228,14 @@ def rate(
     rng = np.random.default_rng(random_state)
 
     def learn(data: PairData) -> LeastSquares:
-        Z = control.columns
-        if data.times is not None or data.contexts:
-            return _solve_in_context(data, control.names, Z, ties, scales, half_life)
-        tally, B = Tally.of(data, Z), None if priors is None else priors.basis
+        tally, B = Tally.of(data, control.columns), None if priors is None else priors.basis
         if name == "plackett-luce" and data.rankings is not None:
             learner: LeastSquares = PlackettLuce(tally, data.rankings)
         else:
             learner = MODELS[name](tally, X, B, ties)
         check_identified(learner.system, control.names)
+        if data.times is not None or data.contexts:
+            return in_context(data, control.columns, ties, scales, half_life)
         strength = (1e-8 if priors is None else "auto") if alpha is None else alpha
         strength = learner.choose_alpha(rng) if strength == "auto" else float(strength)
         return learner.solve(max(LEAST_ALPHA, strength))
@@ -256,7 +253,14 @@ def rate(
         data = replace(data, weight=data.weight * weights[judged.codes])
         control = covariates_of(data, side)
         fitted = learn(data)
-    _warn_of_components(fitted.components, data.items)
+    n_components = int(fitted.components.max())
+    if n_components > 1:
+        smallest = data.items[np.argmax(fitted.components)]
+        warn_user(
+            f"the items fall in {n_components} components that were never compared with each other "
+            f"(the item {smallest!s} is in the smallest); ratings and ranks hold inside each only. "
+            "Comparisons across them, or features of the items, would join them.",
+        )
     unit = scale_of(scale, anchor, fitted.logits, data.items, fitted.components)
     records = records_of(fitted.tally, data.rankings)
     spread = unit.spread(fitted.spread(codes, rng, records.thin)) if intervals else None
@@ -301,27 +305,6 @@ def rate(
     )  # fmt: skip
 
 
-def _solve_in_context(
-    data: PairData,
-    names: tuple[str, ...],
-    Z: Array,
-    ties: str,
-    scales: Scales | None,
-    half_life: float | None,
-) -> InContext:
-    """Choose the scales and solve."""
-    levels = check_circumstances(data)
-    check_identified(RatingSystem(Tally.of(data, Z)), names)
-    if half_life is not None and not half_life > 0:
-        raise ValueError(f"half_life={half_life!r}; expected a positive number.")
-    if scales is None:
-        scales = choose_scales(data, levels, Z, ties, half_life)
-    elif half_life is not None:
-        scales = scales._replace(half_life=float(half_life))
-    model = InContext(data, levels, Z, scales, ties)
-    return model.solve(model.alpha)
-
-
 def _judges(
     data: PairData, judged: Groups | None, model: LeastSquares, confidence: float
 ) -> tuple[tuple[Judge, ...], str]:
@@ -333,17 +316,6 @@ def _judges(
     outcome = np.sign(data.outcome) if model.logits is not None else data.outcome
     expected = sign * model.expected(margins)
     return judges_of(outcome, expected, judged.codes, judged.labels, confidence), note
-
-
-def _warn_of_components(components: Indices, labels: NDArray[Any]) -> None:
-    n_components = int(components.max())
-    if n_components > 1:
-        smallest = labels[np.argmax(components)]
-        warn_user(
-            f"the items fall in {n_components} components that were never compared with each other "
-            f"(the item {smallest!s} is in the smallest); ratings and ranks hold inside each only. "
-            "Comparisons across them, or features of the items, would join them.",
-        )
 
 
 def rate_groups(
@@ -523,8 +495,7 @@ def backtest(
         static |= {"alpha": 0.5 / variance / float(before.weight.sum()), "intervals": False}
         other = rate(plain, covariates=controls, model="bradley-terry", **static)
         chances["without time"] = board_chances(other, later)
-    chances["Elo, followed"] = elo_chances(before, later, followed=True)
-    chances["Elo, frozen"] = elo_chances(before, later, followed=False)
+    chances |= elo_chances(before, later)
     chances["base rate"] = base_chances(before, len(said))
     tested = compare_forecasts(said, chances)
     return Backtest(board, tested, before.n_pairs, later.n_pairs, str(until))

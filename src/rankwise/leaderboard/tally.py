@@ -12,7 +12,6 @@ from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
-from rankwise.graphs import PairGraph
 
 LARGEST = 2**62  # of the whole numbers that encode a comparison
 FEW = 8  # distinct values that are faster to count than to search
@@ -62,7 +61,7 @@ class Tally:
     @classmethod
     def of(
         cls,
-        pairs: PairGraph | PairData,
+        data: PairData,
         covariates: Array | None = None,
         cells: Indices | None = None,
     ) -> Tally:
@@ -70,14 +69,11 @@ class Tally:
 
         Comparisons of different cells are not alike.
         """
-        if isinstance(pairs, PairData):
-            one, two, said, weight = pairs.first, pairs.second, pairs.outcome, pairs.weight
-        else:
-            one, two, said, weight = pairs.winner, pairs.loser, pairs.edge_target, pairs.edge_weight
-        n, first, second = pairs.n_items, np.minimum(one, two), np.maximum(one, two)
-        Z = np.empty((len(one), 0)) if covariates is None else covariates
-        is_turned = one > two
-        target, Z = np.array(said, np.float64), np.array(Z)
+        n, weight, is_turned = data.n_items, data.weight, data.first > data.second
+        first = np.minimum(data.first, data.second)
+        second = np.maximum(data.first, data.second)
+        Z = np.array(np.empty((data.n_pairs, 0)) if covariates is None else covariates)
+        target = np.array(data.outcome, np.float64)
         np.negative(target, out=target, where=is_turned)
         np.negative(Z, out=Z, where=is_turned[:, None])
         target += 0.0  # −0 is 0
