@@ -38,7 +38,7 @@ def least_squares(games, alpha):
     """Margins times one factor."""
     tally = Tally.of(games)
     model = LeastSquares(tally)
-    alpha = model.choose_alpha(np.random.default_rng(0)) if alpha is None else alpha
+    alpha = model.choose_alpha() if alpha is None else alpha
     model.solve(alpha)
     said = tally.target
     margin = said - model.left_out().held_out
@@ -53,7 +53,7 @@ def least_squares(games, alpha):
 def bradley_terry(games, alpha, ties="half"):
     """Ratings; alpha by leaving out one comparison at a time if it is None."""
     model = BradleyTerry(Tally.of(games), ties=ties)
-    alpha = model.choose_alpha(np.random.default_rng(0)) if alpha is None else alpha
+    alpha = model.choose_alpha() if alpha is None else alpha
     return model.solve(alpha).ratings
 
 

@@ -9,7 +9,7 @@ from scipy.special import expit
 from experiments.boards import peers as comparisons
 from rankwise import PairGraph, RankLogistic
 from rankwise.datasets import PairData
-from rankwise.leaderboard import models, rate, solving
+from rankwise.leaderboard import rate, solving
 from rankwise.leaderboard.jackknife import held_out_margins
 from rankwise.leaderboard.likelihood import Verdicts
 from rankwise.leaderboard.models import BradleyTerry
@@ -156,18 +156,21 @@ def test_a_newton_step_without_a_comparison_misses_little_of_the_refit(ties):
 
 @pytest.mark.parametrize("ties", TIES)
 def test_held_out_log_loss_is_near_that_of_refits(ties):
+    """θ stays, so that with ties of their own the differences between alphas are near."""
     data, Z = _games(5, 50, 4)
-    alpha, model = 1e-2, _model(data, Z, ties)
-    found, total = model.solve(alpha).held_out_log_loss(), 0.0
+    model, alphas = _model(data, Z, ties), (1e-2, 1e-1, 1.0)
+    losses = np.zeros(3)
     for k in range(data.n_pairs):
-        kept = np.delete(np.arange(data.n_pairs), k)
-        rest = _model(*_without(data, Z, kept), ties)
-        again = rest.solve(alpha)
-        margin = again.ratings[data.first[k]] - again.ratings[data.second[k]]
-        theta = np.log(again.ties) if again.ties else 0.0
-        loss = rest.verdicts.at(np.array([margin]), data.outcome[[k]], theta).value[0]
-        total += data.weight[k] * loss
-    assert found == pytest.approx(total / data.weight.sum(), rel=2e-3)
+        rest = _model(*_without(data, Z, np.delete(np.arange(data.n_pairs), k)), ties)
+        for a, alpha in enumerate(alphas):
+            again = rest.solve(alpha)
+            margin = again.ratings[data.first[k]] - again.ratings[data.second[k]]
+            loss = rest.verdicts.at(np.array([margin]), data.outcome[[k]], again.theta).value[0]
+            losses[a] += data.weight[k] * loss / data.weight.sum()
+    found = np.array([model.solve(alpha).held_out_log_loss() for alpha in alphas])
+    if ties == "half":
+        np.testing.assert_allclose(found, losses, rtol=2e-3)
+    np.testing.assert_allclose(np.diff(found), np.diff(losses), atol=2e-3)
 
 
 @pytest.mark.parametrize("ties, clustered", [("half", False), ("half", True), ("davidson", True)])
@@ -237,18 +240,14 @@ def test_margins_are_refused_and_unknown_models_of_ties_are_named():
         rate(data, ties="davidson")
 
 
-@pytest.mark.parametrize("limit", [2000, 2])
-def test_alpha_has_the_least_held_out_log_loss(limit, monkeypatch):
+def test_alpha_has_the_least_held_out_log_loss():
     data, Z = _games(11, 60)
     model = _model(data, Z, "half")
-    alpha = model.choose_alpha(np.random.default_rng(0))
     alphas = alpha_grid(model.system)[::2]
     losses = [model.solve(a).held_out_log_loss() for a in alphas]
-    assert alpha == pytest.approx(alphas[int(np.argmin(losses))])
-    monkeypatch.setattr(models, "EIGEN_LIMIT", limit)
-    assert model.choose_alpha(np.random.default_rng(0)) in alphas
+    assert model.choose_alpha() == pytest.approx(alphas[int(np.argmin(losses))])
     board = rate(data, model="bradley-terry", alpha="auto", intervals=False)
-    assert board.alpha == pytest.approx(alpha) or limit == 2
+    assert board.alpha == pytest.approx(model.choose_alpha())
 
 
 def test_expected_is_wins_less_losses():

@@ -16,7 +16,6 @@ from scipy import stats
 from rankwise import PairGraph, RankRLS
 from rankwise.datasets import PairData
 from rankwise.leaderboard import Leaderboard, Margin, models, rate, rate_groups, solving
-from rankwise.leaderboard.models import LeastSquares
 from rankwise.leaderboard.solving import RatingSystem, alpha_grid, leave_one_out_errors
 from rankwise.leaderboard.tally import Tally
 from rankwise.uncertainty.jackknife import ranks_within
@@ -241,20 +240,10 @@ def test_auto_takes_the_alpha_of_least_error():
     assert rate(graph, alpha="auto", intervals=False).alpha == alphas[errors.argmin()]
 
 
-def test_auto_of_very_many_items_leaves_out_a_tenth(monkeypatch):
-    graph = random_games(n_items=12, weights=(1.0, 2.0))
+def test_auto_of_very_many_items_is_refused(monkeypatch):
     monkeypatch.setattr(models, "EIGEN_LIMIT", 10)
-    alphas, n = alpha_grid(RatingSystem(tally_of(graph))), graph.n_pairs
-    out = np.isin(np.arange(n), np.random.default_rng(0).choice(n, n // 10, replace=False))
-    parts = (graph.winner, graph.loser, graph.magnitude, graph.weight)
-    before = PairGraph(*(values[~out] for values in parts), n_items=12)
-    scores = RankRLS().path(np.eye(12), before, alphas=alphas).predict(np.eye(12))
-    margin = scores[graph.winner[out]] - scores[graph.loser[out]]
-    errors = graph.weight[out] @ (graph.magnitude[out, None] - margin) ** 2
-    found = LeastSquares(tally_of(graph))._losses_of_a_tenth(alphas, np.random.default_rng(0))
-    np.testing.assert_allclose(found, errors / graph.weight[out].sum(), rtol=1e-7)
-    chosen = rate(graph, alpha="auto", intervals=False).alpha
-    assert chosen == pytest.approx(alphas[errors.argmin()])
+    with pytest.raises(ValueError, match="at most 10 items or features, but there are 12"):
+        rate(random_games(n_items=12), alpha="auto")
 
 
 def test_auto_regularizes_noise_more_than_signal():

@@ -45,22 +45,16 @@ def with_covariates(data: PairData, covariates: Any) -> PairData:
         return replace(data, covariates={})
     if isinstance(covariates, str):
         covariates = [covariates]
-    if isinstance(covariates, (list, tuple)) and all(isinstance(c, str) for c in covariates):
+    if not isinstance(covariates, Mapping):
         missing = [name for name in covariates if name not in data.covariates]
         if missing:
             known = ", ".join(map(repr, data.covariates)) or "none"
             raise ValueError(
                 f"covariates: the comparisons have no {', '.join(map(repr, missing))}, but {known};"
-                " read them with covariates=[...], or pass a dictionary or an array with one entry "
-                "for each comparison."
+                " read them with covariates=[...], or pass a dictionary with one entry for each "
+                "comparison."
             )
         return replace(data, covariates={name: data.covariates[name] for name in covariates})
-    if not isinstance(covariates, Mapping):
-        array = np.asarray(covariates)
-        array = array[:, None] if array.ndim == 1 else array
-        if array.ndim != 2:
-            raise ValueError(f"covariates has shape {array.shape}; pass one column for each.")
-        covariates = {f"z{k}": column for k, column in enumerate(array.T)}
     columns = {str(name): np.asarray(column) for name, column in covariates.items()}
     for name, column in columns.items():
         if column.shape != (data.n_pairs,):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array
 from rankwise.leaderboard.solving import TINY, RatingSystem
 
 TOLERANCE = 1e-14  # of the gap, relative to the objective
@@ -124,16 +124,11 @@ class PairLikelihood:
         ℓ, minus the log likelihood.
     alpha : float
         Regularization.
-    count : ndarray of shape (n_outcomes,), optional
-        How often each outcome was there, instead of the counts of the tally.
     """
 
-    def __init__(
-        self, system: RatingSystem, verdicts: Verdicts, alpha: float, count: Indices | None = None
-    ) -> None:
-        tally = system.tally
+    def __init__(self, system: RatingSystem, verdicts: Verdicts, alpha: float) -> None:
         self.system, self.verdicts = system, verdicts
-        self.weight = (tally.count if count is None else count) * tally.weight
+        self.weight = system.tally.count * system.tally.weight
         self.total = float(self.weight.sum())
         self.shift = 2 * alpha * self.total
         self.penalty = np.r_[system.penalty(self.shift), TINY * self.total]

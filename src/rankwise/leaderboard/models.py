@@ -38,7 +38,7 @@ from rankwise.losses import PlackettLuceLoss
 from rankwise.machine import check_matrix_fits
 from rankwise.uncertainty.jackknife import Spread
 
-EIGEN_LIMIT = 3000  # items or features; with more, a tenth of the comparisons is held out
+EIGEN_LIMIT = 3000  # items or features, of which alpha is chosen
 GAP = 1e-13  # of rankings, relative to the objective
 
 
@@ -97,14 +97,14 @@ class LeastSquares:
         is_verdict = bool(np.isin(tally.target, [-1.0, 0.0, 1.0]).all())
         self.logits: float | None = 2.0 if is_verdict else None  # 2σ(x) − 1 is x/2 near 0
 
-    def choose_alpha(self, rng: np.random.Generator) -> float:
-        """The alpha that foresees comparisons best that are left out one at a time.
-
-        With more than 3,000 items or features a tenth of the comparisons is left out once.
-        """
+    def choose_alpha(self) -> float:
+        """The alpha that foresees comparisons best that are left out one at a time."""
+        if self.system.size > EIGEN_LIMIT:
+            raise ValueError(
+                f'alpha="auto" is for at most {EIGEN_LIMIT:,} items or features, but there are '
+                f"{self.system.size:,}; pass a number."
+            )
         alphas = alpha_grid(self.system)[:: self.every]
-        if self.can_leave_out and self.system.size > EIGEN_LIMIT:
-            return best_alpha(alphas, self._losses_of_a_tenth(alphas, rng))
         losses = self.held_out_losses(alphas)
         if self.system.has_prior:
             return trusted_alpha(alphas, -len(self.tally.outcome) * losses)
@@ -115,22 +115,6 @@ class LeastSquares:
         errors = leave_one_out_errors(self.system, alphas)
         return np.asarray(0.5 * np.log(np.maximum(errors, 1e-300)))
 
-    def _losses_of_a_tenth(self, alphas: Array, rng: np.random.Generator) -> Array:
-        tally, n = self.tally, len(self.tally.outcome)
-        chosen = tally.outcome[rng.choice(n, max(1, n // 10), replace=False)]
-        out = np.bincount(chosen, minlength=len(tally.count))
-        losses, fit = np.empty(len(alphas)), None
-        for k in reversed(range(len(alphas))):
-            fit = self.fit(float(alphas[k]), count=tally.count - out, start=fit)
-            margins = self.system.margins(fit.unknowns)[tally.pair]
-            losses[k] = self.mean_loss(margins, fit.theta, out)
-        return losses
-
-    def mean_loss(self, margins: Array, theta: Array | float, count: Indices) -> float:
-        """Of outcomes that were there so often: the square."""
-        weight = count * self.tally.weight
-        return float(weight @ (self.tally.target - margins) ** 2 / weight.sum())
-
     def solve(self, alpha: float) -> Self:
         """Ratings and effects from all comparisons."""
         fit, self.alpha = self.fit(alpha), alpha
@@ -138,10 +122,10 @@ class LeastSquares:
         self.ratings, self.effects = self.system.ratings_and_effects(fit.unknowns)
         return self
 
-    def fit(self, alpha: float, *, count: Indices | None = None, start: Fit | None = None) -> Fit:
-        """Solve one linear system, for other counts of the outcomes if they are given."""
-        weights, flows = self.tally.sums if count is None else self.tally.pair_sums(count)
-        solve = self.system.solver(weights, alpha * float(weights.sum()))
+    def fit(self, alpha: float, start: Fit | None = None) -> Fit:
+        """Solve one linear system."""
+        weights, flows = self.tally.sums
+        solve = self.system.solver(weights, alpha * self.tally.total_weight)
         return Fit(solve(self.system.right(flows)), 0.0, 0.0, 0.0, 0)
 
     def left_out(self) -> LeaveOut:
@@ -199,19 +183,17 @@ class BradleyTerry(LeastSquares):
         self.note = self._note()
         return self
 
-    def fit(self, alpha: float, *, count: Indices | None = None, start: Fit | None = None) -> Fit:
+    def fit(self, alpha: float, start: Fit | None = None) -> Fit:
         """What Newton's method found; a warning if it is not as exact as it should be.
 
         Parameters
         ----------
         alpha : float
             Regularization.
-        count : ndarray of shape (n_outcomes,), optional
-            How often each outcome was there, instead of the counts of the tally.
         start : Fit, optional
             Where to begin; zero, and what the share of ties says, if not given.
         """
-        problem = PairLikelihood(self.system, self.verdicts, alpha, count)
+        problem = PairLikelihood(self.system, self.verdicts, alpha)
         first = problem.start() if start is None else np.r_[start.unknowns, start.theta]
         point, gap, n_iter = newton(problem, first, self.tol)
         if gap > 1e5 * self.tol:
@@ -226,7 +208,7 @@ class BradleyTerry(LeastSquares):
         """Mean log loss of the comparisons, each by a Newton step without it."""
         losses, fit = np.empty(len(alphas)), None
         for k in reversed(range(len(alphas))):
-            fit = self.fit(float(alphas[k]), start=fit)
+            fit = self.fit(float(alphas[k]), fit)
             self.unknowns, self.theta, self.alpha = fit.unknowns, fit.theta, float(alphas[k])
             losses[k] = self.held_out_log_loss()
         return losses
@@ -249,36 +231,13 @@ class BradleyTerry(LeastSquares):
         return np.asarray(chances[..., 0] - chances[..., 2])
 
     def held_out_log_loss(self) -> float:
-        """Mean log loss of the comparisons, each by a Newton step without it.
-
-        With 𝒜 the Hessian in all unknowns and θ, E the columns [x, 0] and [0, 1], and g and M the
-        slope and the curvature of the comparison in (m, θ), it moves (m, θ) by ``(I − R M)⁻¹ R g``,
-        with ``R = Eᵀ 𝒜⁻¹ E``.
-        """
-        exact, tally, theta = self.left_out(), self.tally, self.theta
-        m = exact.margins[tally.pair]
-        at = self.verdicts.at(m, tally.target, theta)
-        R = np.zeros((len(m), 2, 2))
-        R[:, 0, 0] = exact.resistances[tally.pair]
-        if self.verdicts.has_parameter:
-            weight = tally.count * tally.weight
-            cross = self.system.right(tally.by_pair(weight * at.mt))
-            carried = exact.inverse @ cross
-            left = float(weight @ at.tt - cross @ carried)
-            along = self.system.margins(carried)[tally.pair]
-            R[:, 0, 0] += along**2 / left
-            R[:, 0, 1] = R[:, 1, 0] = -along / left
-            R[:, 1, 1] = 1 / left
-        slope = tally.weight[:, None] * np.stack([at.m, at.t], axis=1)
-        bend = tally.weight * np.array([[at.mm, at.mt], [at.mt, at.tt]])
-        inner = np.eye(2) - R @ bend.transpose(2, 0, 1)
-        moved = np.linalg.solve(inner, R @ slope[:, :, None])[:, :, 0]
-        return self.mean_loss(m + moved[:, 0], theta + moved[:, 1], tally.count)
-
-    def mean_loss(self, margins: Array, theta: Array | float, count: Indices) -> float:
-        """The log loss."""
-        weight = count * self.tally.weight
-        derivatives = self.verdicts.at(margins, self.tally.target, theta)
+        """Mean log loss of the comparisons, each by a Newton step without it; θ stays."""
+        exact = self.left_out()
+        tally, margins = exact.system.tally, exact.margins[self.tally.pair]
+        leverages = tally.weight * exact.resistances[tally.pair]
+        margins = margins + (margins - tally.target) * leverages / (1 - leverages)
+        derivatives = self.verdicts.at(margins, self.tally.target, self.theta)
+        weight = self.tally.count * self.tally.weight
         return float(weight @ derivatives.value / weight.sum())
 
     def _note(self) -> str:
@@ -365,7 +324,7 @@ class PlackettLuce(BradleyTerry):
         graph = ScoreGraph(scores, rankings.ranking, cost="sign", ties="exclude")
         self.loss = PlackettLuceLoss(graph, placed, rankings.weight)
 
-    def fit(self, alpha: float, *, count: Indices | None = None, start: Fit | None = None) -> Fit:
+    def fit(self, alpha: float, start: Fit | None = None) -> Fit:
         """Newton's method."""
         problem = RankingLikelihood(self, alpha)
         point, gap, n_iter = newton(problem, np.zeros(self.tally.n_items), GAP)

@@ -114,7 +114,7 @@ def rate(
         was worth.
     side : bool
         Whether the first side may have an advantage, which is then one of the effects.
-    covariates : list of str, dict, or array-like of shape (n_comparisons, n_covariates), optional
+    covariates : list of str, or dict from name to array-like of shape (n_comparisons,), optional
         What else may explain the outcomes: columns of the frame (two of them in a tuple are their
         difference), names of the covariates of PairData, or values. Numbers speak for the first
         item; text is a category. Their effects are in ``board.effects``.
@@ -137,8 +137,8 @@ def rate(
         "bradley-terry" and gives a tie a probability of its own (Davidson 1970).
     alpha : float or "auto", optional
         Regularization, positive; next to none, 1e-8, if not given and without a prior. "auto" takes
-        the one that foresees comparisons best that are left out one at a time (a tenth of them at
-        once above 3,000 items or features). It predicts few comparisons better, but pulls all
+        the one that foresees comparisons best that are left out one at a time (at most 3,000 items
+        or features). It predicts few comparisons better, but pulls all
         ratings towards 0, so that the intervals cover the truth less often than they say.
     half_life : float, optional
         Time, in days for dates, after which half of what changed in a rating is left; chosen on
@@ -157,7 +157,7 @@ def rate(
         Labels of what is independent if single comparisons are not: judges, users, matches. Whole
         clusters are left out. By default the clusters, or else the judges, that the data name.
     random_state : int, Generator or None
-        Seed of what is random: the jackknife of more than 2,000 items, and their alpha.
+        Seed of what is random: the jackknife of more than 2,000 items.
     scale : {"margin", "logit", "elo"}
         Unit of the ratings: that of the outcomes, which is the logit of "bradley-terry"; logits;
         Elo points, 400 / ln 10 for a logit, around 1000. A margin of least squares is taken for two
@@ -237,7 +237,7 @@ def rate(
         if data.times is not None or data.contexts:
             return in_context(data, control.columns, ties, scales, half_life)
         strength = (1e-8 if priors is None else "auto") if alpha is None else alpha
-        strength = learner.choose_alpha(rng) if strength == "auto" else float(strength)
+        strength = learner.choose_alpha() if strength == "auto" else float(strength)
         return learner.solve(max(LEAST_ALPHA, strength))
 
     control = covariates_of(data, side)

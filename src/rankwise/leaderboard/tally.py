@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array, Indices
@@ -111,11 +110,7 @@ class Tally:
     @cached_property
     def sums(self) -> tuple[Array, Array]:
         """Σ ω and Σ ω δ of each distinct pair."""
-        return self.pair_sums(self.count)
-
-    def pair_sums(self, count: NDArray[np.integer]) -> tuple[Array, Array]:
-        """Σ ω and Σ ω δ of each distinct pair if the outcomes have these counts."""
-        weight = count * self.weight
+        weight = self.count * self.weight
         return self.by_pair(weight), self.by_pair(weight * self.target)
 
     def by_pair(self, values: Array) -> Array:
