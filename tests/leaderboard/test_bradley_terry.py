@@ -13,7 +13,7 @@ from rankwise.leaderboard import rate, solving
 from rankwise.leaderboard.jackknife import held_out_margins
 from rankwise.leaderboard.likelihood import Verdicts
 from rankwise.leaderboard.models import BradleyTerry
-from rankwise.leaderboard.solving import alpha_grid
+from rankwise.leaderboard.solving import RELATIVE, middle_alpha
 from rankwise.leaderboard.tally import Tally
 from tests import oracle_boards
 from tests.leaderboard.test_leaderboard import tally_of
@@ -243,7 +243,7 @@ def test_margins_are_refused_and_unknown_models_of_ties_are_named():
 def test_alpha_has_the_least_held_out_log_loss():
     data, Z = _games(11, 60)
     model = _model(data, Z, "half")
-    alphas = alpha_grid(model.system)[::2]
+    alphas = middle_alpha(model.system) * RELATIVE[::2]
     losses = [model.solve(a).held_out_log_loss() for a in alphas]
     assert model.choose_alpha() == pytest.approx(alphas[int(np.argmin(losses))])
     board = rate(data, model="bradley-terry", alpha="auto", intervals=False)

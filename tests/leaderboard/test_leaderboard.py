@@ -16,7 +16,12 @@ from scipy import stats
 from rankwise import PairGraph, RankRLS
 from rankwise.datasets import PairData
 from rankwise.leaderboard import Leaderboard, Margin, models, rate, rate_groups, solving
-from rankwise.leaderboard.solving import RatingSystem, alpha_grid, leave_one_out_errors
+from rankwise.leaderboard.solving import (
+    RELATIVE,
+    RatingSystem,
+    leave_one_out_errors,
+    middle_alpha,
+)
 from rankwise.leaderboard.tally import Tally
 from rankwise.uncertainty.jackknife import ranks_within
 
@@ -235,7 +240,7 @@ def test_columns_that_say_the_same_make_no_difference(model):
 def test_auto_takes_the_alpha_of_least_error():
     graph = random_games()
     system = RatingSystem(tally_of(graph))
-    alphas = alpha_grid(system)
+    alphas = middle_alpha(system) * RELATIVE
     errors = leave_one_out_errors(system, alphas)
     assert rate(graph, alpha="auto", intervals=False).alpha == alphas[errors.argmin()]
 

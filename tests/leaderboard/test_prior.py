@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import kendalltau
 
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
@@ -181,10 +182,36 @@ def test_prior_beside_features_is_refused():
 
 def test_trust_never_runs_to_the_end_of_the_grid():
     alphas = np.logspace(-3, 3, 13)
-    flat = trusted_alpha(alphas, np.zeros(13))
-    assert alphas[0] < flat < alphas[2]  # no evidence, little trust
+    assert trusted_alpha(np.logspace(-6, 6, 97), np.zeros(97), 3.0) == pytest.approx(1.5)  # b = 1/3
+    for likelihoods in (-alphas, np.log(alphas)):  # they fall or rise for ever
+        assert 1e-3 < trusted_alpha(alphas, likelihoods, 1.0) < 1e3
     peaked = np.where(np.isclose(alphas, 10.0), 0.0, -1e3)
-    assert trusted_alpha(alphas, peaked) == pytest.approx(10.0)
+    assert trusted_alpha(alphas, peaked, 1.0) == pytest.approx(10.0)
+
+
+def test_a_good_prior_of_twenty_items_is_trusted_and_noise_is_not():
+    """Means of 12 boards: Kendall's tau, trust, and how often intervals hold the truth."""
+    tau, trust, inside = np.zeros((3, 3))
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        truth = rng.standard_normal(20)
+        first = rng.integers(20, size=100)
+        second = (first + 1 + rng.integers(19, size=100)) % 20
+        outcome = truth[first] - truth[second] + 2 * rng.standard_normal(100)
+        data = PairData(first, second, outcome, np.ones(100), np.arange(20))
+        truth = truth - truth.mean()
+        good = truth + 0.3 * rng.standard_normal(20)
+        for k, prior in enumerate((good, -good, rng.standard_normal(20))):
+            board = rate(data, prior=dict(enumerate(prior)))
+            tau[k] += kendalltau(board.ratings, truth).statistic / 12
+            trust[k] += board.prior.trust / 12
+            error = np.abs(board.ratings - truth)
+            width = board.spread.quantile(0.975) * board.spread.errors
+            inside[k] += np.mean(error <= width) / 12
+    assert tau[0] > tau[2] + 0.1
+    assert tau[1] == pytest.approx(tau[0])
+    assert trust[0] > 0.4 > 0.2 > trust[2]
+    assert inside.min() > 0.92
 
 
 def test_the_command_takes_the_board_of_another_judge(tmp_path):

@@ -13,7 +13,7 @@ from rankwise.persistence import ModelFileError, load, read_header, save
 from rankwise.persistence.boards import board_facts, board_from
 from tests.leaderboard.test_context import COLUMNS, IN_CONTEXT, games
 from tests.leaderboard.test_rankings import random_lists
-from tests.persistence.mutations import write
+from tests.persistence.mutations import try_files, write
 
 PRIOR = {"a": 1.0, "b": 0.0, "c": 0.5, "d": 2.0}
 KINDS = {
@@ -46,6 +46,13 @@ def test_a_damaged_board_is_refused(tmp_path):
     change_document(file, b'"confidence": 0.95', b'"confidence": 7.95')
     with pytest.raises(ModelFileError, match="confidence"):
         load(file)
+
+
+def test_changed_boards_load_and_have_finite_ratings_or_are_refused(tmp_path):
+    boards = {kind: (make(), None) for kind, make in KINDS.items()}
+    with np.errstate(all="ignore"):
+        n_loaded, _ = try_files(boards, 40, tmp_path / "board.rw", np.random.default_rng(0))
+    assert 1 < n_loaded < 20
 
 
 def change_document(file, old, new):

@@ -26,11 +26,11 @@ from rankwise.leaderboard.likelihood import (
     newton,
 )
 from rankwise.leaderboard.solving import (
+    RELATIVE,
     RatingSystem,
-    alpha_grid,
-    best_alpha,
     ground,
     leave_one_out_errors,
+    middle_alpha,
     trusted_alpha,
 )
 from rankwise.leaderboard.tally import Tally
@@ -85,6 +85,7 @@ class LeastSquares:
     is_linear = True
     can_leave_out = True  # single comparisons, in closed form or by a Newton step
     every = 1  # so many alphas of the grid are one that is tried
+    stiffness = 1.0  # of alpha beside the curvature of a comparison
     ties: float | None = None
     note = ""
 
@@ -104,11 +105,13 @@ class LeastSquares:
                 f'alpha="auto" is for at most {EIGEN_LIMIT:,} items or features, but there are '
                 f"{self.system.size:,}; pass a number."
             )
-        alphas = alpha_grid(self.system)[:: self.every]
+        middle = middle_alpha(self.system)
+        alphas = middle * RELATIVE[:: self.every]
         losses = self.held_out_losses(alphas)
         if self.system.has_prior:
-            return trusted_alpha(alphas, -len(self.tally.outcome) * losses)
-        return best_alpha(alphas, losses)
+            likelihoods = -len(self.tally.outcome) * losses
+            return trusted_alpha(alphas, likelihoods, middle / self.stiffness)
+        return float(alphas[losses == np.nanmin(losses)].max())  # the largest of several
 
     def held_out_losses(self, alphas: Array) -> Array:
         """Mean of minus the log likelihood of normal noise of comparisons left out, for each."""
@@ -158,6 +161,7 @@ class BradleyTerry(LeastSquares):
 
     is_linear = False
     every = 2  # each needs a fit
+    stiffness = 16.0  # 2α beside ⅛, the curvature of a verdict of 85 to 15
     tol = TOLERANCE  # of the gap, relative to the objective
 
     def __init__(

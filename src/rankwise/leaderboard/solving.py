@@ -24,7 +24,6 @@ MAX_ITERATIONS = 10_000
 TINY = 1e-12  # λ of an effect, as a share of W
 RANK = 1e-12  # of the largest singular value of the features; less is rounding
 RELATIVE = np.logspace(-5, 3, 33)  # alphas, from almost no regularization to a very strong one
-LEAST_TRUST = 3e-3  # of a prior; below, its variance would be any number
 BLOCK = 2**22  # numbers
 
 
@@ -251,34 +250,29 @@ def explained_by_ratings(system: RatingSystem) -> float:
     return float(2 * ratings @ right - weights @ system.margins(ratings) ** 2)
 
 
-def best_alpha(alphas: Array, errors: Array) -> float:
-    """The alpha of least error; the largest if several have it."""
-    return float(alphas[errors == np.nanmin(errors)].max())
-
-
-def trusted_alpha(alphas: Array, log_likelihoods: Array) -> float:
+def trusted_alpha(alphas: Array, log_likelihoods: Array, middle: float) -> float:
     """The alpha by which a prior is trusted, from how well each foresees votes left out.
 
-    u has the variance s² ∝ 1/α, and its mean is taken over the likelihoods with a density of s that
-    rises with s (Chung and others, A nondegenerate penalized likelihood estimator, 2013). The alpha
-    of the best likelihood would often be infinite for few votes: the prior would be taken for the
-    truth, and the intervals would miss it.
+    The prior has the share b = α/(α + m) of a rating, m being the `middle`, the votes have the
+    others. A prior has to earn its share: the density of b is 2(1 − b) before votes are counted
+    (a shrinkage prior; Daniels, A prior for the variance in hierarchical models, 1999). The mean of
+    b over the likelihoods is taken. The alpha of the best likelihood would often be infinite for
+    few votes: the prior would be taken for the truth, and the intervals would miss it.
     """
-    weights = log_likelihoods - np.log(alphas)
-    weights = np.exp(weights - weights.max())
-    return float(weights.sum() / (weights @ (1 / alphas)))
+    share = alphas / (alphas + middle)
+    weights = np.exp(log_likelihoods - log_likelihoods.max()) * share * (1 - share) ** 2
+    mean = float(weights @ share / weights.sum())
+    return middle * mean / (1 - mean)
 
 
-def alpha_grid(system: RatingSystem) -> Array:
-    """λ from 1e-5 to 1e3 times the mean eigenvalue of ``Xᵀ L X``."""
+def middle_alpha(system: RatingSystem) -> float:
+    """The λ that is the mean eigenvalue of ``Xᵀ L X``, as an alpha."""
     tally, X = system.tally, system.X
     weights, _ = tally.sums
-    mean = 2 * weights.sum() / tally.n_items
-    if X is not None:
-        squares = ((X[tally.first] - X[tally.second]) ** 2).sum(axis=1)
-        mean = float(weights @ squares) / system.n_features
-    relative = RELATIVE[RELATIVE > LEAST_TRUST] if system.has_prior else RELATIVE
-    return np.asarray(relative * mean / tally.total_weight)
+    if X is None:
+        return float(2 * weights.sum() / tally.n_items / tally.total_weight)
+    squares = ((X[tally.first] - X[tally.second]) ** 2).sum(axis=1)
+    return float(weights @ squares / system.n_features / tally.total_weight)
 
 
 def leave_one_out_errors(system: RatingSystem, alphas: Array) -> Array:

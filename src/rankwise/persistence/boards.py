@@ -50,14 +50,18 @@ def board_from(facts: dict[str, Any]) -> Leaderboard:
     if options["scales"] is not None:
         options["scales"] = Scales(*options["scales"])
     data = PairData(**known)
-    for ends in (data.first, data.second):
-        if ends.dtype.kind != "i" or ends.shape != data.outcome.shape:
-            raise ValueError("the comparisons of a board do not fit together")
+    is_whole = all(ends.dtype.kind == "i" for ends in (data.first, data.second))
+    shapes = {each.shape for each in (data.first, data.second, data.outcome, data.weight)}
+    if not is_whole or len(shapes) > 1 or np.unique(data.items).shape != data.items.shape:
+        raise ValueError("the comparisons of a board do not fit together")
     if data.rankings is not None:
         _check_rankings(data.rankings, data.n_pairs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return rate(data, covariates=list(data.covariates) or None, **options)
+        board = rate(data, covariates=list(data.covariates) or None, **options)
+    if not np.isfinite(board.ratings).all():
+        raise ValueError("the ratings of a board are not finite")
+    return board
 
 
 def _check_rankings(rankings: Rankings, n_pairs: int) -> None:
