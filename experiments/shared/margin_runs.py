@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise import RankSVM, ScoreGraph
 from rankwise.losses import HingeLoss
-from rankwise.solvers import margin_objective
+from rankwise.solvers import descent
 from rankwise.solvers.margin_loss import minimize_margin
 
 __all__ = ["Course", "Fit", "follow", "make_objective", "shortest_time", "standardize", "time_fit"]
@@ -45,7 +45,7 @@ def standardize(X):
 
 def make_objective(X, y, alpha, loss=HingeLoss):
     """The objective of RankSVM over all pairs of different y."""
-    return margin_objective.make_objective(X, loss(ScoreGraph(y)), alpha)
+    return descent.make_objective(X, loss(ScoreGraph(y)), alpha)
 
 
 def time_fit(model, X, y, clock=time.perf_counter):

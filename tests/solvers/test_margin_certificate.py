@@ -15,11 +15,10 @@ from experiments.treersvm11 import certificate as ranksvm_certificate
 from rankwise import RankSVM, RankSVMCV, ScoreGraph
 from rankwise.estimators.margin import REASONS
 from rankwise.losses import HingeLoss
-from rankwise.solvers import descent, margin_objective
+from rankwise.solvers import descent
 from rankwise.solvers.bundle import Bundle
-from rankwise.solvers.descent import lowest_on_line, weak_wolfe
+from rankwise.solvers.descent import Line, Trial, lowest_on_line, make_objective, weak_wolfe
 from rankwise.solvers.margin_loss import STALLED, End, minimize_margin
-from rankwise.solvers.margin_objective import Line, Trial, make_objective
 
 ALPHA = 1e-3
 OFFSET = 1e6
@@ -319,11 +318,11 @@ def test_columns_far_from_zero_lose_no_digits():
 def test_scores_do_not_drift_along_many_lines():
     objective = problem_with(HingeLoss)
     point, ages = objective.at(np.ones(2)), []
-    for k in range(3 * margin_objective.REFRESH):
+    for k in range(3 * descent.REFRESH):
         line = Line(objective, point, np.array([1.0, -1.0]) * (-1) ** k)
         point = line.point(line.at(0.1))
         ages.append(point.age)
-    assert max(ages) == margin_objective.REFRESH
+    assert max(ages) == descent.REFRESH
     assert ages.count(0) >= 2
     np.testing.assert_allclose(point.scores, objective.scores(point.w), atol=1e-14)
 

@@ -26,8 +26,7 @@ from rankwise.graphs.pair_graph import GROUP_WEIGHTS
 from rankwise.inputs import check_alphas, check_option
 from rankwise.losses import LossAt, MarginLoss
 from rankwise.solvers.bundle import plane_at
-from rankwise.solvers.descent import second_moment
-from rankwise.solvers.margin_objective import MarginObjective, make_objective
+from rankwise.solvers.descent import MarginObjective, make_objective, second_moment
 
 MERGED_AT_ONCE = 8
 

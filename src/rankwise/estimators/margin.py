@@ -46,8 +46,8 @@ from rankwise.model_selection.task import (
     pair_distance,
 )
 from rankwise.rows import row_products
+from rankwise.solvers.descent import MarginObjective, make_objective
 from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimize_margin
-from rankwise.solvers.margin_objective import MarginObjective, make_objective
 
 DECADES = (-9, 1)  # where default alphas start and end
 REASONS = {

@@ -113,10 +113,11 @@ class ScoreGraph(PreferenceGraph):
         self._weigh_pairs()
         if cost == "relative":
             self.total_weight = self._edges.total_weight
-            if not np.isfinite(self.total_weight):
+            if self.n_pairs and not 0 < self.total_weight < np.inf:
                 raise ValueError(
-                    "cost='relative' weighs a pair by 1/(y_i − y_j)², which overflows: some scores "
-                    "differ by less than 1e-150. Round the scores or use cost='magnitude'."
+                    "cost='relative' weighs a pair by 1/(y_i − y_j)², which overflows or vanishes: "
+                    "scores differ by less than 1e-150, or by more than 1e150. Bring them nearer "
+                    "to 1, or use cost='magnitude'."
                 )
 
     def _weigh_pairs(self) -> None:

@@ -24,10 +24,14 @@ Stability of Numerical Algorithms, section 2.8).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rankwise.arrays import Array
-from rankwise.solvers.margin_objective import Point
+
+if TYPE_CHECKING:
+    from rankwise.solvers.descent import Point
 
 MAX_PLANES = 250
 MAX_ENTRIES = 2**27  # one GiB of planes

@@ -11,8 +11,15 @@ import numpy as np
 
 from rankwise.arrays import Array
 from rankwise.solvers.bundle import Bundle
-from rankwise.solvers.descent import METHODS, Steps, moment_near_margin, second_moment
-from rankwise.solvers.margin_objective import MarginObjective, Point, make_objective
+from rankwise.solvers.descent import (
+    METHODS,
+    MarginObjective,
+    Point,
+    Steps,
+    make_objective,
+    moment_near_margin,
+    second_moment,
+)
 
 SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items, if they are many
 SAMPLE_ITERATIONS = 102  # enough for a first point
