@@ -346,7 +346,10 @@ def test_a_fold_that_leaves_nothing_to_learn_from_is_refused(rng):
         ([(range(30), range(30))], "fold 0 of cv must train on all items"),
         ([(range(10, 30), range(5))], "20 for training and 5 held out of 30"),
         ([(range(10, 30), range(10))], "hold out each of the 30 items once"),
-        ([(range(10, 30), range(10)), (range(20), range(20, 31))], "fold 1 of cv must train on all items"),
+        (
+            [(range(10, 30), range(10)), (range(20), range(20, 31))],
+            "fold 1 of cv must train on all",
+        ),
     ],
 )
 def test_impossible_folds_are_refused(rng, cv, message):
