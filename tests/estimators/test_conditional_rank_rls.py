@@ -91,6 +91,21 @@ def test_the_model_is_that_of_explicit_dyads(table, rng, gaps, ranked, kind, int
         assert error < 1e-8, (options, alpha)
 
 
+@pytest.mark.parametrize("kind", ["linear", "kernel"])
+def test_weights_are_copies_of_rows(table, rng, kind):
+    rows, columns, Y = table
+    options = kernels(kind, rows, columns, rows, columns)[0]
+    weight = rng.integers(0, 4, Q)
+    copies = np.repeat(np.arange(Q), weight)
+    for scores in (Y, with_gaps(Y, rng)):
+        model = ConditionalRankRLS(0.1, tol=1e-13, **options)
+        found = model.fit(rows, columns, scores, 0.5 * weight).predict(rows)
+        truth = model.fit(rows[copies], columns, scores[copies]).predict(rows)
+        assert relative_error(count_from_mean(found), count_from_mean(truth)) < 1e-8
+    with pytest.raises(ValueError, match="ranked='rows': only rows that are lists have weights"):
+        ConditionalRankRLS(ranked="rows").fit(rows, columns, Y, weight)
+
+
 @pytest.mark.parametrize("leave", ["rows", "columns", "both"])
 @pytest.mark.parametrize("kind", ["linear", "kernel"])
 @pytest.mark.parametrize("gaps", [False, True])

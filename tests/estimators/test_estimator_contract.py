@@ -52,9 +52,9 @@ ESTIMATORS = [  # one for each way through the code
     AutoRanker(n_resamples=0),
     CalibratedRanker(RankRLS()),
     CalibratedRanker(RankSVM(), n_folds=2),
-    LabelRanker(),
+    LabelRanker(tol=1e-12),
     LabelRanker(kernel="precomputed"),
-    LabelRankerCV(ALPHAS, cv=2),
+    LabelRankerCV(ALPHAS, cv=2, tol=1e-12),
     GroupScaler(with_standard=True),
     GroupScaler(with_log=True, with_mean=False),
 ]

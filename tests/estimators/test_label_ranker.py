@@ -81,6 +81,29 @@ def test_the_model_and_leave_one_out_are_those_of_explicit_dyads(
             )
 
 
+@pytest.mark.parametrize("options", [{}, {"ties": "exclude"}, {"cost": "sign"}])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_weights_are_copies_of_instances_in_fits_and_hold_outs(data, rng, kernel, options):
+    X, Y = data
+    weight = np.array([1, 2, 3, 1, 1, 4, 0, 1, 2, 1])
+    for scores in (Y, with_gaps(Y, rng)):
+        model = LabelRanker(0.1, kernel=kernel, tol=1e-13, **options)
+        found = model.fit(X, scores, 3.0 * weight).predict(X)
+        copies = np.repeat(np.arange(N), weight)
+        truth = model.fit(X[copies], scores[copies]).predict(X)
+        np.testing.assert_allclose(count_from_mean(found), count_from_mean(truth), atol=1e-8)
+        model.set_params(fit_intercept=False)  # else the constant is that of all instances
+        held = model.leave_out(X, scores, cv=None, sample_weight=3.0 * weight)
+        rest = copies[copies != 5]  # an instance of weight 4
+        known = ~np.isnan(scores[5]) if np.isnan(held[5]).any() else slice(None)
+        truth = model.fit(X[rest], scores[rest]).predict(X[[5]])[:, known]
+        found = held[[5]][:, known]
+        np.testing.assert_allclose(count_from_mean(found), count_from_mean(truth), atol=1e-7)
+    search = LabelRankerCV([0.1], kernel=kernel, tol=1e-13, **options).fit(X, Y, weight)
+    model.set_params(fit_intercept=True).fit(X, Y, weight)
+    np.testing.assert_allclose(search.predict(X), model.predict(X), atol=1e-10)
+
+
 def test_complete_scores_without_intercept_are_ridge_on_centered_rows(data):
     X, Y = data
     alpha = 0.3
@@ -261,6 +284,13 @@ def test_a_shift_of_the_scores_of_an_instance_changes_nothing(Y, shifts):
     one = LabelRanker(0.1).fit(X, Y).predict(X)
     other = LabelRanker(0.1).fit(X, Y + shifts[:, :1]).predict(X)
     np.testing.assert_allclose(count_from_mean(one), count_from_mean(other), atol=1e-10)
+
+
+def test_weights_need_groups_that_may_weigh_differently(data):
+    with pytest.raises(ValueError, match="sample_weight needs group_weight='pairs'"):
+        LabelRanker(group_weight="groups").fit(*data, np.arange(N))
+    with pytest.raises(ValueError, match="all sample weights are zero"):
+        LabelRanker().fit(*data, np.zeros(N))
 
 
 BAD = [

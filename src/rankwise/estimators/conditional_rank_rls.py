@@ -37,7 +37,7 @@ MATRICES = 4.0  # kernel matrices in memory at a time: values, vectors, and what
 class TableMixin(RankerMixin, BaseEstimator):
     """What a ranker of tables and its search share: parameters, ranks and a score."""
 
-    __metadata_request__fit = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
+    __metadata_request__fit = {"groups": UNUSED, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
 
     row_kernel: Any = "linear"
@@ -182,7 +182,7 @@ class ConditionalRankRLS(TableMixin):
     alpha: float = 1e-3
 
     @calm
-    def fit(self, rows: Any, columns: Any, Y: Any) -> Self:
+    def fit(self, rows: Any, columns: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows, columns and what is known about their cells.
 
         Parameters
@@ -193,13 +193,16 @@ class ConditionalRankRLS(TableMixin):
             The same of the columns; names, or None, if ``column_kernel="delta"``.
         Y : array-like of shape (n_rows, n_columns)
             Scores, larger is better, NaN where unknown.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows: one of weight 2 counts as two equal ones. For ``ranked="columns"``
+            and ``group_weight="pairs"``.
 
         Returns
         -------
         ConditionalRankRLS
             The fitted estimator.
         """
-        return self._fit_task(self._prepare(rows, columns, Y))
+        return self._fit_task(self._prepare(rows, columns, Y, sample_weight=sample_weight))
 
     @calm
     def predict(self, rows: Any, columns: Any = None) -> Array:
@@ -243,12 +246,13 @@ class ConditionalRankRLS(TableMixin):
         *,
         alphas: ArrayLike | None = None,
         cv: Any = "auto",
+        sample_weight: Any = None,
     ) -> Array:
         """Scores of each cell by a model without its row, its column, or both. Exact.
 
         Parameters
         ----------
-        rows, columns, Y
+        rows, columns, Y, sample_weight
             As in `fit`; the estimator is left as it is.
         leave : {"rows", "columns", "both"}
             What is new to the model: the row of a cell, its column, or both.
@@ -267,10 +271,10 @@ class ConditionalRankRLS(TableMixin):
             model was trained on, so that columns of different folds can be compared; if cells are
             ranked, they are on the scale of Y.
         """
-        return self.hold_out_task(rows, columns, Y, leave).leave_out(alphas, cv)
+        return self.hold_out_task(rows, columns, Y, leave, sample_weight).leave_out(alphas, cv)
 
     def hold_out_task(
-        self, rows: Any, columns: Any, Y: Any, leave: str = "rows"
+        self, rows: Any, columns: Any, Y: Any, leave: str = "rows", sample_weight: Any = None
     ) -> ConditionalTask:
         """The model and its data, ready to be cross-validated; see `rankwise.model_selection`."""
         if self.column_kernel == DELTA and leave in ("columns", "both"):
@@ -279,7 +283,7 @@ class ConditionalRankRLS(TableMixin):
                 "nothing is known of one that was held out. Give features of the columns, or hold "
                 "out rows."
             )
-        task: ConditionalTask = clone(self)._prepare(rows, columns, Y, leave)
+        task: ConditionalTask = clone(self)._prepare(rows, columns, Y, leave, sample_weight)
         return task
 
     def _kernels(self) -> tuple[SideKernel, SideKernel]:
@@ -290,7 +294,9 @@ class ConditionalRankRLS(TableMixin):
             ),
         )
 
-    def _prepare(self, rows: Any, columns: Any, Y: Any, leave: str = "rows") -> ConditionalTask:
+    def _prepare(
+        self, rows: Any, columns: Any, Y: Any, leave: str = "rows", sample_weight: Any = None
+    ) -> ConditionalTask:
         """Check everything, and say what is to be minimized.
 
         If rows are ranked, the table is turned.
@@ -326,12 +332,15 @@ class ConditionalRankRLS(TableMixin):
             kernels, items, words, Y = kernels[::-1], items[::-1], words[::-1], Y.T
             leave = {"rows": "columns", "columns": "rows"}.get(leave, leave)
         is_one_list = self.ranked == "cells"
-        loss = table_loss(self, check_table(Y, *words), self.ties, one_list=is_one_list)
+        if sample_weight is not None and self.ranked != "columns":
+            raise ValueError(f"ranked={self.ranked!r}: only rows that are lists have weights.")
+        Y = check_table(Y, *words)
+        loss = table_loss(self, Y, self.ties, sample_weight, one_list=is_one_list)
         has_constant = [
             kernel.is_linear if self.fit_intercept == "auto" else bool(self.fit_intercept)
             for kernel in kernels
         ]
-        instances, added = kernels[0].make(items[0], constant=has_constant[0])
+        instances, added = kernels[0].make(items[0], loss.weight, constant=has_constant[0])
         ranked, also = kernels[1].make(
             items[1],
             constant=is_one_list and has_constant[1],
@@ -456,12 +465,12 @@ group_weight, fit_intercept, tol, max_iter
     leave: str = "rows"
 
     @calm
-    def fit(self, rows: Any, columns: Any, Y: Any) -> Self:
+    def fit(self, rows: Any, columns: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Choose the parameters, then learn from all data.
 
         Parameters
         ----------
-        rows, columns, Y
+        rows, columns, Y, sample_weight
             As in `ConditionalRankRLS.fit`.
 
         Returns
@@ -469,7 +478,7 @@ group_weight, fit_intercept, tol, max_iter
         ConditionalRankRLSCV
             The fitted estimator.
         """
-        self._search(rows, columns, Y, self.leave)
+        self._search(rows, columns, Y, self.leave, sample_weight)
         return self
 
     def predict(self, rows: Any, columns: Any = None) -> Array:
@@ -554,7 +563,12 @@ class SideKernel(NamedTuple):
             )
 
     def make(
-        self, items: Any, *, constant: bool = False, is_centered: bool = False
+        self,
+        items: Any,
+        weight: Array | None = None,
+        *,
+        constant: bool = False,
+        is_centered: bool = False,
     ) -> tuple[Side, float]:
         """What the solver sees, and the constant that is added to the kernel, the mean of k(x, x).
 
@@ -571,7 +585,7 @@ class SideKernel(NamedTuple):
         else:
             matrix = np.asarray(items.toarray() if sp.issparse(items) else items, dtype=np.float64)
         if constant:
-            matrix, added = with_constant(matrix, is_kernel=is_kernel)
+            matrix, added = with_constant(matrix, is_kernel=is_kernel, weight=weight)
         return Side(matrix, is_kernel, is_centered), added
 
     def split(self, B: Array, items: Any, side: Side, added: float) -> tuple[Array, Array]:

@@ -33,7 +33,7 @@ from rankwise.text_tables import listed
 class LabelMixin(RankerMixin):
     """What a ranker of labels and its search share: parameters, orders and a score."""
 
-    __metadata_request__fit = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
+    __metadata_request__fit = {"groups": UNUSED, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
 
     values: str = "scores"
@@ -244,7 +244,7 @@ class LabelRanker(LabelMixin, KernelModel):
     alpha: float = 1e-3
 
     @calm
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from instances and what is known about the order of their labels.
 
         Parameters
@@ -254,13 +254,16 @@ class LabelRanker(LabelMixin, KernelModel):
         y : array-like or data frame of shape (n_instances, n_labels), or (n_instances,)
             Scores or ranks of the labels, NaN where unknown; 0 and 1 for sets of labels; or one
             class for each instance.
+        sample_weight : array-like of shape (n_instances,), optional
+            Weights: an instance of weight 2 counts as two equal ones. Not for
+            ``group_weight="groups"``.
 
         Returns
         -------
         LabelRanker
             The fitted estimator.
         """
-        return self._fit_task(self._prepare(X, y))
+        return self._fit_task(self._prepare(X, y, sample_weight))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Scores of all labels; only their differences for one instance have a meaning.
@@ -280,7 +283,13 @@ class LabelRanker(LabelMixin, KernelModel):
 
     @calm
     def leave_out(
-        self, X: Any, y: Any, *, alphas: ArrayLike | None = None, cv: Any = "auto"
+        self,
+        X: Any,
+        y: Any,
+        *,
+        alphas: ArrayLike | None = None,
+        cv: Any = "auto",
+        sample_weight: ArrayLike | None = None,
     ) -> Array:
         """Scores of each instance by a model that was trained without it. Exact.
 
@@ -289,20 +298,20 @@ class LabelRanker(LabelMixin, KernelModel):
 
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As in `fit`; the estimator is left as it is.
         alphas : array-like of shape (n_alphas,), optional
             Several values of alpha; the estimator's own if not given.
         cv : "auto", None, int, splitter or iterable
             None leaves out one instance at a time, as "auto" does where that needs no training
-            (all scores are known, or the data are small); else "auto" makes five folds.
+            (all scores are known and weigh alike, or the data are small); else it makes five folds.
 
         Returns
         -------
         ndarray of shape (n_instances, n_labels) or (n_instances, n_labels, n_alphas)
             Held-out scores; nan for unknown labels if only the known ones were scored.
         """
-        return self.hold_out_task(X, y).leave_out(alphas, cv)
+        return self.hold_out_task(X, y, None, sample_weight).leave_out(alphas, cv)
 
     @calm
     def calibrate(self, X: Any, y: Any, *, cv: Any = "auto") -> Self:
@@ -315,21 +324,24 @@ class LabelRanker(LabelMixin, KernelModel):
         self.gaps_ = self.hold_out_task(X, y).gaps(self.alpha, cv)
         return self
 
-    def hold_out_task(self, X: Any, y: Any, groups: None = None) -> LabelTask:
+    def hold_out_task(
+        self, X: Any, y: Any, groups: None = None, sample_weight: ArrayLike | None = None
+    ) -> LabelTask:
         """The model and its data, ready to be cross-validated; see `rankwise.model_selection`."""
         if groups is not None:
             raise ValueError("each instance is a group of its labels; leave out groups.")
-        task: LabelTask = clone(self)._prepare(X, y)
+        task: LabelTask = clone(self)._prepare(X, y, sample_weight)
         return task
 
-    def _prepare(self, X: Any, y: Any) -> LabelTask:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> LabelTask:
         """Check everything, and say what is to be minimized."""
         kernel = self.make_kernel()
         X = check_rows(self, X)
         target = read_labels(y, self.values)
         if len(target.Y) != X.shape[0]:
             raise ValueError(f"Y has {len(target.Y)} rows but X has {X.shape[0]}.")
-        loss = table_loss(self, target.Y, "exclude" if target.is_class else self.ties)
+        ties = "exclude" if target.is_class else self.ties
+        loss = table_loss(self, target.Y, ties, sample_weight)
         features = make_features(
             kernel,
             X,
@@ -340,7 +352,8 @@ class LabelRanker(LabelMixin, KernelModel):
         ).stored()
         matrix, constant = features.matrix, 0.0
         if self.fit_intercept:
-            matrix, constant = with_constant(matrix, is_kernel=features.method == "dual")
+            is_kernel, weight = features.method == "dual", loss.weight
+            matrix, constant = with_constant(matrix, is_kernel=is_kernel, weight=weight)
         rows = Side(matrix, features.method == "dual", is_decomposed=features.method != "iterative")
         table = Table(loss, rows, Side(None, False), self.tol, self.max_iter)
         task = LabelTask(self, table)
@@ -437,12 +450,14 @@ solver, tol, max_iter, random_state
     scoring: Any = "tau"
 
     @calm
-    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
-        """Choose the parameters, then learn from all data.
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Choose the parameters, then learn from all data. Each instance is judged alike.
 
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As in `LabelRanker.fit`.
 
         Returns
@@ -450,7 +465,7 @@ solver, tol, max_iter, random_state
         LabelRankerCV
             The fitted estimator.
         """
-        self._search(X, y)
+        self._search(X, y, None, sample_weight)
         return self
 
 

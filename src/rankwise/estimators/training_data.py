@@ -16,7 +16,14 @@ from rankwise.errors import warn_user
 from rankwise.frames import as_frame, frame_matrix
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
-from rankwise.inputs import Target, as_objects, check_alphas, check_items, check_length
+from rankwise.inputs import (
+    Target,
+    as_objects,
+    check_alphas,
+    check_items,
+    check_length,
+    some_positive,
+)
 from rankwise.losses import SquaredLoss, TableLoss
 from rankwise.losses.nuisance import center_inside
 from rankwise.machine import Progress
@@ -113,10 +120,20 @@ def check_table(Y: Array, row: str, column: str) -> Array:
     return Y
 
 
-def table_loss(model: Any, Y: Array, ties: str, *, one_list: bool = False) -> TableLoss:
-    """The loss of a checked table with the cost and weights of a model, refused without pairs."""
+def table_loss(
+    model: Any, Y: Array, ties: str, sample_weight: Any = None, *, one_list: bool = False
+) -> TableLoss:
+    """The loss of a checked table with the cost of a model, refused without pairs.
+
+    A row of weight 2 counts as two equal ones.
+    """
     options = {"cost": model.cost, "ties": ties, "group_weight": model.group_weight}
-    loss = TableLoss(Y, **options, one_list=one_list)
+    weight = None if sample_weight is None else some_positive(sample_weight, len(Y))
+    if weight is not None and model.group_weight == "groups":
+        raise ValueError("sample_weight needs group_weight='pairs': groups count alike otherwise.")
+    if weight is not None and (weight == weight[0]).all():
+        weight = None
+    loss = TableLoss(Y, **options, one_list=one_list, weight=weight)
     if not loss.n_pairs:
         raise ValueError(
             "there is nothing to rank: no two known scores can be compared (equal ones do not "

@@ -30,6 +30,8 @@ class TableLoss:
         As in `rankwise.ScoreGraph`; the groups are the rows.
     one_list : bool
         Whether cells of different rows are compared, too.
+    weight : ndarray of shape (q,), optional
+        Of the pairs of each row; not for one list, nor for groups that count alike.
 
     Attributes
     ----------
@@ -59,21 +61,26 @@ class TableLoss:
         ties: str = "include",
         group_weight: str = "pairs",
         one_list: bool = False,
+        weight: Array | None = None,
     ) -> None:
-        self.Y, self.known, self.one_list = Y, ~np.isnan(Y), one_list
+        self.Y, self.known, self.one_list, self.weight = Y, ~np.isnan(Y), one_list, weight
         self.shape = q, t = len(Y), Y.shape[1]
         self._cells = np.flatnonzero(self.known)
         self._options = {"cost": cost, "ties": ties, "group_weight": group_weight}
         is_plain = (cost, ties) == ("magnitude", "include") and group_weight in ("pairs", "groups")
-        self.is_complete = is_plain and bool(self.known.all()) and not one_list
+        is_whole = bool(self.known.all()) and weight is None and not one_list
+        self.is_complete = is_plain and is_whole
         self.n_pairs = q * t * (t - 1) // 2 if self.is_complete else self.graph.n_pairs
 
     @cached_property
     def graph(self) -> ScoreGraph:
         """The pairs of the known cells, row by row."""
-        cells = self._cells
-        labels, codes = np.unique(cells // self.shape[1] * (not self.one_list), return_inverse=True)
-        return ScoreGraph(Target(self.Y.take(cells), Groups(codes, labels)), **self._options)
+        row = self._cells // self.shape[1]
+        # the weight of a pair is the product of those of its cells
+        weight = None if self.weight is None else np.sqrt(self.weight)[row]
+        labels, codes = np.unique(row * (not self.one_list), return_inverse=True)
+        target = Target(self.Y.take(self._cells), Groups(codes, labels), weight)
+        return ScoreGraph(target, **self._options)
 
     @cached_property
     def target(self) -> Array:
@@ -86,7 +93,9 @@ class TableLoss:
 
     def subset(self, rows: Indices, columns: Indices) -> TableLoss:
         """The loss of a smaller table."""
-        return TableLoss(self.Y[np.ix_(rows, columns)], **self._options, one_list=self.one_list)
+        weight = None if self.weight is None else self.weight[rows]
+        Y = self.Y[np.ix_(rows, columns)]
+        return TableLoss(Y, **self._options, one_list=self.one_list, weight=weight)
 
     def table(self, values: Array) -> Array:
         """What the graph gives for the known cells, as a table, over W."""

@@ -320,18 +320,22 @@ class Table:
         return Solutions(coef, True, n_iter, tuple(unfinished))
 
 
-def with_constant(matrix: Any, *, is_kernel: bool) -> tuple[Any, float]:
+def with_constant(
+    matrix: Any, *, is_kernel: bool, weight: Array | None = None
+) -> tuple[Any, float]:
     """Kernel values with their mean k(x, x) added, or features with its root as one more column.
 
     And what was added.
     """
-    n = matrix.shape[0]
     if is_kernel:
-        added = float(np.trace(matrix)) / n or 1.0
+        added = float(np.average(np.diagonal(matrix), weights=weight)) or 1.0
         return matrix + added, added
-    values = matrix.data if sp.issparse(matrix) else matrix.ravel()
-    added = float(np.einsum("i,i->", values, values, dtype=np.float64)) / n or 1.0
-    columns = [matrix, np.full((n, 1), np.sqrt(added))]
+    if sp.issparse(matrix):
+        lengths = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
+    else:
+        lengths = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64)
+    added = float(np.average(lengths, weights=weight)) or 1.0
+    columns = [matrix, np.full((len(lengths), 1), np.sqrt(added))]
     stacked = sp.hstack(columns, format="csr") if sp.issparse(matrix) else np.hstack(columns)
     return stacked, added
 
