@@ -586,7 +586,7 @@ def test_a_member_that_does_not_fit_in_memory_is_left_out(data, monkeypatch):
     from rankwise import machine
 
     X, y, groups = data
-    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * len(y) * 4 * 3 + 1)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * len(y) * 40)
     model = AutoRanker(n_resamples=0).fit(X, y, groups)
     assert "GiB" in model.members_[-1]["note"]
     assert "score" in model.members_[0]

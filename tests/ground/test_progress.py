@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise import RankRLS
+from rankwise import RankRLS, RankRLSCV
 from rankwise.machine import track
 from rankwise.model_selection import cross_val_predict_groups
 
@@ -22,7 +22,7 @@ def test_nothing_is_drawn_where_nobody_looks(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_only_folds_that_are_trained_again_show_progress(capsys, monkeypatch):
+def test_folds_show_progress_unless_they_are_one_decomposition(capsys, monkeypatch):
     monkeypatch.setattr("rankwise.machine.Progress.DELAY", 0.0)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
@@ -33,6 +33,8 @@ def test_only_folds_that_are_trained_again_show_progress(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
     cross_val_predict_groups(RankRLS(cost="sign"), X, y, cv=5)
     assert "5/5" in capsys.readouterr().err
+    RankRLSCV().fit(X, y, np.arange(20) % 4)
+    assert "holding out" in capsys.readouterr().err
 
 
 def test_short_work_leaves_no_line_on_a_terminal_and_long_work_does(capsys, monkeypatch):

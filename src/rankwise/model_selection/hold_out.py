@@ -42,7 +42,7 @@ from rankwise.features.feature_map import Features
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.losses import SquaredLoss
 from rankwise.losses.nuisance import beside
-from rankwise.machine import track
+from rankwise.machine import Progress, check_matrix_fits, track
 from rankwise.model_selection.folds import Folds, fold_numbers
 from rankwise.rows import first_equal_rows
 from rankwise.solvers import minimize
@@ -63,6 +63,7 @@ from rankwise.solvers.hold_out_list import (
 Limits = dict[str, Any]  # tol and max_iter of the iterative solver, for folds without a shortcut
 EDGE_ENTRIES = 2**25  # differences of features held in memory, all edges by all features
 ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
+COPIES = 4  # of the features: dense, weighted, and both times the eigenvectors
 LONG = 64  # items of a fold: shorter ones are small systems, whatever the features
 TIED = 1e-13  # of the largest target: preferences that cancel, but for rounding
 
@@ -101,6 +102,11 @@ def held_out_scores(
     fold = fold_numbers(folds, loss.graph.n_items)
     first = first_equal_rows(features.matrix, fold)
     targets = loss.target.reshape(len(loss.target), -1)
+    width = targets.shape[1] * len(alphas)
+    if features.method == "primal":
+        width += COPIES * features.matrix.shape[1]
+    what, advice = "held-out scores and the features behind them,", "give fewer alphas"
+    check_matrix_fits(len(targets), width, what, advice)
     out = np.empty((*targets.shape, len(alphas)))
     closed = closed_folds(loss.graph, folds)
     for are_closed in (False, True):  # last those whose shortcut overwrites a kernel matrix
@@ -179,10 +185,14 @@ def _hold_out(
     else:
         way = "refit" if way == "items" or is_dual else way
         R = dense_rows(features.matrix) if way == "closed" else features.matrix
+        line, done = Progress("holding out", len(folds), False if way == "refit" else None), 0
         for numbers, weights in _weights_without(way, loss, features, units, alphas, limits):
+            done += len(numbers)
+            line.update(done)
             for k, w in zip(numbers, weights, strict=True):
                 scores = R[folds[k]] @ w.reshape(len(w), -1)
                 out[folds[k]] = scores.reshape(-1, *w.shape[1:])
+        line.close()
 
 
 def _weights_without(
