@@ -752,3 +752,9 @@ def test_a_metric_of_ones_own_judges_later_groups_too(data):
     model = AutoRanker(["linear, standard, magnitude"], scoring=best_is_first, n_resamples=0)
     model.fit(X, y, groups, time=groups)
     assert 0 <= model.estimate_["score"] <= 1
+
+    def fails(y, scores):
+        raise RuntimeError("no luck today")
+
+    with pytest.raises(ValueError, match=r"metric 'fails' failed for group .* no luck today"):
+        AutoRanker(scoring=fails).fit(X, y, groups)

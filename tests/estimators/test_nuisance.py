@@ -198,6 +198,8 @@ def test_nuisance_that_explains_everything_is_told():
         with pytest.warns(UserWarning, match="explain"):
             model = RankRLS().fit(X, y, groups, nuisance=np.c_[Z, all_of_it])
         assert not model.coef_.any()
+    with pytest.warns(UserWarning, match="explain"):
+        RankLogistic().fit(X, y, groups, nuisance=np.c_[Z, X])
     with pytest.raises(ValueError, match="alone order all pairs"):
         RankLogistic().fit(X, y, groups, nuisance=y)
 

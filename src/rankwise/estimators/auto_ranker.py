@@ -241,6 +241,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         every = check_data(views, y, groups, sample_weight, trees)
         rng = np.random.default_rng(int(seed))
         held_out = self._plan(every, clock, rng)
+        held_out.judge(np.zeros((held_out.graph.n_items, 1)))  # a metric that fails is to fail here
         self.scoring_ = held_out.metric.name
         judged = self._judge(held_out, int(seed), clock)
         combiner = Combiner(list(judged.values()), held_out, self.combine)

@@ -21,6 +21,7 @@ from rankwise.estimators.training_data import (
     compared_graph,
     no_nuisance,
     nuisance_columns,
+    warn_explained,
     why_no_pairs,
 )
 from rankwise.features.feature_map import Features, make_features
@@ -204,6 +205,8 @@ class MarginRanker(MarginParameters, PathModel):
             random_state=self.random_state,
             explicit=True,
         ).stored()
+        if isinstance(loss, ProfileLoss) and loss.explains(dense_rows(features.matrix)):
+            warn_explained()
         if not features.is_definite:
             warn_user(
                 f"the kernel {self.kernel!r} is not positive semidefinite on these data; its "

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from rankwise.arrays import Array
-from rankwise.errors import warn_user
 from rankwise.estimators.base import ModelPath, PathModel, RankerMixin
 from rankwise.estimators.search import Search
 from rankwise.estimators.training_data import (
     check_beta,
     check_rows,
     ranking_loss,
+    warn_explained,
     warn_of_solutions,
 )
 from rankwise.features.feature_map import (
@@ -420,10 +420,7 @@ class RankRLS(RankRLSParameters, PathModel):
         if loss.nuisance is not None and len(alphas) == 1:
             w = solutions.coef[0, :, 0]
             if not w.any():
-                warn_user(
-                    "the nuisance columns explain every column of X or all preferences: nothing is "
-                    "left to learn, and the model predicts the same score for every item."
-                )
+                warn_explained()
             R, Z, alpha = dense_rows(features.matrix), loss.nuisance, float(alphas[0])
             of_loss = (loss.times_A, loss.target, loss.graph.groups)
             self._keep_effects(nuisance_effects(R, w, Z, *of_loss, alpha))

@@ -196,6 +196,14 @@ def nuisance_columns(target: Target, graph: PreferenceGraph) -> Array | None:
     return center_inside(values, graph)
 
 
+def warn_explained() -> None:
+    """Warn of nuisance columns that leave nothing to learn."""
+    warn_user(
+        "the nuisance columns explain every column of X or all preferences: nothing is left to "
+        "learn, and the scores of the model say nothing."
+    )
+
+
 def no_nuisance(learner: str, target: Target) -> None:
     """Refuse nuisance columns, which this learner does not take out."""
     if target.nuisance is not None:

@@ -150,6 +150,12 @@ class ProfileLoss(MarginLoss):
         self.gamma = np.zeros(Z.shape[1])  # where the next search begins
         self._ridge = RIDGE * np.mean(Z**2, axis=0)
 
+    def explains(self, R: Array) -> bool:
+        """Whether the columns explain all those of features, so that nothing is left to learn."""
+        both = np.hstack([center_inside(R, self.graph), self.Z])
+        rest, _ = eliminate(both.T @ both, np.zeros(both.shape[1]), self.Z.shape[1])
+        return not rest.any()
+
     def of_items(self, items: Indices, graph: PreferenceGraph) -> Self:
         """The same for some of the items and their graph."""
         return type(self)(type(self.loss)(graph), center_inside(self.Z[items], graph))
