@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rankwise.metrics import disagreement_error, get_metric, ndcg
 
 NAMES = [
-    *("ndcg", "ndcg(gain=linear)@2", "map@2", "p@3", "mrr@2", "err@3", "hit@2"),
+    *("ndcg", "ndcg(gain=linear)@2", "map@2", "p@3", "recall@2", "mrr@2", "err@3", "hit@2"),
     *("auc(relevant=2)", "disagreement", "tau", "tau(variant=a)", "spearman"),
 ]
 AVERAGING = [name for name in NAMES if not name.startswith("err")]
