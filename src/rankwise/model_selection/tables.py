@@ -21,7 +21,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,28 +55,6 @@ OVERFLOW = (
 )
 ROUNDING = 1e-14  # of a squared length: no spread, but what rounding leaves
 FEW_ENTRIES = 2**23  # of the features of all cells, for leave-row-out of incomplete tables
-
-
-class HeldOutTable(NamedTuple):
-    """Held-out scores of a table.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (q, t, n_alphas)
-        Scores by models without the row or the column; nan in unknown cells if only the known ones
-        were scored.
-    way : str
-        What was held out, such as "leave-row-out" or "folds of columns".
-    n_folds : int
-        Number of folds.
-    refits : bool
-        Whether each fold was trained again.
-    """
-
-    scores: Array
-    way: str
-    n_folds: int
-    refits: bool
 
 
 class TableTask(ABC):
@@ -122,7 +100,7 @@ class TableTask(ABC):
             raise ValueError(OVERFLOW)
         return default_alphas(scale)
 
-    def held_out(self, alphas: Array, cv: Any) -> HeldOutTable:
+    def held_out(self, alphas: Array, cv: Any) -> tuple[Array, str, int, bool]:
         """Held-out scores of all cells.
 
         Parameters
@@ -132,6 +110,18 @@ class TableTask(ABC):
         cv : "auto", None, int, splitter or iterable
             None holds out one row or column at a time. "auto" does so where that needs no training;
             else it makes five folds.
+
+        Returns
+        -------
+        scores : ndarray of shape (q, t, n_alphas)
+            Scores by models without the row or the column; nan in unknown cells if only the known
+            ones were scored.
+        way : str
+            What was held out, such as "leave-row-out" or "folds of columns".
+        n_folds : int
+            Number of folds.
+        refits : bool
+            Whether each fold was trained again.
         """
         cv = read_splits(cv)
         is_auto = isinstance(cv, str)
@@ -142,10 +132,10 @@ class TableTask(ABC):
         if leave == "rows" and is_single and (table.has_closed_form or _has_few_features(table)):
             check_rest(q > 1)
             find = table.without_rows if table.has_closed_form else partial(_from_features, table)
-            return HeldOutTable(find(alphas), f"leave-{row}-out", q, False)
+            return find(alphas), f"leave-{row}-out", q, False
         if leave == "columns" and is_single and table.has_closed_form:
             check_rest(t > 2)
-            return HeldOutTable(table.without_columns(alphas), f"leave-{column}-out", t, False)
+            return table.without_columns(alphas), f"leave-{column}-out", t, False
         scores = np.empty((q, t, len(alphas)))
         if leave == "both" and table.has_closed_form and (is_single or isinstance(cv, int)):
             check_rest(t > 2)
@@ -155,7 +145,7 @@ class TableTask(ABC):
                 new_rows = table.rows.seen_from(U, kept)
                 scores[U] = table.subset(kept, np.arange(t)).without_columns(alphas, new_rows)
             way = f"folds of {row}s, leave-{column}-out"
-            return HeldOutTable(scores, way, len(folds), False)
+            return scores, way, len(folds), False
         by_side: list[Folds] = [[np.empty(0, np.intp)]] * 2  # nothing is held out
         names = []
         for side, (name, n) in enumerate(((row, q), (column, t))):
@@ -168,12 +158,12 @@ class TableTask(ABC):
             _refit(table, U, V, alphas, scores)
         is_one = cv is None and len(names) == 1
         way = f"leave-{what[:-1]}-out" if is_one else f"folds of {what}"
-        return HeldOutTable(scores, way, len(pairs), True)
+        return scores, way, len(pairs), True
 
     def leave_out(self, alphas: ArrayLike | None, cv: Any) -> Array:
         """Held-out scores of all cells by several alphas, or by that of the learner alone."""
         checked = check_alphas([self.learner.alpha] if alphas is None else alphas, "alphas")
-        scores = self._as_given(self.held_out(checked, cv).scores)
+        scores = self._as_given(self.held_out(checked, cv)[0])
         return scores if alphas is not None else np.asarray(scores[:, :, 0])
 
     def _as_given(self, scores: Array) -> Array:
@@ -182,24 +172,24 @@ class TableTask(ABC):
 
     def gaps(self, alpha: float, cv: Any = "auto") -> Array:
         """From the top of each held-out row to its best column; see `best_sets`."""
-        scores, Y = self.held_out(np.array([alpha]), cv).scores[:, :, 0], self.table.loss.Y
+        scores, Y = self.held_out(np.array([alpha]), cv)[0][:, :, 0], self.table.loss.Y
         rows = np.repeat(np.arange(len(Y)), Y.shape[1])
         return held_out_gaps(Y.ravel(), scores.ravel(), rows)
 
     def judge(self, candidates: Candidates, cv: Any, metrics: Sequence[Metric]) -> HeldOutCurves:
         """Hold out, and score each row by its known cells."""
-        held = self.held_out(candidates.axes["alpha"], cv)
+        held, way, n_folds, refits = self.held_out(candidates.axes["alpha"], cv)
         Y = self.table.loss.Y
-        known = ~np.isnan(Y) & ~np.isnan(held.scores).any(axis=2)
+        known = ~np.isnan(Y) & ~np.isnan(held).any(axis=2)
         rows = np.nonzero(known)[0] * (not self.table.loss.one_list)
         labels, codes = np.unique(rows, return_inverse=True)
-        groups, scores = Groups(codes, labels), held.scores[known][:, None]
+        groups, scores = Groups(codes, labels), held[known][:, None]
         by_group = {
             metric.name: metric_by_group(metric, Y[known][:, None], groups, None, scores)
             for metric in metrics
         }
-        predictions = self._as_given(held.scores).reshape(-1, 1, len(candidates))
-        return HeldOutCurves(candidates, by_group, labels, *held[1:], predictions)
+        predictions = self._as_given(held).reshape(-1, 1, len(candidates))
+        return HeldOutCurves(candidates, by_group, labels, way, n_folds, refits, predictions)
 
 
 def _refit(table: Table, U: Indices, V: Indices, alphas: Array, scores: Array) -> None:
