@@ -12,7 +12,6 @@ from rankwise import (
     RankRLS,
     RankRLSCV,
     RankSVM,
-    ScoreGraph,
 )
 from rankwise.leaderboard import rate
 from rankwise.metrics import disagreement_error
@@ -40,13 +39,6 @@ class Chain(PreferenceGraph):
     def pairs(self):
         every = np.arange(self._n_items)
         return PairGraph(every[:-1], every[1:], n_items=self._n_items)
-
-
-def test_it_is_neither_of_ours(data):
-    graph = data[3]
-    assert isinstance(graph, PreferenceGraph)
-    assert not isinstance(graph, (ScoreGraph, PairGraph))
-    assert isinstance(Chain(3), PreferenceGraph)
 
 
 @pytest.mark.parametrize(
@@ -133,14 +125,6 @@ def test_a_search_judges_held_out_scores_of_the_groups(data):
         held = leave_group_out_predict(RankRLS(alpha), X, graph)
         error = disagreement_error(y, held, groups)
         assert search.cv_results_["mean_score"][0, k] == pytest.approx(error)
-
-
-def test_a_search_holds_out_edges_of_a_graph_in_one_piece():
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    ours = RankRLSCV([1e-2, 1.0]).fit(X, Chain(30).pairs())
-    theirs = RankRLSCV([1e-2, 1.0]).fit(X, Chain(30))
-    assert theirs.best_score_ == ours.best_score_
-    np.testing.assert_allclose(theirs.coef_, ours.coef_)
 
 
 def test_a_report_compares_with_its_scores(data):
