@@ -48,7 +48,7 @@ RANKERS = [
     RankRLSCV(kernel="rbf", gamma=[0.01, 0.1], scoring="ndcg@5"),
     RankLogistic(alpha=0.3),
     RankSVM(alpha=0.3),
-    RankSVMCV([1e-2, 1.0], cv=2),
+    RankSVMCV([1e-4, 1.0, 1e4], cv=2),
 ]
 ranker_list = pytest.mark.parametrize("ranker", RANKERS, ids=repr)
 
