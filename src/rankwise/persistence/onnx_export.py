@@ -129,8 +129,7 @@ def export_onnx(
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         expected = np.asarray(predict_items(model, seen, GROUPS))
-    feed = items | ({"groups": GROUPS} if graph.has_groups else {})
-    _compare(content, feed, expected)
+    _compare(content, items | ({"groups": GROUPS} if graph.takes_groups else {}), expected)
     with replace_file(path) as stream:
         stream.write(content)
 

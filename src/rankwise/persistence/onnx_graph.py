@@ -30,7 +30,8 @@ class Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self._inputs: list[Any] = []
-        self._same_group: str | None = None
+        self._same_group = ""
+        self.takes_groups = False  # the input "groups" is there
         self._n_names = 0
 
     def add_input(self, name: str, kind: str, width: int) -> str:
@@ -40,16 +41,12 @@ class Graph:
 
     def same_group(self) -> str:
         """A matrix of 0 and 1: whether two items have the same number in the input "groups"."""
-        if self._same_group is None:
+        if not self.takes_groups:
+            self.takes_groups = True
             self._inputs.append(self._described("groups", "int64", []))
             rows, columns = (self.add("Unsqueeze", "groups", np.array([k])) for k in (1, 0))
             self._same_group = self.cast(self.add("Equal", rows, columns))
         return self._same_group
-
-    @property
-    def has_groups(self) -> bool:
-        """Whether the graph takes the groups of the items."""
-        return self._same_group is not None
 
     def add(
         self, operator: str, *inputs: str | ArrayLike, domain: str = "", **settings: Any

@@ -27,12 +27,6 @@ class Display:
         if ax is None:
             size = (6.4, 2.0 + 2.4 * n) if n > 1 else None
             ax = pyplot.subplots(n, 1, sharex=True, figsize=size, layout="constrained")[1]
-        for each in np.atleast_1d(ax):
-            if not hasattr(each, "get_figure"):
-                raise TypeError(
-                    f"ax is a {type(each).__name__}; expected matplotlib axes, as plt.subplots() "
-                    "gives them."
-                )
         self.ax_ = np.atleast_1d(ax)[0]
         self.figure_ = self.ax_.get_figure()
         self.ax_.set_title(name or "")
