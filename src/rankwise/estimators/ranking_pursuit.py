@@ -367,7 +367,15 @@ class RankingPursuit(RankerMixin, PursuitParameters):
         problem = PursuitProblem(
             loss, has_free_intercept, at_scored, at_agreeing, agreement, self.nu
         )
-        search = (AllPairs if self.search_ == "pairs" else SharedIndices)(problem, _norms(problem))
+        norms = problem.norms()
+        for view, values in enumerate(norms):
+            if not values.any():
+                raise ValueError(
+                    f"no function of the dictionary (view {view}) tells the scored items of any "
+                    "pair apart: all are constant inside groups. Give features (or columns of the "
+                    "view) that vary inside a group, another kernel, or more functions."
+                )
+        search = (AllPairs if self.search_ == "pairs" else SharedIndices)(problem, norms)
         steps: list[Step] = []
         errors: list[float] = []
         for step in pursue(problem, search, int(self.n_basis), self.backfit):
@@ -716,16 +724,3 @@ def choose_search(search: str, dictionaries: list[FeatureMap]) -> str:
             "two views and search='pairs', or a list of View with one dictionary."
         )
     return search
-
-
-def _norms(problem: PursuitProblem) -> list[Array]:
-    """``kᵀ A k`` of all functions; a view whose functions are all constant is refused."""
-    norms = [problem.norms(view) for view in range(problem.n_views)]
-    useless = [view for view, values in enumerate(norms) if not values.any()]
-    if useless:
-        raise ValueError(
-            f"no function of the dictionary (view {useless[0]}) tells the scored items of any pair "
-            "apart: all are constant inside groups. Give features (or columns of the view) that "
-            "vary inside a group, another kernel, or more functions."
-        )
-    return norms

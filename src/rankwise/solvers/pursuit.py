@@ -80,20 +80,22 @@ class PursuitProblem:
         """``A V`` at the scored rows; a free intercept takes the mean of each column off first."""
         return self.loss.times_A(V - self.means(V) if self.has_free_intercept else V)
 
-    def norms(self, view: int) -> Array:
-        """``kᵀ A k`` of every function of a view; 0 for those that vary by rounding only."""
-        K = self.scored[view]
-        if issparse(K):
-            norms, size = self.loss.sparse_norms(K), sums_of_squares(K)
-            if self.has_free_intercept:
-                norms = norms - self.loss.beta * self.means(K) ** 2
-        else:
-            norms, size = np.empty((2, K.shape[1]))
-            for columns, V in _blocks(K):
-                centered = V - self.means(V) if self.has_free_intercept else V
-                norms[columns] = np.einsum("ij,ij->j", centered, self.loss.times_A(centered))
-                size[columns] = np.einsum("ij,ij->j", centered, centered)
-        return np.where(norms <= NOISE * size / K.shape[0], 0.0, norms)
+    def norms(self) -> list[Array]:
+        """``kᵀ A k`` of every function, for each view; 0 for those that vary by rounding only."""
+        by_view = []
+        for K in self.scored:
+            if issparse(K):
+                norms, size = self.loss.sparse_norms(K), sums_of_squares(K)
+                if self.has_free_intercept:
+                    norms = norms - self.loss.beta * self.means(K) ** 2
+            else:
+                norms, size = np.empty((2, K.shape[1]))
+                for columns, V in _blocks(K):
+                    centered = V - self.means(V) if self.has_free_intercept else V
+                    norms[columns] = np.einsum("ij,ij->j", centered, self.loss.times_A(centered))
+                    size[columns] = np.einsum("ij,ij->j", centered, centered)
+            by_view.append(np.where(norms <= NOISE * size / K.shape[0], 0.0, norms))
+        return by_view
 
     def agree(self, V: Array) -> Array:
         """``2ν/W̄ L̄ V`` at the rows of the agreement."""
@@ -362,10 +364,9 @@ class _Expansion:
             values = [{} for _ in problem.scored]
             for (view, j), a in zip(self._fitted, self._least_squares.coefficients(), strict=True):
                 values[view][j] = a
-        coef = [
-            np.array([known.get(j, 0.0) for j in functions])
-            for known, functions in zip(values, self.basis, strict=True)
-        ]
+        coef = []
+        for known, functions in zip(values, self.basis, strict=True):
+            coef.append(np.array([known.get(j, 0.0) for j in functions]))
         scores = self.scores(is_fitted)
         f, means = scores.mean(axis=1), problem.means(scores)
         explained = 2 * problem.loss.target - problem.product(f)
