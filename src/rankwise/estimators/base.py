@@ -19,7 +19,6 @@ from rankwise.features.kernel import KernelParameters
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import Target, check_alphas, read_target
-from rankwise.losses.nuisance import Effects
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.curves import label_rows
@@ -225,7 +224,7 @@ class KernelModel(RankerMixin, KernelParameters):
         for name in self.learned:
             self.__dict__.pop(name, None)
 
-    def _keep_effects(self, effects: Effects) -> None:
+    def _keep_effects(self, effects: tuple[Array, Array]) -> None:
         self.nuisance_coef_, self.nuisance_se_ = effects
         self.nuisance_names_ = list(self._nuisance_names)
 

@@ -201,7 +201,21 @@ class LogisticLoss(MarginLoss):
         f = np.asarray(f, dtype=np.float64)
         flow, sums = np.zeros_like(f), np.zeros(4)
         for block in self._blocks():
-            sums += _add_logistic(block, f, flow)
+            # a pair of weight ω, of which the share b prefers the second item, costs ω ℓ(g) + b g
+            g = block.differences(f)
+            away = np.exp(-np.abs(g))  # never overflows
+            loss = np.log1p(away) - np.minimum(g, 0.0)
+            wrong = np.where(g >= 0, away, 1.0) / (1 + away)  # σ(−g)
+            flows = block.weight * wrong
+            along = flows * g
+            cost = float(block.weight @ loss)
+            block.add_flows(flows - block.lost, flow)
+            sums += (
+                cost + float(block.lost @ g),
+                cost + float(along.sum()),
+                cost + float(np.abs(along).sum()),
+                2 * float(flows.sum() + block.lost.sum()),
+            )
         value, offset, size, pull = (sums / self.total_weight).tolist()
         bends: list[Array] = []
 
@@ -229,24 +243,3 @@ class LogisticLoss(MarginLoss):
 
     def _blocks(self) -> Iterable[PairBlock]:
         return pair_blocks(self.graph) if self._kept is None else self._kept
-
-
-def _add_logistic(block: PairBlock, f: Array, flow: Array) -> tuple[float, float, float, float]:
-    """Add minus the gradient of a block to `flow`; tell value, offset, size and pull.
-
-    A pair of weight ω, of which the share b prefers the second item, costs ``ω ℓ(g) + b g``.
-    """
-    g = block.differences(f)
-    away = np.exp(-np.abs(g))  # never overflows
-    loss = np.log1p(away) - np.minimum(g, 0.0)
-    wrong = np.where(g >= 0, away, 1.0) / (1 + away)  # σ(−g)
-    pull = block.weight * wrong
-    along = pull * g
-    cost = float(block.weight @ loss)
-    block.add_flows(pull - block.lost, flow)
-    return (
-        cost + float(block.lost @ g),
-        cost + float(along.sum()),
-        cost + float(np.abs(along).sum()),
-        2 * float(pull.sum() + block.lost.sum()),
-    )

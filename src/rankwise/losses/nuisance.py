@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -60,21 +60,6 @@ def eliminate(gram: Array, moment: Array, n: int) -> tuple[Array, Array]:
     return rest, left
 
 
-class Effects(NamedTuple):
-    """Effects γ of the columns.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (n_columns,)
-        Of those that fit alike, the smallest in norm.
-    error : ndarray of shape (n_columns,)
-        Standard errors; nan for a column that differs in no pair, and if there is one group only.
-    """
-
-    coef: Array
-    error: Array
-
-
 def nuisance_effects(
     R: Array,
     w: Array,
@@ -83,8 +68,11 @@ def nuisance_effects(
     target: Array,
     groups: Indices,
     alpha: float,
-) -> Effects:
+) -> tuple[Array, Array]:
     """γ and its standard errors, robust to any dependence inside groups.
+
+    Of effects that fit alike γ is the smallest in norm. Errors are nan for a column that differs in
+    no pair, and if there is one group only.
 
     With u_g the part of ``[R Z]ᵀ (t − A (Rw + Zγ))`` that group g adds, less the mean, and
     ``H = [R Z]ᵀ A [R Z] + α [I 0; 0 0]``, group g moves γ by the last entries of ``H⁺ u_g``.
@@ -103,9 +91,9 @@ def nuisance_effects(
     gamma, moves = gamma - null @ (null.T @ gamma), moves - (moves @ null) @ null.T
     n = len(U)
     if n == 1:
-        return Effects(gamma, np.full(len(gamma), np.nan))
+        return gamma, np.full(len(gamma), np.nan)
     error = np.sqrt(n / (n - 1) * np.sum(moves**2, axis=0))
-    return Effects(gamma, np.where(G.diagonal() > 0, error, np.nan))
+    return gamma, np.where(G.diagonal() > 0, error, np.nan)
 
 
 def _inverse(G: Array) -> Array:
@@ -206,7 +194,7 @@ class ProfileLoss(MarginLoss):
         """``H V``, a column at a time."""
         return np.stack([at.curvature(v) for v in np.ascontiguousarray(V.T)], axis=1)
 
-    def effects(self, R: Array, w: Array, f: Array, alpha: float) -> Effects:
+    def effects(self, R: Array, w: Array, f: Array, alpha: float) -> tuple[Array, Array]:
         """γ and its errors at f = R w + Z γ, from the parabola that touches the loss there."""
         now = self.loss.at(f)
 
