@@ -517,7 +517,7 @@ def test_what_is_wrong_with_one_group_is_said_of_that_group():
         ({"features": [[1.0], [np.nan], [2.0]]}, "contains NaN"),
         ({"features": np.ones((3, 4))}, "the features of the two items are the same in every"),
         ({"items": ["a", "b"]}, r"items has shape \(2,\), but the comparisons are of 3 items"),
-        ({"items": ["a", "b", "a"]}, "items has a label twice"),
+        ({"items": ["a", "b", "a"]}, "none of them twice"),
     ],
 )
 def test_bad_options_are_explained(options, message):

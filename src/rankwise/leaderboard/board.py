@@ -32,7 +32,7 @@ from rankwise.leaderboard.overturn import (
     votes_to_overturn,
 )
 from rankwise.leaderboard.prior import Prior
-from rankwise.leaderboard.solving import RatingSystem, explained_by_ratings
+from rankwise.leaderboard.solving import RatingSystem
 from rankwise.leaderboard.standing import board_columns, records_of
 from rankwise.leaderboard.tally import Tally
 from rankwise.text_tables import listed
@@ -206,7 +206,10 @@ def consistency(model: LeastSquares) -> dict[str, Any]:
         system = RatingSystem(tally)
     weights, flows = tally.sums
     between = float(np.sum(flows**2 / weights))
-    circles = max(0.0, between - explained_by_ratings(system))
+    right = system.right(flows)  # L r = d; rᵀ d is the largest value of 2 rᵀ d − rᵀ L r
+    ratings = system.solver(weights, 0.0, 1e-7)(right)
+    explained = float(2 * ratings @ right - weights @ system.margins(ratings) ** 2)
+    circles = max(0.0, between - explained)
     disagreement = max(0.0, tally.squared_target - between)
     n_circles = len(tally.first) - (tally.n_items - int(tally.components.max()))
     n_repeats = len(tally.outcome) - len(tally.first)
@@ -487,7 +490,7 @@ class Leaderboard:
         ----------
         time : date or number, optional
             The last day if not given. After it, what changed fades with the half-life.
-        context : label, tuple of labels, or dict from name to label, optional
+        context : label, or dict from name to label for several contexts, optional
             The mix of all if not given.
         """
         if self.parts is None:

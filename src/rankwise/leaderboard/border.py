@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from rankwise.arrays import Array, Indices
@@ -16,7 +15,7 @@ from rankwise.datasets import PairData, pairs_from_frame
 from rankwise.datasets.times import as_times
 from rankwise.errors import warn_user
 from rankwise.frames import as_array
-from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.inputs import check_items, check_option
 from rankwise.leaderboard.covariates import with_covariates
@@ -52,7 +51,16 @@ def read_comparisons(
             f"{type(pairs).__name__}."
         )
     else:
-        data = pairs if isinstance(pairs, PairData) else _from_graph(pairs.pairs(), items)
+        data = pairs
+        if isinstance(pairs, PreferenceGraph):
+            graph = pairs.pairs()
+            names = graph.items if items is None else np.asarray(items)
+            if names.shape != (graph.n_items,) or len(np.unique(names)) < len(names):
+                raise ValueError(
+                    f"items has shape {names.shape}, but the comparisons are of {graph.n_items} "
+                    "items; pass one label for each, none of them twice."
+                )
+            data = PairData(graph.winner, graph.loser, graph.edge_target, graph.edge_weight, names)
         data = with_covariates(data, covariates)
     if not data.n_pairs:
         raise ValueError("there are no comparisons; a rating needs at least one.")
@@ -76,18 +84,6 @@ def read_comparisons(
             encode_labels(f"the context {name!r}", column, data.n_pairs)
         data = replace(data, contexts=labels)
     return data
-
-
-def _from_graph(graph: PairGraph, items: ArrayLike | None) -> PairData:
-    labels = graph.items if items is None else np.asarray(items)
-    if labels.shape != (graph.n_items,):
-        raise ValueError(
-            f"items has shape {labels.shape}, but the comparisons are of {graph.n_items} items; "
-            "pass one label for each."
-        )
-    if len(set(labels.tolist())) < len(labels):
-        raise ValueError("items has a label twice; every item needs its own.")
-    return PairData(graph.winner, graph.loser, graph.edge_target, graph.edge_weight, labels)
 
 
 def check_model(

@@ -179,19 +179,15 @@ class Parts:
 
     def level_codes(self, context: Any) -> list[int]:
         """The number of the level of each context, −1 where none is asked for."""
-        levels = self.levels
-        if context is None:
-            return [-1] * len(levels)
         if not isinstance(context, Mapping):
-            values = list(context) if isinstance(context, (tuple, list)) else [context]
-            if len(values) != len(levels):
-                names = ", ".join(levels) or "none"
+            if context is not None and len(self.levels) != 1:
+                names = ", ".join(self.levels) or "none"
                 raise ValueError(
-                    f"context={context!r}, but the contexts of the board are: {names}."
+                    f"context={context!r}, but the contexts of the board are: {names}; pass a dict."
                 )
-            context = dict(zip(levels, values, strict=True))
+            context = dict.fromkeys(self.levels, context)
         codes = []
-        for name, known in levels.items():
+        for name, known in self.levels.items():
             label, labels = context.get(name), known.tolist()
             if label is not None and label not in labels:
                 raise ValueError(

@@ -239,17 +239,6 @@ def iterative_solver(
     return solve
 
 
-def explained_by_ratings(system: RatingSystem) -> float:
-    """rᵀ d of the ratings without regularization, L r = d; without covariates.
-
-    It is the largest value of ``2 rᵀ d − rᵀ L r``, so that the square of the error of r counts.
-    """
-    weights, flows = system.tally.sums
-    right = system.right(flows)
-    ratings = system.solver(weights, 0.0, 1e-7)(right)
-    return float(2 * ratings @ right - weights @ system.margins(ratings) ** 2)
-
-
 def trusted_alpha(alphas: Array, log_likelihoods: Array, middle: float) -> float:
     """The alpha by which a prior is trusted, from how well each foresees votes left out.
 
