@@ -73,7 +73,7 @@ def quiet_rate(*arguments, **options):
 # -- ratings ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(graphs(), st.sampled_from([1e-4, 0.1, 10.0]))
 def test_ratings_are_rank_rls_on_the_identity(graph, alpha):
     board = quiet_rate(graph, alpha=alpha, intervals=False)
@@ -83,7 +83,7 @@ def test_ratings_are_rank_rls_on_the_identity(graph, alpha):
     np.testing.assert_allclose(board.ratings, expected, atol=1e-9)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(graphs())
 def test_ratings_are_centered_in_every_component(graph):
     board = quiet_rate(graph, alpha=1e-3, intervals=False)
@@ -91,7 +91,7 @@ def test_ratings_are_centered_in_every_component(graph):
     np.testing.assert_allclose(sums, 0, atol=1e-9)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(graphs())
 def test_exchanging_winners_and_losers_turns_the_ratings_round(graph):
     turned = PairGraph(graph.loser, graph.winner, graph.magnitude, graph.weight, graph.n_items)
@@ -222,7 +222,7 @@ def test_leave_one_comparison_out_equals_refitting(n_features, weights):
 def test_columns_that_say_the_same_make_no_difference(model):
     """A filled gap and its indicator, a column twice; few of the items have met."""
     rng = np.random.default_rng(0)
-    for _ in range(40):
+    for _ in range(12):
         n, n_games = int(rng.integers(4, 30)), int(rng.integers(5, 80))
         X = rng.standard_normal((n, int(rng.integers(1, 6))))
         first = rng.integers(n, size=n_games)
@@ -411,7 +411,7 @@ def test_circles_are_cyclic_and_trees_are_not():
     assert (circle.cycle_ratio, tree.cycle_ratio) == (None, None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(graphs())
 def test_the_square_sum_splits_in_disagreement_circles_and_ratings(graph):
     board = quiet_rate(graph, alpha=1e-3, intervals=False)

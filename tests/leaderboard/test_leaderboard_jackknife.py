@@ -100,7 +100,7 @@ def test_a_cluster_without_which_items_are_unknown_equals_a_refit():
         np.testing.assert_allclose(spread.root @ spread.root.T, expected, rtol=1e-5, atol=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs())
 def test_clusters_of_one_comparison_are_no_clusters(graph):
     single = spread_of(graph, 0.1)
@@ -108,7 +108,7 @@ def test_clusters_of_one_comparison_are_no_clusters(graph):
     np.testing.assert_allclose(single.errors, clustered.errors, atol=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs())
 def test_standard_errors_do_not_depend_on_the_order_of_the_items(graph):
     turn = np.arange(graph.n_items)[::-1]
@@ -237,7 +237,7 @@ def test_intervals_margins_and_shares_are_those_of_student():
     assert board.to_dict()["intervals"] == board.intervals == "jackknife"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs(), st.sampled_from([1e-8, 0.1]))
 def test_every_board_has_finite_intervals_around_its_ratings(graph, alpha):
     for row in quiet_rate(graph, alpha=alpha):
@@ -286,7 +286,7 @@ def test_intervals_cover_in_different_settings(setting):
 
 
 @pytest.mark.parametrize("largest", [2**62, 2**12, 2])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs())
 def test_a_tally_counts_what_a_dictionary_counts(largest, graph):
     with pytest.MonkeyPatch.context() as patch:
@@ -307,7 +307,7 @@ def test_a_tally_counts_what_a_dictionary_counts(largest, graph):
     assert (np.diff(found.pair) >= 0).all()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(graphs())
 def test_components_are_those_of_the_graph_by_size(graph):
     found = tally_of(graph).components
