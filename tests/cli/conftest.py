@@ -27,8 +27,16 @@ def table(tmp_path, problem):
     return path
 
 
+@pytest.fixture(scope="module")
+def model_bytes(tmp_path_factory, problem):
+    folder = tmp_path_factory.mktemp("model")
+    write_table(folder / "train.csv", problem, NAMES)
+    succeed("train", folder / "train.csv", *TABLE, "-o", folder / "model.rw")
+    return (folder / "model.rw").read_bytes()
+
+
 @pytest.fixture
-def model(tmp_path, table):
+def model(tmp_path, model_bytes):
     path = tmp_path / "model.rw"
-    succeed("train", table, *TABLE, "-o", path)
+    path.write_bytes(model_bytes)
     return path

@@ -39,12 +39,6 @@ def test_numbers_have_gaps_where_people_write_dashes(tmp_path, gap):
         read_ranking(path)
 
 
-def test_a_dash_among_words_is_a_word(tmp_path):
-    path = tmp_path / "data.csv"
-    path.write_text("size,y\n-,1\nL,2\nXL,3\n", encoding="utf-8")
-    assert read_ranking(path, as_frame=True).X["size"].to_pylist() == ["-", "L", "XL"]
-
-
 @pytest.mark.parametrize(
     ("cells", "numbers"),
     [
@@ -65,12 +59,6 @@ def test_numbers_with_marks(tmp_path, cells, numbers):
         assert read_ranking(path, **options, as_frame=True).X["x"].to_pylist() == pytest.approx(
             numbers * 500
         )
-
-
-def test_decimal_commas_leave_the_point_to_thousands(tmp_path):
-    path = tmp_path / "data.csv"
-    path.write_text("x;y\n1.234,5;1\n0,25;2\n", encoding="utf-8")
-    assert read_ranking(path, decimal=",", as_frame=True).X["x"].to_pylist() == [1234.5, 0.25]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from rankwise import machine
-from rankwise.datasets import RankingData, letor, read_letor
+from rankwise.datasets import RankingData, files, read_letor
 
 TOY = b"""\
 # a comment line
@@ -75,7 +75,7 @@ def test_ids_are_the_comments_of_the_rows(tmp_path):
 
 def test_small_blocks_give_the_same_data(tmp_path, monkeypatch):
     path = save(tmp_path / "toy.txt", TOY)
-    monkeypatch.setattr(letor, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(files, "BLOCK_BYTES", 1)
     check_toy(read_letor(path))
     check_toy(read_letor(path, sparse=True))
     with pytest.raises(ValueError, match=r"toy\.txt:5: "):

@@ -107,23 +107,6 @@ def test_an_item_may_have_the_name_of_its_own_side_only(tmp_path):
             read(row)
 
 
-@pytest.mark.parametrize(
-    "row, words",
-    [
-        (
-            "owl,jay,raven",
-            "winner is 'raven' .*, expected 'model_a', 'model_b'.* or 'tie'",
-        ),
-        ("owl,owl,tie", "'owl' is compared with itself"),
-    ],
-)
-def test_bad_battle(tmp_path, row, words):
-    path = save(tmp_path / "a.csv", f"model_a,model_b,winner\nowl,jay,tie\n{row}\n")
-    with pytest.raises(TableFormatError, match=words) as caught:
-        read_pairs(path, sides=("model_a", "model_b"))
-    assert caught.value.line == 3
-
-
 def test_bad_sides(tmp_path):
     path = save(tmp_path / "a.csv", BATTLES)
     for sides in ("model_a", ("model_a",), ("model_a", 0)):
@@ -135,21 +118,6 @@ def test_bad_sides(tmp_path):
         TableFormatError, match=r"no column 'loser'.*Pass sides=.*which of two sides"
     ):
         read_pairs(save(tmp_path / "b.csv", BATTLES.replace("model_a", "one")))
-
-
-@pytest.mark.parametrize(
-    "row, words",
-    [
-        ("a,b,maybe,1,g", "the tie is 'maybe', expected 1 or 0"),
-        ("a,b,2,1,g", "the tie is '2'"),
-        ("a,b,yes,2,g", "the row is a tie, but its magnitude is 2"),
-    ],
-)
-def test_bad_tie_or_group(tmp_path, row, words):
-    path = save(tmp_path / "a.csv", f"winner,loser,tie,magnitude,group\na,b,0,1,g\n\n{row}\n")
-    with pytest.raises(TableFormatError, match=words) as caught:
-        read_pairs(path)
-    assert (caught.value.path, caught.value.line) == (str(path), 4)
 
 
 def test_parquet(tmp_path):
@@ -180,54 +148,45 @@ def test_parquet(tmp_path):
 
 # Errors -----------------------------------------------------------------------------------------
 
-HEADER = "winner,loser,magnitude,weight\n"
+ROWS = 'winner,loser,magnitude,weight,tie\n\nA,"two\nlines",1,1,0\n{}\nA,B,1,1,0\n'
+BATTLE = "model_a,model_b,winner\nowl,jay,tie\n{}\n"
 
 
 @pytest.mark.parametrize(
-    "row, words",
+    "text, row, line, words",
     [
-        ("a,b,x,1", "the number, column 'magnitude', is 'x', expected a finite number"),
-        ("a,b,-2,1", "magnitude is -2, expected 0 .*Swap winner and loser"),
-        ("a,b,1,inf", "column 'weight', is 'inf', expected a finite number"),
-        ("a,b,1,0", "weight is 0, expected more than 0.*Leave out"),
-        ("a,a,1,1", "'a' is compared with itself"),
-        ('a,"b,1,1', "quotation marks"),
+        (ROWS, "a,b,x,1,", 5, "the number, column 'magnitude', is 'x', expected a finite number"),
+        (ROWS, "a,b,-2,1,", 5, "magnitude is -2, expected 0 .*Swap winner and loser"),
+        (ROWS, "a,b,1,inf,", 5, "column 'weight', is 'inf', expected a finite number"),
+        (ROWS, "a,b,1,0,", 5, "weight is 0, expected more than 0.*Leave out"),
+        (ROWS, "a,a,1,1,", 5, "'a' is compared with itself"),
+        (ROWS, 'a,"b,1,1,', 5, "quotation marks"),
+        (ROWS, "a,b,1,1,maybe", 5, "the tie is 'maybe', expected 1 or 0"),
+        (ROWS, "a,b,1,1,2", 5, "the tie is '2'"),
+        (ROWS, "a,b,2,1,yes", 5, "the row is a tie, but its magnitude is 2"),
+        (BATTLE, "owl,jay,raven", 3, "is 'raven' .*, expected 'model_a', 'model_b'.* or 'tie'"),
+        (BATTLE, "owl,owl,tie", 3, "'owl' is compared with itself"),
+        ("\n{}\na,b\n", "a,b", 2, "no column 'winner' for the winner.*'a', 'b'. Pass winner="),
+        ("\n{}\na,b\n", "winner,b", 2, "no column 'loser' for the loser.*'winner', 'b'"),
+        ("\n{}\na,b\n", "winner\tlooser", 2, "no column 'loser' for the loser.*'looser'"),
+        ("\n{}\na,b\n", "winner,loser,loser", 2, "'loser' is there twice"),
+        ("a,b,p,q\n{}\n", "Ann,Bob,3,x", 2, "the .*, column 'q', is 'x', expected"),
     ],
 )
-def test_bad_row(tmp_path, row, words):
-    good = '\nA,"two\nlines",1,1\nA,B,1,1\n'
-    path = save(tmp_path / "bad.csv", HEADER + good + row + "\nA,B,1,1\n")
+def test_bad_rows_and_headers(tmp_path, text, row, line, words):
+    path = save(tmp_path / "bad.csv", text.format(row))
+    sides = {"sides": ("a", "b"), "scores": ("p", "q")} if "a,b,p,q" in text else {}
     with pytest.raises(TableFormatError) as caught:
-        read_pairs(path)
-    assert (caught.value.path, caught.value.line) == (str(path), 6)
-    assert str(caught.value).startswith(f"{path}:6: ")
+        read_pairs(path, **sides)
+    assert (caught.value.path, caught.value.line) == (str(path), line)
     assert re.search(words, str(caught.value)), str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "header, options, words",
-    [
-        ("a,b\n", {}, "no column 'winner' for the winner.*'a', 'b'. Pass winner="),
-        ("winner,b\n", {}, "no column 'loser' for the loser.*'winner', 'b'"),
-        ("winner\tlooser\n", {}, "no column 'loser' for the loser.*'winner', 'looser'"),
-        ("winner,loser\n", {"magnitude": "by"}, "no column 'by' for the magnitude"),
-        ("winner,loser\n", {"weight": 2}, "no column 2 for the weight"),
-        ("winner,loser,loser\n", {}, "'loser' is there twice"),
-    ],
-)
-def test_bad_header(tmp_path, header, options, words):
-    path = save(tmp_path / "bad.csv", f"\n{header}a,b\n")
-    with pytest.raises(TableFormatError) as caught:
-        read_pairs(path, **options)
-    assert (caught.value.path, caught.value.line) == (str(path), 2)
-    assert re.search(words, str(caught.value)), str(caught.value)
-
-
-@pytest.mark.parametrize("role, cell", [("scores", "x"), ("wins", "inf")])
-def test_points_and_wins_that_are_no_numbers(tmp_path, role, cell):
-    path = save(tmp_path / "games.csv", f"a,b,p,q\nAnn,Bob,3,1\nBob,Cleo,1,{cell}\n")
-    with pytest.raises(TableFormatError, match=rf":3: the .*, column 'q', is '{cell}', expected"):
-        read_pairs(path, sides=("a", "b"), **{role: ("p", "q")})
+@pytest.mark.parametrize("role, column", [("magnitude", "by"), ("weight", 2)])
+def test_columns_that_are_not_there(tmp_path, role, column):
+    path = save(tmp_path / "bad.csv", "winner,loser\na,b\n")
+    with pytest.raises(TableFormatError, match=f"no column {column!r} for the {role}"):
+        read_pairs(path, **{role: column})
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.datasets import files, letor, read_letor
+from rankwise.datasets import files, read_letor
 from rankwise.errors import LetorFormatError
 from tests.datasets.test_fuzz import LETOR, PLAIN, mutated
 
@@ -144,7 +144,6 @@ def test_a_feature_id_of_two_billion_is_refused_unless_it_is_meant(tmp_path, chu
 
 def test_the_peak_is_at_most_three_times_the_arrays(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "BLOCK_BYTES", 1 << 14)
-    monkeypatch.setattr(letor, "BLOCK_BYTES", 1 << 14)
     rng = np.random.default_rng(0)
     full = b"".join(
         b"1 qid:1 " + b" ".join(b"%d:%.3f" % (j + 1, v) for j, v in enumerate(row)) + b"\n"

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import IO, Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
@@ -25,7 +25,6 @@ from rankwise.errors import DataFileError, LetorFormatError
 from rankwise.text_tables import listed
 
 PathLike: TypeAlias = str | os.PathLike[str]
-Watch: TypeAlias = Callable[[int], None]  # gets the number of bytes of the file read so far
 
 #: Suffixes of files that are written compressed.
 PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -122,28 +121,21 @@ def _unpacked(raw: IO[bytes], path: str, error: type[DataFileError]) -> IO[bytes
 
 
 def line_blocks(
-    path: str,
-    watch: Watch | None = None,
-    *,
-    error: type[DataFileError] = LetorFormatError,
-    n_bytes: int | None = None,
+    path: str, *, error: type[DataFileError] = LetorFormatError
 ) -> Iterator[tuple[int, bytes]]:
     """Yield blocks of whole lines, each with the number of its first line, counted from one.
 
-    Every line ends with a line feed, the last one of the file too.  `watch` is told now and then
-    how much of the file, compressed as it is, has been read.
+    Every line ends with a line feed, the last one of the file too.
     """
     number, begun = 1, b""
-    with open_unpacked(path, error) as (stream, raw):
-        while piece := stream.read(n_bytes or BLOCK_BYTES):
+    with open_unpacked(path, error) as (stream, _):
+        while piece := stream.read(BLOCK_BYTES):
             text = begun + piece
             cut = text.rfind(b"\n") + 1
             if cut:
                 yield number, text[:cut].removeprefix(codecs.BOM_UTF8 if number == 1 else b"")
                 number += text.count(b"\n", 0, cut)
             begun = text[cut:]
-            if watch is not None:
-                watch(raw.tell())
     if begun:
         yield number, begun.removeprefix(codecs.BOM_UTF8 if number == 1 else b"") + b"\n"
 

@@ -13,15 +13,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from rankwise._compiled import read_rows
 from rankwise.arrays import Array, Indices
-from rankwise.datasets.files import PACKED, PathLike, Watch, line_blocks, location, numbered_lines
+from rankwise.datasets.files import PACKED, PathLike, line_blocks, numbered_lines
 from rankwise.datasets.ranking import RankingData
 from rankwise.datasets.words import MAX_LABEL, distinct_labels, finite_number, show
 from rankwise.errors import LetorFormatError
 from rankwise.inputs import as_whole
-from rankwise.machine import Progress, check_matrix_fits
+from rankwise.machine import check_matrix_fits
 
-MIB = 2**20
-BLOCK_BYTES = 1 << 20
 #: More columns are read only if the caller says so: a model has a coefficient for each.
 MOST_COLUMNS = 2**27
 
@@ -61,7 +59,6 @@ def read_letor(
     ids: bool = False,
     group_sizes: PathLike | Sequence[PathLike] | None = "auto",
     chunks: int | None = None,
-    progress: bool | None = None,
 ) -> Any:
     """Read one or several files of rows ``label qid:group feature:value … # comment``.
 
@@ -95,9 +92,6 @@ def read_letor(
         rows (the last may have fewer), each of whole groups, so that memory is bounded by a piece
         and the longest group.  The rows of a group must then stand next to each other.  Without
         qids and group sizes all rows are one list, which is cut anywhere.
-    progress : bool, optional
-        Whether to draw a bar on standard error while reading in chunks; by default only if that is
-        a terminal.
 
     Returns
     -------
@@ -166,7 +160,7 @@ def read_letor(
         if number is not None:
             as_whole(name, number, "or None", least=1)
     side_files = _side_files(paths, group_sizes)
-    reader = _Reader(paths, side_files, kind, n_features, sparse, zero_based, ids, progress)
+    reader = _Reader(paths, side_files, kind, n_features, sparse, zero_based, ids)
     return reader.whole() if chunks is None else reader.chunks(chunks)
 
 
@@ -195,11 +189,9 @@ class _Reader:
     sparse: bool | str
     zero_based: bool
     ids: bool
-    progress: bool | None
 
     def whole(self) -> RankingData:
         """All rows."""
-        self.progress = False
         groups = self._groups(in_order=False)
         return self._data(_joined(self._blocks(groups)), groups)
 
@@ -230,13 +222,9 @@ class _Reader:
     def _blocks(self, groups: _QidGroups | _SizedGroups) -> Iterator[Rows]:
         """The rows of all files by blocks; a line that is not right is refused after its block."""
         largest, most_columns = float(np.finfo(self.dtype).max), self.n_features or MOST_COLUMNS
-        sizes = [os.path.getsize(location(path)) for path in self.paths]
-        name = os.path.basename(self.paths[0]) if len(sizes) == 1 else f"{len(sizes)} files"
-        meter = Progress(f"reading {name} (MiB)", max(1, -(-sum(sizes) // MIB)), self.progress)
-        for k, path in enumerate(self.paths):
-            n_rows, n_before = 0, sum(sizes[:k])
-            watch = _watch(meter, n_before) if meter.is_shown else None
-            for first, text in line_blocks(path, watch, n_bytes=BLOCK_BYTES):
+        for path in self.paths:
+            n_rows = 0
+            for first, text in line_blocks(path):
                 labels, counts, columns, values, lines, qids, heads, comments, n_read = read_rows(
                     text, self.zero_based, most_columns, largest
                 )
@@ -253,7 +241,6 @@ class _Reader:
             if not n_rows:
                 raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
             groups.end_file(path)
-        meter.close()
 
     def _data(self, rows: Rows, groups: _QidGroups | _SizedGroups) -> RankingData:
         comments = None
@@ -262,10 +249,6 @@ class _Reader:
             comments = np.array(texts, dtype=object)
         X = _matrix(rows, self.n_features, self.sparse)
         return RankingData(X, rows.labels, groups.labels(rows.codes), comments)
-
-
-def _watch(meter: Progress, n_before: int) -> Watch:
-    return lambda n_bytes: meter.update((n_before + n_bytes) // MIB)
 
 
 def _problem(line: bytes, most_columns: int, zero_based: bool) -> str:
