@@ -106,6 +106,8 @@ def print_comparison(test: Comparison) -> None:
 
 
 def unique_names(paths: list[Path]) -> list[str]:
-    """The names of the files without their suffix; whole paths where these are equal."""
+    """Names of the files without suffix; whole paths where these are equal, with their place."""
     stems = [path.stem for path in paths]
-    return [path.stem if stems.count(path.stem) == 1 else str(path) for path in paths]
+    names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in paths]
+    numbered = enumerate(names, start=1)
+    return [name if names.count(name) == 1 else f"{name} ({k})" for k, name in numbered]
