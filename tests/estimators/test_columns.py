@@ -130,26 +130,21 @@ def kind_of(**columns):
     return facts(polars.DataFrame({**columns, "x": np.sin(np.arange(n_rows))}))[0].kind
 
 
-@pytest.mark.parametrize("n_rows, kind", [(19, "number"), (20, "left out")])
-def test_a_counter_needs_twenty_rows(n_rows, kind):
-    assert kind_of(row=np.arange(n_rows)) == kind
-
-
-@pytest.mark.parametrize("last, kind", [(99, "left out"), (100, "number")])
-def test_a_counter_has_at_least_every_second_number(last, kind):
-    rows = np.r_[np.arange(49), last]  # 50 rows, which end below twice as many or do not
-    assert kind_of(row=rows) == kind
-
-
-@pytest.mark.parametrize("n_rows, kind", [(200, "left out"), (201, "category")])
-def test_a_value_of_a_code_has_more_than_twenty_rows(n_rows, kind):
-    assert kind_of(typeId=np.arange(n_rows) % 10) == kind
-
-
-@pytest.mark.parametrize("n_repeated, kind", [(19, "left out"), (20, "category")])
-def test_a_category_has_values_that_repeat_in_a_fifth_of_its_rows(n_repeated, kind):
-    towns = [f"t{max(k, n_repeated)}" for k in range(1, 101)]
-    assert kind_of(town=towns) == kind
+@pytest.mark.parametrize(
+    "name, cells, kind",
+    [
+        ("row", np.arange(19), "number"),  # a counter needs twenty rows
+        ("row", np.arange(20), "left out"),
+        ("row", np.r_[np.arange(49), 99], "left out"),  # and at least every second number
+        ("row", np.r_[np.arange(49), 100], "number"),
+        ("typeId", np.arange(200) % 10, "left out"),  # a value of a code has more than twenty rows
+        ("typeId", np.arange(201) % 10, "category"),
+        ("town", [f"t{max(k, 19)}" for k in range(1, 101)], "left out"),
+        ("town", [f"t{max(k, 20)}" for k in range(1, 101)], "category"),  # a fifth repeats
+    ],
+)
+def test_where_a_column_becomes_an_identifier(name, cells, kind):
+    assert kind_of(**{name: cells}) == kind
 
 
 def test_all_that_cannot_be_used_is_told_at_once():
@@ -355,6 +350,6 @@ def test_many_categories_make_a_sparse_matrix():
     assert_array_equal(found[:, [0]].toarray().ravel(), np.arange(1800.0) % 7)
 
 
-@parametrize_with_checks([Columns(), Columns(scale=True)])
+@parametrize_with_checks([Columns(scale=True)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

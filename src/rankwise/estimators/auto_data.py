@@ -69,14 +69,17 @@ class TrainingData:
         """Whether scores were given, and not a graph."""
         return self.target.groups is not None
 
+    def labels(self, rows: Indices) -> Indices | None:
+        """Number of the group of some items; None if there are no groups."""
+        return None if self.groups is None else self.groups[rows]
+
     def subset(self, rows: Indices) -> TrainingData:
         """The same of some items."""
         graph = self.graph.subset(rows)
         target = take_target(self.target, rows) if self.has_scores else Target(graph)
-        groups = None if self.groups is None else self.groups[rows]
         taken = {id(X): X[rows] for X in self.views.values()}  # one view may be another, too
         views = {name: taken[id(X)] for name, X in self.views.items()}
-        return TrainingData(views, target, groups, graph, self.trees)
+        return TrainingData(views, target, self.labels(rows), graph, self.trees)
 
     def sample(self, most: int, rng: np.random.Generator) -> Indices:
         """Items of whole groups, or of one list, up to so many; of long groups a part."""

@@ -64,7 +64,7 @@ TREE_NANOSECONDS = 10_000  # for each cell, until their number is found
 FIRST_NANOSECONDS = 400  # until the first of them have grown
 PROBE = 400  # rows of a matrix whose product tells how slow the machine is
 PRODUCTS, CUBES = 6.0, 30.0  # of a matrix of features, and of its Gram matrix, in a hold-out
-SUMS = 0.6  # of a matrix of features, where they are added up block by block
+SUMS = 1.5  # of a matrix of features, where they are made and added up block by block
 
 
 class Recipe(NamedTuple):
@@ -310,8 +310,7 @@ def _judge_ranker(ranker: Any, held_out: HeldOut) -> Member:
         held = np.zeros(data.graph.n_items)
         for k, rows in enumerate(folds):
             model = fit_any(ranker, data.subset(np.flatnonzero(fold != k)))
-            groups = None if data.groups is None else data.groups[rows]
-            held[rows] = predict_items(model, data.X[rows], groups)
+            held[rows] = predict_items(model, data.X[rows], data.labels(rows))
         if not np.isfinite(held).all():
             raise ValueError("its scores are not finite")
     by_unit = held_out.judge(held[:, None])[:, 0]
@@ -369,7 +368,7 @@ def train_recipe(recipe: Recipe, alpha: float, steps: list[Any], held_out: HeldO
     for k, rows in enumerate(blocks_of_groups(codes, BLOCK)):
         R, part = X[rows], take_target(target, rows)
         for step in steps:
-            R = transform_step(step, R, None if data.groups is None else codes[rows])
+            R = transform_step(step, R, data.labels(rows))
         labels = codes[rows] if codes.any() else np.full(len(rows), k)
         sums.add(R, part.y, labels, part.weight, whole_groups=True)
     return as_pipeline(steps, sums.solve([alpha]).model(0))
@@ -383,38 +382,34 @@ def _judge_trees(held_out: HeldOut, seconds: float, pace: float) -> Member:
     while that helps, and while there is time: the next trees take as long as all before.
     """
     start = time.perf_counter()
-    data, every = held_out.data, held_out.every
+    every, n_judged = held_out.every, held_out.graph.n_items
     X, n_items = every.views["trees"], every.graph.n_items
-    codes = data.trees.categorical(X.shape[1])
+    codes = every.trees.categorical(X.shape[1])
     what, advice = "the features of trees", "leave them out of members="
-    check_matrix_fits(n_items, X.shape[1] - sum(data.trees.sizes), what, advice, n_matrices=1.5)
-    folds, more = _folds_of_groups(TREE_FOLDS, held_out), 0.5
-    fold = fold_numbers(folds, data.graph.n_items)
-    inside = [np.flatnonzero(fold != k) for k in range(len(folds))]
-    if every is not data:
-        folds, others = [np.arange(len(fold))], np.setdiff1d(np.arange(n_items), held_out.rows)
-        share = seconds / (pace * FIRST_NANOSECONDS * 1e-9 * X.shape[1] * len(others))
-        if share < 1:
-            unit = every.graph.groups if every.graph.n_groups > 1 else np.arange(n_items)
-            is_seen = np.random.default_rng(0).random(unit.max() + 1) < share
-            others = others[is_seen[unit[others]]]
-        is_kept = share < 1 or len(fold) <= FEW_HELD_OUT * n_items
-        inside, more = [others], 0.0 if is_kept else 1.25
+    check_matrix_fits(n_items, X.shape[1] - sum(every.trees.sizes), what, advice, n_matrices=1.5)
+    folds, share, more = _folds_of_groups(TREE_FOLDS, held_out), 1.0, 0.5
+    if n_judged < n_items:
+        n_cells = X.shape[1] * (n_items - n_judged)
+        share = seconds / (pace * FIRST_NANOSECONDS * 1e-9 * n_cells)
+        is_kept = share < 1 or n_judged <= FEW_HELD_OUT * n_items
+        folds, more = [np.arange(n_judged)], 0.0 if is_kept else 1.25
+    unit = every.graph.groups if every.graph.n_groups > 1 else np.arange(n_items)
+    is_seen = np.random.default_rng(0).random(unit.max() + 1) < share
     seen: list[tuple[Array, Any, Array]] = []
-    for rows, outside in zip(inside, folds, strict=True):
+    for fold in folds:
+        outside = held_out.rows[fold]
+        rows = np.setdiff1d(np.flatnonzero(is_seen[unit]), outside)
         step, part = clone(every.trees), take_target(every.target, rows)
-        groups = None if every.groups is None else every.groups[rows]
-        new_groups = None if data.groups is None else data.groups[outside]
-        R = step.fit_transform(X, part.y, groups, part.weight, rows)
-        new = step.transform(data.views["trees"][outside], new_groups)
+        R = step.fit_transform(X, part.y, every.labels(rows), part.weight, rows)
+        new = step.transform(X[outside], every.labels(outside))
         seen.append((R, every.graph.subset(rows), new))
     models: list[Any] = [None] * len(folds)
-    fewest, n_trees, best = np.inf, 0, np.zeros(len(fold))
+    fewest, n_trees, best = np.inf, 0, np.zeros(n_judged)
     n_cells = sum(R.size for R, _, _ in seen)
     for stage in STAGES:
         if stage > USUAL and stage * n_cells > MOST_WORK:
             break
-        held = np.empty((len(fold), 1))
+        held = np.empty((n_judged, 1))
         for k, (R, graph, new) in enumerate(seen):
             models[k] = grow_trees(models[k], stage, R, graph, codes)
             held[folds[k], 0] = predict_trees(models[k], new)

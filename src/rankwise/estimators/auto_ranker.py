@@ -246,7 +246,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         judged = self._judge(held_out, int(seed), clock)
         combiner = Combiner(list(judged.values()), held_out, self.combine)
         combination = combiner.combine()
-        self._keep(judged, combination, held_out)
+        self._keep(judged, combination, held_out, clock)
         n_items, n_judged = every.graph.n_items, held_out.graph.n_items
         if n_judged < n_items:
             self.notes_.append(
@@ -515,11 +515,28 @@ class AutoRanker(RankerMixin, BaseEstimator):
             f"AutoRanker: {len(asked)} members on {n_items:,} items, about {seconds:.0f} s{limit}\n"
         )
 
-    def _keep(self, judged: dict[str, Member], combination: Combination, held_out: HeldOut) -> None:
-        """Train the members that count, keep them, and fill the table."""
+    def _keep(
+        self, judged: dict[str, Member], combination: Combination, held_out: HeldOut, clock: Clock
+    ) -> None:
+        """Train the members that count, the heaviest first; keep them, and fill the table.
+
+        Those that there is no time for are left out, and the others are combined anew.
+        """
         weights = dict(zip(judged, combination.weights.tolist(), strict=True))
+        in_use = sorted((name for name in weights if weights[name]), key=lambda n: -abs(weights[n]))
+        trained: dict[str, Any] = {}
+        for name in track(in_use, "AutoRanker trains"):
+            if not trained or not clock.is_over():
+                trained[name] = judged[name].train()
+        if len(trained) < len(in_use):
+            combiner = Combiner([judged[name] for name in trained], held_out, self.combine)
+            combination = combiner.combine()
+            new = zip(trained, combination.weights.tolist(), strict=True)
+            weights = dict.fromkeys(judged, 0.0) | dict(new)
+            n_lost = len(in_use) - len(trained)
+            self.notes_.append(f"no time was left to train {n_lost} of the members")
         in_use = [name for name, weight in weights.items() if weight]
-        self.estimators_ = [judged[name].train() for name in track(in_use, "AutoRanker trains")]
+        self.estimators_ = [trained[name] for name in in_use]
         self.views_ = [judged[name].view for name in in_use]
         self.weights_ = np.array([weights[name] for name in in_use])
         self.combine_ = combination.how

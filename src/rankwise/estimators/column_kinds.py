@@ -92,19 +92,15 @@ class ColumnFacts(NamedTuple):
     @property
     def words(self) -> str:
         """The kind in words, such as "number with 3 gaps" or "category of 4 values"."""
-        text: str = self.kind
-        if self.kind == "category":
-            n_values = len(self.categories)
-            text = f"category of {n_values:,} value{'s' * (n_values != 1)}"
-            text += f", {self.n_rare:,} rows of rare ones" if self.n_rare else ""
-        elif self.kind == "text":
-            text = f"text, {len(self.categories):,} words"
-        elif self.kind == "date":
-            text = f"date: {', '.join(self.categories)}"
-        elif self.kind == "order":
-            text = f"order of {len(self.categories)} words"
-        elif self.kind == "vector":
-            text = f"vector of {len(self.medians)} numbers"
+        n = len(self.categories)
+        text = {
+            "category": f"category of {n:,} value{'s' * (n != 1)}",
+            "text": f"text, {n:,} words",
+            "date": f"date: {', '.join(self.categories)}",
+            "order": f"order of {n} words",
+            "vector": f"vector of {len(self.medians)} numbers",
+        }.get(self.kind, self.kind)
+        text += f", {self.n_rare:,} rows of rare ones" if self.n_rare else ""
         if not self.n_gaps or self.kind == "left out":
             return text
         gaps = f"{self.n_gaps:,} gap{'s' * (self.n_gaps != 1)}"
