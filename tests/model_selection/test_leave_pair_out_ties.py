@@ -34,6 +34,17 @@ def test_identical_items_are_all_ties(kernel, solver, row):
     np.testing.assert_array_equal(search.cv_results_["mean_score"], 0.5)
 
 
+@pytest.mark.parametrize("n_items", [18, 19, 23, 50])
+@pytest.mark.parametrize("kernel", ["linear", "polynomial"])
+@pytest.mark.parametrize("row", [[0.1, -3.0, 1e6], [1e12, 0.3]], ids=str)
+def test_identical_items_of_any_number_get_one_score(n_items, kernel, row):
+    """Centered, they are the rounding of their size, which no sum of them need cancel."""
+    X, y = np.tile(row, (n_items, 1)), np.random.default_rng(0).normal(size=n_items)
+    scores = RankRLS(1e-8, kernel=kernel, solver="dual").fit(X, y).predict(X)
+    np.testing.assert_array_equal(scores, scores[0])
+    assert np.isfinite(scores[0])
+
+
 def test_a_permutation_test_of_identical_items_sees_ties():
     X, y = np.full((12, 1), 2.0), np.random.default_rng(1).normal(size=12)
     found = permutation_test(RankRLS(kernel="rbf"), X, y, n_permutations=20, random_state=0)
