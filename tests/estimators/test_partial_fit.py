@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 
 from rankwise import PairGraph, RankRLS
@@ -184,3 +185,34 @@ def test_bad_first_chunks():
     with pytest.raises(ValueError, match="groups has 3 entries"):
         model.partial_fit(X[:, :2], y, groups[:3])
     assert_same(model.partial_fit(X, y, groups), RankRLS(0.1).fit(X, y, groups))
+
+
+def test_weights_over_many_decades_in_chunks():
+    X, y, groups = problem()
+    weight = 10.0 ** np.random.default_rng(5).uniform(-4, 4, 60)
+    weight[::7] = 0.0
+    for group_weight in ("pairs", "groups"):
+        model = RankRLS(0.1, group_weight=group_weight)
+        for rows in shuffled_chunks(60, [20, 20], 3):
+            model.partial_fit(X[rows], y[rows], groups[rows], weight[rows])
+        expected = RankRLS(0.1, group_weight=group_weight).fit(X, y, groups, weight)
+        assert_same(model, expected, rtol=1e-8)
+
+
+def test_one_list_takes_one_matrix_however_long_it_gets():
+    X, y, _ = problem(n_rows=5000, n_levels=0)
+    model = in_chunks(RankRLS(0.1), X, y, None, np.split(np.arange(5000), 10))
+    assert_same(model, RankRLS(0.1).fit(X, y))
+    assert model._sums.open_bytes <= 8 * 11 * 5
+
+
+@pytest.mark.parametrize(
+    "convert", [sp.csr_matrix, lambda X: X.astype(np.float32), np.asfortranarray]
+)
+def test_sparse_single_precision_and_column_order(convert):
+    X, y, groups = problem()
+    X = np.round(X)  # single precision is exact
+    model = RankRLS(0.1)
+    for rows in shuffled_chunks(60, [20, 20], 3):
+        model.partial_fit(convert(X[rows]), y[rows], groups[rows])
+    assert_same(model, RankRLS(0.1).fit(X, y, groups))

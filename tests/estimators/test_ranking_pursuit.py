@@ -390,3 +390,26 @@ def test_bad_data_are_explained(data):
         RankingPursuit(kernel="precomputed", dictionary=X @ X.T).fit(X @ X.T, y, groups)
     with pytest.raises(ValueError, match="expecting 5 features"):
         model.fit(X, y, groups).predict(X_new[:, :3])
+
+
+def test_equation_5_without_intercept_is_matching_pursuit_from_zero(data):
+    X, y, groups, X_new = data
+    model = RankingPursuit(6, gamma=0.3, beta=1.0, backfit="every", fit_intercept=False)
+    K = rbf_kernel(X, gamma=0.3)
+    norms = np.linalg.norm(K, axis=0)
+    peer = OrthogonalMatchingPursuit(n_nonzero_coefs=6, fit_intercept=False).fit(K / norms, y)
+    expected = peer.predict(rbf_kernel(X_new, X, gamma=0.3) / norms)
+    np.testing.assert_allclose(model.fit(X, y, groups).predict(X_new), expected, rtol=1e-9)
+    assert model.intercept_ == 0
+
+
+def test_whitened_data_make_orthogonal_matching_pursuit_rank(data):
+    X, y, groups, X_new = data
+    graph = ScoreGraph(y, groups)
+    model = RankingPursuit(6, gamma=0.3, backfit="every").fit(X, y, groups)
+    white = graph.root().adjoint(rbf_kernel(X, gamma=0.3))
+    norms = np.linalg.norm(white, axis=0)
+    peer = OrthogonalMatchingPursuit(n_nonzero_coefs=6, fit_intercept=False)
+    peer.fit(white / norms, graph.root().adjoint(y))
+    expected = rbf_kernel(X_new, X, gamma=0.3) @ (peer.coef_ / norms)
+    np.testing.assert_allclose(model.predict(X_new), expected, rtol=1e-8)
