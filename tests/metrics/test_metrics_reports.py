@@ -11,14 +11,7 @@ import scipy.stats
 import rankwise.metrics
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import evaluate, get_metric, metric_names, ndcg
-
-EVERY = [
-    *("ndcg@3", "map", "p@2", "mrr", "err", "auc(relevant=1)"),
-    *("disagreement", "concordance", "tau"),
-]
-
-# group a is defined for all metrics, b for none but precision
-Y, SCORE, GROUPS = [0, 1, 0, 2, 0], [0.3, 0.1, 0.2, 0.9, 0.4], ["b", "a", "b", "a", "a"]
+from tests.metrics.test_metrics_interface import EVERY, GROUPS, SCORE, Y
 
 
 @pytest.mark.parametrize(
