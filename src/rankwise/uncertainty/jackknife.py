@@ -499,9 +499,9 @@ def _automatic(graph: PreferenceGraph) -> str:
 
 
 def folds_of_units(units: Units, n_folds: int) -> Units:
-    """The units in at most `n_folds` folds of about equal size."""
+    """The units in at most `n_folds` folds; shuffled, as scores may come in turns."""
     rows, sizes = np.concatenate(units.members), [len(U) for U in units.members]
-    folds = GroupKFold(min(n_folds, len(sizes)))
+    folds = GroupKFold(min(n_folds, len(sizes)), shuffle=True, random_state=0)
     unit_of = np.repeat(np.arange(len(sizes)), sizes)
     members = [np.sort(rows[held]) for _, held in folds.split(rows, groups=unit_of)]
     return units._replace(members=members)
