@@ -211,7 +211,8 @@ def with_features(name, n_features, path):
 
 @pytest.mark.parametrize("n_features", [10**6, 10**8, 999999999999])
 def test_a_large_number_of_features_takes_no_memory(n_features, path):
-    for name in ("linear", "sparse rbf", "columns of an array", "trees", "margin pipeline"):
+    names = ("linear", "sparse rbf", "columns of an array", "trees", "margin pipeline")
+    for name in (*names, "pursuit of points"):
         with_features(name, n_features, path)
         tracemalloc.start()
         try:

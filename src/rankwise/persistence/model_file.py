@@ -26,7 +26,7 @@ from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.columns import Columns
 from rankwise.leaderboard import Leaderboard
 from rankwise.model_selection.scoring import group_metadata, predict_items
-from rankwise.persistence.facts import ESTIMATORS, restore, state
+from rankwise.persistence.facts import ESTIMATORS, LONGEST, restore, state
 
 FORMAT = "rankwise model"
 FORMAT_VERSION = 2  # raised by every change that older versions of rankwise could not read
@@ -349,6 +349,8 @@ def _try(model: Any, n_bytes: int) -> None:
     n_features = steps[0].n_features_in_
     if isinstance(steps[0], Columns):  # its facts are all there is to it
         n_features = len(steps.pop(0).get_feature_names_out())
+    if n_features > max(LONGEST, n_bytes // 8):
+        raise ValueError(f"a model has {n_features:,} features, and the file less of them")
     *transformers, ranker = steps
     items: Any = sp.csr_array((4, n_features))
     if n_features <= max(DENSE_FEATURES, n_bytes // 8):
