@@ -414,8 +414,12 @@ def as_scores(y: Any, *, allow_nan: bool = False) -> Array:
     try:
         assert_all_finite(scores, allow_nan=allow_nan, input_name="y")
     except ValueError as error:
-        advice = "only the semi-supervised learners take NaN, as 'not scored'"
-        raise ValueError(f"{error} Give every item a finite score; {advice}.") from None
+        bad = np.isinf(scores) if allow_nan else ~np.isfinite(scores)
+        row = int(np.argmax(bad.reshape(len(scores), -1).any(axis=1)))
+        raise ValueError(
+            f"{error} The first such row is {row}; give every item a finite score or drop the row "
+            "(only the semi-supervised learners take NaN, as 'not scored')."
+        ) from None
     return scores
 
 
