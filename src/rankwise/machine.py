@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from operator import itemgetter
 from typing import Any, ParamSpec, TypeVar
 
@@ -94,9 +94,24 @@ def count_idle_cores(n_multiplications: float) -> int:
         n_cores = len(os.sched_getaffinity(0))
         with open("/proc/loadavg", encoding="ascii") as file:
             n_running = int(file.read().split()[3].partition("/")[0])  # now, this thread included
+        n_running -= count_spinning_threads()
     except (AttributeError, OSError):  # another system than Linux
         return os.cpu_count() or 1
-    return max(1, n_cores - n_running + 1)
+    return min(n_cores, max(1, n_cores - n_running + 1))
+
+
+def count_spinning_threads() -> int:
+    """Threads of BLAS and OpenMP in this process that run: they spin for a while after a product.
+
+    Their cores are free for us. Threads of Python are not among them, since they may compute.
+    """
+    python_threads = {thread.native_id for thread in threading.enumerate()}
+    n_spinning = 0
+    for task in os.scandir("/proc/self/task"):
+        if int(task.name) not in python_threads:
+            with suppress(OSError), open(f"{task.path}/stat", encoding="utf-8") as file:
+                n_spinning += ") R " in file.read()  # a thread may have ended meanwhile
+    return n_spinning
 
 
 def map_on_idle_cores(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
+import hashlib
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -118,6 +121,27 @@ def test_idle_cores_are_those_that_no_other_program_uses(monkeypatch, tmp_path):
         file.write_text(f"0.10 0.20 0.30 {n_running}/117 4711\n", encoding="ascii")
         assert machine.count_idle_cores(2.0**30) == n_idle
         assert machine.count_idle_cores(2.0**29) == 1
+    monkeypatch.setattr(machine, "count_spinning_threads", lambda: 15)
+    assert machine.count_idle_cores(2.0**30) == 4
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux tells")
+def test_threads_that_python_does_not_know_are_those_that_spin():
+    stop, data = threading.Event(), bytes(10**7)
+
+    def spin():
+        while not stop.is_set():
+            hashlib.sha256(data)
+
+    known = threading.Thread(target=spin)
+    known.start()
+    try:
+        before = [machine.count_spinning_threads() for _ in range(20)]
+        _thread.start_new_thread(spin, ())  # as one of BLAS: `threading` does not know it
+        assert any(machine.count_spinning_threads() > max(before) for _ in range(2000))
+    finally:
+        stop.set()
+        known.join()
 
 
 STEPS = [

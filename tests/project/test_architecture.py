@@ -62,7 +62,7 @@ def test_imports_point_down_the_layers():
 # Code lines of each room, without docstrings, comments and blank lines. A change may lower one;
 # it raises it only with a line in docs/decisions.md that says what it buys.
 BUDGET = {
-    ".": 1059,
+    ".": 1068,
     "_compiled": 227,
     "cli": 2163,
     "dask": 341,
