@@ -139,11 +139,10 @@ def solve_symmetric(A: Array, t: Array, shift: float) -> tuple[Array, bool]:
     symmetric = np.tril(factor, -1)  # the triangle that dpotrf left alone
     symmetric += symmetric.T
     symmetric[diagonal] = before + shift
-    *_, x, condition, _, _, _ = lapack.dsysvx(symmetric, t, lwork=BLOCK * len(A))
-    if condition > np.finfo(np.float64).eps:
-        return np.asarray(x), False
-    # singular up to rounding. Equal items: A is the rounding of numbers far above the shift
-    return np.asarray(scipy.linalg.lstsq(symmetric, t)[0]), True
+    try:
+        return np.asarray(scipy.linalg.solve(symmetric, t, assume_a="sym")), False
+    except np.linalg.LinAlgError:  # equal items: A is the rounding of numbers far above the shift
+        return np.asarray(scipy.linalg.lstsq(symmetric, t)[0]), True
 
 
 def solve_reduced(A: Array, t: Array, shifts: Array) -> tuple[Array, bool]:
