@@ -48,9 +48,9 @@ def test_the_target_can_be_said_in_words_and_the_file_by_either_name(table_model
     for k, arguments in enumerate((["-o", "{}"], ["{}"])):
         path = tmp_path / f"graph{k}"
         named = [argument.format(path) for argument in arguments]
-        succeed("export", table_model, *named, "--to", "onnx", "--float32")
+        succeed("export", table_model, *named, "--to", "onnx")
         kinds = {one.type for one in onnxruntime.InferenceSession(str(path)).get_inputs()}
-        assert kinds == {"tensor(float)", "tensor(string)"}
+        assert kinds == {"tensor(double)", "tensor(string)"}
     done = succeed("export", table_model, "-o", "-", "--to", "onnx")
     assert onnx.load_from_string(done.stdout_bytes).producer_name == "rankwise"
 
@@ -73,7 +73,6 @@ def test_what_cannot_be_a_graph_is_one_message_and_no_file(tmp_path):
 def test_odd_options_are_refused_before_the_model_is_read(table_model, tmp_path):
     out = tmp_path / "model.onnx"
     assert "two files to write" in fail("export", table_model, out, "-o", out)
-    assert "--float32 is for ONNX" in fail("export", table_model, "--float32")
     assert "name a file, such as model.onnx" in fail("export", table_model, "--to", "onnx")
     assert not out.exists()
 

@@ -38,7 +38,7 @@ from rankwise import (
 from rankwise.environment import describe_environment
 from rankwise.estimators.boosted_trees import BoostedTrees
 from rankwise.model_selection.scoring import predict_items
-from rankwise.persistence import export_onnx, onnx_export
+from rankwise.persistence import export_onnx
 from tests.persistence.saved_models import GROUPS, NEW, PARTLY, X, all_models, y
 
 onnx = pytest.importorskip("onnx")
@@ -68,8 +68,7 @@ def run(path, items, groups=None):
     inputs = session.get_inputs()
     if inputs[0].name == "X":
         items = items.toarray() if hasattr(items, "toarray") else np.asarray(items)
-        kind = np.float32 if inputs[0].type == "tensor(float)" else np.float64
-        feed = {"X": items.astype(kind)}
+        feed = {"X": items.astype(np.float64)}
         if len(inputs) > 1:
             feed["groups"] = np.zeros(len(items), int) if groups is None else np.asarray(groups)
         return session.run(["scores"], feed)[0]
@@ -83,8 +82,7 @@ def run(path, items, groups=None):
             truth = {"True": "true", "False": "false"}
             feed[one.name] = np.array([[truth.get(text, text)] for text in texts], dtype=object)
         else:
-            kind = np.float32 if one.type == "tensor(float)" else np.float64
-            feed[one.name] = column.astype(np.float64).astype(kind)
+            feed[one.name] = column.astype(np.float64)
     return session.run(["scores"], feed)[0]
 
 
@@ -283,25 +281,6 @@ def test_offsets_and_scales_do_not_matter_to_a_graph_of_64_bits(
     assert_same(run(path, A), model.predict(A))
 
 
-def test_columns_of_float32_near_a_million_are_right_in_either_kind_of_graph(tmp_path):
-    rng = np.random.default_rng(0)
-    A = (rng.normal(size=(40, 3)) + 1e6).astype(np.float32)
-    model = make_pipeline(StandardScaler(), RankRLS()).fit(A, A[:, 0] - A[:, 1])
-    truth = model.predict(A.astype(np.float64))
-    export_onnx(model, tmp_path / "64.onnx")
-    assert_same(run(tmp_path / "64.onnx", A), truth, 1e-9)
-    export_onnx(model, tmp_path / "32.onnx", dtype="float32")
-    assert_same(run(tmp_path / "32.onnx", A), truth)
-
-
-def test_graphs_of_32_bits_give_32_bits(tmp_path):
-    model = make_pipeline(StandardScaler(), RankSVM(kernel="rbf")).fit(X, y)
-    export_onnx(model, tmp_path / "model.onnx", dtype="float32")
-    found = run(tmp_path / "model.onnx", NEW)
-    assert found.dtype == np.float32
-    assert_same(found, model.predict(NEW))
-
-
 def test_a_kernel_far_from_zero_is_exact(tmp_path):
     rng = np.random.default_rng(0)
     A = rng.normal(size=(30, 2)) + 1e8  # distances of such numbers are noise without a shift
@@ -348,36 +327,9 @@ def test_what_cannot_be_a_graph_is_refused_and_nothing_is_written(model, match, 
     assert path.read_text() == "what was there before"
 
 
-def test_models_that_are_not_fitted_and_unknown_types_are_refused(tmp_path):
+def test_models_that_are_not_fitted_are_refused(tmp_path):
     with pytest.raises(NotFittedError):
         export_onnx(RankRLS(), tmp_path / "model.onnx")
-    with pytest.raises(ValueError, match="dtype='float16' is unknown"):
-        export_onnx(RankRLS().fit(X, y), tmp_path / "model.onnx", dtype="float16")
-
-
-def test_a_graph_that_scores_differently_is_not_written(tmp_path, monkeypatch):
-    model = RankRLS().fit(X, y)
-    wrong = RankRLS().fit(X, -y)
-    real = onnx_export.add_ranker
-    monkeypatch.setattr(onnx_export, "add_ranker", lambda g, _, v: real(g, wrong, v))
-    with pytest.raises(ValueError, match="scores items differently from the model"):
-        export_onnx(model, tmp_path / "model.onnx")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["rbf", "frame pipeline", "columns"])
-def test_without_onnxruntime_the_reference_implementation_tries_the_graph(
-    name, tmp_path, monkeypatch
-):
-    model, new = all_models()[name]
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with monkeypatch.context() as patch:
-        ran = []
-        real = onnx_export.import_onnx
-        patch.setattr(onnx_export, "import_onnx", lambda *m: ran.append(m) or real(*m))
-        export_onnx(model, tmp_path / "model.onnx")
-    assert ("onnx.reference",) in ran
-    assert_same(run(tmp_path / "model.onnx", new), model.predict(new))
 
 
 def test_without_the_extra_the_message_says_how_to_install_it(tmp_path, monkeypatch):

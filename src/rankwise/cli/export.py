@@ -14,7 +14,6 @@ def export(
     /,
     to: str | None = None,
     name: str = "rankwise",
-    float32: bool = False,
     output: Path | None = None,
 ) -> None:
     """Write a model for other programs: as an ONNX graph or JSON.
@@ -33,8 +32,6 @@ def export(
         Who is to read it; onnx takes most models, the others linear ones.
     name : NAME
         Name of the model over there; not for onnx.
-    float32 : flag
-        ONNX that takes and gives 32-bit numbers, not 64-bit ones.
     """  # noqa: D301
     from rankwise.cli.data import open_model
     from rankwise.persistence import export_linear, export_onnx
@@ -43,16 +40,13 @@ def export(
         raise ValueError(f"two files to write, {file} and {output}; name one.")
     output = file or output
     is_onnx = to == "onnx" or (to is None and str(output).lower().endswith(".onnx"))
-    if float32 and not is_onnx:
-        raise ValueError("--float32 is for ONNX; name a file that ends in .onnx, or add --to onnx.")
     terminal.check_files([model], output)
     ranker = open_model(model)
     names = ranker.features or None
     if is_onnx:
         if output is None:
             raise ValueError("a graph is no text; name a file, such as model.onnx, or - .")
-        dtype = "float32" if float32 else "float64"
-        export_onnx(ranker.model, output, dtype=dtype, feature_names=names)
+        export_onnx(ranker.model, output, feature_names=names)
         return
     document = export_linear(ranker.model, format=to or "json", feature_names=names, name=name)
     terminal.write_text(output, json.dumps(document, indent=2, ensure_ascii=False) + "\n")

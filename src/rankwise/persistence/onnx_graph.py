@@ -17,32 +17,25 @@ IR_VERSION = 8
 TYPES = {"float32": "FLOAT", "float64": "DOUBLE", "int64": "INT64", "text": "STRING"}
 
 
-def import_onnx(module: str = "onnx") -> Any:
-    """A module of the extra, or the message that says how to get it."""
-    return require(module, "export to ONNX")
-
-
 class Graph:
     """Operators, constants, inputs and at last the model; a tensor is known by its name."""
 
     def __init__(self) -> None:
-        self._onnx = import_onnx()
+        self._onnx = require("onnx", "export to ONNX")
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self._inputs: list[Any] = []
-        self._same_group = ""
-        self.takes_groups = False  # the input "groups" is there
+        self._same_group = ""  # made with the input "groups"
         self._n_names = 0
 
     def add_input(self, name: str, kind: str, width: int) -> str:
-        """An input of shape (n_items, width), of kind "float32", "float64" or "text"."""
+        """An input of shape (n_items, width), of kind "float64" or "text"."""
         self._inputs.append(self._described(name, kind, [width]))
-        return self.cast(name) if kind == "float32" else name
+        return name
 
     def same_group(self) -> str:
         """A matrix of 0 and 1: whether two items have the same number in the input "groups"."""
-        if not self.takes_groups:
-            self.takes_groups = True
+        if not self._same_group:
             self._inputs.append(self._described("groups", "int64", []))
             rows, columns = (self.add("Unsqueeze", "groups", np.array([k])) for k in (1, 0))
             self._same_group = self.cast(self.add("Equal", rows, columns))
@@ -83,17 +76,15 @@ class Graph:
         """Some of the columns, in this order."""
         return self.add("Gather", matrix, np.array([*columns], dtype=int), axis=1)
 
-    def model(
-        self, scores: str, shape: Sequence[int], dtype: str, facts: dict[str, str], version: str
-    ) -> Any:
+    def model(self, scores: str, shape: Sequence[int], facts: dict[str, str], version: str) -> Any:
         """The whole model, checked: scores of shape (n_items, *shape), and facts for people."""
         helper = self._onnx.helper
-        last = helper.make_node("Cast", [scores], ["scores"], to=self._type(dtype))
+        last = helper.make_node("Identity", [scores], ["scores"])
         graph = helper.make_graph(
             [*self._nodes, last],
             "ranker",
             self._inputs,
-            [self._described("scores", dtype, shape)],
+            [self._described("scores", "float64", shape)],
             self._constants,
             doc_string=facts["about"],
         )
