@@ -33,7 +33,7 @@ ODD += [
     {"is": "subprocess.Popen"},
     {"is": "Kernel", "fields": {"function": "rbf", "gamma": 1e-300}},
 ]
-ODD += [{"sparse": "csr_array", "shape": [10**9, 10**9], "entries": [0, 1, 2]}]
+ODD += [{"sparse": [{"array": 0}] * 3, "shape": [10**9, 10**9]}]
 NAMES = ["RankRLS", "RankSVM", "View", "GroupScaler", "BoostedTrees", "FeatureMap", "Columns"]
 
 

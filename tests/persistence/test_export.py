@@ -135,18 +135,10 @@ def test_names_are_those_of_the_data_frame_or_the_given_ones():
         assert list(given["weights"]) == ["a", "b", "c", "d"]
 
 
-@pytest.mark.parametrize(
-    "names, match",
-    [
-        (["a", "b"], "has 2 entries; expected 4 names"),
-        (["a", "b", "c", ""], "expected 4 names"),
-        (["a", "b", "c", 4], "expected 4 names"),
-        (["a", "b", "c", "a"], "two features have the name 'a'"),
-    ],
-)
-def test_bad_feature_names_are_refused(names, match):
-    with pytest.raises(ValueError, match=match):
-        export_linear(MODELS["RankRLS"], feature_names=names)
+@pytest.mark.parametrize("last", [[], ["c", ""], ["c", 4], ["c", "a"]], ids=str)
+def test_bad_feature_names_are_refused(last):
+    with pytest.raises(ValueError, match="expected 4 different names"):
+        export_linear(MODELS["RankRLS"], feature_names=["a", "b", *last])
 
 
 @pytest.mark.parametrize(
@@ -171,15 +163,13 @@ def test_models_that_are_not_linear_are_refused(model, match):
 def test_a_name_that_two_columns_of_the_data_frame_had_loses_no_weight():
     model = RankRLS().fit(X, y)
     model.feature_names_in_ = np.array(["a", "b", "a", "c"], dtype=object)  # scikit-learn 1.8 may
-    with pytest.raises(ValueError, match="two features have the name 'a'; pass feature_names="):
+    with pytest.raises(ValueError, match="expected 4 different names: pass feature_names="):
         export_linear(model)
     assert len(export_linear(model, feature_names=["a", "b", "a2", "c"])["weights"]) == 4
 
 
-def test_unknown_formats_empty_names_and_unfitted_models_are_refused():
+def test_unknown_formats_and_unfitted_models_are_refused():
     with pytest.raises(ValueError, match="format='xml' is unknown"):
         export_linear(MODELS["RankRLS"], format="xml")
-    with pytest.raises(ValueError, match="expected a name"):
-        export_linear(MODELS["RankRLS"], name="")
     with pytest.raises(NotFittedError):
         export_linear(RankRLS())

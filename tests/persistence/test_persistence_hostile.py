@@ -176,13 +176,17 @@ def test_trees_with_loops_and_sparse_matrices_with_entries_outside_are_refused(p
             if odd or name in ("left_", "right_"):
                 refused(path, "trees|negative")
     document, arrays = entries_of("sparse rbf", path)
-    indptr = document["model"]["fitted"]["X_fit_"]["entries"][2]
+    indptr = document["model"]["fitted"]["X_fit_"]["sparse"][2]["array"]
     starts = np.load(io.BytesIO(arrays[f"{indptr}.npy"]))
     for odd in (10**9, -1, 2**30):
         broken = starts.copy()
         broken[1], broken[-1] = odd, 0
         rewrite(path, document, arrays | {f"{indptr}.npy": array_bytes(broken)})
-        refused(path, "outside of its shape")
+        refused(path, "rows that end before they begin")
+    broken, half = starts.copy(), np.iinfo(starts.dtype).max // 2 + 1
+    broken[1:3] = half, -half - 5  # the difference is beyond the whole numbers of its type
+    rewrite(path, document, arrays | {f"{indptr}.npy": array_bytes(broken)})
+    refused(path, "rows that end before they begin")
 
 
 def test_trees_that_share_a_chain_of_nodes_would_take_hours_and_are_refused(path):

@@ -53,7 +53,6 @@ def _by_name(*classes: type) -> dict[str, type]:
     return {known.__name__: known for known in classes}
 
 
-SPARSE = _by_name(sp.csr_array, sp.csr_matrix)
 RECORDS = _by_name(ColumnFacts, FeatureMap, Kernel, PursuitFunction)
 STEPS = _by_name(Columns, GroupScaler, HingeFeatures, TreeFeatures)
 STEPS |= _by_name(MaxAbsScaler, MinMaxScaler, Nystroem, RobustScaler, StandardScaler)
@@ -141,7 +140,9 @@ def state(value: Any, arrays: list[Array], where: str) -> Any:
     if isinstance(value, Metric):
         return {"metric": str(value)}
     if sp.issparse(value):
-        return _state_sparse(value, arrays)
+        rows = sp.csr_array(value)
+        entries = state([rows.data, rows.indices, rows.indptr], arrays, where)
+        return {"sparse": entries, "shape": state(list(rows.shape), arrays, where)}
     if isinstance(value, Leaderboard):
         return {"is": "Leaderboard", "facts": state(board_facts(value), arrays, where)}
     name = type(value).__name__
@@ -165,14 +166,6 @@ def _state_array(array: Array, arrays: list[Any], where: str) -> Any:
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
     arrays.append(little if little.flags.forc else little.copy(order="K"))
     return {"array": len(arrays) - 1}
-
-
-def _state_sparse(matrix: Any, arrays: list[Any]) -> Any:
-    matrix = matrix if type(matrix).__name__ in SPARSE else sp.csr_array(matrix)
-    entries = [matrix.data, matrix.indices, matrix.indptr]
-    numbers = [_state_array(entry, arrays, "")["array"] for entry in entries]
-    shape = [int(size) for size in matrix.shape]
-    return {"sparse": type(matrix).__name__, "shape": shape, "entries": numbers}
 
 
 def _state_estimator(model: Any, arrays: list[Any], where: str) -> Any:
@@ -268,18 +261,19 @@ def _labels(entries: list[Any]) -> Array:
 
 def _restore_sparse(node: Any, arrays: dict[int, Array]) -> Any:
     """A sparse matrix; SciPy computes with its numbers without a look, so all are checked."""
-    data, indices, indptr = (_take(number, arrays) for number in node["entries"])
-    n_rows, n_columns = shape = tuple(map(int, node["shape"]))
-    kinds = data.dtype.kind, indices.dtype.kind, indptr.dtype.kind
-    if kinds != ("f", "i", "i") or indptr.shape != (n_rows + 1,) or data.ndim != 1:
-        raise ValueError("the arrays of a sparse matrix do not fit together")
-    if n_columns > LONGEST:
-        raise ValueError(f"a sparse matrix has {n_columns!r:.40} columns; files hold {LONGEST:,}")
-    is_right = indptr[0] == 0 and (np.diff(indptr) >= 0).all() and indptr[-1] == len(data)
-    is_right &= indices.shape == data.shape and ((indices >= 0) & (indices < n_columns)).all()
-    if not is_right:
-        raise ValueError("a sparse matrix has entries outside of its shape")
-    return SPARSE[node["sparse"]]((data, indices, indptr), shape=shape)
+    entries = restore(list(node["sparse"]), arrays)
+    _, n_columns = shape = tuple(map(int, node["shape"]))
+    if [array.dtype.kind for array in entries] != ["f", "i", "i"] or n_columns > LONGEST:
+        raise ValueError(
+            f"a sparse matrix has {n_columns!r:.40} columns, of which files hold {LONGEST:,}, or "
+            "arrays of other kinds"
+        )
+    starts = entries[2]
+    if (starts[1:] < starts[:-1]).any():  # SciPy does not look if the last one is 0
+        raise ValueError("a sparse matrix has rows that end before they begin")
+    matrix = sp.csr_array(tuple(entries), shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def _restore_record(node: Any, arrays: dict[int, Array]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,8 +59,6 @@ def export_linear(
     [{'name': 'f1'}, {'name': 'f2'}]
     """
     check_option("format", format, FORMATS)
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"name={name!r}; expected a name for the model.")
     check_is_fitted(model)
     line = _fold(model)
     names = input_names(model, feature_names, len(line.weights))
@@ -92,26 +89,23 @@ def _fold(model: Any) -> LinearFunction:
 
 def scaling(scaler: Any, n_features: int) -> tuple[Array, Array]:
     """What a fitted scaler multiplies features by, and what it then adds."""
-    ones, zeros = np.ones(n_features), np.zeros(n_features)
     if getattr(scaler, "clip", False):
         raise ValueError(f"{type(scaler).__name__}(clip=True) is not linear; use clip=False.")
     if isinstance(scaler, Columns):
         return _scaling_of_columns(scaler)
-    if type(scaler) is StandardScaler:
-        scale = 1 / scaler.scale_ if scaler.with_std else ones
-        return scale, (-scaler.mean_ * scale if scaler.with_mean else zeros)
-    if type(scaler) is RobustScaler:
-        scale = 1 / scaler.scale_ if scaler.with_scaling else ones
-        return scale, (-scaler.center_ * scale if scaler.with_centering else zeros)
     if type(scaler) is MinMaxScaler:
         return scaler.scale_, scaler.min_
-    if type(scaler) is MaxAbsScaler:
-        return 1 / scaler.scale_, zeros
-    raise ValueError(
-        f"a step {type(scaler).__name__} cannot be folded into weights; expected "
-        "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or 'passthrough'. "
-        "export_onnx (rankwise export MODEL MODEL.onnx) takes more steps."
-    )
+    if type(scaler) not in (StandardScaler, RobustScaler, MaxAbsScaler):
+        raise ValueError(
+            f"a step {type(scaler).__name__} cannot be folded into weights; expected "
+            "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or 'passthrough'. "
+            "export_onnx (rankwise export MODEL MODEL.onnx) takes more steps."
+        )
+    center = getattr(scaler, "center_", None)
+    if getattr(scaler, "with_mean", False):
+        center = scaler.mean_
+    scale = np.ones(n_features) if scaler.scale_ is None else 1 / scaler.scale_
+    return scale, np.zeros(n_features) if center is None else -center * scale
 
 
 def _scaling_of_columns(columns: Columns) -> tuple[Array, Array]:
@@ -137,14 +131,10 @@ def input_names(model: Any, given: Sequence[str] | None, n_features: int) -> lis
         seen = [part.feature_names_in_ for part in parts if hasattr(part, "feature_names_in_")]
         given = seen[0] if seen else [f"f{k}" for k in range(1, n_features + 1)]
     names = [str(name) if isinstance(name, str) else name for name in given]
-    if len(names) != n_features or not all(isinstance(name, str) and name for name in names):
+    are_words = all(isinstance(name, str) and name for name in names)
+    if not are_words or not len(names) == len(set(names)) == n_features:
         raise ValueError(
-            f"feature_names has {len(names)} entries; expected {n_features} names, one for each "
-            "feature."
-        )
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ValueError(
-            f"two features have the name {twice[0]!r}; pass feature_names= with a name for each."
+            f"the names of the features are {', '.join(map(repr, names))}; expected {n_features} "
+            "different names: pass feature_names= with one for each feature."
         )
     return names

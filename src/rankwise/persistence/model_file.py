@@ -101,16 +101,16 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
         "version": FORMAT_VERSION,
         "rankwise": versions.pop("rankwise"),
         "written_with": versions,
-        "notes": None if notes is None else _checked_notes(notes),
+        "notes": None if notes is None else dict(notes),
     }
     try:
         document["model"] = state(model, arrays, "")
         for array in arrays:
             _check_type(array.dtype, array.shape)
         _build(document, arrays)
+        text = json.dumps(document, allow_nan=False).encode()
     except Exception as error:  # a model that was changed by hand may raise anything
         raise ValueError(f"the model cannot be saved: {str(error).rstrip('.')}.") from error
-    text = json.dumps(document, allow_nan=False).encode()
     if len(text) > LARGEST_DOCUMENT or _has_too_many_values(text):
         raise ValueError(f"the notes and words of the model take {len(text):,} bytes, too many.")
     with replace_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
@@ -396,13 +396,3 @@ def _check_kind(model: Any) -> None:
             "Pipelines with such a ranker at their end: of a search of scikit-learn its "
             "best_estimator_, of a model of rankwise.dask its to_local()."
         )
-
-
-def _checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        text = json.dumps(dict(notes), allow_nan=False)
-        if json.loads(text) == notes:
-            return dict(notes)
-    except (TypeError, ValueError):
-        pass
-    raise ValueError("notes cannot be written as JSON; use numbers, words, lists and dictionaries.")
