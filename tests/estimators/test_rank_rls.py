@@ -32,6 +32,13 @@ def data():
     return X, y, groups, rng.normal(size=(N, P))
 
 
+@pytest.fixture
+def weights():
+    """Of very different size, some of them 0."""
+    rng = np.random.default_rng(5)
+    return np.exp(rng.normal(size=M)) * (rng.random(M) < 0.85)
+
+
 def centred(f):
     return f - f.mean(axis=0)
 
@@ -54,30 +61,36 @@ WAYS = {
     "iterative-sparse": ({"solver": "iterative", "tol": 1e-12}, sp.csc_matrix, linear),
     "rbf": ({"kernel": "rbf", "gamma": 0.3}, lambda X: X, rbf),
     "rbf-sparse": ({"kernel": "rbf", "gamma": 0.3}, sp.csr_matrix, rbf),
+    "all as basis": ({"kernel": "rbf", "gamma": 0.3, "basis": np.arange(M)}, lambda X: X, rbf),
 }
 COSTS = ("magnitude", "sign", "relative")
 
 
+TIES, UNITS, BETAS = ("include", "exclude"), ("pairs", "groups"), (0.0, 0.4, 1.0)
+
+
 @pytest.mark.parametrize(
-    "way, cost, ties, group_weight, beta, grouped",
-    pairwise(WAYS, COSTS, ("include", "exclude"), ("pairs", "groups"), (0.0, 0.4), (True, False)),
+    "way, cost, ties, group_weight, beta, grouped, weighted",
+    pairwise(WAYS, COSTS, TIES, UNITS, BETAS, (True, False), (True, False)),
 )
 def test_predictions_equal_brute_force_over_explicit_pairs(
-    data, way, cost, ties, group_weight, beta, grouped
+    data, weights, way, cost, ties, group_weight, beta, grouped, weighted
 ):
     X, y, groups, X_new = data
-    groups = groups if grouped else None
+    groups, weights = groups if grouped else None, weights if weighted else None
     options, convert, kernel = WAYS[way]
     model = RankRLS(0.02, cost=cost, ties=ties, group_weight=group_weight, beta=beta, **options)
-    model.fit(convert(X), y, groups)
-    edges = oracle.score_edges(y, groups, cost, ties, group_weight)
-    a = oracle.rank_rls(edges, kernel(X, X), 0.02, beta, y)
-    np.testing.assert_allclose(model.predict(convert(X_new)), kernel(X_new, X) @ a, atol=1e-7)
+    model.fit(convert(X), y, groups, weights)
+    edges = oracle.score_edges(y, groups, cost, ties, group_weight, weights)
+    expected = kernel(X_new, X) @ oracle.rank_rls(edges, kernel(X, X), 0.02, beta, y, weights)
+    found = model.predict(convert(X_new))
+    if weighted and beta == 0:
+        found, expected = centred(found), centred(expected)
+    np.testing.assert_allclose(found, expected, atol=1e-7)
     assert model.n_pairs_ == len(edges)
 
 
-@pytest.mark.parametrize("cost", ["magnitude", "sign", "relative"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way, cost", pairwise(WAYS, COSTS))
 def test_explicit_preferences_equal_brute_force(data, way, cost):
     X, _, _, X_new = data
     rng = np.random.default_rng(5)
@@ -92,23 +105,26 @@ def test_explicit_preferences_equal_brute_force(data, way, cost):
     np.testing.assert_allclose(model.predict(convert(X_new)), kernel(X_new, X) @ a, atol=1e-7)
 
 
-@pytest.mark.parametrize("way, group_weight, beta", pairwise(WAYS, ("pairs", "groups"), (0.0, 0.4)))
-def test_several_outputs_equal_one_model_each(data, way, group_weight, beta):
+@pytest.mark.parametrize(
+    "way, group_weight, beta, weighted", pairwise(WAYS, UNITS, (0.0, 0.4), (True, False))
+)
+def test_several_outputs_equal_one_model_each(data, weights, way, group_weight, beta, weighted):
     X, y, groups, X_new = data
+    weights = weights if weighted else None
     Y = np.column_stack([y, y[::-1], np.arange(M) % 3])
     options, convert, _ = WAYS[way]
     model = RankRLS(0.02, group_weight=group_weight, beta=beta, **options)
-    together = model.fit(convert(X), Y, groups).predict(convert(X_new))
+    together = model.fit(convert(X), Y, groups, weights).predict(convert(X_new))
     assert together.shape == (N, 3)
     for k in range(3):
-        alone = model.fit(convert(X), Y[:, k], groups).predict(convert(X_new))
+        alone = model.fit(convert(X), Y[:, k], groups, weights).predict(convert(X_new))
         np.testing.assert_allclose(together[:, k], alone, atol=1e-8)
 
 
 @pytest.mark.parametrize(
     "way, cost, ties, group_weight, outputs",
     [
-        *pairwise([*WAYS, "basis"], COSTS, ("include", "exclude"), ("pairs", "groups"), (1,)),
+        *pairwise([*WAYS, "basis"], COSTS, TIES, UNITS, (1,)),
         *((way, "magnitude", "include", "pairs", 3) for way in ("primal", "rbf", "basis")),
     ],
 )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -32,14 +30,12 @@ from rankwise import (
 )
 from rankwise.metrics import disagreement_error, ndcg
 from rankwise.model_selection import (
-    cross_val_predict_groups,
     held_out_curves,
     leave_group_out_predict,
     leave_pair_out,
     make_ranking_scorer,
     permutation_test,
 )
-from rankwise.model_selection.folds import make_folds
 from rankwise.model_selection.hold_out import Units
 from tests import oracle
 
@@ -67,42 +63,6 @@ def data():
 
 def edges_of(y, groups, weights, cost="magnitude", ties="include", group_weight="pairs"):
     return oracle.score_edges(y, groups, cost, ties, group_weight, weights)
-
-
-WAYS = {
-    "primal": ({"solver": "primal"}, np.asarray),
-    "primal, sparse": ({"solver": "primal"}, sp.csr_matrix),
-    "dual": ({"solver": "dual"}, np.asarray),
-    "iterative": ({"solver": "iterative", "tol": 1e-13}, sp.csr_matrix),
-    "rbf": ({"kernel": "rbf", "gamma": 0.3}, np.asarray),
-    "all as basis": ({"kernel": "rbf", "gamma": 0.3, "basis": np.arange(M)}, np.asarray),
-}
-
-
-@pytest.mark.parametrize("options", COSTS, ids=str)
-@pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
-def test_every_way_of_rank_rls_minimizes_the_weighted_sum_over_pairs(data, options, beta):
-    X, y, groups, weights = data
-    edges = edges_of(y, groups, weights, **options)
-    for name, (way, convert) in WAYS.items():
-        K = rbf_kernel(X, gamma=0.3) if "rbf" in way.values() else X @ X.T
-        a = oracle.rank_rls(edges, K, 0.1, beta, y, weights)
-        model = RankRLS(0.1, beta=beta, **options, **way)
-        model.fit(convert(X), y, groups, sample_weight=weights)
-        found = model.predict(X)
-        found, expected = (f - f.mean() * (beta == 0) for f in (found, K @ a))
-        np.testing.assert_allclose(found, expected, atol=1e-7, err_msg=name)
-        assert model.n_pairs_ == len(edges)
-
-
-def test_outputs_are_weighted_alike(data):
-    X, y, groups, weights = data
-    Y = np.stack([y, -(y**2)], axis=1)
-    for options in COSTS[:2]:
-        model = RankRLS(0.1, **options).fit(X, Y, groups, weights)
-        for k in range(2):
-            alone = RankRLS(0.1, **options).fit(X, Y[:, k], groups, weights)
-            np.testing.assert_allclose(model.coef_[k], alone.coef_, rtol=1e-9)
 
 
 LEARNERS = {
@@ -217,74 +177,6 @@ def test_with_ties_pairs_of_copies_count_in_the_total_weight_only(case):
 # ---- hold-out
 
 
-def refit_scores(model, X, y, groups, weights, folds):
-    """Held-out scores by training again without each fold, up to the level of a fold."""
-    out = np.empty((len(y), len(ALPHAS)))
-    for U in folds:
-        rest = np.setdiff1d(np.arange(len(y)), U)
-        X_rest, X_U = X[rest], X[U]
-        g = None if groups is None else groups[rest]
-        path = model.path(X_rest, y[rest], g, alphas=ALPHAS, sample_weight=weights[rest])
-        out[U] = path.predict(X_U)
-    return out
-
-
-def inside(scores, labels):
-    """Scores less the mean of each label: only differences inside it have a meaning."""
-    out = scores.copy()
-    for label in np.unique(labels):
-        out[labels == label] -= out[labels == label].mean(axis=0)
-    return out
-
-
-@pytest.mark.parametrize("way", ["primal", "few", "dual", "rbf", "iterative"])
-@pytest.mark.parametrize("options", COSTS, ids=str)
-def test_leave_group_out_equals_refits(data, way, options):
-    X, y, groups, weights = data
-    if way == "few":  # many features, so that groups are small beside them
-        X = np.random.default_rng(1).normal(size=(M, 80))
-    solver = {"solver": {"few": "primal", "rbf": "auto"}.get(way, way)}
-    kernel = {"kernel": "rbf", "gamma": 0.3} if way == "rbf" else {}
-    for beta in (0.0, 0.4, 1.0) if way != "iterative" else (0.0,):
-        model = RankRLS(beta=beta, tol=1e-13, **solver, **kernel, **options)
-        found = leave_group_out_predict(model, X, y, groups, alphas=ALPHAS, sample_weight=weights)
-        folds = [np.flatnonzero(groups == g) for g in np.unique(groups)]
-        expected = refit_scores(model, X, y, groups, weights, folds)
-        if beta == 0:
-            found, expected = inside(found, groups), inside(expected, groups)
-        np.testing.assert_allclose(found, expected, atol=1e-7)
-
-
-@pytest.mark.parametrize("way", ["linear", "wide", "rbf", "refit"])
-@pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
-@pytest.mark.parametrize("zeros", [False, True])
-def test_folds_of_items_of_one_list_equal_refits(data, way, beta, zeros):
-    X, y, _, weights = data
-    if not zeros:
-        weights = weights + 0.1
-    if way == "wide":
-        X = np.random.default_rng(1).normal(size=(M, 60))
-    kernel = {"kernel": "rbf", "gamma": 0.3} if way == "rbf" else {}
-    model = RankRLS(beta=beta, ties="exclude" if way == "refit" else "include", **kernel)
-    for n_folds in (4,) if zeros or way == "refit" else (4, M):
-        found = cross_val_predict_groups(
-            model, X, y, cv=n_folds, alphas=ALPHAS, sample_weight=weights
-        )
-        splits = cross_val_folds(n_folds)
-        expected = refit_scores(model, X, y, None, weights, splits)
-        if beta == 0:
-            fold = np.empty(M, int)
-            for k, U in enumerate(splits):
-                fold[U] = k
-            found, expected = inside(found, fold), inside(expected, fold)
-        np.testing.assert_allclose(found, expected, atol=1e-7)
-
-
-def cross_val_folds(n_folds):
-    """The folds of items that a number makes."""
-    return make_folds(n_folds, ScoreGraph(np.arange(M)))
-
-
 def test_leave_pair_out_takes_no_weights(data):
     X, y, _, weights = data
     with pytest.raises(ValueError, match="without weights"):
@@ -298,17 +190,10 @@ def test_a_search_judges_held_out_groups_with_their_weights(data):
     search = RankRLSCV(alphas=ALPHAS, scoring="ndcg(gain=linear)").fit(
         X, y - y.min(), groups, sample_weight=weights
     )
-    folds = [np.flatnonzero(groups == g) for g in np.unique(groups)]
-    held = refit_scores(RankRLS(), X, y - y.min(), groups, weights, folds)
-    expected = ndcg(
-        y - y.min(),
-        held,
-        groups,
-        gain="linear",
-        per_group=True,
-        sample_weight=weights,
-        undefined="nan",
-    )
+    options = {"alphas": ALPHAS, "sample_weight": weights}
+    held = leave_group_out_predict(RankRLS(), X, y - y.min(), groups, **options)
+    options = {"gain": "linear", "per_group": True, "sample_weight": weights}
+    expected = ndcg(y - y.min(), held, groups, undefined="nan", **options)
     np.testing.assert_allclose(search.cv_results_["group_score"][0], expected, atol=1e-7)
     model = RankRLS(search.alpha_).fit(X, y - y.min(), groups, weights)
     np.testing.assert_allclose(search.coef_, model.coef_)

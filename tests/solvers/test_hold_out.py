@@ -47,7 +47,20 @@ def items(rng, p):
     return rng.normal(size=(M, p)) + 3, y, groups
 
 
-def refit(model, X, y, groups, folds):
+def item_weights(kind):
+    """None, or weights of very different size, one of them 0 if the kind says so."""
+    if kind is None:
+        return None
+    weights = np.exp(np.random.default_rng(9).normal(size=M))
+    weights[4] *= kind != "with a zero"
+    return weights
+
+
+def rows_of(values, rows):
+    return None if values is None else values[rows]
+
+
+def refit(model, X, y, groups, folds, weights=None):
     """The slow truth: a new estimator for each fold; a basis keeps its items."""
     out = np.empty((M, *np.shape(y)[1:], len(ALPHAS)))
     if not isinstance(model.basis, str):  # features of the basis, then a linear model
@@ -55,8 +68,17 @@ def refit(model, X, y, groups, folds):
         model = clone(model).set_params(kernel="linear", basis="random", solver="primal")
     for U in folds:
         rest = np.setdiff1d(np.arange(M), U)
-        labels = None if groups is None else groups[rest]
-        out[U] = model.path(X[rest], y[rest], labels, alphas=ALPHAS).predict(X[U])
+        labels, weight = rows_of(groups, rest), rows_of(weights, rest)
+        path = model.path(X[rest], y[rest], labels, alphas=ALPHAS, sample_weight=weight)
+        out[U] = path.predict(X[U])
+    return out
+
+
+def inside(scores, folds):
+    """Less the mean of each fold: with weights a model of pairs has no level."""
+    out = scores.copy()
+    for U in folds:
+        out[U] -= out[U].mean(axis=0)
     return out
 
 
@@ -68,59 +90,68 @@ def basis_features(model, X):
     return K @ basis_root(K[model.basis])
 
 
-def group_folds(groups):
-    return [np.flatnonzero(groups == g) for g in np.unique(groups)]
+RULES = [
+    *(("magnitude", ties, unit) for ties in TIES for unit in ("pairs", "groups")),
+    *(("sign", "exclude", unit) for unit in ("pairs", "groups")),
+    ("relative", "include", "pairs"),
+]
+WEIGHTS = (None, "positive", "with a zero")
+CUT = KFold(3, shuffle=True, random_state=1)
 
 
-@pytest.mark.parametrize(
-    "way, cost, ties, group_weight, beta",
-    pairwise(WAYS, ("magnitude", "sign", "relative"), TIES, ("pairs", "groups"), BETAS),
-)
-def test_leave_group_out_equals_refitting(rng, way, cost, ties, group_weight, beta):
+def assert_equals_refitting(rng, case, cv, splitter, *, grouped, outputs=1):
+    way, (cost, ties, group_weight), beta, weights = case
     options, p = WAYS[way]
     X, y, groups = items(rng, p)
+    groups = groups if grouped else None
+    y = y if outputs == 1 else np.column_stack([y, y[::-1]])
+    weights = item_weights(weights)
     model = RankRLS(cost=cost, ties=ties, group_weight=group_weight, beta=beta, **options)
-    scores = leave_group_out_predict(model, X, y, groups, alphas=ALPHAS)
-    np.testing.assert_allclose(scores, refit(model, X, y, groups, group_folds(groups)), atol=1e-7)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_leave_group_out_with_several_outputs_equals_refitting(rng, way):
-    options, p = WAYS[way]
-    X, y, groups = items(rng, p)
-    Y = np.column_stack([y, y[::-1]])
-    model = RankRLS(0.1, **options)
-    scores = leave_group_out_predict(model, X, Y, groups, alphas=ALPHAS)
-    assert scores.shape == (M, 2, 3)
-    np.testing.assert_allclose(scores, refit(model, X, Y, groups, group_folds(groups)), atol=1e-7)
-    alone = leave_group_out_predict(model, X, Y, groups)
-    np.testing.assert_allclose(alone, scores[..., 1], atol=1e-7)
+    options = {"alphas": ALPHAS, "sample_weight": weights}
+    scores = cross_val_predict_groups(model, X, y, groups, cv=cv, **options)
+    labels = groups if isinstance(splitter, GroupKFold) else None
+    folds = [test for _, test in splitter.split(X, y, labels)]
+    expected = refit(model, X, y, groups, folds, weights)
+    assert scores.shape == expected.shape
+    if beta == 0 and weights is not None:
+        scores, expected = inside(scores, folds), inside(expected, folds)
+    np.testing.assert_allclose(scores, expected, atol=1e-7)
 
 
 @pytest.mark.parametrize(
-    "way, beta, ties, cv", pairwise(WAYS, BETAS, TIES, (2, 7, LeaveOneOut(), KFold(4))), ids=str
+    "way, rule, beta, weights, cv",
+    pairwise(WAYS, RULES, BETAS, WEIGHTS, (None, 2, GroupKFold(4), CUT)),
+    ids=str,
 )
-def test_folds_of_items_of_one_list_equal_refitting(rng, way, beta, ties, cv):
-    options, p = WAYS[way]
-    X, y, _ = items(rng, p)
-    model = RankRLS(ties=ties, beta=beta, **options)
-    scores = cross_val_predict_groups(model, X, y, cv=cv, alphas=ALPHAS)
+def test_held_out_groups_and_folds_that_cut_them_equal_refitting(rng, way, rule, beta, weights, cv):
+    splitter = GroupKFold(cv or 6) if cv in (None, 2) else cv
+    assert_equals_refitting(rng, (way, rule, beta, weights), cv, splitter, grouped=True)
+
+
+@pytest.mark.parametrize(
+    "way, rule, beta, weights, cv",
+    pairwise(WAYS, RULES[::2], BETAS, WEIGHTS, (2, 7, 15, LeaveOneOut(), KFold(4))),
+    ids=str,
+)
+def test_folds_of_items_of_one_list_equal_refitting(rng, way, rule, beta, weights, cv):
     splitter = KFold(cv, shuffle=True, random_state=0) if isinstance(cv, int) else cv
-    folds = [test for _, test in splitter.split(X)]
-    np.testing.assert_allclose(scores, refit(model, X, y, None, folds), atol=1e-7)
+    assert_equals_refitting(rng, (way, rule, beta, weights), cv, splitter, grouped=False)
 
 
-@pytest.mark.parametrize("n_folds", [3, 15])
-@pytest.mark.parametrize("way", ["primal", "basis"])
-@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
-def test_folds_of_items_are_the_same_whether_they_are_long_or_short(rng, n_folds, way, beta):
-    options, p = WAYS[way]
-    X, y, _ = items(rng, p)
-    y = np.stack([y, y**2], axis=1)
-    model = RankRLS(beta=beta, **options)
-    found = cross_val_predict_groups(model, X, y, cv=KFold(n_folds), alphas=ALPHAS)
-    expected = refit(model, X, y, None, [U for _, U in KFold(n_folds).split(X)])
-    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
+@pytest.mark.parametrize(
+    "way, beta, cv", pairwise(WAYS, BETAS, (GroupKFold(6), KFold(3), KFold(15))), ids=str
+)
+def test_several_outputs_equal_refitting(rng, way, beta, cv):
+    case = (way, RULES[0], beta, None)
+    grouped = isinstance(cv, GroupKFold)
+    assert_equals_refitting(rng, case, cv, cv, grouped=grouped, outputs=2)
+
+
+def test_one_alpha_is_that_of_the_estimator(rng):
+    X, y, groups = items(rng, 3)
+    many = leave_group_out_predict(RankRLS(), X, y, groups, alphas=ALPHAS)
+    one = leave_group_out_predict(RankRLS(ALPHAS[1]), X, y, groups)
+    np.testing.assert_allclose(one, many[:, 1], atol=1e-7)
 
 
 def test_long_lists_with_few_features_are_trained_again_and_single_items_are_not(rng, monkeypatch):
