@@ -169,13 +169,6 @@ def test_outputs_with_pairs_of_their_own_are_refused(data):
         assert model.fit(X, np.asarray(y)[:, None], groups).predict(X).shape == (len(y), 1)
 
 
-def test_held_out_predictions_are_kept_if_asked(data):
-    X, y, groups = data
-    model = RankRLSCV(ALPHAS, store_predictions=True).fit(X, y, groups)
-    assert model.cv_results_["predictions"][0].shape == (len(y), 7)
-    assert "predictions" not in RankRLSCV(ALPHAS).fit(X, y, groups).cv_results_
-
-
 def test_explicit_preferences_by_component_and_by_edge(data):
     X, y, groups = data
     i, j = np.triu_indices(len(y), 1)
@@ -223,19 +216,12 @@ def test_folds_of_edges_equal_training_without_them(data):
 def test_a_search_stands_for_its_best_model(data):
     X, y, groups = data
     one = RankRLSCV(ALPHAS).fit(X, y, groups)
+    assert "predictions" not in one.cv_results_
     assert one.n_features_in_ == X.shape[1]
     assert one.coef_.shape == (X.shape[1],)
     assert one.score(X, y, groups) == one.best_estimator_.score(X, y, groups)
     with pytest.raises(AttributeError, match="dual_coef_"):
         _ = one.dual_coef_
-
-
-def test_choice_at_the_edge_of_a_given_grid_warns(data):
-    X, y, groups = data
-    scores = RankRLSCV(ALPHAS).fit(X, y, groups).cv_results_["mean_score"][0]
-    k = int(np.flatnonzero(np.diff(scores))[0])  # two neighbours with different scores
-    with pytest.warns(UserWarning, match="at the edge of the grid"):
-        RankRLSCV(ALPHAS[k : k + 2]).fit(X, y, groups)
 
 
 def test_a_flat_score_does_not_warn_and_takes_the_largest_alpha(data):

@@ -12,7 +12,6 @@ from rankwise import (
     PairGraph,
     RankingPursuit,
     RankRLS,
-    RankRLSCV,
     RankSVM,
     ScoreGraph,
     View,
@@ -94,16 +93,6 @@ def test_basis_works_on_graphs_of_any_shape(data, graph):
     )
 
 
-def test_alpha_path_of_equation_42_equals_one_fit_each(data):
-    X, y, groups, X_new = data
-    model = RankRLS(kernel="rbf", gamma=GAMMA, basis=X_new)
-    alphas = [1e-4, 1e-2, 1.0]
-    path = model.path(X, y, groups, alphas=alphas).predict(X_new)
-    for k, alpha in enumerate(alphas):
-        alone = model.set_params(alpha=alpha).fit(X, y, groups).predict(X_new)
-        np.testing.assert_allclose(path[:, k], alone, atol=1e-8)
-
-
 def test_duplicate_and_nearly_equal_points_are_merged(data):
     X, y, groups, X_new = data
     points = X[:6]
@@ -134,14 +123,6 @@ def test_leave_group_out_in_basis_space_equals_training_again(data, fraction):
         for k, alpha in enumerate(alphas):
             model.set_params(alpha=alpha).fit(X[rest], y[rest], groups[rest])
             np.testing.assert_allclose(held_out[~rest, k], model.predict(X[~rest]), atol=1e-8)
-
-
-def test_rank_rls_cv_takes_points_and_equals_its_refit(data):
-    X, y, groups, X_new = data
-    search = RankRLSCV(kernel="rbf", gamma=GAMMA, basis=X_new).fit(X, y, groups)
-    assert search.cv_results_["cv"] == "leave-group-out"
-    alone = RankRLS(search.alpha_, kernel="rbf", gamma=GAMMA, basis=X_new).fit(X, y, groups)
-    np.testing.assert_allclose(search.predict(X), alone.predict(X), atol=1e-10)
 
 
 def test_rank_svm_on_points_equals_the_linear_machine_on_their_kernel_map(data):

@@ -113,6 +113,9 @@ def test_a_common_factor_of_the_weights_does_not_matter(model, factor):
     before = model.fit(X, y, groups, sample_weight=weight).predict(X)
     after = model.fit(X, y, groups, sample_weight=weight * factor).predict(X)
     np.testing.assert_allclose(after, before, rtol=0, atol=1e-9 * np.ptp(before))
+    plain = model.fit(X, y, groups).predict(X)
+    alike = model.fit(X, y, groups, sample_weight=np.full(40, factor)).predict(X)
+    np.testing.assert_allclose(alike, plain, rtol=0, atol=1e-9 * np.ptp(plain))
 
 
 def test_weights_of_edges_may_have_any_common_factor():

@@ -12,7 +12,6 @@ from rankwise import (
     RankRLS,
     RankRLSCV,
     RankSVM,
-    ScoreGraph,
 )
 from rankwise.model_selection import cross_val_predict_groups, leave_group_out_predict
 from rankwise.uncertainty import jackknife
@@ -68,20 +67,6 @@ def test_every_group_weighs_the_same(edges, cost):
 def test_without_groups_the_components_count_alike():
     graph = PairGraph([0, 0, 1, 3], [1, 2, 2, 4], group_weight="groups")
     np.testing.assert_allclose(graph.edge_weight, [1 / 3, 1 / 3, 1 / 3, 1])
-
-
-def test_the_pairs_of_scores_in_groups_are_such_a_graph():
-    y, groups = [3, 1, 2, 5, 4], [0, 0, 0, 1, 1]
-    scored = ScoreGraph(y, groups, group_weight="groups")
-    plain = ScoreGraph(y, groups).pairs()
-    graph = PairGraph(
-        plain.winner,
-        plain.loser,
-        plain.magnitude,
-        groups=groups,
-        group_weight="groups",
-    )
-    np.testing.assert_allclose(graph.laplacian(np.eye(5)), scored.laplacian(np.eye(5)), atol=1e-15)
 
 
 LEARNERS = [

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import sklearn
-from sklearn.model_selection import GroupKFold, cross_val_score
-from sklearn.pipeline import make_pipeline
 
-from rankwise import AutoRanker, GroupScaler, RankRLSCV
+from rankwise import AutoRanker, RankRLSCV
 from rankwise.datasets import make_ranking
 from rankwise.metrics import evaluate
-from rankwise.model_selection import compare, make_ranking_scorer
-from rankwise.persistence import export_onnx, load, save
+from rankwise.model_selection import compare
+from rankwise.persistence import load, save
 from rankwise.report import report
 
 
@@ -79,30 +76,3 @@ def test_frames_through_the_whole_path(data, name, tmp_path):
         page = str(report(again, new, truth, new_queries, metrics="ndcg@5"))
         assert f'<p class="value">{found["ndcg@5"]:.3f}</p>' in page
         assert any(f"<bdi>{column}" in page for column in columns)
-
-
-def test_metadata_routing_takes_groups_through_a_pipeline(data):
-    X, y, groups = data[0]
-    scorer = make_ranking_scorer("ndcg@5")
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = make_pipeline(GroupScaler(), RankRLSCV())
-        found = cross_val_score(
-            model, X, y, params={"groups": groups}, scoring=scorer, cv=GroupKFold(4)
-        )
-        truth = []
-        for old, new in GroupKFold(4).split(X, y, groups):
-            model.fit(X[old], y[old], groups=groups[old])
-            scores = model.predict(X[new], groups=groups[new])
-            truth.append(evaluate(y[new], scores, groups[new], "ndcg@5")["ndcg@5"])
-    np.testing.assert_allclose(found, truth)
-
-
-def test_onnx_runtime_scores_as_the_model_does(data, tmp_path):
-    pytest.importorskip("onnx")
-    runtime = pytest.importorskip("onnxruntime")
-    (X, y, groups), (new, _, _) = data
-    model = RankRLSCV().fit(X, y, groups)
-    export_onnx(model, tmp_path / "model.onnx")
-    session = runtime.InferenceSession(tmp_path / "model.onnx")
-    (scores,) = session.run(None, {session.get_inputs()[0].name: new})[:1]
-    np.testing.assert_allclose(np.ravel(scores), model.predict(new), rtol=1e-9)

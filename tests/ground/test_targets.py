@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from rankwise import RankRLS, make_target
-from rankwise.datasets import make_ranking
+from rankwise import make_target
 from rankwise.inputs import as_scores, split_target
 
 
@@ -35,19 +31,6 @@ def test_nan_is_an_unscored_item_where_that_is_allowed():
     assert np.isnan(as_scores([np.nan, 1.0], allow_nan=True)).tolist() == [True, False]
     with pytest.raises(ValueError, match=r"contains infinity.*row is 1"):
         as_scores([np.nan, np.inf], allow_nan=True)
-
-
-def test_groups_reach_the_ranker_through_search_and_pipeline_with_routing_off():
-    X, y, groups = make_ranking(30, 12, 5, offset=5.0, noise=0.0, random_state=0)[:3]
-    model = make_pipeline(StandardScaler(), RankRLS())
-    search = GridSearchCV(model, {"rankrls__alpha": [1e-4, 1e-2]}, cv=GroupKFold(3))
-    search.fit(X, make_target(y, groups), groups=groups)
-    direct = RankRLS(search.best_params_["rankrls__alpha"])
-    direct.fit(StandardScaler().fit_transform(X), y, groups)
-    np.testing.assert_allclose(search.best_estimator_[-1].coef_, direct.coef_)
-    with_groups = cross_val_score(model, X, make_target(y, groups), groups=groups, cv=GroupKFold(3))
-    lost = cross_val_score(model, X, y, groups=groups, cv=GroupKFold(3))
-    assert with_groups.mean() > lost.mean() + 0.1  # what the structured target is for
 
 
 def test_integers_and_booleans_are_scores():

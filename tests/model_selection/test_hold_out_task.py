@@ -23,12 +23,10 @@ from rankwise import (
     View,
 )
 from rankwise.datasets import make_ranking
-from rankwise.graphs import PreferenceGraph
 from rankwise.metrics import get_metric
 from rankwise.model_selection import (
     cross_val_predict_groups,
     held_out_curves,
-    leave_group_out_predict,
 )
 from rankwise.model_selection.folds import choose_plan
 from rankwise.model_selection.task import Candidates
@@ -36,19 +34,6 @@ from rankwise.model_selection.task import Candidates
 ALPHAS = np.array([1e-3, 0.1, 10.0])
 VIEWS = [View([0, 1, 2]), View([2, 3, 4])]
 pytestmark = pytest.mark.filterwarnings("ignore:the best (alpha|nu|gamma) .* is at the edge")
-
-
-class Chains(PreferenceGraph):
-    """Each item beats the next one of its group: a graph that only lists its edges."""
-
-    def __init__(self, groups):
-        self._labels = np.asarray(groups)
-
-    def pairs(self):
-        order = np.argsort(self._labels, kind="stable")
-        inside = self._labels[order[1:]] == self._labels[order[:-1]]
-        winner, loser = order[:-1][inside], order[1:][inside]
-        return PairGraph(winner, loser, n_items=len(order), groups=self._labels)
 
 
 @pytest.fixture
@@ -122,26 +107,6 @@ def test_curves_are_those_of_the_search(data, name):
     assert found.by_group["ndcg@5"].shape == (12, len(found.candidates), 1)
     assert found.way == search.cv_results_["cv"]
     assert found.refits == (name != "rls")
-
-
-def test_a_third_graph_is_searched_and_held_out_as_its_pairs_are(data):
-    X, _, groups = data
-    third, pairs = Chains(groups), Chains(groups).pairs()
-    for model in (RankRLS(), RankRLS(kernel="rbf"), RankRLS(solver="iterative")):
-        np.testing.assert_allclose(
-            leave_group_out_predict(model, X, third, alphas=ALPHAS),
-            leave_group_out_predict(model, X, pairs, alphas=ALPHAS),
-            atol=1e-9,
-        )
-    for cv in ("auto", 3, None):
-        a, b = (RankRLSCV(ALPHAS, cv=cv).fit(X, graph) for graph in (third, pairs))
-        np.testing.assert_allclose(a.cv_results_["mean_score"], b.cv_results_["mean_score"])
-        assert a.cv_results_["cv"] == b.cv_results_["cv"]
-    one = Chains(np.zeros(len(X)))
-    by_edge = RankRLSCV(ALPHAS).fit(X, one)
-    same = RankRLSCV(ALPHAS).fit(X, one.pairs())
-    assert by_edge.cv_results_["cv"] == "folds of edges"
-    np.testing.assert_allclose(by_edge.cv_results_["mean_score"], same.cv_results_["mean_score"])
 
 
 @settings(max_examples=200)
