@@ -50,6 +50,7 @@ from rankwise.solvers.hold_out import (
     WhitenedTerm,
     hold_out_dual,
     leave_out_dual,
+    turn,
     weights_without,
 )
 from rankwise.solvers.hold_out_list import (
@@ -146,8 +147,10 @@ def coefficients_without(
     else:
         n_outputs = loss.target[0].size
         w = np.empty((features.matrix.shape[1], len(units.members), n_outputs, len(alphas)))
-        for numbers, some in _weights_without(way, loss, features, units, alphas, limits):
+        _, Q, weights = _weights_without(way, loss, features, units, alphas, limits)
+        for numbers, some in weights:
             w[:, numbers] = some.transpose(1, 0, 2, 3)
+        w = w if Q is None else (Q @ w.reshape(len(w), -1)).reshape(w.shape)
     flat = features.coefficients(w.reshape(len(w), -1))
     return flat.reshape(len(flat), *w.shape[1:])
 
@@ -184,12 +187,12 @@ def _hold_out(
         hold_out_dual(features.matrix, term.root, *parts, folds, alphas, out)
     else:
         way = "refit" if way == "items" or is_dual else way
-        R = dense_rows(features.matrix) if way == "closed" else features.matrix
         line, done = Progress("holding out", len(folds), False if way == "refit" else None), 0
-        for numbers, weights in _weights_without(way, loss, features, units, alphas, limits):
+        R, _, weights = _weights_without(way, loss, features, units, alphas, limits)
+        for numbers, some in weights:
             done += len(numbers)
             line.update(done)
-            for k, w in zip(numbers, weights, strict=True):
+            for k, w in zip(numbers, some, strict=True):
                 scores = R[folds[k]] @ w.reshape(len(w), -1)
                 out[folds[k]] = scores.reshape(-1, *w.shape[1:])
         line.close()
@@ -197,23 +200,25 @@ def _hold_out(
 
 def _weights_without(
     way: str, loss: SquaredLoss, features: Features, units: Units, alphas: Array, limits: Limits
-) -> Iterator[tuple[list[int], Array]]:
-    """Numbers of some units, and the weights of the columns of ``features.matrix`` without them.
+) -> tuple[Any, Array | None, Iterator[tuple[list[int], Array]]]:
+    """Features, and the weights of their columns without some units, whose numbers come with them.
 
-    Of shape (k, n_columns, n_outputs, n_alphas).
+    Weights are of shape (k, n_columns, n_outputs, n_alphas). The features are those of
+    ``features.matrix``, turned by the matrix that comes second, if it is not None.
     """
     if way == "edges":
-        yield from _without_edges(loss.graph.pairs(), features, units, alphas)
-    elif way == "closed":
-        R, Z = dense_rows(features.matrix), loss.nuisance
-        R, n_free = (R, 0) if Z is None else (beside(R, Z), Z.shape[1])
-        white = [
-            WhitenedTerm(term.share, term.root.adjoint(R), term.target, term.amount)
-            for term in _terms(loss, units.members)
-        ]
-        yield from weights_without(R, white, units.members, alphas, n_free)
-    else:
-        yield from _train_again(loss, features, units, alphas, limits)
+        return features.matrix, None, _without_edges(loss.graph.pairs(), features, units, alphas)
+    if way == "refit":
+        return features.matrix, None, _train_again(loss, features, units, alphas, limits)
+    R, Z, folds = dense_rows(features.matrix), loss.nuisance, units.members
+    n_columns = R.shape[1]
+    R = R if Z is None else beside(R, Z)
+    terms, Q = _terms(loss, folds), None
+    white = [WhitenedTerm(share, root.adjoint(R), *both) for share, root, *both in terms]
+    if Z is None:
+        R, white, Q = turn(R, white, folds, terms[0].root.adjoint)
+    n_free = R.shape[1] - n_columns
+    return R[:, :n_columns], Q, weights_without(R, white, folds, alphas, n_free)
 
 
 def _without_edges(
@@ -230,9 +235,13 @@ def _without_edges(
         R, back = dense_rows(features.matrix), None
     x = R[pairs.winner] - R[pairs.loser]
     flow = omega * pairs.edge_target
-    term = WhitenedTerm(1.0, np.sqrt(omega)[:, None] * x, flow[:, None], omega)
+    root = np.sqrt(omega)[:, None]
+    term = WhitenedTerm(1.0, root * x, flow[:, None], omega)
     moment, size = x.T @ flow, np.abs(x).T @ np.abs(flow)
-    for numbers, weights in weights_without(x, [term], edges, alphas):
+    turned, terms, Q = turn(x, [term], edges, lambda rows: root * rows)
+    if Q is not None:
+        back = Q if back is None else back @ Q
+    for numbers, weights in weights_without(turned, terms, edges, alphas):
         for k, w in zip(numbers, weights, strict=True):
             left = moment - x[edges[k]].T @ flow[edges[k]]
             if (np.abs(left) <= ROUNDING * size).all():  # rounding must not order items

@@ -12,7 +12,7 @@ Scores go to `out`, of shape (m, n_outputs, n_alphas).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -48,18 +48,38 @@ class WhitenedTerm:
         t.
     amount : ndarray of shape (m,)
         What each item contributes to T.
+    values : ndarray of shape (p,), optional
+        The eigenvalues of ``Rᵀ A R``, if R was turned such that it is diagonal.
     """
 
     share: float
     white: Array
     target: Array
     amount: Array
+    values: Array | None = None
 
     @cached_property
     def gram(self) -> Array:
         """``Rᵀ A R``; not to be written to."""
+        if self.values is not None:
+            return np.diag(self.values)
         with idle_cores(self.white.size * self.white.shape[1]):
             return self.white.T @ self.white
+
+
+def turn(
+    R: Array, terms: list[WhitenedTerm], folds: Sequence[Fold], whiten: Callable[[Array], Array]
+) -> tuple[Array, list[WhitenedTerm], Array | None]:
+    """Features ``R Q``, whose Gram matrix is diagonal, their only term, and Q.
+
+    If no fold is short, all stays as it was, and Q is None. `whiten` gives ``Fᵀ R``.
+    """
+    if len(terms) > 1 or min(map(len, folds)) > R.shape[1] / SHORT:
+        return R, terms, None
+    values, Q = scipy.linalg.eigh(terms[0].gram, check_finite=False)
+    R = R @ Q
+    term = replace(terms[0], white=whiten(R), values=np.maximum(values, 0.0))
+    return R, [term], Q
 
 
 def weights_without(
@@ -69,14 +89,14 @@ def weights_without(
 
         w = (Σ ω (Rᵀ A R − R_Uᵀ A_U R_U) + αI)⁻¹ Σ ω (Rᵀ t − R_Uᵀ t_U),   ω = share/(T − T_U)
 
-    of shape (k, p, n_outputs, n_alphas). A fold that is short beside p is a downdate of one
-    decomposition, if there is one term only. For a longer one its Gram matrix is taken out of that
+    of shape (k, p, n_outputs, n_alphas). A fold that is short beside p is a downdate of a diagonal
+    matrix, if features were turned. For a longer one its Gram matrix is taken out of that
     of all, and one tridiagonal reduction of the p × p rest serves all alphas. If a fold holds most
     of the Gram matrix, the rest is added up instead, so that no digits cancel. Folds may overlap.
     The last `n_free` features are not penalized: they are eliminated, and have no weights.
     """
     squares = np.einsum("ij,ij->i", terms[0].white, terms[0].white)
-    limit = R.shape[1] / SHORT if len(terms) == 1 and not n_free else -1
+    limit = -1 if terms[0].values is None else R.shape[1] / SHORT
     half = squares.sum() / 2
     is_short = [len(U) <= limit and (squares[U].sum() or -1.0) < half for U in folds]
     short = np.flatnonzero(is_short).tolist()
@@ -117,17 +137,14 @@ def _weights_by_downdates(
 ) -> Iterator[tuple[list[int], Array]]:
     """Numbers of some folds and the weights without each, (k, p, n_outputs, n_alphas).
 
-    With ``Rᵀ A R = Q Λ Qᵀ`` decomposed once, Z = Fᵀ R Q and ``D = (Λ + λ)⁻¹``, taking out a fold is
-    a downdate of rank |U|:
+    With ``Rᵀ A R = Λ``, Z = Fᵀ R and ``D = (Λ + λ)⁻¹`` a fold is taken out by |U| downdates:
 
-        w = Q (D + D Z_Uᵀ (I − Z_U D Z_Uᵀ)⁻¹ Z_U D) Qᵀ (Rᵀ t − R_Uᵀ t_U),   λ = α (T − T_U)
+        w = (D + D Z_Uᵀ (I − Z_U D Z_Uᵀ)⁻¹ Z_U D) (Rᵀ t − R_Uᵀ t_U),   λ = α (T − T_U)
 
     Folds of one size go together, for all alphas at once.
     """
-    values, Q = scipy.linalg.eigh(term.gram, check_finite=False)
-    values = np.maximum(values, 0.0)
-    white, features = term.white @ Q, R @ Q
-    moment, total = features.T @ term.target, term.amount.sum()
+    values = np.diagonal(term.gram)
+    moment, total = R.T @ term.target, term.amount.sum()
     p, n_columns = len(values), len(alphas) * term.target.shape[1]
 
     def entries(n: int) -> int:
@@ -135,11 +152,10 @@ def _weights_by_downdates(
 
     for numbers in _equal_folds(folds, entries):
         U = np.stack([folds[k] for k in numbers])
-        rest = moment - features[U].transpose(0, 2, 1) @ term.target[U]
+        rest = moment - R[U].transpose(0, 2, 1) @ term.target[U]
         scale = (total - term.amount[U].sum(axis=1)) / term.share
         shrink = 1.0 / (values[:, None] + scale[:, None, None] * alphas)
-        u = _downdate(white[U], rest, shrink)
-        yield numbers, (Q @ u.reshape(*u.shape[:2], -1)).reshape(u.shape)
+        yield numbers, _downdate(term.white[U], rest, shrink)
 
 
 def _equal_folds(folds: Sequence[Fold], entries: Callable[[int], int]) -> Iterator[list[int]]:
