@@ -9,8 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise import RankSVM, ScoreGraph
 from rankwise.losses import HingeLoss
-from rankwise.solvers import descent
-from rankwise.solvers.margin_loss import minimize_margin
+from rankwise.solvers import margin_loss
 
 __all__ = ["Course", "Fit", "follow", "make_objective", "shortest_time", "standardize", "time_fit"]
 
@@ -45,7 +44,7 @@ def standardize(X):
 
 def make_objective(X, y, alpha, loss=HingeLoss):
     """The objective of RankSVM over all pairs of different y."""
-    return descent.make_objective(X, loss(ScoreGraph(y)), alpha)
+    return margin_loss.make_objective(X, loss(ScoreGraph(y)), alpha)
 
 
 def time_fit(model, X, y, clock=time.perf_counter):
@@ -63,12 +62,12 @@ def follow(objective, solver, *, tol, max_iter):
     """Minimize, and keep what every iteration reached and when."""
     seconds, states = [], []
 
-    def watch(_, now):
+    def watch(now):
         seconds.append(time.perf_counter() - start)
         states.append((now.objective, now.bound))
 
     start = time.perf_counter()
-    minimize_margin(objective, solver, tol=tol, max_iter=max_iter, watch=watch)
+    margin_loss.minimize_margin(objective, solver, tol=tol, max_iter=max_iter, watch=watch)
     return Course(np.array(seconds), *np.array(states).T)
 
 

@@ -24,9 +24,9 @@ from experiments.shared.margin_runs import make_objective, shortest_time, standa
 from experiments.shared.tables import print_notes, print_table
 from rankwise import RankSVM
 from rankwise.losses import LossAt
-from rankwise.solvers import descent
+from rankwise.solvers import margin_loss
 from rankwise.solvers.bundle import Bundle
-from rankwise.solvers.descent import cutting_planes
+from rankwise.solvers.margin_loss import cutting_planes
 
 SIZES = (1000, 2000, 4000, 8000, 16000, 20640)
 ITERATION_ALPHA = 1e-4
@@ -95,7 +95,7 @@ def measure_cost(objective, iterations=ITERATIONS):
     def run():
         first = objective.at(np.zeros(objective.R.shape[1]))
         bundle = Bundle(objective.magnitude, objective.n_items)
-        steps = cutting_planes(objective, first, bundle, np.empty(0))
+        steps = cutting_planes(objective, first, bundle)
         found[:] = itertools.islice(steps, iterations)
 
     iteration = shortest_time(run, repeats, CLOCK) / iterations
@@ -114,7 +114,7 @@ def measure_costs(X, y, sizes):
     costs = []
     for m in sizes:
         sweep = make_objective(X[:m], y[:m], ITERATION_ALPHA)
-        pairs = descent.make_objective(X[:m], AllPairsHinge(y[:m]), ITERATION_ALPHA)
+        pairs = margin_loss.make_objective(X[:m], AllPairsHinge(y[:m]), ITERATION_ALPHA)
         found = measure_cost(sweep), measure_cost(pairs)
         np.testing.assert_allclose(found[0].bounds, found[1].bounds, rtol=1e-6, atol=1e-9)
         costs.append(found)

@@ -25,8 +25,7 @@ from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.pair_graph import GROUP_WEIGHTS
 from rankwise.inputs import check_alphas, check_option
 from rankwise.losses import LossAt, MarginLoss
-from rankwise.solvers.bundle import plane_at
-from rankwise.solvers.descent import MarginObjective, make_objective, second_moment
+from rankwise.solvers.margin_loss import MarginObjective, make_objective, second_moment
 
 MERGED_AT_ONCE = 8
 
@@ -302,22 +301,21 @@ class RankSVM(LazyModel):
         RankSVM
             The fitted estimator.
         """
-        alpha = float(check_alphas([self.alpha], "alpha")[0])
+        alphas = check_alphas([self.alpha], "alpha")
         check_option("group_weight", self.group_weight, GROUP_WEIGHTS)
         solver = "lbfgs" if self.solver == "auto" else self.solver
-        self.solver_ = margin.choose_method(self.loss, solver)
+        local = margin.RankSVM(loss=self.loss, solver=solver)
+        make_loss, self.solver_ = local._loss_and_method()
         blocks, features = self._whole_blocks(X, y, groups)
         shared, prepare = dask.delayed(features, traverse=False), dask.delayed(_prepare)
-        make_loss = margin.LOSSES[self.loss]
         kept = [prepare(block, shared, make_loss, self.group_weight) for block in blocks]
         loss = ClusterLoss(list(dask.persist(*kept)))
         identity = sp.identity(features.n_features, format="csr")
-        objective = MarginObjective(identity, loss, alpha, loss.magnitude, loss.n_items)
-        solution = margin.minimize_to_gap(self, objective, moment=loss.moment)
+        objective = MarginObjective(identity, loss, 0.0, loss.magnitude, loss.n_items)
+        (solution,) = margin.solve_path(self, objective, alphas, moment=loss.moment)
         self.n_pairs_, self.n_evaluations_ = loss.n_pairs, loss.n_evaluations
         margin.report_solution(self, solution)
-        self._store(features.coefficients(solution.best.w[:, None]))
-        margin.warn_unfinished(self, [solution], [alpha])
+        self._store(features.coefficients(solution.w[:, None]))
         return self
 
 
@@ -409,7 +407,7 @@ def _summarize(objective: MarginObjective | None) -> tuple[Any, ...] | None:
 def _evaluate(objective: MarginObjective, w: Array) -> tuple[Any, ...]:
     """Loss, gradient in the weights, offset, size and pull, each times the weight of the pairs."""
     point = objective.at(w)
-    terms = point.loss.value, point.slope, *plane_at(point)
+    terms = point.loss.value, point.slope, *point.plane
     return tuple(objective.loss.total_weight * term for term in terms)
 
 

@@ -33,7 +33,6 @@ from rankwise.losses import (
     LogisticLoss,
     MarginLoss,
     PlackettLuceLoss,
-    PreferenceLoss,
     SquaredHingeLoss,
     SquaredLoss,
 )
@@ -47,15 +46,19 @@ from rankwise.model_selection.task import (
     pair_distance,
 )
 from rankwise.rows import row_products
-from rankwise.solvers.descent import MarginObjective, make_objective
-from rankwise.solvers.margin_loss import End, Iterate, MarginSolution, minimize_margin
+from rankwise.solvers.margin_loss import (
+    MarginObjective,
+    MarginSolution,
+    make_objective,
+    minimize_margin,
+)
 
 DECADES = (-9, 1)  # where default alphas start and end
 REASONS = {
-    End.MAX_ITER: "reached max_iter; raise it, tol or alpha, or scale the features",
-    End.INTERRUPTED: "was interrupted; the model is the best one found so far",
-    End.STALLED: "cannot go on within rounding errors; raise tol or alpha, or scale the features",
-    End.CONTRADICTED: (
+    "max_iter": "reached max_iter; raise it, tol or alpha, or scale the features",
+    "interrupted": "was interrupted; the model is the best one found so far",
+    "stalled": "cannot go on within rounding errors; raise tol or alpha, or scale the features",
+    "contradicted": (
         "found a lower bound above an objective by more than rounding explains: the loss is not "
         "convex, or this is a mistake of rankwise; do not rely on lower_bound_, and report it"
     ),
@@ -97,7 +100,7 @@ class MarginPath(ModelPath):
     ) -> None:
         super().__init__(template, alphas, coefficients)
         self.solutions = solutions
-        self.gaps = np.array([solution.best.gap for solution in solutions])
+        self.gaps = np.array([solution.gap for solution in solutions])
         self.n_iters = np.array([len(solution.history) for solution in solutions])
 
     def model(self, index: int) -> Any:
@@ -133,10 +136,6 @@ class MarginRanker(MarginParameters, PathModel):
     def _loss_and_method(self) -> tuple[type[MarginLoss], str]:
         """The loss and the name of the solver, from checked parameters."""
 
-    @abstractmethod
-    def _make_graph(self, n_items: int, target: Target) -> PreferenceGraph:
-        """What is known about the items; a graph is checked and taken as it is."""
-
     @calm
     def fit(
         self,
@@ -170,22 +169,30 @@ class MarginRanker(MarginParameters, PathModel):
         RankSVM
             The fitted estimator.
         """
-        alphas = check_alphas([self.alpha], "alpha")
+        check_alphas([self.alpha], "alpha")
         task = self._prepare(X, read_target(y, groups, sample_weight, nuisance, X=X))
         start = self._last_weights(task.features) if self.warm_start else None
-        return self._learn(task, alphas, start)
+        return cast(Self, task.train(alpha=self.alpha, start=start))
 
     def _prepare(self, X: Any, target: Target) -> MarginTask:
         """Check everything, and say what is to be learned from which features."""
         make_loss, self.solver_ = self._loss_and_method()
-        kernel = self.make_kernel()
+        kernel, name = self.make_kernel(), type(self).__name__
         X = check_rows(self, X)
-        graph = self._make_graph(X.shape[0], target)
-        if not graph.strict().n_pairs:
-            raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
+        ties = getattr(self, "ties", "exclude")
+        graph = compared_graph(name, X.shape[0], target, self.group_weight, ties)
         loss, Z = make_loss(graph), nuisance_columns(target, graph)
+        n_strict = graph.strict().n_pairs
+        if not n_strict:
+            raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
+        if graph.scores is None and loss.graph.n_pairs < graph.n_pairs:
+            warn_user(
+                f"{graph.n_pairs - n_strict} of {graph.n_pairs} edges have magnitude 0: they state "
+                f"ties, which {name} cannot use and leaves out (RankRLS and RankLogistic use "
+                "them).",
+            )
         if not self.takes_nuisance:
-            no_nuisance(type(self).__name__, target)
+            no_nuisance(name, target)
         if target.nuisance is not None and Z is not None:
             self._nuisance_names = target.nuisance.names
             loss = ProfileLoss(loss, Z)
@@ -214,31 +221,10 @@ class MarginRanker(MarginParameters, PathModel):
             )
         return MarginTask(self, graph, loss, features)
 
-    def _learn(self, task: MarginTask, alphas: Array, start: Array | None = None) -> Self:
-        """Train on the data of a task with one alpha, from the weights of an earlier fit."""
-        path = task.path(alphas, start)
-        report_solution(self, path.solutions[0])
-        self._store(path.coefficients[0])
-        self._describe(task.loss, task.features.matrix, path.solutions[0])
-        return self
-
-    def _solve_path(
-        self, R: Any, loss: MarginLoss, alphas: Array, start: Array | None = None
-    ) -> list[MarginSolution]:
-        """Solutions in the order of the alphas, found from the largest to the smallest."""
-        objective = make_objective(R, loss, 0.0)
-        solutions: dict[int, MarginSolution] = {}
-        last = None
-        for k in np.argsort(-alphas, kind="stable"):
-            at_alpha = replace(objective, alpha=float(alphas[k]))
-            last = minimize_to_gap(self, at_alpha, start=start, warm=last)
-            solutions[k] = last
-        ordered = [solutions[k] for k in range(len(alphas))]
-        warn_unfinished(self, ordered, alphas)
-        return ordered
-
-    def _describe(self, loss: MarginLoss, R: Any, solution: MarginSolution) -> None:
-        """Keep what else the model says about its pairs; nothing by default."""
+    def _keep(self, task: MarginTask, solution: MarginSolution) -> None:
+        """Store a solution, and what it says about itself."""
+        report_solution(self, solution)
+        self._store(task.features.coefficients(solution.w[:, None]))
 
     def _last_weights(self, features: Features) -> Array | None:
         """Weights of the last fit, for a warm start, if they belong to as many features."""
@@ -295,73 +281,78 @@ class MarginTask(HoldOutTask):
         """Scores of some items by the models of other rows and their graph."""
         R, loss = self.features.matrix, self.loss.of_items(rows, graph)
         check_rest(loss.graph.n_pairs > 0)
-        solutions = self.learner._solve_path(R[rows], loss, candidates.axes["alpha"])
-        return row_products(R[judged], np.stack([one.best.w for one in solutions], axis=1))
+        objective = make_objective(R[rows], loss, 0.0)
+        solutions = solve_path(self.learner, objective, candidates.axes["alpha"])
+        return row_products(R[judged], np.stack([one.w for one in solutions], axis=1))
 
-    def train(self, **values: Any) -> MarginRanker:
-        """The learner trained on all data."""
+    def train(self, *, start: Array | None = None, **values: Any) -> MarginRanker:
+        """The learner trained on all data, from the weights of an earlier fit."""
         learner: MarginRanker = self.learner
-        learner.alpha = float(values["alpha"])
-        return learner._learn(self, np.array([learner.alpha]))
+        learner.alpha = values["alpha"]
+        learner._store_features(self.features.map)
+        objective = make_objective(self.features.matrix, self.loss, 0.0)
+        (solution,) = solve_path(learner, objective, np.array([learner.alpha]), start=start)
+        learner._keep(self, solution)
+        return learner
 
-    def path(self, alphas: Array, start: Array | None = None) -> MarginPath:
+    def path(self, alphas: Array) -> MarginPath:
         """The models of several alphas, trained on all data."""
         learner, features = self.learner, self.features
         learner._store_features(features.map)
-        solutions = learner._solve_path(features.matrix, self.loss, alphas, start)
-        W = np.stack([solution.best.w for solution in solutions], axis=1)
+        solutions = solve_path(learner, make_objective(features.matrix, self.loss, 0.0), alphas)
+        W = np.stack([solution.w for solution in solutions], axis=1)
         return MarginPath(learner, alphas, features.coefficients(W).T[:, :, None], solutions)
 
 
-def minimize_to_gap(model: Any, objective: MarginObjective, **options: Any) -> MarginSolution:
-    """Minimize as the parameters of a model say, and show the progress if it is asked to."""
+def solve_path(
+    model: Any, objective: MarginObjective, alphas: Array, **first: Array | None
+) -> list[MarginSolution]:
+    """Solutions in the order of the alphas, found from the largest to the smallest.
+
+    As the parameters of a model say, with a line of progress if it is asked for. Warns of the worst
+    of those that did not reach the tolerance. `first` are arguments of `minimize_margin`.
+    """
     tol, verbose = model.tol, int(model.verbose)
     max_iter = as_whole("max_iter", model.max_iter, least=1)
     if not isinstance(tol, numbers.Real) or not 0 < float(tol) < 1:
         raise ValueError(f"tol={tol!r}; expected a number between 0 and 1, such as 1e-3.")
     line = Progress(type(model).__name__, show=verbose > 0, in_place=verbose < 2)
 
-    def watch(n_iter: int, now: Iterate) -> None:
-        line.update(n_iter, f": objective {now.objective:.6g}, gap {now.gap:.1e}   ")
+    def watch(now: MarginSolution) -> None:
+        text = f": objective {now.objective:.6g}, gap {now.gap:.1e}   "
+        line.update(len(now.history), text)
 
-    options |= {"tol": float(tol), "max_iter": max_iter, "watch": watch}
-    solution = minimize_margin(objective, model.solver_, **options)
+    options: dict[str, Any] = {"tol": float(tol), "max_iter": max_iter, "watch": watch, **first}
+    solutions: dict[int, MarginSolution] = {}
+    last, worst = None, (False, -np.inf, -1)
+    for k in np.argsort(-alphas, kind="stable"):
+        at_alpha = replace(objective, alpha=float(alphas[k]))
+        solutions[k] = last = minimize_margin(at_alpha, model.solver_, warm=last, **options)
+        if last.end != "converged":
+            worst = max(worst, (last.end == "contradicted", last.gap, int(k)))
     line.close()
-    return solution
+    _, gap, k = worst
+    if k >= 0:
+        warn_user(
+            f"{type(model).__name__} {REASONS[solutions[k].end]}. After "
+            f"{len(solutions[k].history)} iterations at alpha={alphas[k]:g} the relative gap is "
+            f"{gap:.1e}, tol={tol:g}.",
+            ConvergenceWarning,
+        )
+    return [solutions[k] for k in range(len(alphas))]
 
 
 def report_solution(model: Any, solution: MarginSolution) -> None:
     """Set the attributes of a model that say how good its solution is."""
-    model.objective_ = solution.best.objective
-    model.lower_bound_ = solution.best.bound
-    model.gap_ = float(solution.best.gap)
+    model.objective_, model.lower_bound_ = solution.objective, solution.bound
+    model.gap_ = float(solution.gap)
     model.n_iter_ = len(solution.history)
     objective, bound = np.array(solution.history).T
     reached = np.divide(bound, objective, out=np.ones_like(bound), where=objective > 0)
     model.history_ = {"objective": objective, "lower_bound": bound, "gap": 1 - reached}
 
 
-def warn_unfinished(model: Any, solutions: list[MarginSolution], alphas: Any) -> None:
-    """Warn of the worst of the solutions that did not reach the tolerance."""
-    worst: tuple[bool, float, int] | None = None
-    for k, solution in enumerate(solutions):
-        if solution.end != End.CONVERGED:
-            this = (solution.end == End.CONTRADICTED, solution.best.gap, k)
-            worst = this if worst is None else max(worst, this)
-    if worst is not None:
-        _, gap, k = worst
-        warn_user(
-            f"{type(model).__name__} {REASONS[solutions[k].end]}. After "
-            f"{len(solutions[k].history)} iterations at alpha={alphas[k]:g} the relative gap is "
-            f"{gap:.1e}, tol={model.tol:g}.",
-            ConvergenceWarning,
-        )
-
-
-LOSSES: dict[str, type[PreferenceLoss]] = {
-    "hinge": HingeLoss,
-    "squared_hinge": SquaredHingeLoss,
-}
+LOSSES: dict[str, type[MarginLoss]] = {"hinge": HingeLoss, "squared_hinge": SquaredHingeLoss}
 SOLVERS = ("auto", "lbfgs", "newton-cg", "bmrm")
 
 
@@ -480,33 +471,16 @@ class RankSVM(MarginRanker):
     loss: str = "hinge"
     solver: str = "auto"
 
-    def _loss_and_method(self) -> tuple[type[PreferenceLoss], str]:
-        method = choose_method(self.loss, self.solver)
-        return LOSSES[self.loss], method
-
-    def _make_graph(self, n_items: int, target: Target) -> PreferenceGraph:
-        graph = compared_graph("RankSVM", n_items, target, self.group_weight)
-        n_tied = graph.n_pairs - graph.strict().n_pairs if graph.scores is None else 0
-        if 0 < n_tied < graph.n_pairs:
-            warn_user(
-                f"{n_tied} of {graph.n_pairs} edges have magnitude 0: they state ties, which "
-                "RankSVM cannot use and leaves out (RankRLS and RankLogistic use them).",
+    def _loss_and_method(self) -> tuple[type[MarginLoss], str]:
+        check_option("loss", self.loss, tuple(LOSSES))
+        check_option("solver", self.solver, SOLVERS)
+        if self.solver == "newton-cg" and self.loss == "hinge":
+            raise ValueError(
+                "solver='newton-cg' needs a smooth loss; use loss='squared_hinge', or "
+                "solver='lbfgs' for the hinge."
             )
-        return graph
-
-
-def choose_method(loss: str, solver: str) -> str:
-    """The solver in use for a loss, both given by their checked names."""
-    check_option("loss", loss, tuple(LOSSES))
-    check_option("solver", solver, SOLVERS)
-    if solver == "newton-cg" and loss == "hinge":
-        raise ValueError(
-            "solver='newton-cg' needs a smooth loss; use loss='squared_hinge', or "
-            "solver='lbfgs' for the hinge."
-        )
-    if solver != "auto":
-        return solver
-    return "lbfgs" if loss == "hinge" else "newton-cg"
+        auto = "lbfgs" if self.loss == "hinge" else "newton-cg"
+        return LOSSES[self.loss], auto if self.solver == "auto" else self.solver
 
 
 @dataclass(eq=False, repr=False)
@@ -580,8 +554,32 @@ LIKELIHOODS: dict[str, type[MarginLoss]] = {
 }
 
 
+class LogisticModel(RankerMixin):
+    """A ranker whose scores are logarithms of odds."""
+
+    predict: Any
+
+    def predict_above(self, X: Any, i: ArrayLike, j: ArrayLike) -> Any:
+        """Probability that item i is preferred to item j, ``σ(f_i − f_j)``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items, as for `predict`.
+        i, j : int or array-like of int
+            Row numbers of X; arrays are broadcast against each other.
+
+        Returns
+        -------
+        float or ndarray
+            Between 0 and 1; the other direction has 1 minus it.
+        """
+        scores = np.asarray(self.predict(X), dtype=np.float64)
+        return expit(scores[np.asarray(i)] - scores[np.asarray(j)])
+
+
 @dataclass(eq=False, repr=False)
-class RankLogistic(MarginRanker):
+class RankLogistic(LogisticModel, MarginRanker):
     """Logistic model of preferences: Bradley and Terry's, with features of the items.
 
     Use it for comparisons whose outcome is a matter of chance (people, matches), and for
@@ -703,33 +701,15 @@ class RankLogistic(MarginRanker):
     ties: str = "exclude"
     tol: float = 1e-6
 
-    def predict_above(self, X: Any, i: ArrayLike, j: ArrayLike) -> Any:
-        """Probability that item i is preferred to item j, ``σ(f_i − f_j)``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_items, n_features)
-            Items, as for `predict`.
-        i, j : int or array-like of int
-            Row numbers of X; arrays are broadcast against each other.
-
-        Returns
-        -------
-        float or ndarray
-            Between 0 and 1; the other direction has 1 minus it.
-        """
-        return probability_above(self.predict(X), i, j)
-
     def _loss_and_method(self) -> tuple[type[MarginLoss], str]:
         check_option("ties", self.ties, TIES)
         check_option("likelihood", self.likelihood, list(LIKELIHOODS))
         return LIKELIHOODS[self.likelihood], "newton-cg"
 
-    def _make_graph(self, n_items: int, target: Target) -> PreferenceGraph:
-        return compared_graph("RankLogistic", n_items, target, self.group_weight, self.ties)
-
-    def _describe(self, loss: MarginLoss, R: Any, solution: MarginSolution) -> None:
-        w, scores = solution.best.w, row_products(R, solution.best.w)
+    def _keep(self, task: MarginTask, solution: MarginSolution) -> None:
+        super()._keep(task, solution)
+        R, w, loss = task.features.matrix, solution.w, task.loss
+        scores = row_products(R, w)
         if isinstance(loss, ProfileLoss):
             loss.at(scores)
             scores = scores + loss.Z @ loss.gamma
@@ -739,7 +719,7 @@ class RankLogistic(MarginRanker):
 
 
 @dataclass(eq=False, repr=False)
-class RankLogisticCV(RankerMixin, MarginParameters, Search):
+class RankLogisticCV(LogisticModel, MarginParameters, Search):
     """RankLogistic that chooses alpha, and kernel parameters if lists are given, by held-out data.
 
     Use it in place of `RankLogistic` if alpha is not known.
@@ -804,14 +784,3 @@ nuisance_se_, nuisance_names_
     likelihood: str = "pairs"
     ties: str = "exclude"
     tol: float = 1e-6
-
-    def predict_above(self, X: Any, i: ArrayLike, j: ArrayLike) -> Any:
-        """Probability that row i of X is preferred to row j; see `RankLogistic.predict_above`."""
-        return probability_above(self.predict(X), i, j)
-
-
-def probability_above(scores: Array, i: ArrayLike, j: ArrayLike) -> Any:
-    """``σ(f_i − f_j)`` of the items with these numbers."""
-    i, j = np.asarray(i), np.asarray(j)
-    scores = np.asarray(scores, dtype=np.float64)
-    return expit(scores[i] - scores[j])

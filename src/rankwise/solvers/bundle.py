@@ -31,7 +31,7 @@ import numpy as np
 from rankwise.arrays import Array
 
 if TYPE_CHECKING:
-    from rankwise.solvers.descent import Point
+    from rankwise.solvers.margin_loss import Point
 
 MAX_PLANES = 250
 MAX_ENTRIES = 2**27  # one GiB of planes
@@ -61,24 +61,17 @@ class Bundle:
         self._magnitude = magnitude
         self._rounding = EPSILON * (4 + np.sqrt(n_items + n_features)) if n_items else 0.0
 
-    def __len__(self) -> int:
-        return len(self._terms)
-
     def rounding_of(self, point: Point) -> float:
         """By how much the objective at a point may be wrong."""
         reach = float(self._magnitude @ np.abs(point.w))
-        return float(self._rounding * (1 + point.value + plane_at(point)[2] * reach))
-
-    def touch(self, point: Point) -> None:
-        """Add the plane that touches the loss at a point."""
-        self.add(point.slope, *plane_at(point))
+        return float(self._rounding * (1 + point.value + point.plane[2] * reach))
 
     def add(self, slope: Array, offset: float, size: float = 0.0, pull: float = 0.0) -> None:
         """Add the plane ``slopeᵀ w + offset``; a full bundle first merges what it needs least.
 
         `size` and `pull` are s and p of the allowance for rounding.
         """
-        if len(self) >= self._capacity:
+        if len(self._mix) >= self._capacity:
             self._merge()
         products = self._slopes @ slope
         self._gram = np.block(
@@ -104,7 +97,7 @@ class Bundle:
         self._mix = maximize_on_simplex(Q, offsets, self._mix, best)
         value = float(offsets @ self._mix - 0.5 * (self._mix @ Q @ self._mix))
         if offsets[-1] - 0.5 * Q[-1, -1] > value:  # happens near the minimum of a smooth loss
-            self._mix = np.zeros(len(self))
+            self._mix = np.zeros(len(self._mix))
             self._mix[-1] = 1.0
         used = self._mix > 0
         slope = self._mix[used] @ self._slopes[used]
@@ -118,7 +111,7 @@ class Bundle:
     def _merge(self) -> None:
         """Keep the half that the solution uses most, and their mixture: the bound stays."""
         mix = self._mix
-        kept = np.sort(np.argsort(mix)[len(self) // 2 :])
+        kept = np.sort(np.argsort(mix)[len(mix) // 2 :])
         kept = np.unique(np.r_[0, kept])
         slope, terms = mix @ self._slopes, mix @ self._terms
         self._slopes, self._terms = self._slopes[kept], self._terms[kept]
@@ -126,22 +119,6 @@ class Bundle:
         self._mix = np.zeros(len(kept))
         self.add(slope, *terms.tolist())
         self._mix[-1] = 1.0
-
-
-def plane_at(point: Point) -> tuple[float, float, float]:
-    """Offset of the plane that touches the loss at a point, and s and p of its rounding.
-
-    Where the loss does not tell the offset it is a difference, whose terms count for its size.
-    """
-    loss = point.loss
-    offset, size, pull = loss.offset, loss.size, loss.pull
-    if offset is None:
-        offset = loss.value - float(loss.gradient @ point.scores)
-        size = abs(offset) + 2 * abs(loss.value)
-    size = abs(offset) if size is None else size
-    if pull is None:  # of the hinge: a violated pair adds its weight to two entries
-        pull = max(float(np.abs(loss.gradient).sum()), 2 * abs(offset))
-    return offset, size, pull
 
 
 def maximize_on_simplex(
