@@ -232,6 +232,8 @@ def test_a_pair_of_columns_is_their_difference():
     (twin,) = rate(data, covariates=["length"], intervals=False).effects
     assert effect.name == "len1 − len2"
     assert effect.value == pytest.approx(twin.value)
+    both = rate(frame, **options, covariates=["len1", ("len1", "by")])
+    assert [effect.name for effect in both.effects] == ["len1", "len1 − by"]
 
 
 @pytest.mark.parametrize("n_covariates", [0, 2])

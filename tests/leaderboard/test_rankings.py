@@ -161,7 +161,10 @@ def test_the_page_and_the_table_of_rankings():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"race": [1, 1], "driver": ["a", "a"], "position": [1, 2]}, "a is in the ranking 1 twice"),
+        (
+            {"race": [1, 1], "driver": ["a", "a"], "position": [1, 2]},
+            "row 1 .*'a' is in the ranking 1 twice",
+        ),
         ({"race": [1, 1], "driver": ["a", "b"], "position": [1, "fast"]}, "row 1 .*'fast'"),
         ({"race": [1, 1], "driver": ["a", "b"], "position": [-1, 1]}, "row 0 .*'-1'"),
         ({"race": [1, 2], "driver": ["a", "b"], "position": [1, 1]}, "nothing is compared"),

@@ -18,11 +18,8 @@ from rankwise.datasets.pair_data import (
     PairColumns,
     PairData,
     Rankings,
-    check_rankings,
     checked_columns,
     from_lists,
-    read_as,
-    read_places,
     recognized,
 )
 from rankwise.datasets.ranking import complete_rows
@@ -34,6 +31,10 @@ from rankwise.inputs import as_real
 from rankwise.text_tables import count, listed
 
 _LARGEST = 10**8  # comparisons that win counts may stand for
+_ITEMS = ("places", "item", "winner", "loser", "sides")  # roles of columns of items
+_NUMBERS = ("magnitude", "weight", "wins", "scores", "margin", "differences")
+_BY_NAME = ("magnitude", "weight", "tie", "group")  # read if a column is called so
+_SAID = {"margin": "outcome", "differences": "covariates"}
 _HINTS = {
     "winner": " Pass sides= and outcome= if it names two sides and who won.",
     "loser": " Pass sides= if the winner column says which of two sides won.",
@@ -151,7 +152,7 @@ def read_pairs(
     >>> battles.items[battles.first], battles.items[battles.second], battles.outcome
     (array(['owl', 'owl'], dtype='<U5'), array(['crow', 'heron'], dtype='<U5'), array([-1.,  0.]))
     """
-    return _Rows(open_table(os.fspath(path), delimiter), checked_columns(columns)).data()
+    return _read(open_table(os.fspath(path), delimiter), columns)
 
 
 def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
@@ -186,14 +187,18 @@ def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
             "columns, a list of rankings, PairData (from rankwise.datasets.read_pairs) or a "
             "PairGraph."
         )
-    return _Rows(FrameTable(by_name), checked_columns(columns)).data()
+    return _read(FrameTable(by_name), columns)
 
 
 class _Cells(NamedTuple):
-    """A column of labels: its distinct texts, and which of them each row has."""
+    """A column of labels: its distinct texts, which of them each row has, whether they are words.
+
+    A text of a file may spell a whole number, a string of a frame is a word.
+    """
 
     codes: Indices
     texts: list[str]
+    are_words: bool
 
     def each(self, values: Any) -> NDArray[Any]:
         """The value of every row, from one for each distinct text."""
@@ -203,344 +208,341 @@ class _Cells(NamedTuple):
         """Whether the text of a row, in small letters, is one of the words."""
         return self.each([text.lower() in words for text in self.texts])
 
+    def distinct(self) -> NDArray[Any]:
+        """The distinct labels as they were: whole numbers or strings."""
+        if self.are_words:
+            return np.array(self.texts, dtype=np.str_)
+        return distinct_labels(self.texts, canonical=True)
+
+    def labels(self) -> NDArray[Any]:
+        """The label of every row."""
+        return self.each(self.distinct())
+
     def take(self, rows: Indices) -> _Cells:
         """Some rows, and the texts that they have."""
         used, codes = np.unique(self.codes[rows], return_inverse=True)
-        return _Cells(codes, [self.texts[k] for k in used])
-
-    def quoted(self, is_meant: NDArray[np.bool_]) -> str:
-        """The texts of some rows, for a message."""
-        return listed((show(self.texts[k]) for k in np.unique(self.codes[is_meant])), 5)
+        return _Cells(codes, [self.texts[k] for k in used], self.are_words)
 
 
-class _Rows:
-    """The rows of a table of comparisons that have no gap, column by column."""
+class _Rows(NamedTuple):
+    """The rows of a table that have no gap.
 
-    def __init__(self, table: Table, asked: PairColumns) -> None:
-        self._table = table
-        self._wanted = recognized(asked, table.names)
-        self._read_as = "" if self._wanted is asked else read_as(self._wanted)
-        self._at = self._positions()
-        self._controls = self._covariate_columns()
-        self._read()
+    Attributes
+    ----------
+    table : Table
+        Where they are from.
+    kept : ndarray of int
+        Their numbers there.
+    names : dict from str to list of str
+        Names of the columns of each role.
+    cells, numbers : dicts from str to lists of _Cells and of ndarray
+        These columns.
+    """
 
-    def _positions(self) -> dict[str, list[int]]:
-        """Where the columns of each role are."""
-        wanted, names = self._wanted, self._table.names
-        optional = ["magnitude", "weight", "tie", "group", "judge", "cluster", "time", "context"]
-        asked = {role: wanted.get(role) for role in optional}
-        for role in optional[:4]:
-            if asked[role] is None and names.count(role) == 1:
-                asked[role] = role
-        if asked["time"] == "rows" and "rows" not in names:
-            asked["time"] = None
-        outcome, sides = wanted.get("outcome"), wanted.get("sides")
-        who_won = wanted["winner"] if outcome is None else outcome
-        if wanted.get("places") is not None:
-            items: dict[str, Any] = {"places": wanted["places"]}
-        elif wanted.get("ranking") is not None:
-            items = {"item": wanted["item"]}
-            asked |= {"ranking": wanted["ranking"], "place": wanted["place"]}
-        elif sides is None:
-            items = {"winner": who_won, "loser": wanted["loser"]}
-        else:
-            items = {"sides": sides}
-            asked |= {"wins": wanted.get("wins"), "scores": wanted.get("scores")}
-            asked["outcome"] = who_won if asked["wins"] is asked["scores"] is None else None
-        at = {}
-        for role, columns in {**asked, **items}.items():
-            several = [columns] if isinstance(columns, (str, int)) else columns or ()
-            hint = _HINTS.get(role, "")
-            at[role] = [position_of(self._table, column, role, hint) for column in several]
-        at["items"] = [place for role in items for place in at.pop(role)]
-        if sides is not None and len(set(at["items"])) < 2:
-            raise ValueError(f"sides is {sides!r}; pass the names of two different columns.")
-        return {role: places for role, places in at.items() if places}
+    table: Table
+    kept: Indices
+    names: dict[str, list[str]]
+    cells: dict[str, list[_Cells]]
+    numbers: dict[str, list[Array]]
 
-    def _covariate_columns(self) -> dict[str, list[int]]:
-        places = {}
-        for column in self._wanted.get("covariates") or ():
-            parts = list(column) if isinstance(column, (tuple, list)) else [column]
-            if len(parts) > 2:
-                raise ValueError(f"covariates has {column!r}; a pair is one column for each side.")
-            at = [position_of(self._table, part, "covariates") for part in parts]
-            places[" − ".join(self._table.names[k] for k in at)] = at
-        return places
-
-    def _read(self) -> None:
-        """Read the columns as numbers or as texts, and leave out the rows that have gaps."""
-        with_numbers = ["magnitude", "weight", "wins", "scores"]
-        if self._wanted.get("margin"):
-            with_numbers.append("outcome")
-        numbers = [at for role in with_numbers for at in self._at.get(role, ())]
-        numbers += [at for pair in self._controls.values() if len(pair) == 2 for at in pair]
-        used = {at for places in (*self._at.values(), *self._controls.values()) for at in places}
-        items = self._at["items"]
-        texts = [*items, *sorted(used - {*numbers, *items})]
-        self._columns = columns = self._table.read(texts, numbers)
-        self._numbers = {at: self._as_numbers(at, columns[at]) for at in numbers}
-        self._texts = {at: _Cells(*distinct_cells(columns[at])) for at in texts}
-        self._translate()
-        kept = complete_rows(self._table, self._gaps())
-        self._rows = np.arange(len(columns[items[0]])) if kept is None else kept
-        if kept is not None:
-            self._numbers = {at: column[kept] for at, column in self._numbers.items()}
-            self._texts = {at: cells.take(kept) for at, cells in self._texts.items()}
-
-    def _translate(self) -> None:
-        """Replace the outcomes by the words that they stand for."""
-        known, cells = self._wanted.get("outcome_words"), self._cells("outcome")
-        if not known or cells is None:
-            return
-        absent = [word for word in known if word not in cells.texts]
-        if absent:
-            there = listed(map(show, cells.texts), 20)
-            shown = f"{listed(map(show, absent), 5)}; there are {there}"
-            raise self._table.error(f"outcome_words has words that the column has not: {shown}.")
-        translated = [known.get(text, text) for text in cells.texts]
-        self._texts[self._at["outcome"][0]] = _Cells(cells.codes, translated)
-
-    def _as_numbers(self, at: int, column: Any) -> Array:
-        """A column as floats, NaN for a gap; infinite numbers and words are refused."""
-        if not isinstance(column, list):
-            return column_numbers(self._table, at, column, "number")
-        name = f"the column {show(self._table.names[at])}"
-        numbers = as_real(name, [None if is_gap(value) else value for value in column])
-        if np.isinf(numbers).any():
-            problem = f"{name} is infinite, expected a finite number."
-            raise self._table.error(problem, int(np.isinf(numbers).argmax()))
-        return numbers + 0.0  # minus zero is zero
-
-    def _cells(self, role: str) -> _Cells | None:
-        """The column of texts with a role, if there is one."""
-        return self._texts.get(self._at[role][0]) if role in self._at else None
-
-    def _gaps(self) -> dict[str, NDArray[np.bool_]]:
-        """Which rows have a gap in each column that is used; a tie needs no magnitude."""
-        names, outcome, tie = self._table.names, self._cells("outcome"), self._cells("tie")
-        has_gap = {names[at]: np.isnan(column) for at, column in self._numbers.items()}
-        optional = [*self._at.get("tie", ()), *self._at.get("place", ())]
-        optional += self._at["items"] if self._wanted.get("places") else []
-        for at, cells in self._texts.items():
-            if at not in optional:
-                has_gap[names[at]] = cells.is_in(MISSING if cells is outcome else {""})
-        if "magnitude" in self._at:
-            gap = has_gap[names[self._at["magnitude"][0]]]
-            if tie is not None:
-                gap &= ~tie.is_in(usual.IS_TIE)
-            if outcome is not None:
-                gap &= outcome.each([side != usual.TIE for side in usual.meanings(outcome.texts)])
-        return has_gap
-
-    def _refuse(self, is_bad: NDArray[np.bool_], problem: str, values: Array | None = None) -> None:
+    def refuse(self, is_bad: NDArray[np.bool_], problem: str, values: Any = None) -> None:
         """Raise an error about the first bad row, if there is one; {} stands for its value."""
         if is_bad.any():
             row = int(is_bad.argmax())
-            text = problem if values is None else problem.format(f"{values[row]:g}")
-            raise self._table.error(text, int(self._rows[row]))
+            if isinstance(values, _Cells):
+                problem = problem.format(show(values.texts[values.codes[row]]))
+            elif values is not None:
+                problem = problem.format(f"{values[row]:g}")
+            raise self.table.error(problem, int(self.kept[row]))
 
-    def data(self) -> PairData:
-        """Check every row and make arrays of them."""
-        if "ranking" in self._at or self._wanted.get("places") is not None:
-            return self._ranked()
-        first, second, labels = self._items()
-        items, position = np.unique(self._as_labels(labels, "items"), return_inverse=True)
-        data = PairData(
-            position[first].astype(np.intp),
-            position[second].astype(np.intp),
-            self._outcomes(first, second, labels),
-            self._weights(),
-            items,
-            covariates={name: self._covariate(at) for name, at in self._controls.items()},
-            read_as=self._read_as,
-            **self._known(),
-        )
-        return self._expanded(data) if "wins" in self._at else data
 
-    def _known(self) -> dict[str, Any]:
-        """What else is known of the rows."""
-        known: dict[str, Any] = {"times": self._times()}
-        for name, role in {"groups": "group", "judges": "judge", "clusters": "cluster"}.items():
-            known[name] = self._labels(self._at[role][0]) if role in self._at else None
-        names, contexts = self._table.names, self._at.get("context", ())
-        return {**known, "contexts": {names[at]: self._labels(at) for at in contexts}}
+def _read(table: Table, columns: PairColumns) -> PairData:
+    """Find the columns, read the rows that have no gap, check them and make arrays of them."""
+    wanted, read_as = recognized(checked_columns(columns), table.names)
+    rows = _rows(table, wanted, _positions(table, wanted))
+    known: dict[str, Any] = {"times": _times(rows, wanted.get("time"))}
+    for name, role in {"groups": "group", "judges": "judge", "clusters": "cluster"}.items():
+        for cells in rows.cells.get(role, ()):
+            known[name] = cells.labels()
+    contexts = zip(rows.names.get("context", ()), rows.cells.get("context", ()), strict=True)
+    known["contexts"] = {name: cells.labels() for name, cells in contexts}
+    (weight,) = rows.numbers.get("weight", [np.ones(len(rows.kept))])
+    rows.refuse(weight <= 0, "the weight is {}, expected more than 0. Leave out the row.", weight)
+    items = _joined(rows.cells["items"])
+    if "ranking" in rows.cells or wanted.get("places") is not None:
+        return _ranked(rows, items, wanted.get("unlisted") == "last", weight, known)
+    first, second = items
+    problem = "{} is compared with itself. Leave out the row."
+    rows.refuse(first.codes == second.codes, problem, first)
+    labels, position = np.unique(first.distinct(), return_inverse=True)
+    data = PairData(
+        first.each(position).astype(np.intp),
+        second.each(position).astype(np.intp),
+        _outcomes(rows, bool(wanted.get("margin")), first, second),
+        weight,
+        labels,
+        covariates=_covariates(rows),
+        read_as=read_as,
+        **known,
+    )
+    return _expanded(rows, data) if "wins" in rows.numbers else data
 
-    def _ranked(self) -> PairData:
-        """Rankings, and what else is known of each from its first row."""
-        codes, labels = self._joined_texts()
-        weight = self._weights()
-        if self._wanted.get("places") is not None:
-            names, table = [f"row {row}" for row in self._rows.tolist()], np.stack(codes, axis=1)
-            number, at = np.nonzero(np.array([text != "" for text in labels])[table])
-            item, place = table[number, at], (at + 1).astype(np.float64)
-            row = np.arange(len(weight))
-        else:
-            number, names = self._texts[self._at["ranking"][0]]
-            cells, item = self._texts[self._at["place"][0]], codes[0]
-            place = cells.each(read_places(cells.texts, self._error_of(cells)))
-            _, row = np.unique(number, return_index=True)
-            is_bad = weight != weight[row][number]
-            self._refuse(is_bad, "the weight is {}, and another one in the same ranking.", weight)
-        items, used = np.unique(item, return_inverse=True)
-        items, position = np.unique(
-            self._as_labels([labels[k] for k in items], "items"), return_inverse=True
-        )
-        rankings = Rankings(number, position[used].astype(np.intp), place, weight[row])
-        check_rankings(rankings, lambda k: f"the ranking {names[k]}", items)
-        return _ranked_data(rankings, items, self._wanted, row, self._known())
 
-    def _error_of(self, cells: _Cells) -> Any:
-        """What makes an error about one of the texts of a column, in the first row that has it."""
-        return lambda k, problem: self._table.error(
-            problem, int(self._rows[(cells.codes == k).argmax()])
-        )
+def _positions(table: Table, wanted: PairColumns) -> dict[str, list[int]]:
+    """Where the columns of each role are."""
+    sides, outcome = wanted.get("sides"), wanted.get("outcome")
+    who_won = wanted["winner"] if outcome is None else outcome
+    asked: dict[str, Any] = {"winner": who_won, "loser": wanted["loser"]}
+    if wanted.get("places") is not None:
+        asked = {"places": wanted["places"]}
+    elif wanted.get("ranking") is not None:
+        asked = {role: wanted.get(role) for role in ("item", "ranking", "place")}
+    elif sides is not None:
+        asked = {role: wanted.get(role) for role in ("sides", "wins", "scores")}
+        if asked["wins"] is asked["scores"] is None:
+            asked["margin" if wanted.get("margin") else "outcome"] = who_won
+    for role in (*_BY_NAME, "judge", "cluster", "time", "context"):
+        asked[role] = wanted.get(role)
+        if asked[role] is None and role in _BY_NAME and table.names.count(role) == 1:
+            asked[role] = role
+    if asked["time"] == "rows" and "rows" not in table.names:
+        asked["time"] = None
+    for column in wanted.get("covariates") or ():
+        pair = [column] if isinstance(column, (str, int)) else list(column)
+        if len(pair) > 2:
+            raise ValueError(f"covariates has {column!r}; a pair is one column for each side.")
+        role = "covariates" if len(pair) == 1 else "differences"
+        asked[role] = [*asked.get(role, ()), *pair]
+    at: dict[str, list[int]] = {}
+    for role, columns in asked.items():
+        for column in [columns] if isinstance(columns, (str, int)) else columns or ():
+            said = _SAID.get(role, role)
+            place = position_of(table, column, said, _HINTS.get(role, ""))
+            at.setdefault("items" if role in _ITEMS else role, []).append(place)
+    if sides is not None and len(set(at["items"])) < 2:
+        raise ValueError(f"sides is {sides!r}; pass the names of two different columns.")
+    return at
 
-    def _times(self) -> NDArray[Any] | None:
-        cells = self._cells("time")
-        if cells is not None:
-            return cells.each(read_times(cells.texts, self._error_of(cells)))
-        return None if self._wanted.get("time") is None else self._rows.astype(np.float64)
 
-    def _joined_texts(self) -> tuple[list[Indices], list[str]]:
-        """The cells of the columns of items as positions in the distinct texts of all of them."""
-        columns = [self._texts[at] for at in self._at["items"]]
-        labels = list(dict.fromkeys(text for cells in columns for text in cells.texts))
-        place = {label: k for k, label in enumerate(labels)}
-        return [cells.each([place[text] for text in cells.texts]) for cells in columns], labels
+def _rows(table: Table, wanted: PairColumns, at: dict[str, list[int]]) -> _Rows:
+    """Read the columns as numbers or as texts, and leave out the rows that have gaps."""
+    every = [(role, place) for role, places in at.items() for place in places]
+    spelled = [place for role, place in every if role not in _NUMBERS]
+    columns = table.read(spelled, [place for role, place in every if role in _NUMBERS])
+    names: dict[str, list[str]] = {}
+    cells: dict[str, list[_Cells]] = {}
+    numbers: dict[str, list[Array]] = {}
+    has_gap, is_tie = {}, np.zeros(1, bool)
+    for role, place in every:
+        name, column = table.names[place], columns[place]
+        names.setdefault(role, []).append(name)
+        if role in _NUMBERS:
+            values = _as_numbers(table, place, column)
+            numbers.setdefault(role, []).append(values)
+            has_gap[name] = np.isnan(values)
+            continue
+        one = _Cells(*distinct_cells(column), isinstance(column[0], str))
+        if role == "outcome":
+            if wanted.get("outcome_words"):
+                one = _translated(table, one, wanted["outcome_words"])
+            sides = usual.meanings(one.texts)
+            is_tie = is_tie | one.each([side == usual.TIE for side in sides])
+            has_gap[name] = one.is_in(MISSING)
+        elif role == "tie":
+            is_tie = is_tie | one.is_in(usual.IS_TIE)
+        elif role != "place" and not (role == "items" and wanted.get("places")):
+            has_gap[name] = one.is_in({""})
+        cells.setdefault(role, []).append(one)
+    for magnitude in numbers.get("magnitude", ()):
+        magnitude[np.isnan(magnitude) & is_tie] = 0.0  # a tie needs none
+        has_gap[names["magnitude"][0]] = np.isnan(magnitude)
+    kept = complete_rows(table, has_gap)
+    if kept is not None:
+        numbers = {role: [column[kept] for column in numbers[role]] for role in numbers}
+        cells = {role: [one.take(kept) for one in cells[role]] for role in cells}
+    rows = np.arange(len(columns[spelled[0]])) if kept is None else kept
+    return _Rows(table, rows, names, cells, numbers)
 
-    def _items(self) -> tuple[Indices, Indices, list[str]]:
-        """The two items as positions in the distinct labels."""
-        (first, second), labels = self._joined_texts()
-        same = _Cells(first, labels).quoted(first == second)
-        self._refuse(first == second, f"{same} is compared with itself. Leave out the row.")
-        return first, second, labels
 
-    def _as_labels(self, texts: list[str], role: str | int) -> NDArray[Any]:
-        """Labels as they were in the columns of a role, or in one: whole numbers or strings."""
-        places = [role] if isinstance(role, int) else self._at[role]
-        firsts = [self._columns[at][0] for at in places]  # a text of a file is one of Arrow
-        if any(isinstance(first, str) for first in firsts):
-            return np.array(texts, dtype=np.str_)
-        return distinct_labels(texts, canonical=True)
+def _translated(table: Table, cells: _Cells, words: Mapping[str, str]) -> _Cells:
+    """The outcomes with the words that they stand for."""
+    absent = [word for word in words if word not in cells.texts]
+    if absent:
+        there = listed(map(show, cells.texts), 20)
+        shown = f"{listed(map(show, absent), 5)}; there are {there}"
+        raise table.error(f"outcome_words has words that the column has not: {shown}.")
+    return cells._replace(texts=[words.get(text, text) for text in cells.texts])
 
-    def _labels(self, at: int) -> NDArray[Any]:
-        cells = self._texts[at]
-        return cells.each(self._as_labels(cells.texts, at))
 
-    def _outcomes(self, first: Indices, second: Indices, labels: list[str]) -> Array:
-        """By how much the first side won."""
-        if "wins" in self._at:
-            return np.ones(len(first))
-        if "scores" in self._at:
-            ours, theirs = (self._numbers[at] for at in self._at["scores"])
-            return ours - theirs if self._wanted.get("margin") else np.sign(ours - theirs)
-        if "outcome" not in self._at:
-            sign = np.ones(len(first))
-        elif self._wanted.get("margin"):
-            return self._numbers[self._at["outcome"][0]]
-        else:
-            sign = self._verdicts(first, second, labels).astype(np.float64)
-        is_tie = (sign == 0) | self._ties(len(first))
-        return np.where(sign < 0, -1.0, 1.0) * self._magnitudes(is_tie) + 0.0
+def _as_numbers(table: Table, at: int, column: Any) -> Array:
+    """A column as floats, NaN for a gap; infinite numbers and words are refused."""
+    if not isinstance(column, list):
+        return column_numbers(table, at, column, "number")
+    name = f"the column {show(table.names[at])}"
+    numbers = as_real(name, [None if is_gap(value) else value for value in column])
+    if np.isinf(numbers).any():
+        problem = f"{name} is infinite, expected a finite number."
+        raise table.error(problem, int(np.isinf(numbers).argmax()))
+    return numbers + 0.0  # minus zero is zero
 
-    def _verdicts(self, first: Indices, second: Indices, labels: list[str]) -> Indices:
-        """1 if the first side won, −1 if the second did, 0 for a tie."""
-        cells = self._texts[self._at["outcome"][0]]
-        codes, words = cells
-        names = [self._table.names[at] for at in self._at["items"]]
-        place = {label: k for k, label in enumerate(labels)}
-        item = cells.each([place.get(word, -1) for word in words])
-        by_item = np.where(item == first, 1, np.where(item == second, -1, 2))
-        counts = np.bincount(codes)
-        is_item = np.bincount(codes, by_item != 2) == counts  # in all its rows
-        side_of = {names[0].lower(): 1, names[1].lower(): -1}
-        said: list[int | None] = []
-        for word, meaning, is_always_item in zip(
-            words, usual.meanings(words), is_item, strict=True
-        ):
-            side = side_of.get(word.lower())
-            said.append(side if side is not None else None if is_always_item else meaning)
-        unknown = [k for k, side in enumerate(said) if side is None and not is_item[k]]
-        shown = listed((f"{show(words[k])} ({count(counts[k], 'row')})" for k in unknown), 20)
-        self._refuse(
-            np.isin(codes, unknown),
-            f"the winner is {shown}, expected {', '.join(map(show, names))}, one of the two items "
-            f"or 'tie'; also understood: {', '.join(usual.EXAMPLES)}, 1, 2, 0.5.",
-        )
-        meant = cells.each([2 if side is None else side for side in said])
-        verdict = np.where(meant == 2, by_item, meant)
-        is_unclear = (by_item != 2) & (by_item != verdict)
-        self._refuse(
-            is_unclear,
-            f"the winner {cells.quoted(is_unclear)} can be understood in two ways: as an item, and "
-            "as a word for a side or a tie. Rename the item or the column.",
-        )
-        return verdict
 
-    def _ties(self, n_rows: int) -> NDArray[np.bool_]:
-        cells = self._cells("tie")
-        if cells is None:
-            return np.zeros(n_rows, dtype=bool)
-        is_bad = ~cells.is_in(usual.IS_TIE | usual.IS_NO_TIE)
-        expected = "expected 1 or 0, true or false, yes or no."
-        self._refuse(is_bad, f"the tie is {cells.quoted(is_bad)}, {expected}")
-        return cells.is_in(usual.IS_TIE)
+def _joined(columns: list[_Cells]) -> list[_Cells]:
+    """The same columns, whose texts are those of all of them."""
+    texts = list(dict.fromkeys(text for cells in columns for text in cells.texts))
+    place = {text: k for k, text in enumerate(texts)}
+    are_words = any(cells.are_words for cells in columns)
+    codes = [cells.each([place[text] for text in cells.texts]) for cells in columns]
+    return [_Cells(each, texts, are_words) for each in codes]
 
-    def _magnitudes(self, is_tie: NDArray[np.bool_]) -> Array:
-        if "magnitude" not in self._at:
-            return np.where(is_tie, 0.0, 1.0)
-        magnitude = self._numbers[self._at["magnitude"][0]]
+
+def _times(rows: _Rows, asked: Any) -> NDArray[Any] | None:
+    for cells in rows.cells.get("time", ()):
+
+        def error(k: int, problem: str, codes: Indices = cells.codes) -> Exception:
+            return rows.table.error(problem, int(rows.kept[(codes == k).argmax()]))
+
+        return cells.each(read_times(cells.texts, error))
+    return None if asked is None else rows.kept.astype(np.float64)
+
+
+def _covariates(rows: _Rows) -> dict[str, NDArray[Any]]:
+    """Numbers if every cell is one, else labels of categories; of a pair the difference."""
+    columns: dict[str, NDArray[Any]] = {}
+    for k, cells in enumerate(rows.cells.get("covariates", ())):
+        values = [finite_number(text) for text in cells.texts]
+        known = cells.texts if None in values else np.array(values, np.float64)
+        columns[rows.names["covariates"][k]] = cells.each(known)
+    names, numbers = rows.names.get("differences", []), rows.numbers.get("differences", [])
+    for k in range(0, len(names), 2):
+        columns[f"{names[k]} − {names[k + 1]}"] = numbers[k] - numbers[k + 1]
+    return columns
+
+
+def _outcomes(rows: _Rows, is_margin: bool, first: _Cells, second: _Cells) -> Array:
+    """By how much the first side won."""
+    if "scores" in rows.numbers:
+        ours, theirs = rows.numbers["scores"]
+        return ours - theirs if is_margin else np.sign(ours - theirs)
+    if "margin" in rows.numbers:
+        return rows.numbers["margin"][0]
+    sign = np.ones(len(rows.kept))
+    for outcome in rows.cells.get("outcome", ()):
+        sign = _verdicts(rows, outcome, first, second)
+    is_tie = sign == 0
+    for tie in rows.cells.get("tie", ()):
+        problem = "the tie is {}, expected 1 or 0, true or false, yes or no."
+        rows.refuse(~tie.is_in(usual.IS_TIE | usual.IS_NO_TIE), problem, tie)
+        is_tie = is_tie | tie.is_in(usual.IS_TIE)
+    magnitude = np.where(is_tie, 0.0, 1.0)
+    for magnitude in rows.numbers.get("magnitude", ()):
         problem = "the magnitude is {}, expected 0 (a tie) or more. Swap winner and loser instead."
-        self._refuse(magnitude < 0, problem, magnitude)
+        rows.refuse(magnitude < 0, problem, magnitude)
         problem = "the row is a tie, but its magnitude is {}. Write 0 or nothing, or no tie."
-        self._refuse(is_tie & (magnitude > 0), problem, magnitude)
-        return np.where(np.isnan(magnitude), 0.0, magnitude)
-
-    def _weights(self) -> Array:
-        if "weight" not in self._at:
-            return np.ones(len(self._rows))
-        weight = self._numbers[self._at["weight"][0]]
-        problem = "the weight is {}, expected more than 0. Leave out the row."
-        self._refuse(weight <= 0, problem, weight)
-        return weight
-
-    def _covariate(self, at: list[int]) -> NDArray[Any]:
-        """Numbers if every cell is one, else labels of categories."""
-        if len(at) == 2:
-            difference: Array = self._numbers[at[0]] - self._numbers[at[1]]
-            return difference
-        cells = self._texts[at[0]]
-        numbers = [finite_number(text) for text in cells.texts]
-        is_category = any(number is None for number in numbers)
-        return cells.each(cells.texts if is_category else np.array(numbers, np.float64))
-
-    def _expanded(self, data: PairData) -> PairData:
-        """As many comparisons as the counts of wins and ties say."""
-        counts = np.column_stack([self._numbers[at] for at in self._at["wins"]])
-        for column in counts.T:
-            problem = "the number of wins is {}, expected a whole number from 0."
-            self._refuse((column < 0) | (column != np.round(column)), problem, column)
-        if counts.sum() > _LARGEST:
-            raise ValueError(
-                f"the wins count {counts.sum():.0f} comparisons, at most {_LARGEST} are read; "
-                "divide the counts, or pass one row for each outcome with a weight."
-            )
-        n_kinds = counts.shape[1]
-        each = np.repeat(np.arange(counts.size), counts.ravel().astype(np.intp))
-        outcome = np.array([1.0, -1.0, 0.0])[each % n_kinds]
-        return replace(data.take(each // n_kinds), outcome=outcome)
+        rows.refuse(is_tie & (magnitude > 0), problem, magnitude)
+    return np.where(sign < 0, -1.0, 1.0) * magnitude + 0.0
 
 
-def _ranked_data(
-    rankings: Rankings, items: NDArray[Any], wanted: PairColumns, rows: Any, known: dict[str, Any]
+def _verdicts(rows: _Rows, outcome: _Cells, first: _Cells, second: _Cells) -> Array:
+    """1 if the first side won, −1 if the second did, 0 for a tie.
+
+    A word is the name of a side's column, an item if it is one of the two in all its rows, or one
+    that is usually understood.
+    """
+    words, names = outcome.texts, rows.names["items"]
+    place = {label: k for k, label in enumerate(first.texts)}
+    item = outcome.each([place.get(word, -1) for word in words])
+    by_item = np.where(item == first.codes, 1.0, np.where(item == second.codes, -1.0, np.nan))
+    n_rows = np.bincount(outcome.codes)
+    is_item = np.bincount(outcome.codes, ~np.isnan(by_item)) == n_rows
+    side_of = {names[0].lower(): 1.0, names[1].lower(): -1.0}
+    meant = [
+        side_of.get(word.lower(), np.nan if is_item[k] or side is None else side)
+        for k, (word, side) in enumerate(zip(words, usual.meanings(words), strict=True))
+    ]
+    unknown = np.flatnonzero(np.isnan(meant) & ~is_item)
+    shown = listed((f"{show(words[k])} ({count(n_rows[k], 'row')})" for k in unknown), 20)
+    rows.refuse(
+        np.isin(outcome.codes, unknown),
+        f"the winner is {shown}, expected {', '.join(map(show, names))}, one of the two items "
+        f"or 'tie'; also understood: {', '.join(usual.EXAMPLES)}, 1, 2, 0.5.",
+    )
+    verdict = outcome.each(meant)
+    verdict = np.where(np.isnan(verdict), by_item, verdict)
+    rows.refuse(
+        ~np.isnan(by_item) & (by_item != verdict),
+        "the winner {} can be understood in two ways: as an item, and as a word for a side or a "
+        "tie. Rename the item or the column.",
+        outcome,
+    )
+    return verdict
+
+
+def _expanded(rows: _Rows, data: PairData) -> PairData:
+    """As many comparisons as the counts of wins and ties say."""
+    counts = np.column_stack(rows.numbers["wins"])
+    for column in counts.T:
+        problem = "the number of wins is {}, expected a whole number from 0."
+        rows.refuse((column < 0) | (column != np.round(column)), problem, column)
+    if counts.sum() > _LARGEST:
+        raise ValueError(
+            f"the wins count {counts.sum():.0f} comparisons, at most {_LARGEST} are read; "
+            "divide the counts, or pass one row for each outcome with a weight."
+        )
+    n_kinds = counts.shape[1]
+    each = np.repeat(np.arange(counts.size), counts.ravel().astype(np.intp))
+    outcome = np.array([1.0, -1.0, 0.0])[each % n_kinds]
+    return replace(data.take(each // n_kinds), outcome=outcome)
+
+
+def _ranked(
+    rows: _Rows, items: list[_Cells], is_last: bool, weight: Array, known: dict[str, Any]
 ) -> PairData:
-    """The pairs of rankings; `known` has values of rows, of which each ranking has one."""
-    if wanted.get("unlisted") == "last":
-        rankings = rankings.with_all(len(items))
+    """The pairs of rankings, and what else is known of each from its first row.
+
+    Items that a ranking does not name are below the others if `is_last`.
+    """
+    names: Any = rows.kept
+    if "ranking" in rows.cells:
+        (ranking,), (places,), (item,) = rows.cells["ranking"], rows.cells["place"], items
+        number, names, row = ranking.codes, ranking.texts, np.arange(len(weight))
+        place, start = _places(rows, places), np.unique(number, return_index=True)[1]
+        problem = "the weight is {}, and another one in the same ranking."
+        rows.refuse(weight != weight[start][number], problem, weight)
+    else:
+        table = np.stack([cells.codes for cells in items], axis=1)
+        number, at = np.nonzero(np.array([text != "" for text in items[0].texts])[table])
+        item, place = items[0]._replace(codes=table[number, at]), (at + 1).astype(np.float64)
+        row, start = number, np.arange(len(weight))
+    item = item.take(np.arange(len(number)))
+    labels, position = np.unique(item.distinct(), return_inverse=True)
+    codes = number * len(labels) + item.codes
+    order = np.argsort(codes, kind="stable")
+    for k in order[1:][np.diff(codes[order]) == 0]:
+        problem = f"{show(item.texts[item.codes[k]])} is in the ranking {names[number[k]]} twice"
+        raise rows.table.error(f"{problem}; an item has one place in it.", int(rows.kept[row[k]]))
+    rankings = Rankings(number, item.each(position).astype(np.intp), place, weight[start])
+    if is_last:
+        rankings = rankings.with_all(len(labels))
     pairs = rankings.pairs
-    at = rows[pairs.ranking]
-    contexts = {name: labels[at] for name, labels in known.pop("contexts").items()}
-    taken: dict[str, Any] = {name: None if of is None else of[at] for name, of in known.items()}
+    at = start[pairs.ranking]
+    contexts = {name: column[at] for name, column in known.pop("contexts").items()}
+    taken: dict[str, Any] = {
+        name: None if column is None else column[at] for name, column in known.items()
+    }
     if taken.get("clusters") is None and taken.get("judges") is None:
         taken["clusters"] = pairs.ranking
-    return PairData(*pairs[:4], items, **taken, contexts=contexts, rankings=rankings)
+    return PairData(*pairs[:4], labels, contexts=contexts, rankings=rankings, **taken)
+
+
+def _places(rows: _Rows, cells: _Cells) -> Array:
+    """Places as numbers, inf for none."""
+    places = [
+        np.inf if text.lower() in usual.UNPLACED else finite_number(text) for text in cells.texts
+    ]
+    rows.refuse(
+        cells.each([place is None or place <= 0 for place in places]),
+        "the place is {}, expected a number from 1, or nothing, DNF, DSQ, … for an item that took "
+        "part and has no place.",
+        cells,
+    )
+    return cells.each(np.array(places, np.float64))

@@ -14,19 +14,11 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import words as usual
 from rankwise.datasets.columns import Column
-from rankwise.datasets.words import MISSING, finite_number, show
 from rankwise.errors import warn_user
 from rankwise.inputs import check_option, suggestion
-from rankwise.text_tables import count
 
 if TYPE_CHECKING:
     from rankwise.graphs import PairGraph
-
-#: Words, in small letters, for an item that took part and has no place: it is below all that have.
-UNPLACED = MISSING | {
-    *("dnf", "dsq", "dq", "ret", "nc", "unplaced", "r", "d", "-", "–"),
-    *("did not finish", "disqualified", "retired", "not classified"),
-}
 
 
 class RankedPairs(NamedTuple):
@@ -293,67 +285,31 @@ def checked_columns(asked: PairColumns) -> PairColumns:
     return {**usual_names, **asked}
 
 
-def recognized(asked: PairColumns, names: Sequence[str]) -> PairColumns:
-    """The same, with sides and outcome by their usual names where nothing else is meant."""
+def recognized(asked: PairColumns, names: Sequence[str]) -> tuple[PairColumns, str]:
+    """The same, with sides and outcome by their usual names where nothing else is meant.
+
+    The text says which columns were taken.
+    """
     plain = [re.sub(r"[\s_]", "", name).lower() for name in names]
-    is_asked = any(
-        asked.get(role) is not None for role in ("sides", "outcome", "ranking", "places")
-    )
-    if is_asked or (asked["winner"], asked["loser"]) != ("winner", "loser") or "loser" in plain:
-        return asked
+    chosen = [asked.get(role) for role in ("sides", "outcome", "ranking", "places")]
+    is_asked = chosen != [None] * 4 or (asked["winner"], asked["loser"]) != ("winner", "loser")
+    if is_asked or "loser" in plain:
+        return asked, ""
 
-    def found(known: Sequence[tuple[str, ...]]) -> list[list[str]]:
-        there = [words for words in known if all(plain.count(word) == 1 for word in words)]
-        return [[names[plain.index(word)] for word in words] for words in there]
+    def there(known: Sequence[tuple[str, ...]]) -> list[list[str]]:
+        usual_ones = [words for words in known if all(plain.count(word) == 1 for word in words)]
+        return [[names[plain.index(word)] for word in words] for words in usual_ones]
 
-    sides, scores = found(usual.SIDES), found(usual.SCORES)
-    outcomes = found([(name,) for name in usual.OUTCOMES])
-    if len(sides) == 1 and len(outcomes) == 1:
-        return {**asked, "sides": sides[0], "outcome": outcomes[0][0]}
-    if len(sides) == 1 and not outcomes and len(scores) == 1:
-        return {**asked, "sides": sides[0], "scores": scores[0]}
-    return asked
-
-
-def read_as(wanted: PairColumns) -> str:
-    """Which columns were taken for sides and outcome, in a sentence."""
-    first, second = wanted.get("sides") or ("", "")
-    what = f"{wanted.get('outcome')!r} as the outcome"
-    scores = wanted.get("scores")
-    if scores is not None:
-        what = f"{scores[0]!r} and {scores[1]!r} as their scores"
-    return f"{first!r} and {second!r} are read as the two sides, {what}"
-
-
-def read_places(texts: Sequence[str], error: Any) -> Array:
-    """Places as numbers, inf for none; `error` makes the error about one of the texts."""
-    places = np.full(len(texts), np.inf)
-    for k, text in enumerate(texts):
-        if text.lower() in UNPLACED:
-            continue
-        number = finite_number(text)
-        if number is None or number <= 0:
-            raise error(
-                k,
-                f"the place is {show(text)}, expected a number from 1, or nothing, DNF, DSQ, … for "
-                "an item that took part and has no place.",
-            )
-        places[k] = number
-    return places
-
-
-def check_rankings(rankings: Rankings, names: Any, labels: NDArray[Any]) -> None:
-    """Refuse an item that is in a ranking twice."""
-    codes = rankings.ranking * len(labels) + rankings.item
-    order = np.argsort(codes, kind="stable")
-    twice = np.flatnonzero(np.diff(codes[order]) == 0)
-    if len(twice):
-        row = order[twice[0]]
-        item, ranking = labels[rankings.item[row]], names(int(rankings.ranking[row]))
-        raise ValueError(
-            f"{item!s} is in {ranking} twice ({count(len(twice), 'such row')}); an item has one "
-            "place in a ranking. Correct it, or name the column that tells the rankings apart."
-        )
+    sides, outcomes, scores = map(there, (usual.SIDES, usual.OUTCOMES, usual.SCORES))
+    if len(sides) != 1 or len(outcomes or scores) != 1:
+        return asked, ""
+    (first, second), taken = sides[0], (outcomes or scores)[0]
+    read_as = f"{first!r} and {second!r} are read as the two sides, "
+    if outcomes:
+        wanted: PairColumns = {**asked, "sides": sides[0], "outcome": taken[0]}
+        return wanted, f"{read_as}{taken[0]!r} as the outcome"
+    wanted = {**asked, "sides": sides[0], "scores": taken}
+    return wanted, f"{read_as}{taken[0]!r} and {taken[1]!r} as their scores"
 
 
 def from_lists(lists: Sequence[Any]) -> dict[str, list[Any]]:

@@ -112,8 +112,14 @@ SIDES = (
     *((f"{noun}a", f"{noun}b") for noun in ("", *NOUNS)),
     *((f"{noun}1", f"{noun}2") for noun in NOUNS),
 )
-OUTCOMES = ("outcome", "winner", "result", "better", "ftr")
+OUTCOMES = (("outcome",), ("winner",), ("result",), ("better",), ("ftr",))
 SCORES = (("homescore", "awayscore"), ("homegoals", "awaygoals"), ("fthg", "ftag"))
+
+#: Words, in small letters, for an item that took part and has no place: it is below all that have.
+UNPLACED = MISSING | {
+    *("dnf", "dsq", "dq", "ret", "nc", "unplaced", "r", "d", "-", "–"),
+    *("did not finish", "disqualified", "retired", "not classified"),
+}
 
 IS_TIE = frozenset({"1", "1.0", "true", "yes", "y", "t", "tie", "draw"})
 IS_NO_TIE = frozenset({"", "0", "0.0", "false", "no", "n", "f"})
