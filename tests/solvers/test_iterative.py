@@ -13,7 +13,11 @@ from rankwise import PairGraph, RankRLS, RankRLSCV, ScoreGraph
 from rankwise.losses import SquaredLoss
 from rankwise.machine import Progress
 from rankwise.model_selection import leave_group_out_predict
-from rankwise.solvers.least_squares import conjugate_gradients, krylov_path, minimize_iteratively
+from rankwise.solvers.least_squares import (
+    conjugate_gradients,
+    minimize_iteratively,
+    shared_path,
+)
 
 
 @pytest.fixture
@@ -165,21 +169,25 @@ def test_the_line_of_iterations_appears_only_for_long_work_and_a_person(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_one_krylov_space_solves_the_system_of_every_shift(rng):
+def test_one_space_solves_the_system_of_every_shift(rng):
     R = rng.standard_normal((40, 15)) * np.logspace(0, -3, 15)
     A, t = R.T @ R, rng.standard_normal(15)
     shifts = np.array([1e-6, 1e-2, 10.0])
-    path, *_ = krylov_path(lambda v: A @ v, t, shifts, 1e-12, 40)
-    for x, shift in zip(path, shifts, strict=True):
+
+    def solve(t, n_steps, A=A, tol=1e-12):
+        return shared_path(lambda v: A @ v, t, np.diagonal(A), shifts, tol, n_steps)
+
+    for x, shift in zip(solve(t, 40)[0], shifts, strict=True):
         truth = np.linalg.solve(A + shift * np.eye(15), t)
         np.testing.assert_allclose(x, truth, rtol=1e-8)
-    early, residuals, _ = krylov_path(lambda v: A @ v, t, shifts, 1e-12, 4)
+    early, residuals, n_iter = solve(t, 4)
     errors = [np.linalg.norm(A @ x + s * x - t) for x, s in zip(early, shifts, strict=True)]
     np.testing.assert_allclose(residuals * np.linalg.norm(t), errors, rtol=1e-6, atol=1e-12)
-    nothing, *_ = krylov_path(lambda v: A @ v, np.zeros(15), shifts, 1e-12, 4)
-    assert not nothing.any()
-    few, *_ = krylov_path(lambda v: 2 * v, t, shifts, 1e-12, 40)  # every vector is an eigenvector
+    assert n_iter == 4
+    assert not solve(np.zeros(15), 4)[0].any()
+    few, _, n_iter = solve(t, 40, 2 * np.eye(15))  # every vector is an eigenvector
     np.testing.assert_allclose(few, t / (2 + shifts[:, None]), rtol=1e-12)
+    assert n_iter == 1
 
 
 def test_a_search_over_many_categories_goes_by_iterations_and_chooses_as_folds_do(rng):

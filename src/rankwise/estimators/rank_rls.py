@@ -51,7 +51,7 @@ from rankwise.model_selection.task import (
 )
 from rankwise.rows import row_products
 from rankwise.solvers import minimize
-from rankwise.solvers.least_squares import KRYLOV_STEPS
+from rankwise.solvers.least_squares import SHARED_STEPS
 
 MOST_REFITS = 10  # folds that are trained by iterations; more are dearer than a Gram matrix
 ITERATIVE_DECADES = (-7.0, 0.0)  # where alphas start and end that iterations can tell apart
@@ -479,7 +479,7 @@ class RankRLSTask(HoldOutTask):
         features = self.features(len(folds), spend=True)
         limits = self._limits
         if self.refits and len(candidates) > 1:
-            limits = {"tol": max(limits["tol"], JUDGED_TOL), "max_iter": KRYLOV_STEPS}
+            limits = {"tol": max(limits["tol"], JUDGED_TOL), "max_iter": SHARED_STEPS}
         return held_out_scores(self.loss, features, folds, candidates.axes["alpha"], limits)
 
     def from_edges(self, edges: PairGraph, candidates: Candidates) -> Array:

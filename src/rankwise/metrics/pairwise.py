@@ -235,8 +235,7 @@ def _positive(y: NDArray[Any], relevant: float | None) -> NDArray[np.bool_]:
             "y_true has more than two values; pass relevant=c to call items with y >= c positive, "
             "or use disagreement_error, which takes any number of levels."
         )
-    positive: NDArray[np.bool_] = y >= (high if relevant is None else relevant)
-    return positive
+    return np.asarray(y >= (high if relevant is None else relevant))
 
 
 def _placements(ranking: Ranking, positive: NDArray[np.bool_]) -> Array:
@@ -332,9 +331,8 @@ def mean_squared_error(ranking: Ranking, *, average: str = "groups") -> GroupVal
     targets = ranking.targets
     weights = np.ones(len(targets.y)) if targets.weights is None else targets.weights
     squares = (ranking.score.astype(np.float64) - targets.y) ** 2
-    total = targets.sum_rows(weights)
-    error = divide(targets.sum_rows(weights * squares), total)
-    return GroupValues(error, total if average == "items" else None)
+    error, total = targets.sum_rows(weights * squares), targets.sum_rows(weights)
+    return GroupValues(divide(error, total), total if average == "items" else None)
 
 
 class PairCounts(NamedTuple):
@@ -366,22 +364,23 @@ class PairCounts(NamedTuple):
 
 def count_pairs(ranking: Ranking) -> PairCounts:
     """Pairs of each group; with weights a pair counts the product of those of its items."""
-    targets, by_score, by_y = ranking.targets, None, None
+    targets, by_score = ranking.targets, None
     order = ranking.order("optimistic")  # tied scores by falling y: no inversions among them
     levels, unit = targets.levels[order].astype(np.int32), np.ones(targets.n_groups)
     if targets.weights is None:
         discordant = count_inversions(levels, targets.starts)
+        differing, everything = targets.differing, targets.sizes * (targets.sizes - 1) // 2
     else:
         weights, unit = _in_units(targets, order)
         by_score, by_y = weights[order], weights[targets.order]
         discordant = weigh_inversions(levels, targets.starts, by_score)
-    differing = _between(by_y, targets.starts, targets.level_starts, targets)
-    everything = untied = _between(by_score, targets.starts, np.arange(len(order)), targets)
-    undecided = np.zeros_like(differing)
+        differing = targets.pairs_between(by_y, targets.starts, targets.level_starts)
+        everything = targets.pairs_between(by_score, targets.starts, np.arange(len(order)))
+    untied, undecided = everything, np.zeros_like(differing)
     if ranking.has_ties:
         equal = run_starts(targets.levels[order], ranking.run_starts)  # of score and y
-        undecided = _between(by_score, ranking.run_starts, equal, targets)
-        untied = _between(by_score, targets.starts, ranking.run_starts, targets)
+        undecided = targets.pairs_between(by_score, ranking.run_starts, equal)
+        untied = targets.pairs_between(by_score, targets.starts, ranking.run_starts)
     return PairCounts(differing, discordant, undecided, everything, untied, unit)
 
 
@@ -397,22 +396,3 @@ def _in_units(targets: Targets, order: Indices) -> tuple[Array, Array]:
     scaled = np.empty_like(weights)
     scaled[order] = weights[order] / np.repeat(largest, targets.sizes)
     return scaled, (largest / largest.max()) ** 2
-
-
-def _between(
-    weights: Array | None, outer: Indices, inner: Indices, targets: Targets
-) -> NDArray[Any]:
-    """Number, or weight, in each group of the pairs that share an outer run but not an inner one.
-
-    Weights are in the order of the runs, group after group.
-    """
-    if weights is None:
-        sums = np.diff(inner, append=len(targets.y))
-    else:
-        sums = np.add.reduceat(weights, inner)
-    running = np.concatenate([[0], np.cumsum(sums)[:-1]])
-    first_inner = np.searchsorted(inner, outer)
-    n_inner = np.diff(first_inner, append=len(inner))
-    before = running - np.repeat(running[first_inner], n_inner)
-    pairs: NDArray[Any] = np.add.reduceat(sums * before, np.searchsorted(inner, targets.starts))
-    return pairs

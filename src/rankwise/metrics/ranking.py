@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._compiled import sort_by_group
+from rankwise._compiled import sort_by_group, sort_in_groups
 from rankwise.arrays import Array, Indices
 from rankwise.groups import Groups
+
+SMALL_GROUP = 200  # mean size of groups that are sorted one by one, not all at once
 
 
 class Targets:
@@ -81,23 +83,39 @@ class Targets:
         levels[self.order] = rank
         return levels
 
+    @cached_property
+    def differing(self) -> NDArray[Any]:
+        """Number of pairs of each group with different y."""
+        return self.pairs_between(None, self.starts, self.level_starts)
+
+    def pairs_between(self, weights: Array | None, outer: Indices, inner: Indices) -> NDArray[Any]:
+        """Number, or weight, of the pairs of a group that share an outer run but not an inner one.
+
+        Weights are in the order of the runs, group after group.
+        """
+        if weights is None:
+            sums = np.diff(inner, append=len(self.y))
+        else:
+            sums = np.add.reduceat(weights, inner)
+        running = np.concatenate([[0], np.cumsum(sums)[:-1]])
+        first_inner = np.searchsorted(inner, outer)
+        n_inner = np.diff(first_inner, append=len(inner))
+        before = running - np.repeat(running[first_inner], n_inner)
+        return np.asarray(np.add.reduceat(sums * before, np.searchsorted(inner, self.starts)))
+
     def by_group(self, order: Indices) -> Indices:
         """Bring rows that are in some order into their groups; the order inside stays."""
-        if self.n_groups == 1:
-            return order
-        sorted_order: Indices = sort_by_group(np.ascontiguousarray(order), self.codes, self.starts)
-        return sorted_order
+        order = np.ascontiguousarray(order)
+        return order if self.n_groups == 1 else sort_by_group(order, self.codes, self.starts)
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sum per group of an array that is sorted by group."""
         dtype = np.int64 if values.dtype.kind in "biu" else np.float64
-        total: NDArray[Any] = np.add.reduceat(values, self.starts, dtype=dtype)
-        return total
+        return np.asarray(np.add.reduceat(values, self.starts, dtype=dtype))
 
     def sum_rows(self, values: NDArray[Any]) -> Array:
         """Sum per group of an array that is in the order of the rows."""
-        total: Array = np.bincount(self.codes, values, self.n_groups).astype(np.float64, copy=False)
-        return total
+        return np.bincount(self.codes, values, self.n_groups).astype(np.float64, copy=False)
 
     def cumulate(self, counts: NDArray[Any]) -> NDArray[np.int64]:
         """Cumulative sum that starts anew in each group, for an array of whole numbers."""
@@ -120,7 +138,11 @@ class Ranking:
     def __init__(self, targets: Targets, score: NDArray[Any]) -> None:
         self.targets = targets
         self.score = score
-        self._order = targets.by_group(np.argsort(score)[::-1])
+        if targets.n_groups * SMALL_GROUP > len(score):
+            falling = -score.astype(np.float64)
+            self._order: Indices = sort_in_groups(falling, targets.order, targets.starts)
+        else:
+            self._order = targets.by_group(np.argsort(score)[::-1])
         self.run_starts = run_starts(score[self._order], targets.starts)
         self.has_ties = len(self.run_starts) < len(score)
         self._resolved: dict[str, Indices] = {}

@@ -259,6 +259,8 @@ def _train_again(
     graph, is_dual = loss.graph, features.method == "dual"
     edges = graph.pairs() if units.of_edges else None
     fold = fold_numbers([] if units.of_edges else units.members, graph.n_items)
+    if features.method == "iterative":  # near enough to those without a fold
+        limits = {**limits, "norms": np.maximum(loss.norms(features.matrix), 0.0)}
     for k, U in enumerate(track(units.members, "training again without a fold")):
         rest = np.flatnonzero(fold != k)
         if edges is None:

@@ -20,8 +20,7 @@ from rankwise.machine import idle_cores
 
 Watch = Callable[[int, float], None]  # told the number of iterations and the largest residual
 BLOCK = 64  # columns that LAPACK takes at a time at most
-KRYLOV_STEPS = 200  # that all λ share before each goes on alone
-KRYLOV_LOOK = 10  # steps between two looks at the residuals
+SHARED_STEPS = 200  # that all λ share before each goes on alone
 
 
 class IterativeSolution(NamedTuple):
@@ -215,12 +214,11 @@ def minimize(
     loss: SquaredLoss,
     matrix: Any,
     shifts: Array,
-    *,
-    tol: float,
-    max_iter: int | None,
-    watch: Watch | None = None,
+    **limits: Any,
 ) -> Solutions:
     """Minimize by the method "primal", "dual" or "iterative"; a dual matrix is overwritten.
+
+    The limits are those of `minimize_iteratively`.
 
     Primal: ``(Rᵀ A R + λI) w = Rᵀ t``, [RankRLS09] equation 28. R is read once; the solution is nan
     if R is not finite.
@@ -236,7 +234,7 @@ def minimize(
         root = loss.root()
         c, is_definite = solve_shifted(root.sandwich(matrix), root.solve(loss.target), shifts)
         return Solutions(np.stack([root.apply(columns) for columns in c]), is_definite)
-    return minimize_iteratively(loss, matrix, shifts, tol=tol, max_iter=max_iter, watch=watch)
+    return minimize_iteratively(loss, matrix, shifts, **limits)
 
 
 def minimize_iteratively(
@@ -247,54 +245,56 @@ def minimize_iteratively(
     tol: float,
     max_iter: int | None,
     watch: Watch | None = None,
+    norms: Array | None = None,
 ) -> Solutions:
     """``(Rᵀ A R + λI) w = Rᵀ t`` by iterations, [RankRLS09] section 4.3.
 
     The matrix is never formed: an iteration costs two products with R and one with A, linear in the
-    non-zeros of R and the items or edges of the graph. Several λ share the steps of `krylov_path`;
-    conjugate gradients finish what these leave, the largest λ first.
+    non-zeros of R and the items or edges of the graph. Several λ share the steps of `shared_path`;
+    conjugate gradients finish what these leave. `norms` is the diagonal of the matrix, or near it.
     """
-    t = loss.moment(R).reshape(R.shape[1], -1)
+    t, RT = loss.moment(R).reshape(R.shape[1], -1), R.T
+    norms = np.maximum(loss.norms(R), 0.0) if norms is None else norms
 
     def gram(W: Array) -> Array:
-        return np.asarray(R.T @ loss.times_A(R @ W))
+        return np.asarray(RT @ loss.times_A(R @ W))
 
     coef, residual, n_iter = np.zeros((len(shifts), *t.shape)), np.full(len(shifts), np.inf), 0
     if len(shifts) > 1:
-        most = KRYLOV_STEPS if max_iter is None else min(KRYLOV_STEPS, max_iter)
-        paths = [krylov_path(gram, column, shifts, tol, most) for column in t.T]
+        most = SHARED_STEPS if max_iter is None else min(SHARED_STEPS, max_iter)
+        paths = [shared_path(gram, column, norms, shifts, tol, most) for column in t.T]
         coef = np.stack([x for x, _, _ in paths], axis=2)
         residual = np.max([residuals for _, residuals, _ in paths], axis=0)
         n_iter = max(n for _, _, n in paths)
-    start, unfinished, left = None, [], None if max_iter is None else max_iter - n_iter
-    norms = np.zeros(0) if (residual <= tol).all() else np.maximum(loss.norms(R), 0.0)
-    for k in np.argsort(shifts)[::-1]:
-        if residual[k] <= tol:
-            start = coef[k]
-            continue
+    unfinished, left = [], None if max_iter is None else max_iter - n_iter
+    for k in np.flatnonzero(residual > tol):
         shift = float(shifts[k])
 
         def product(W: Array, shift: float = shift) -> Array:
             return gram(W) + shift * W
 
-        begin = coef[k] if np.isfinite(residual[k]) else start
-        start, n_more, converged = conjugate_gradients(
-            product, t, norms + shift, tol=tol, max_iter=left, start=begin, watch=watch
+        coef[k], n_more, converged = conjugate_gradients(
+            product, t, norms + shift, tol=tol, max_iter=left, start=coef[k], watch=watch
         )
-        coef[k], n_iter = start, max(n_iter, n_more)
+        n_iter = max(n_iter, n_more)
         if not converged:
             unfinished.append(shift)
     return Solutions(coef, True, max(n_iter, 1), tuple(unfinished))
 
 
-def krylov_path(
-    product: Callable[[Array], Array], t: Array, shifts: Array, tol: float, n_steps: int
+def shared_path(
+    product: Callable[[Array], Array],
+    t: Array,
+    diagonal: Array,
+    shifts: Array,
+    tol: float,
+    n_steps: int,
 ) -> tuple[Array, Array, int]:
-    """Solve ``(A + λI) x = t`` for every λ with the products of one.
+    """Solve ``(A + λI) x = t`` for every λ in one space that grows, the largest λ first.
 
-    Lanczos' method: ``A V = V T + β v eᵀ`` with T tridiagonal does not depend on λ, since a shift
-    leaves the Krylov space as it is. So ``x = ‖t‖ V (T + λI)⁻¹ e_1``, with residual β |y_k|. V is
-    kept orthogonal, which costs less than products with A as long as the steps are few.
+    Galerkin's solution is ``x = V y`` with ``(Vᵀ A V + λI) y = Vᵀ t``. While its residual is too
+    large, V takes in the residual divided by the diagonal of A + λI, a step of preconditioned
+    conjugate gradients that serves all smaller λ, too.
 
     Returns
     -------
@@ -305,26 +305,22 @@ def krylov_path(
     n_iter : int
         Products with A.
     """
-    size = float(np.linalg.norm(t))
-    if size == 0.0:
-        return np.zeros((len(shifts), len(t))), np.zeros(len(shifts)), 1
-    n_steps = max(1, min(n_steps, len(t)))
-    V = np.empty((n_steps, len(t)))
-    V[0] = t / size
-    diagonal, off_diagonal = np.empty(n_steps), np.empty(n_steps)
-    for k in range(n_steps):
-        w = product(V[k])
-        diagonal[k] = V[k] @ w
-        for _ in range(2):  # twice is enough (Parlett)
-            w -= V[: k + 1].T @ (V[: k + 1] @ w)
-        off_diagonal[k] = np.linalg.norm(w)
-        is_last = k + 1 == n_steps or off_diagonal[k] <= 1e-14 * np.abs(diagonal[: k + 1]).max()
-        if is_last or (k + 1) % KRYLOV_LOOK == 0:
-            first = np.zeros((k + 1, 1))
-            first[0] = 1.0
-            y = _solve_tridiagonal(diagonal[: k + 1], off_diagonal[:k], first, shifts)[0][:, :, 0]
-            residuals = off_diagonal[k] * np.abs(y[:, -1])
-            if is_last or (residuals <= tol).all():
+    size = float(np.linalg.norm(t)) or 1.0
+    t, n_steps, k = t / size, min(n_steps, len(t)), 0
+    V, AV = np.empty((n_steps, len(t))), np.empty((n_steps, len(t)))
+    H, moment = np.empty((n_steps, n_steps)), np.empty(n_steps)
+    Y, residuals = np.zeros((len(shifts), n_steps)), np.empty(len(shifts))
+    for a in np.argsort(shifts)[::-1]:
+        while True:
+            y = np.linalg.solve(H[:k, :k] + shifts[a] * np.eye(k), moment[:k])
+            r = t - y @ AV[:k] - shifts[a] * (y @ V[:k])
+            Y[a, :k], residuals[a] = y, np.linalg.norm(r)
+            if residuals[a] <= tol or k == n_steps:
                 break
-        V[k + 1] = w / off_diagonal[k]
-    return size * (y @ V[: k + 1]), residuals, k + 1
+            v = r / (diagonal + shifts[a])
+            v -= (V[:k] @ v) @ V[:k]
+            v /= np.linalg.norm(v)
+            V[k], AV[k], moment[k] = v, product(v), v @ t
+            H[k, : k + 1] = H[: k + 1, k] = V[: k + 1] @ AV[k]
+            k += 1
+    return size * (Y[:, :k] @ V[:k]), residuals, max(k, 1)
