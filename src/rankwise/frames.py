@@ -17,7 +17,6 @@ from rankwise.text_tables import listed
 
 PLAIN = {"builtins", "numpy", "scipy", "rankwise"}  # packages that have no frames
 FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
-NARWHALS = "narwhals.stable.v2"
 MOST_SHOWN = 50  # columns that a message names one by one
 
 
@@ -25,21 +24,21 @@ def as_array(values: Any, name: str = "values") -> Any:
     """A column, or a frame of numbers, as an array; anything else as it is.
 
     Numbers keep their type, but with gaps they become floats. Text, categories and decimals become
-    objects, with None for a gap; dates are those of NumPy.
+    objects, with None for a gap; dates are those of NumPy. A masked array is refused if entries are
+    masked: NumPy would use what is below.
     """
-    frame = _known(values)
+    if np.ma.isMaskedArray(values):
+        refuse_masked(name, values)
+    frame = narwhals_frame(values, allow_series=True)
     if frame is None:
         return values
     return frame_matrix(name, values) if hasattr(frame, "columns") else _array(frame)
 
 
-def as_frame(X: Any) -> Any:
-    """What tells scikit-learn the names of the columns if X is a frame; None if not."""
+def with_names(frame: Any) -> Any:
+    """What tells scikit-learn the names of the columns of a frame of narwhals."""
     from sklearn import __version__
 
-    frame = narwhals_frame(X)
-    if frame is None:
-        return None
     knows_all = tuple(map(int, __version__.split(".")[:2])) >= (1, 9)
     is_known = knows_all or frame.implementation.is_pandas_like()
     return frame.to_native() if is_known else ColumnNames(frame)
@@ -68,10 +67,27 @@ def frame_columns(X: Any) -> dict[str, Any] | None:
     return {str(column.name): column for column in frame.iter_columns()}
 
 
-def narwhals_frame(X: Any) -> Any:
-    """The frame as narwhals has it, for work on any kind of frame; None for anything else."""
-    frame = _known(X)
-    return frame if hasattr(frame, "columns") else None
+def narwhals_frame(values: Any, *, allow_series: bool = False) -> Any:
+    """The frame (or series) as narwhals has it, for work on any kind; None for anything else."""
+    package = type(values).__module__.partition(".")[0]
+    if package in PLAIN:
+        return None
+    if type(values).__name__ == "LazyFrame":
+        raise TypeError("the frame is a lazy LazyFrame; pass frame.collect().")
+    if package == "pyarrow":
+        pyarrow = import_module("pyarrow")
+        if isinstance(values, pyarrow.Array):
+            values = pyarrow.chunked_array([values])
+        elif isinstance(values, pyarrow.RecordBatch):
+            values = pyarrow.Table.from_batches([values])
+    import narwhals.stable.v2 as nw
+
+    try:
+        known = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"the frame has columns of the same name: {error}.") from None
+    is_known = isinstance(known, nw.DataFrame) or (allow_series and isinstance(known, nw.Series))
+    return known if is_known else None
 
 
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
@@ -113,7 +129,7 @@ def frame_matrix(name: str, X: Any, *, gaps: bool = True) -> Any:
         If columns are of text, categories or dates, or have gaps they may not have: the message
         names them all.
     """
-    frame = _known(X)
+    frame = narwhals_frame(X)
     native = frame.to_native()
     if getattr(native, "sparse", None) is not None:  # pandas, and all columns are sparse
         return native.sparse.to_coo().tocsr()
@@ -133,7 +149,14 @@ def frame_matrix(name: str, X: Any, *, gaps: bool = True) -> Any:
             f"Input {name} {problem} {listed(shown, MOST_SHOWN)}. Put rankwise.Columns() in front "
             "of the ranker in a Pipeline: it fills gaps and makes numbers of text."
         )
-    return _side_by_side(frame, arrays)
+    kinds, own = {array.dtype for array in arrays}, frame.implementation
+    is_float = all(column.dtype.is_float() for column in frame.iter_columns())
+    if is_float and len(kinds) == 1 and (own.is_pandas_like() or own.is_polars()):
+        matrix = np.asarray(frame.to_numpy())  # its own, if it has one
+        if matrix.dtype in FLOATS:
+            return matrix
+    dtype = np.float32 if kinds and np.result_type(*kinds) == np.float32 else np.float64
+    return np.array(arrays, dtype).reshape(len(arrays), len(frame)).T
 
 
 def check_same_index(**inputs: Any) -> None:
@@ -144,10 +167,8 @@ def check_same_index(**inputs: Any) -> None:
     """
     known: list[tuple[str, Any]] = []
     for name, values in inputs.items():
-        frame = _known(values)
-        index = None if frame is None else import_module(NARWHALS).maybe_get_index(frame)
-        if index is not None:
-            known.append((name, index))
+        if hasattr(values, "iloc"):
+            known.append((name, values.index))
     for (first, one), (second, other) in itertools.combinations(known, 2):
         if len(one) == len(other) and not one.equals(other) and set(one) == set(other):
             raise ValueError(
@@ -158,9 +179,7 @@ def check_same_index(**inputs: Any) -> None:
 
 
 def refuse_masked(name: str, values: Any) -> None:
-    """Raise a ValueError if entries of a masked array are masked: NumPy would use what is below."""
-    if not np.ma.isMaskedArray(values):
-        return
+    """Raise a ValueError if entries of a masked array are masked."""
     rows: NDArray[Any] = np.ma.getmaskarray(values)
     if rows.dtype.names is not None:  # a target of make_target
         fields = [rows[field].reshape(len(rows), -1) for field in rows.dtype.names]
@@ -172,28 +191,6 @@ def refuse_masked(name: str, values: Any) -> None:
             f"those rows out, or give values with {name}.filled(...) (np.nan where a learner takes "
             "gaps)."
         )
-
-
-def _known(values: Any) -> Any:
-    """The narwhals DataFrame or Series of values; None if they are neither."""
-    package = type(values).__module__.partition(".")[0]
-    if package in PLAIN:
-        return None
-    if type(values).__name__ == "LazyFrame":
-        raise TypeError("the frame is a lazy LazyFrame; pass frame.collect().")
-    if package == "pyarrow":
-        pyarrow = import_module("pyarrow")
-        if isinstance(values, pyarrow.Array):
-            values = pyarrow.chunked_array([values])
-        elif isinstance(values, pyarrow.RecordBatch):
-            values = pyarrow.Table.from_batches([values])
-    import narwhals.stable.v2 as nw
-
-    try:
-        known = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
-    except nw.exceptions.DuplicateError as error:
-        raise ValueError(f"the frame has columns of the same name: {error}.") from None
-    return known if isinstance(known, (nw.DataFrame, nw.Series)) else None
 
 
 def _array(column: Any) -> NDArray[Any]:
@@ -239,19 +236,3 @@ def _read(column: Any) -> tuple[str, Any]:
         except (TypeError, ValueError, OverflowError):
             return "objects", None
     return ("number", array) if array.dtype.kind in "biuf" else (str(array.dtype), None)
-
-
-def _side_by_side(frame: Any, arrays: list[NDArray[Any]]) -> NDArray[Any]:
-    """One matrix, stored by columns; the frame's own if it has one (pandas, polars)."""
-    kinds = {array.dtype for array in arrays}
-    own = frame.implementation
-    is_float = all(column.dtype.is_float() for column in frame.iter_columns())
-    if is_float and len(kinds) == 1 and (own.is_pandas_like() or own.is_polars()):
-        matrix = np.asarray(frame.to_numpy())
-        if matrix.dtype in FLOATS:
-            return matrix
-    dtype = np.float32 if kinds and np.result_type(*kinds) == np.float32 else np.float64
-    out = np.empty((len(frame), len(arrays)), dtype, order="F")
-    for at, array in enumerate(arrays):
-        out[:, at] = array
-    return out

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Indices
-from rankwise.frames import as_array, refuse_masked
+from rankwise.frames import as_array
 
 
 class Groups(NamedTuple):
@@ -59,7 +59,13 @@ def encode_groups(groups: ArrayLike | None, n_items: int) -> Groups:
     """
     if groups is None:
         return Groups(np.zeros(n_items, dtype=np.intp), np.zeros(min(n_items, 1), dtype=np.intp))
-    labels = _as_label_array(groups)
+    labels = as_array(groups, "groups")
+    labels = labels if isinstance(labels, np.ndarray) else _array_of_labels(labels)
+    if labels.ndim != 1 and labels.shape[1:] != (1,):
+        raise ValueError(
+            f"groups has shape {labels.shape}; pass one group label per row, shape (n_rows,)."
+        )
+    labels = labels.reshape(len(labels))
     if len(labels) != n_items:
         message = f"groups has {len(labels)} entries but there are {n_items} rows"
         if labels.dtype.kind in "iu" and (labels >= 0).all() and labels.sum() == n_items:
@@ -107,8 +113,7 @@ def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
     >>> groups_from_sizes([2, 3])
     array([0, 0, 1, 1, 1])
     """
-    refuse_masked("sizes", sizes)
-    array = np.asarray(as_array(sizes))
+    array = np.asarray(as_array(sizes, "sizes"))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(
             f"sizes must be a flat list of whole numbers, got {array.dtype} of shape "
@@ -127,28 +132,22 @@ def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
     return np.repeat(np.arange(len(array), dtype=np.intp), array)
 
 
-def _as_label_array(groups: ArrayLike) -> NDArray[Any]:
-    labels: NDArray[Any]
-    refuse_masked("groups", groups)
-    groups = as_array(groups)
-    if isinstance(groups, (list, tuple)) and any(isinstance(g, tuple) for g in groups):
-        labels = np.empty(len(groups), dtype=object)
+def _array_of_labels(groups: Any) -> NDArray[Any]:
+    """The labels of a list, different ones kept apart."""
+    is_list = isinstance(groups, (list, tuple))
+    if is_list and any(isinstance(label, tuple) for label in groups):
+        labels: NDArray[Any] = np.empty(len(groups), dtype=object)
         labels[:] = groups
-    elif isinstance(groups, (list, tuple)) and not _keeps_labels_apart(groups):
-        labels = np.array(groups, dtype=object)
-    else:
-        try:
-            labels = np.asarray(groups)
-        except ValueError:
-            raise ValueError(
-                "groups has entries of different lengths; pass one group label per row (tuples, "
-                "not lists, for labels of several parts)."
-            ) from None
-    if labels.ndim != 1 and labels.shape[1:] != (1,):
+        return labels
+    if is_list and not _keeps_labels_apart(groups):
+        return np.array(groups, dtype=object)
+    try:
+        return np.asarray(groups)
+    except ValueError:
         raise ValueError(
-            f"groups has shape {labels.shape}; pass one group label per row, shape (n_rows,)."
-        )
-    return labels.reshape(len(labels))
+            "groups has entries of different lengths; pass one group label per row (tuples, "
+            "not lists, for labels of several parts)."
+        ) from None
 
 
 def _keeps_labels_apart(groups: Sequence[Any]) -> bool:

@@ -35,7 +35,8 @@ def suggestion(value: object, allowed: Sequence[str]) -> str:
 
 def check_items(name: str, X: Any) -> None:
     """Raise a ValueError if an array has masked entries, dates, or fields instead of columns."""
-    refuse_masked(name, X)
+    if np.ma.isMaskedArray(X):
+        refuse_masked(name, X)
     dtype = getattr(X, "dtype", None)
     if getattr(dtype, "kind", "") in ("m", "M", "V"):
         raise ValueError(
@@ -86,8 +87,7 @@ def as_real(name: str, values: Any, advice: str = "pass real numbers") -> Array:
     entries; and whole numbers so large that different ones become equal. Missing entries (None,
     pandas.NA) are NaN. Columns and frames may be of pandas, polars or Arrow.
     """
-    refuse_masked(name, values)
-    array = np.asarray(as_array(values))
+    array = np.asarray(as_array(values, name))
     if array.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
     if array.dtype == object:
@@ -256,8 +256,11 @@ def read_target(
         return Target(y, nuisance=columns)
     y, groups, sample_weight = split_weighted(y, groups, sample_weight)
     scores = as_scores(y, allow_nan=allow_nan)
-    n_rows = getattr(X, "shape", ())[:1]
-    check_length(scores, n_rows[0] if n_rows else len(scores))
+    shape = (len(X),) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
+    if shape and shape[0] != len(scores):
+        raise ValueError(
+            f"y has {len(scores)} entries but X has {shape[0]} rows; pass one score per row."
+        )
     weight = None if sample_weight is None else some_positive(sample_weight, len(scores))
     encoded = encode_groups(groups, len(scores))
     if weight is not None:
@@ -280,15 +283,6 @@ def check_balance(weight: Array, groups: Groups) -> None:
             f"others {max(others[at], 0.0):g}; one item may weigh up to {MOST_WEIGHT:g} times as "
             "much as the others of its group. Give 0 to a row that should not count."
         )
-
-
-def check_length(scores: Array, n_items: int) -> Array:
-    """The scores, one for each row of X."""
-    if len(scores) != n_items:
-        raise ValueError(
-            f"y has {len(scores)} entries but X has {n_items} rows; pass one score per row."
-        )
-    return scores
 
 
 def with_weights(
@@ -424,29 +418,21 @@ def as_scores(y: Any, *, allow_nan: bool = False) -> Array:
 
 
 def check_alphas(alphas: ArrayLike, name: str) -> Array:
-    """Positive finite numbers, as an array of one dimension."""
-    advice = "a positive finite number. For almost no regularization use a small value such as 1e-9"
-    return _numbers(alphas, name, advice)
-
-
-def check_nus(nus: ArrayLike, name: str) -> Array:
-    """Finite numbers from 0, as an array of one dimension."""
-    advice = (
+    """Finite numbers as an array of one dimension: positive alphas, or nus from 0."""
+    is_nu = name.startswith("nu")
+    expected = (
         "a finite number from 0 (the views are trained independently) upwards (they agree more "
         "and more)"
+        if is_nu
+        else "a positive finite number. For almost no regularization use a small value such as 1e-9"
     )
-    return _numbers(nus, name, advice, allow_zero=True)
-
-
-def _numbers(values: ArrayLike, name: str, expected: str, allow_zero: bool = False) -> Array:
     try:
-        checked = as_real(name, values)
+        checked = as_real(name, alphas)
     except ValueError:
-        raise ValueError(f"{name}: got {values!r}, expected {expected}.") from None
+        raise ValueError(f"{name}: got {alphas!r}, expected {expected}.") from None
     if checked.ndim != 1 or not len(checked):
         raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")
-    is_large_enough = checked >= 0 if allow_zero else checked > 0
-    bad = ~(np.isfinite(checked) & is_large_enough)
+    bad = ~(np.isfinite(checked) & (checked >= 0 if is_nu else checked > 0))
     if bad.any():
         raise ValueError(f"{name}: got {checked[bad][0]}, expected {expected}.")
     return checked

@@ -359,14 +359,14 @@ def test_plain_input_does_not_import_narwhals():
         "import sys; import sklearn.linear_model\n"
         "sys.modules['narwhals.stable.v2'] = None  # an import fails\n"
         "import numpy as np, scipy.sparse as sp, rankwise, rankwise.groups, fractions\n"
-        "from rankwise.frames import as_array, as_frame, check_same_index\n"
+        "from rankwise.frames import as_array, check_same_index, narwhals_frame\n"
         "X = np.eye(3)\n"
         "for each in (X, X.tolist(), sp.csr_array(X), None, 1.0, 'a', ((1, 2),)):\n"
-        "    assert as_array(each) is each and as_frame(each) is None\n"
+        "    assert as_array(each) is each and narwhals_frame(each) is None\n"
         "    check_same_index(X=X, y=each)\n"
         "rankwise.groups.encode_groups([1, 2, 2], 3)\n"
         "rankwise.metrics.kendall_tau([1, 2, 3], [1, 2, 3])\n"
-        "try: as_frame(fractions.Fraction(1))\n"
+        "try: narwhals_frame(fractions.Fraction(1))\n"
         "except ImportError: print('only now')\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -103,15 +103,14 @@ class LazyModel(KernelModel):
                 "Dask collections use kernel='linear' without a basis, or any other kernel but "
                 "'precomputed' with points as basis, for example X[:500].compute()."
             )
-        self._forget()
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = int(n_columns)
         if isinstance(X, dd.DataFrame) and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
-        if self.basis is None:
-            return FeatureMap(kernel, None, self.n_features_in_)
-        features = basis_map(kernel, np.empty((0, n_columns)), None, self.basis, None)
-        self.X_fit_ = features.items
+        features = FeatureMap(kernel, None, self.n_features_in_)
+        if self.basis is not None:
+            features = basis_map(kernel, np.empty((0, n_columns)), None, self.basis, None)
+        self._store_features(features)
         return features
 
 

@@ -17,7 +17,7 @@ from rankwise.datasets.files import PACKED, PathLike, line_blocks, numbered_line
 from rankwise.datasets.ranking import RankingData
 from rankwise.datasets.words import MAX_LABEL, distinct_labels, finite_number, show
 from rankwise.errors import LetorFormatError
-from rankwise.frames import as_array, refuse_masked
+from rankwise.frames import as_array
 from rankwise.groups import encode_groups
 from rankwise.inputs import as_whole, check_items
 from rankwise.machine import check_matrix_fits
@@ -600,11 +600,11 @@ def _check_numbers(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
     from sklearn.utils import check_array, check_consistent_length
 
     check_items("X", X)
-    refuse_masked("y", y)
     floats = [np.float64, np.float32]
     rows = as_array(X, "X")
     X = check_array(rows, accept_sparse="csr", dtype=floats, ensure_min_features=0, input_name="X")
-    labels = check_array(as_array(y), ensure_2d=False, dtype=np.float64, input_name="y").ravel()
+    labels = as_array(y, "y")
+    labels = check_array(labels, ensure_2d=False, dtype=np.float64, input_name="y").ravel()
     check_consistent_length(X, labels)
     return X, labels
 

@@ -35,7 +35,7 @@ from rankwise.estimators.boosted_trees import TreeFeatures, tells_order
 from rankwise.estimators.columns import Columns, Views
 from rankwise.estimators.training_data import check_rows
 from rankwise.estimators.transformers import GroupScaler
-from rankwise.frames import as_frame, check_same_index, take_rows
+from rankwise.frames import check_same_index, narwhals_frame, take_rows
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import Target, as_whole, check_option, read_target
@@ -292,7 +292,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self, X: Any, y: Any, groups: Any, sample_weight: Any
     ) -> tuple[dict[str, Any], TreeFeatures]:
         """Decide what becomes of the columns; the items as members see them, and as trees do."""
-        is_frame = as_frame(X) is not None
+        is_frame = narwhals_frame(X) is not None
         self.table_: Columns | None = None
         self.kept_values_: NDArray[np.intp] = np.empty(0, dtype=np.intp)
         if not is_frame:

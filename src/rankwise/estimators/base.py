@@ -36,6 +36,8 @@ class RankerMixin:
 
     takes_nuisance = False  # whether `fit` takes out the effects of nuisance columns
 
+    multi_output = False  # whether y may have several columns
+
     __metadata_request__fit = {"groups": True, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"groups": True, "sample_weight": True}  # noqa: RUF012
 
@@ -109,7 +111,10 @@ class RankerMixin:
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.estimator_type = "ranker"
-        tags.target_tags.required = True
+        tags.target_tags.required, tags.target_tags.multi_output = True, self.multi_output
+        kernel = getattr(self, "kernel", None)
+        tags.input_tags.pairwise = isinstance(kernel, str) and kernel == "precomputed"
+        tags.input_tags.sparse = kernel is not None and not tags.input_tags.pairwise
         return tags
 
 
@@ -214,15 +219,12 @@ class KernelModel(RankerMixin, KernelParameters):
 
     def _store_features(self, features: FeatureMap) -> None:
         """Forget an earlier fit with other parameters, keep the items of this one."""
-        self._forget()
+        for name in self.learned:
+            self.__dict__.pop(name, None)
         if features.items is not None:
             self.X_fit_ = features.items
         if features.basis is not None:
             self.basis_indices_ = features.basis
-
-    def _forget(self) -> None:
-        for name in self.learned:
-            self.__dict__.pop(name, None)
 
     def _keep_effects(self, effects: tuple[Array, Array]) -> None:
         self.nuisance_coef_, self.nuisance_se_ = effects

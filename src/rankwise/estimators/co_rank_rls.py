@@ -27,7 +27,7 @@ from rankwise.features.feature_map import FeatureMap, FeatureRows
 from rankwise.features.kernel import KernelParameters
 from rankwise.features.view import View, check_views, fit_view
 from rankwise.groups import encode_groups
-from rankwise.inputs import as_whole, check_alphas, check_nus, read_target
+from rankwise.inputs import as_whole, check_alphas, read_target
 from rankwise.losses import SquaredLoss
 from rankwise.machine import calm, check_matrix_fits
 from rankwise.metrics import get_metric
@@ -207,7 +207,7 @@ class CoRankRLS(CoParameters, RankerMixin, KernelParameters):
         """
         model = clone(self)
         checked = check_alphas(alphas, "alphas")
-        several = check_nus([self.nu], "nu") if nus is None else check_nus(nus, "nus")
+        several = check_alphas([self.nu], "nu") if nus is None else check_alphas(nus, "nus")
         coef = model._solve(model._prepare(X, y, groups, sample_weight), several, checked)
         return CoRankRLSPath(checked, several, coef, model, squeeze=nus is None)
 
@@ -327,7 +327,7 @@ class CoRankRLS(CoParameters, RankerMixin, KernelParameters):
         return [View(**self.kernel_arguments(), basis=np.sort(basis)) for basis in rows]
 
     def _fit_task(self, task: CoTask) -> Self:
-        alphas, nus = check_alphas([self.alpha], "alpha"), check_nus([self.nu], "nu")
+        alphas, nus = check_alphas([self.alpha], "alpha"), check_alphas([self.nu], "nu")
         self.view_coef_ = [coef[:, 0, 0] for coef in self._solve(task, nus, alphas)]
         return self
 

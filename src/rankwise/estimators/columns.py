@@ -25,7 +25,7 @@ from rankwise.estimators.column_kinds import (
     read_cells,
     spelled,
 )
-from rankwise.frames import as_frame, frame_columns
+from rankwise.frames import frame_columns, narwhals_frame, with_names
 
 DENSE_FEATURES = 1000
 MOST_WORDS = 2000  # of a text, the most frequent ones
@@ -318,14 +318,14 @@ class Columns(TransformerMixin, BaseEstimator):
 
     def _read(self, X: Any, *, reset: bool) -> tuple[dict[str, Any], bool]:
         """The columns by name, as arrays, and whether they are of a frame."""
-        frame = as_frame(X)
+        frame = narwhals_frame(X)
         if frame is None:
             checked = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
             matrix = validate_data(self, X, reset=reset, **checked)
             names = getattr(self, "feature_names_in_", [f"x{k}" for k in range(matrix.shape[1])])
             return dict(zip(names, matrix.T, strict=True)), False
         if reset:
-            validate_data(self, frame, reset=True, skip_check_array=True)
+            validate_data(self, with_names(frame), reset=True, skip_check_array=True)
         found = frame_columns(X) or {}
         used = found if reset else {c.name for c in self.facts_ if c.kind != "left out"}
         return {name: read_cells(column) for name, column in found.items() if name in used}, True

@@ -19,7 +19,7 @@ from rankwise.estimators.base import KernelModel, RankerMixin
 from rankwise.estimators.search import Search
 from rankwise.estimators.training_data import check_rows, check_table, solve_table, table_loss
 from rankwise.features.feature_map import Features, make_features
-from rankwise.frames import as_array, column_names, refuse_masked
+from rankwise.frames import as_array, column_names
 from rankwise.inputs import as_real, as_whole, check_option
 from rankwise.machine import calm
 from rankwise.metrics import get_metric
@@ -33,6 +33,7 @@ from rankwise.text_tables import listed
 class LabelMixin(RankerMixin):
     """What a ranker of labels and its search share: parameters, orders and a score."""
 
+    multi_output = True
     __metadata_request__fit = {"groups": UNUSED, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
 
@@ -159,11 +160,6 @@ class LabelMixin(RankerMixin):
         known = ~np.isnan(target.Y)
         rows = np.nonzero(known)[0]
         return float(get_metric(metric)(target.Y[known], scores[known], rows))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
 
 @dataclass(eq=False, repr=False)
@@ -502,7 +498,6 @@ def read_labels(Y: Any, values: str, known: NDArray[Any] | None = None) -> Label
     if sp.issparse(Y):
         Y = Y.toarray()
     names = column_names(Y)
-    refuse_masked("Y", Y)
     if isinstance(Y, list | tuple):
         type_of_target(Y)  # refuses a list of labels for each instance
     Y = as_array(Y, "Y")

@@ -86,10 +86,7 @@ class RankRLSParameters:
     max_iter: int | None = None
     random_state: Any = None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.target_tags.multi_output = True
-        return tags
+    multi_output = True
 
 
 def fixed_map(model: Any, X: Any) -> FeatureMap:
@@ -257,8 +254,9 @@ class RankRLS(RankRLSParameters, PathModel):
         """
         alphas = check_alphas([self.alpha], "alpha")
         target = read_target(y, groups, sample_weight, nuisance, X=X)
-        path = self._prepare(X, target).path(alphas)
-        self._store(path.coefficients[0])
+        X, loss = self._read(X, target)
+        features = self._make_features(X, loss, to_fit=True)
+        self._store(self._learn(loss, features, alphas)[0])
         return self
 
     @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
@@ -359,6 +357,9 @@ class RankRLS(RankRLSParameters, PathModel):
         return self
 
     def _prepare(self, X: Any, target: Target) -> RankRLSTask:
+        return RankRLSTask(self, *self._read(X, target))
+
+    def _read(self, X: Any, target: Target) -> tuple[Any, SquaredLoss]:
         """Check everything, and say what is to be minimized."""
         check_beta(self.beta)
         X = check_rows(self, X)
@@ -367,7 +368,7 @@ class RankRLS(RankRLSParameters, PathModel):
         )
         if target.nuisance is not None:
             self._nuisance_names = target.nuisance.names
-        return RankRLSTask(self, X, loss)
+        return X, loss
 
     def _make_features(self, X: Any, loss: SquaredLoss, *, to_fit: bool) -> Features:
         """How to solve, and what the solver sees.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -30,7 +30,7 @@ from rankwise.features.feature_map import FeatureMap, choose_basis, read_points,
 from rankwise.features.kernel import KernelParameters
 from rankwise.features.view import View, check_views, view_columns
 from rankwise.graphs import PreferenceGraph
-from rankwise.inputs import Target, as_whole, check_nus, check_option, read_target
+from rankwise.inputs import Target, as_whole, check_alphas, check_option, read_target
 from rankwise.losses import SquaredLoss
 from rankwise.machine import calm, check_matrix_fits
 from rankwise.metrics import disagreement_error
@@ -335,7 +335,7 @@ class RankingPursuit(RankerMixin, PursuitParameters):
             as_whole("n_iter_no_change", self.n_iter_no_change, least=1)
         if self.backfit is not None:
             check_option("backfit", self.backfit, ("final", "every"))
-        check_nus([self.nu], "nu")
+        check_alphas([self.nu], "nu")
         target = read_target(y, groups, sample_weight, X=X, allow_nan=True)
         X = check_rows(self, X)
         if self.views is None and isinstance(target.y, PreferenceGraph):
@@ -571,9 +571,9 @@ class PursuitTask(HoldOutTask):
         graph = scores.graph(learner.cost, learner.ties, learner.group_weight)
         super().__init__(learner, graph, scores.scored, X.shape[0])
 
-    def default_values(self, _: str) -> Array:
+    def default_values(self, _: str) -> NDArray[Any]:
         """All numbers of steps up to `n_basis`."""
-        return np.arange(1.0, int(self.learner.n_basis) + 1)
+        return np.arange(1, int(self.learner.n_basis) + 1)
 
     def scores_without(self, held: Indices, candidates: Candidates) -> Array:
         """A pursuit that ended early stays as it is for the steps that are left."""

@@ -69,8 +69,8 @@ class BaseSearch(BaseEstimator):
                 X, target = data
                 run = later_curves(model, X, target, time, values, [metric])
             runs.append(run)
-        gains = [run.gain(metric)[run.best(metric)] for run in runs]
-        best = int(np.argmax(gains))  # of equal points the first
+        scores = [run.overall(metric)[run.best(metric)] for run in runs]
+        best = int((np.argmax if metric.greater_is_better else np.argmin)(scores))
         chosen = self._report(runs, points, best, metric)
         if len(points) > 1:
             task = self._model(**points[best]).hold_out_task(*data)
@@ -121,20 +121,23 @@ class BaseSearch(BaseEstimator):
         output = 0 if single else slice(None)
         values, params, means, by_group, predictions = [], [], [], [], []
         for run, point in zip(runs, points, strict=True):
-            for line, others in run.candidates.lines():
-                values.append(run.candidates.axes[first])
-                params.append({**point, **others})
+            grid = run.candidates.axes[first]
+            for start in range(0, len(run.candidates), len(grid)):
+                line, fixed = slice(start, start + len(grid)), run.candidates[start]
+                del fixed[first]
+                values.append(grid)
+                params.append({**point, **fixed})
                 means.append(run.mean(metric)[line, output])
                 by_group.append(run.by_group[metric.name][:, line, output])
                 held = run.predictions
                 predictions.append(None if held is None else held[:, output, line])
         self.cv_results_: dict[str, Any] = {
-            (self.axes[first] or first): values if first == "alpha" else values[0].astype(int),
+            (self.axes[first] or first): values if first == "alpha" else values[0],
             "params": params,
             "mean_score": np.stack(means),
             "group_score": by_group,
             "groups": runs[0].groups,
-            "n_undefined": runs[best].n_undefined(metric),
+            "n_undefined": int(np.isnan(runs[best].by_group[metric.name]).any(axis=(1, 2)).sum()),
             "cv": runs[0].way,
         }
         if self.store_predictions:

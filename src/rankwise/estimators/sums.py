@@ -24,7 +24,6 @@ from rankwise.inputs import (
     as_real,
     as_weights,
     check_alphas,
-    check_length,
     read_target,
     split_weighted,
 )
@@ -381,7 +380,7 @@ class Sums:
                 "scores and groups."
             )
         X = check_rows(self._model, X, reset=is_first)
-        scores = check_length(target.y, X.shape[0])
+        scores = target.y
         if is_first:
             advice = "use fit with solver='iterative' for so many features"
             check_matrix_fits(X.shape[1], X.shape[1], "a Gram matrix", advice)

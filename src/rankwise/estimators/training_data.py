@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
-from rankwise.frames import as_frame, frame_matrix
+from rankwise.frames import frame_matrix, narwhals_frame, with_names
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.inputs import (
@@ -21,7 +21,6 @@ from rankwise.inputs import (
     as_objects,
     check_alphas,
     check_items,
-    check_length,
     some_positive,
 )
 from rankwise.losses import SquaredLoss, TableLoss
@@ -72,10 +71,10 @@ def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
     is_sparse = get_tags(estimator).input_tags.sparse
     dtype = [np.float64, np.float32]
     options = {"dtype": dtype, "accept_sparse": "csr" if is_sparse else False, **options}
-    frame = as_frame(X)
+    frame = narwhals_frame(X)
     if frame is None:
         return validate_data(estimator, X, reset=reset, **options)
-    validate_data(estimator, frame, reset=reset, skip_check_array=True)
+    validate_data(estimator, with_names(frame), reset=reset, skip_check_array=True)
     matrix = frame_matrix("X", X, gaps=False)
     return check_array(matrix, estimator=estimator, input_name="X", **options)
 
@@ -165,8 +164,7 @@ def ranking_loss(
             )
         shape: tuple[int, ...] = () if scores is None else scores.shape[1:]
     else:
-        scores = check_length(target.y, n_items)
-        shape = scores.shape[1:]
+        scores, shape = target.y, target.y.shape[1:]
         scores = scores[:, 0] if shape == (1,) else scores
         graph = ScoreGraph(target._replace(y=scores), **options)
     loss = SquaredLoss(graph, beta, scores, nuisance_columns(target, graph))
@@ -219,7 +217,7 @@ def compared_graph(
     if isinstance(target.y, PreferenceGraph):
         one_output(learner, target.y.scores)
         return check_graph(target.y, n_items, {"group_weight": group_weight})
-    target = target._replace(y=check_length(one_output(learner, target.y), n_items))
+    target = target._replace(y=one_output(learner, target.y))
     cost = "magnitude" if ties == "include" else "sign"
     return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
 
@@ -358,7 +356,7 @@ def split_unscored(target: Target, n_items: int) -> PartlyScored:
             f"y is a {type(target.y).__name__}, which cannot hold unscored rows; pass scores with "
             "NaN for the rows that have none, and groups."
         )
-    scores = check_length(one_output("a semi-supervised learner", target.y), n_items)
+    scores = one_output("a semi-supervised learner", target.y)
     is_scored = ~np.isnan(scores)
     if not is_scored.any():
         raise ValueError(

@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_random_state
 
 from rankwise.arrays import Array, Indices
 from rankwise.features.kernel import Kernel, center_kernel
-from rankwise.frames import as_array, refuse_masked
+from rankwise.frames import as_array
 from rankwise.inputs import check_option
 from rankwise.machine import available_bytes, check_matrix_fits, idle_cores
 from rankwise.rows import first_equal_rows, row_products
@@ -145,7 +145,6 @@ def read_points(name: str, points: Any, n_features: int) -> Any:
     points = as_array(points, name)
     if np.ndim(points) != 2:
         return None
-    refuse_masked(name, points)
     points = check_array(points, accept_sparse="csr", dtype=np.float64, input_name=name, copy=True)
     if points.shape[1] != n_features:
         raise ValueError(
@@ -174,8 +173,7 @@ def choose_basis(
     """
     n_items = X.shape[0]
     if not isinstance(basis, str):
-        refuse_masked("basis", basis)
-        rows = np.asarray(basis)
+        rows = np.asarray(as_array(basis, "basis"))
         if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu":
             raise ValueError(
                 f"basis has dtype {rows.dtype} and shape {rows.shape}; expected a flat array of "
@@ -280,7 +278,7 @@ class Features(NamedTuple):
     map : FeatureMap
         What scores new items by the coefficients.
     back : callable or None
-        Takes solutions of the solver to weights of the features; None if they are that already.
+        Takes solutions to weights of columns or kernel items; None if they are that already.
     is_definite : bool
         False if negative eigenvalues of the kernel had to be left out.
     columns : array, sparse matrix or None
@@ -296,7 +294,7 @@ class Features(NamedTuple):
 
     def coefficients(self, solution: Array) -> Array:
         """From solutions of shape (n, k) to coefficients of columns or kernel items."""
-        return self.map.coefficients(solution if self.back is None else self.back(solution))
+        return solution if self.back is None else self.back(solution)
 
     def stored(self) -> Features:
         """The same with all features in memory, for those who read them more than once."""
@@ -360,7 +358,7 @@ def make_features(
         if solver not in ("auto", "primal"):
             raise ValueError(f"a basis is solved by solver='primal', not {solver!r}.")
         of_basis = basis_map(kernel, X, n_basis, basis, random_state)
-        return Features("primal", FeatureRows([of_basis], X), of_basis)
+        return Features("primal", FeatureRows([of_basis], X), of_basis, of_basis.coefficients)
     if not kernel.is_linear:
         if solver not in ("auto", "dual"):
             raise ValueError(

@@ -36,7 +36,7 @@ LONGEST = 100  # characters of an n-gram
 NGRAM_ENTRIES = 2**22  # of a sparse product at a time, which is nearly dense
 
 
-@dataclass(frozen=True)
+@dataclass
 class Kernel:
     """A kernel function: one of scikit-learn's names, "ngram", a callable, or "precomputed".
 
@@ -57,6 +57,9 @@ class Kernel:
     params: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.is_linear = self.function == "linear"  # the model is a weight per feature
+        self.is_precomputed = self.function == "precomputed"  # X is the kernel matrix itself
+        self.takes_objects = callable(self.function) or self.function == "ngram"
         known = {*PAIRWISE_KERNEL_FUNCTIONS, "ngram", "precomputed"}
         if not callable(self.function) and self.function not in known:
             raise ValueError(
@@ -87,21 +90,6 @@ class Kernel:
                 f"kernel_params={self.params!r} is for callable kernels and 'ngram'; the kernel "
                 f"{self.function!r} takes gamma, degree and coef0."
             )
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether the model is a weight per feature."""
-        return self.function == "linear"
-
-    @property
-    def is_precomputed(self) -> bool:
-        """Whether X is the kernel matrix itself."""
-        return self.function == "precomputed"
-
-    @property
-    def takes_objects(self) -> bool:
-        """Whether items may be anything: texts, graphs, lists of different lengths."""
-        return callable(self.function) or self.function == "ngram"
 
     def matrix(self, X: Any, Y: Any = None) -> Array:
         """Kernel values between the rows of X and of Y (of X if None), as float64.
@@ -195,13 +183,6 @@ class KernelParameters(BaseEstimator):
     def kernel_arguments(self) -> dict[str, Any]:
         """The parameters by name, to hand them on."""
         return {field.name: getattr(self, field.name) for field in fields(KernelParameters)}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        is_precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.input_tags.sparse = not is_precomputed
-        tags.input_tags.pairwise = is_precomputed
-        return tags
 
 
 def ngram_kernel(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.frames import as_array, refuse_masked
+from rankwise.frames import as_array
 from rankwise.graphs.graph import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.inputs import as_real, as_whole, check_option, near_one
@@ -243,8 +243,7 @@ def _numbered(
 
 
 def _as_indices(name: str, values: ArrayLike) -> NDArray[np.intp]:
-    refuse_masked(name, values)
-    array = np.asarray(as_array(values))
+    array = np.asarray(as_array(values, name))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(
             f"{name} has dtype {array.dtype} and shape {array.shape}; expected a flat array of "

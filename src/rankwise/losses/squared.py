@@ -144,18 +144,12 @@ class SquaredLoss:
 
     def norms(self, R: Any, n_entries: int = 2**24) -> Array:
         """``rᵀ A r`` for every column r of R, a chunk of columns at a time if R is dense."""
-        if sp.issparse(R):
-            return self.sparse_norms(R)
-        width = max(1, n_entries // R.shape[0])
-        chunks = (
-            np.asarray(R[:, start : start + width], dtype=np.float64)
-            for start in range(0, R.shape[1], width)
-        )
-        return np.concatenate([np.sum(V * self.times_A(V), axis=0) for V in chunks])
-
-    def sparse_norms(self, R: Any) -> Array:
-        """``rᵀ A r`` for every column r of sparse R."""
-        out = np.zeros(R.shape[1])
+        out, width = np.zeros(R.shape[1]), max(1, n_entries // R.shape[0])
+        if not sp.issparse(R):
+            for start in range(0, R.shape[1], width):
+                V = np.asarray(R[:, start : start + width], dtype=np.float64)
+                out[start : start + width] = np.sum(V * self.times_A(V), axis=0)
+            return out
         if self.beta < 1:
             out += self._pair_share * self.graph.sparse_norms(R)
         if self.beta > 0:

@@ -47,15 +47,10 @@ class Targets:
         self.y = y
         self.weights = weights
         self.judged = judged
-        self.labels = groups.labels
-        self.sizes: Indices = groups.sizes
+        self.labels, self.n_groups = groups.labels, len(groups.labels)
+        self.sizes: Indices = np.bincount(groups.codes, minlength=self.n_groups)
         self.starts: Indices = np.cumsum(self.sizes) - self.sizes
         self.codes = groups.codes.astype(np.int32)
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return len(self.sizes)
 
     @cached_property
     def position(self) -> Indices:

@@ -56,7 +56,7 @@ def metric_by_group(
     metric: Metric, Y: Array, groups: Groups, weight: Array | None, held: Array
 ) -> Array:
     """The metric of held-out scores, shape (n_groups, n_candidates, n_outputs)."""
-    scores = np.empty((groups.n_groups, held.shape[2], Y.shape[1]))
+    scores = np.empty((len(groups.labels), held.shape[2], Y.shape[1]))
     for j in range(Y.shape[1]):
         targets = Targets(np.ascontiguousarray(Y[:, j]), groups, weight)
         for k in range(held.shape[2]):
@@ -141,23 +141,15 @@ class HeldOutCurves:
         """Mean over the outputs of that, (n_candidates,)."""
         return np.asarray(self.mean(metric).mean(axis=1))
 
-    def gain(self, metric: Metric) -> Array:
-        """The same, larger being better."""
-        return self.overall(metric) if metric.greater_is_better else -self.overall(metric)
-
     def best(self, metric: Metric) -> int:
         """The best candidate for all outputs; of equal ones the simplest."""
-        gain = self.gain(metric)
+        gain = self.overall(metric) if metric.greater_is_better else -self.overall(metric)
         if np.isnan(gain).all():
             raise UndefinedMetricError(
                 f"{metric.name} is undefined in every held-out fold (no two items of different "
                 "score in one group, for example); use larger folds, another cv or another metric."
             )
         return self.candidates.best(gain)
-
-    def n_undefined(self, metric: Metric) -> int:
-        """Number of groups where the metric is undefined, for some candidate or output."""
-        return int(np.isnan(self.by_group[metric.name]).any(axis=(1, 2)).sum())
 
     def describe(self) -> str:
         """The way in words, such as "exact leave-group-out"."""

@@ -74,8 +74,7 @@ def fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:
     """For each item the number of its fold, −1 for items of none."""
     numbers = np.full(n_items, -1, dtype=np.intp)
     if folds:
-        sizes = [len(U) for U in folds]
-        numbers[np.concatenate(folds)] = np.repeat(np.arange(len(folds)), sizes)
+        numbers[np.concatenate(folds)] = np.repeat(np.arange(len(folds)), list(map(len, folds)))
     return numbers
 
 

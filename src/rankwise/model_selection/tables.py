@@ -46,7 +46,7 @@ from rankwise.model_selection.folds import (
     read_splits,
 )
 from rankwise.model_selection.hold_out import check_rest, held_out_scores
-from rankwise.model_selection.task import Candidates, default_alphas, make_candidates
+from rankwise.model_selection.task import Candidates, HoldOutTask, default_alphas
 from rankwise.solvers.tables import Side, Table
 
 OVERFLOW = (
@@ -73,6 +73,7 @@ class TableTask(ABC):
     """
 
     parameters = ("alpha",)
+    candidates = HoldOutTask.candidates
 
     def __init__(
         self,
@@ -87,10 +88,6 @@ class TableTask(ABC):
     @abstractmethod
     def train(self, **values: Any) -> Any:
         """The learner trained on all data, with this alpha."""
-
-    def candidates(self, **values: ArrayLike | None) -> Candidates:
-        """As of `HoldOutTask`."""
-        return make_candidates(self, values)
 
     def default_values(self, _: str) -> Array:
         """40 alphas from rounding to 1e4 times the mean squared distance in a pair."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array, Indices
 from rankwise.features.feature_map import Features
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.inputs import check_alphas, check_nus
+from rankwise.inputs import check_alphas
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
 from rankwise.model_selection.folds import Folds
@@ -53,16 +53,15 @@ class Candidates:
 
     def __init__(self, axes: dict[str, Array]) -> None:
         self.axes = axes
-        columns = np.meshgrid(*reversed(axes.values()), indexing="ij")
-        self.table = np.stack([column.ravel() for column in reversed(columns)], axis=1)
+        grid = np.stack(np.meshgrid(*axes.values(), indexing="ij"), axis=-1)
+        self.table = grid.reshape(-1, len(axes), order="F")
 
     def __len__(self) -> int:
         return len(self.table)
 
     def __getitem__(self, at: int) -> dict[str, Any]:
         """The parameters of one candidate."""
-        row = zip(self.axes, self.table[at].tolist(), strict=True)
-        return {name: int(value) if name == "n_basis" else value for name, value in row}
+        return dict(zip(self.axes, self.table[at].tolist(), strict=True))
 
     def best(self, gain: Array) -> int:
         """Where the gain is largest; of equal ones the simplest model, of equal models the first.
@@ -72,28 +71,16 @@ class Candidates:
         gain : ndarray of shape (n_candidates,)
             Scores, larger being better; nan where there is none.
         """
-        ties = np.flatnonzero(gain == np.nanmax(gain))
-        signs = np.array([SIMPLER[name] for name in self.axes])
-        simplest = np.lexsort((-signs * self.table[ties])[:, ::-1].T)
-        at = int(ties[simplest[0]])
-        if "nu" not in self.axes:
-            return at
-        line = self.line(at, "nu")  # where nu makes no difference but for rounding: the smallest
-        same = line[gain[line] >= gain[at] - SAME]
-        return int(same[np.argmin(self.table[same, list(self.axes).index("nu")])])
-
-    def lines(self) -> Iterator[tuple[Indices, dict[str, Any]]]:
-        """The candidates in lines along the first parameter, and the values of the others."""
-        first, *others = self.axes
-        for line in np.arange(len(self)).reshape(-1, len(self.axes[first])):
-            values = self[line[0]]
-            yield line, {name: values[name] for name in others}
+        best = np.flatnonzero(gain >= np.nanmax(gain) - SAME)
+        for name, column in zip(self.axes, self.table.T, strict=True):
+            simple = SIMPLER[name] * column[best]
+            best = best[simple == simple.max()]
+        return int(best[0])
 
     def line(self, at: int, name: str) -> Indices:
         """The candidates that have every value of one parameter, all else as `at`."""
-        others = [column for column, axis in enumerate(self.axes) if axis != name]
-        same = (self.table[:, others] == self.table[at, others]).all(axis=1)
-        return np.flatnonzero(same)
+        others = np.delete(self.table, list(self.axes).index(name), axis=1)
+        return np.flatnonzero((others == others[at]).all(axis=1))
 
 
 def default_alphas(scale: float, decades: tuple[float, float] = DECADES) -> Array:
@@ -107,22 +94,8 @@ def default_alphas(scale: float, decades: tuple[float, float] = DECADES) -> Arra
         Powers of ten where the alphas start and end, relative to the scale.
     """
     scale = scale if scale > 0 else 1.0  # constant features: every alpha gives the same model
-    low, high = (round(2 * decade) for decade in decades)
+    low, high = np.rint(2 * np.array(decades))
     return np.asarray(scale * 10.0 ** (np.arange(low, high + 1) / 2))
-
-
-def make_candidates(task: Any, values: Mapping[str, ArrayLike | None]) -> Candidates:
-    """The candidates of a task; see `HoldOutTask.candidates`."""
-    axes = {}
-    for name in task.parameters:
-        asked = values.get(name, [getattr(task.learner, name)])
-        if asked is None:
-            axes[name] = task.default_values(name)
-        elif name == "n_basis":
-            axes[name] = np.asarray(asked, dtype=np.float64)
-        else:
-            axes[name] = (check_nus if name == "nu" else check_alphas)(asked, f"{name}s")
-    return Candidates(axes)
 
 
 class HeldOutPairs(NamedTuple):
@@ -209,7 +182,16 @@ class HoldOutTask(ABC):
         None stands for default values; a parameter that is not named keeps the value that the
         learner has.
         """
-        return make_candidates(self, values)
+        axes = {}
+        for name in self.parameters:
+            asked = values.get(name, [getattr(self.learner, name)])
+            if asked is None:
+                axes[name] = self.default_values(name)
+            elif name == "n_basis":
+                axes[name] = np.asarray(asked, dtype=np.intp)
+            else:
+                axes[name] = check_alphas(asked, f"{name}s")
+        return Candidates(axes)
 
     def held_out(self, folds: Folds, candidates: Candidates) -> Array:
         """Scores of every item by models without its fold, (n_items, n_outputs, n_candidates).

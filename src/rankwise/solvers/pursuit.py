@@ -85,7 +85,7 @@ class PursuitProblem:
         by_view = []
         for K in self.scored:
             if issparse(K):
-                norms, size = self.loss.sparse_norms(K), sums_of_squares(K)
+                norms, size = self.loss.norms(K), sums_of_squares(K)
                 if self.has_free_intercept:
                     norms = norms - self.loss.beta * self.means(K) ** 2
             else:
