@@ -24,6 +24,7 @@ _HOMES = {
     "features.view": ["View"],
     "graphs": ["PairGraph", "PreferenceGraph", "ScoreGraph"],
     "inputs": ["make_target"],
+    "leaderboard": ["rate"],
     "uncertainty": ["CalibratedRanker"],
 }
 _ROOMS = ["datasets", "inspection", "leaderboard", "metrics", "model_selection", "persistence"]

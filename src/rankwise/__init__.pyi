@@ -36,6 +36,7 @@ from rankwise.graphs import PairGraph as PairGraph
 from rankwise.graphs import PreferenceGraph as PreferenceGraph
 from rankwise.graphs import ScoreGraph as ScoreGraph
 from rankwise.inputs import make_target as make_target
+from rankwise.leaderboard import rate as rate
 from rankwise.uncertainty import CalibratedRanker as CalibratedRanker
 
 __version__: str

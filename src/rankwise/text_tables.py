@@ -99,8 +99,7 @@ class Table:
         lines = [r"\begin{tabular}{" + columns + "}", r"\hline", header, r"\hline"]
         lines += [*rows, r"\hline", r"\end{tabular}"]
         title = [f"% {self.title}"] if self.title else []
-        notes = ["", *(f"% {note}" for note in self.notes)] if self.notes else []
-        return "\n".join([*title, *lines, *notes, ""])
+        return "\n".join([*title, *lines, *(f"% {note}" for note in self.notes), ""])
 
     def html(self) -> str:
         """A table element, its title as a caption, its notes as a paragraph."""

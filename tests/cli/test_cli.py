@@ -300,9 +300,12 @@ def test_ranks_inside_the_groups(tmp_path, table, model, problem):
     from rankwise.estimators.base import ranks_in_groups
 
     scores = [float(s) for s in succeed("predict", model, table).stdout.splitlines()]
-    ranks = succeed("predict", model, table, "--rank").stdout.splitlines()
-    expected = ranks_in_groups(np.array(scores), problem.groups)
-    assert ranks == [str(rank) for rank in expected]
+    head, *rows = succeed("predict", model, table, "--rank").stdout.splitlines()
+    ranks = ranks_in_groups(np.array(scores), problem.groups)
+    order = np.lexsort((ranks, [f"s{group}" for group in problem.groups]))
+    written = lines_of(table)
+    assert head == f"{written[0]},rank"
+    assert rows == [f"{written[1 + k]},{ranks[k]}" for k in order]
 
 
 def test_predictions_as_a_column(tmp_path, table, model):

@@ -200,7 +200,6 @@ def test_the_user_overrules_what_columns_are(tmp_path, messy):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (["--no-impute"], "has gaps in the columns Fläche ("),
         (
             ["--features", "leer,Verkauft am"],
             "these columns cannot be learned from: 'leer' (it has no values)",
@@ -283,19 +282,6 @@ def test_train_and_cv_judge_alike(tmp_path, table, name, is_grouped):
     options += ["--set", "n_basis=3"] if name in ("corankrls", "pursuit") else []
     trained = judged("train", table, *options, "-o", tmp_path / "m.rw")
     assert judged("cv", table, *options) == pytest.approx(trained)
-
-
-# Links that lead nowhere
-
-
-def test_a_loop_of_links_is_told(tmp_path, messy, model):
-    loop = tmp_path / "loop"
-    loop.symlink_to(loop)
-    for command in (["predict", model, messy, "-o", loop], ["predict", model, loop]):
-        message = fail(*command)
-        assert message.startswith(f"{loop}: ")
-        assert "symbolic links" in message
-    assert loop.is_symlink()
 
 
 def test_many_categories_are_scaled_inside_groups_as_a_sparse_matrix(tmp_path):

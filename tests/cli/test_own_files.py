@@ -18,7 +18,7 @@ pytest.importorskip("pyarrow")
 
 from tests.cli.shell import fail, run, shell, succeed
 
-SEEN, TWIN = "was trained on", "have a twin in the training data"
+SEEN = "was trained on"
 
 
 def write_rows(path, columns, rows):
@@ -51,12 +51,10 @@ def test_honest_splits_raise_no_alarm_and_leaks_do(tmp_path, names):
     half = write_rows(tmp_path / "half.csv", columns, rows[300:700])
     model = tmp_path / "m.rw"
     succeed("train", train, "--group", "city", "-o", model)
-    honest = succeed("evaluate", model, new).stderr
-    assert SEEN not in honest
-    assert (TWIN in honest) == (not has_ids)  # with the numbers of all rows it is certain
+    assert SEEN not in succeed("evaluate", model, new).stderr
     for leak in (train, half):
         said = succeed("evaluate", model, leak).stderr
-        assert (SEEN in said) == (has_ids or leak == train), said
+        assert (SEEN in said) == (has_ids or leak == train), said  # certain with the numbers
     assert SEEN in succeed("compare", train, model, model).stderr
 
 
@@ -67,9 +65,7 @@ def test_rows_of_other_groups_are_other_rows(tmp_path):
     train = write_rows(tmp_path / "a.csv", columns, [row for row in rows if row[2] < 5])
     new = write_rows(tmp_path / "b.csv", columns, [row for row in rows if row[2] >= 5])
     succeed("train", train, "--group", "city", "-o", tmp_path / "m.rw")
-    said = succeed("evaluate", tmp_path / "m.rw", new).stderr
-    assert SEEN not in said
-    assert TWIN not in said
+    assert SEEN not in succeed("evaluate", tmp_path / "m.rw", new).stderr
 
 
 def test_a_leak_is_told_without_the_columns_that_were_left_out(tmp_path):

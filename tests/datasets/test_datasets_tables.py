@@ -266,7 +266,7 @@ def test_rows_without_a_group_or_weight_are_left_out_and_counted(tmp_path, kind)
         ("y,a,b", {"features": ["a", "y"], "target": "y"}, ["is named for two things"]),
         ("y,a,b", {"group": "a", "id": "a"}, ["is named for two things"]),
         ("1,2,0.5", {}, ["only numbers", "line of names"]),
-        ("word", {}, ["column names separated by comma", "'word'", "delimiter="]),
+        ("word", {}, ["only column is 'word'", "delimiter="]),
         ("y,a;b", {}, ["separated by comma", "delimiter="]),
         ("y,a", {"delimiter": ";"}, ["'y,a'"]),
         ('y,"a', {}, ["cannot read the column names"]),
@@ -309,7 +309,7 @@ def test_features_are_an_array_of_names_or_one_name(tmp_path):
         (b'{"y": 1, "x": 2}\n{"y": 1}\n', 2, "column 'x', is ''"),
         (b'[{"y": 1,\n"x": ]', 2, "in an array or one a line"),
         (b"[1, 2]", None, "expected objects"),
-        ("<html>", 1, "column names"),
+        ("<html>", 1, "only column is"),
         (b"\x00\x01\x02,\xff", 1, "zero bytes"),
         (gzip.compress(b"y,x\n1,2\n" * 999, mtime=0)[:-12], None, "damaged or cut short"),
     ],
@@ -482,9 +482,9 @@ def test_format_by_option(tmp_path):
 def test_what_is_not_clear_has_to_be_said(tmp_path):
     path = save(tmp_path / "a.txt", "1\n2\n")
     refused(read_ranking, path, None, "cannot tell", "Pass format=")
-    refused(read_ranking, save(tmp_path / "a.csv", "1\n2\n"), 1, "column names separated by")
+    refused(read_ranking, save(tmp_path / "a.csv", "1\n2\n"), 1, "only column is '1'")
     refused(read_ranking, save(path, HOTELS), None, "no parquet file", format="parquet")
-    refused(read_ranking, save(path, LETOR), 1, "column names", format="csv")
+    refused(read_ranking, save(path, LETOR), 2, "only column is", format="csv")
     refused(read_ranking, save(path, b"PAR1"), None, "but a parquet file", format="csv")
     with pytest.raises(ValueError, match="format is 'excel'; pass one of auto, letor"):
         read_ranking(path, format="excel")
@@ -554,11 +554,13 @@ def test_a_column_of_scores_leaves_the_rest_as_it_is(tmp_path, end):
     added = [
         "id;x;y;prediction",
         '"a;b";1.50;2;0.5',
-        "",
         'c;"2";;-1.0',
         f'"two{end}lines";3;1;1e-09',
     ]
     assert (tmp_path / "b.csv").read_bytes().decode() == end.join(added) + end
+    write_table_with_scores(path, tmp_path / "c.csv", [0.5, -1, 1e-9], order=[2, 0, 1])
+    in_order = [added[k] for k in (0, 3, 1, 2)]
+    assert (tmp_path / "c.csv").read_bytes().decode() == end.join(in_order) + end
     assert path.read_bytes().decode() == end.join(rows) + end
     data = read_ranking(tmp_path / "b.csv", id="id")
     assert data.feature_names.tolist() == ["x", "prediction"]
@@ -589,15 +591,15 @@ def test_a_column_of_scores_in_parquet(tmp_path, pyarrow):
 
     day = pyarrow.array([1, 2, 3], pyarrow.date32())
     columns = {**HOTEL_COLUMNS, "day": day, "kind": pyarrow.array(list("aba")).dictionary_encode()}
-    path = save_parquet(tmp_path / "a.parquet", columns, row_group_size=2, compression="zstd")
+    path = save_parquet(tmp_path / "a.parquet", columns)
     before = parquet.read_table(path)
     write_table_with_scores(path, path, [0.5, 1, 2])
     after = parquet.read_table(path)
     assert after.column("prediction").to_pylist() == [0.5, 1, 2]
     assert after.drop_columns("prediction").equals(before)
     assert after.schema.remove(len(columns)).equals(before.schema)
-    assert parquet.ParquetFile(path).metadata.num_row_groups == 2
-    assert parquet.ParquetFile(path).metadata.row_group(0).column(0).compression == "ZSTD"
+    write_table_with_scores(path, path, [7, 8, 9], column="rank", order=[1, 2, 0])
+    assert parquet.read_table(path).equals(after.append_column("rank", [[7, 8, 9]]).take([1, 2, 0]))
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

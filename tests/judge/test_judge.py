@@ -36,19 +36,17 @@ from rankwise.judge import (
     ItemSet,
     JudgementStore,
     JudgingSession,
-    app,
     read_items,
     storage,
 )
 from rankwise.judge.app import judging_app
-from rankwise.judge.items import Cell
 from rankwise.judge.storage import NotOpenError
 from rankwise.uncertainty.belief import belief_of_comparisons
 from rankwise.uncertainty.next_pairs import answers_to_go
 from tests.cli.shell import fail
 
 LOCAL = "http://127.0.0.1"
-FIVE = [Item(name, (Cell("", f"about {name}"),)) for name in "abcde"]
+FIVE = [Item(name, (("", f"about {name}"),)) for name in "abcde"]
 
 
 @pytest.fixture
@@ -94,13 +92,13 @@ def test_a_table_gives_names_cells_and_features(tmp_path):
     path = write(tmp_path, "price;Name;note\n9,5;Brie;soft\n14,5;Comté;\n")
     found = read_items(path)
     assert found.names == ["Brie", "Comté"]
-    assert [cell.column for cell in found.items[0].cells] == ["price", "Name", "note"]
-    assert [cell.column for cell in found.items[1].cells] == ["price", "Name"]  # a gap says nothing
+    assert [column for column, _ in found.items[0].cells] == ["price", "Name", "note"]
+    assert [column for column, _ in found.items[1].cells] == ["price", "Name"]  # a gap says nothing
     assert found.features.shape[0] == 2
     np.testing.assert_allclose(found.features.mean(axis=0), 0, atol=1e-12)
     assert read_items(path, use_features=False).features is None
     only = read_items(path, show=["note", "price"])
-    assert [cell.column for cell in only.items[0].cells] == ["note", "price"]
+    assert [column for column, _ in only.items[0].cells] == ["note", "price"]
 
 
 def test_lines_and_folders_are_items_too(tmp_path):
@@ -113,7 +111,7 @@ def test_lines_and_folders_are_items_too(tmp_path):
     found = read_items(folder)
     assert found.names == ["x", "y"]
     assert found.items[0].image.name == "x.PNG"
-    assert found.items[1].cells == (Cell("", "# y"),)
+    assert found.items[1].cells == (("", "# y"),)
 
 
 def test_a_folder_does_not_follow_links_out_of_itself(tmp_path):
@@ -218,7 +216,7 @@ def test_other_items_are_told_and_accepted_by_choice(tmp_path):
     store.answer("Ann", store.ask("Ann", lambda: (0, 1)).id, "first")
     store.ask("Ann", lambda: (0, 4))
     store.close()
-    others = [Item("a", (Cell("", "new text"),)), *FIVE[1:4], Item("f", (Cell("", "f"),))]
+    others = [Item("a", (("", "new text"),)), *FIVE[1:4], Item("f", (("", "f"),))]
     with pytest.raises(ValueError, match=r"1 new, 1 gone, 1 changed, such as 'f'.*accept_ch"):
         JudgementStore(path, others)
     store = JudgementStore(path, others, accept_changes=True)
@@ -249,7 +247,7 @@ def test_undo_of_an_answer_about_an_item_that_is_gone_asks_about_others(tmp_path
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"no folder .*nowhere.*make it"):
         JudgementStore(tmp_path / "nowhere" / "a.db", FIVE)
-    with pytest.raises(OSError, match="cannot be written"):
+    with pytest.raises(OSError, match="check the rights"):
         JudgementStore(tmp_path, FIVE)
 
 
@@ -281,7 +279,7 @@ def test_files_of_others_and_damaged_files_are_left_alone(tmp_path):
     connection = sqlite3.connect(damaged)
     connection.execute("PRAGMA user_version = 9")
     connection.close()
-    with pytest.raises(ValueError, match=r"another version.*format 9"):
+    with pytest.raises(ValueError, match="another version"):
         JudgementStore(damaged, FIVE)
     damaged.unlink()
     JudgementStore(damaged, FIVE).close()
@@ -292,7 +290,7 @@ def test_files_of_others_and_damaged_files_are_left_alone(tmp_path):
         JudgementStore(damaged, FIVE)
     assert damaged.read_bytes() == before
     text.write_text("name,price\n" * 100)
-    with pytest.raises(OSError, match="no database"):
+    with pytest.raises(OSError, match="not a database"):
         JudgementStore(text, FIVE)
     assert text.read_text().startswith("name")
 
@@ -301,7 +299,7 @@ def test_a_full_disk_keeps_what_was_there_and_says_so(store):
     question = store.ask("Ann", lambda: (0, 1))
     (pages,) = store._db.execute("PRAGMA page_count").fetchone()
     store._db.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(OSError, match="disk is full; this answer is not kept"):  # noqa: PT012
+    with pytest.raises(OSError, match="disk is full; nothing was kept"):  # noqa: PT012
         for _ in range(3000):
             store.answer("Ann", question.id, "first")
             question = store.ask("Ann", lambda: (0, 1))
@@ -370,7 +368,7 @@ def test_all_pairs_asked_still_gives_questions(store):
 
 def knowing_judge(path, n_answers, level=0.9):
     """A session in which Ann always takes the item that is later in the alphabet."""
-    items = [Item(f"i{k:02}", (Cell("", str(k)),)) for k in range(12)]
+    items = [Item(f"i{k:02}", (("", str(k)),)) for k in range(12)]
     store = JudgementStore(path, items)
     session = JudgingSession(ItemSet(items), store, goal="top", top=3, level=level, random_state=0)
     session.close()  # no thread that rates between an answer and the next question: refresh does it
@@ -393,7 +391,7 @@ def test_a_judge_who_knows_the_order_gets_it(tmp_path):
 
 
 def test_the_page_says_when_to_stop_and_not_before(tmp_path):
-    items = [Item(name, (Cell("", name),)) for name in "abc"]
+    items = [Item(name, (("", name),)) for name in "abc"]
     store = JudgementStore(tmp_path / "a.db", items)
     said = []
     session = JudgingSession(ItemSet(items), store, goal="top", top=1, random_state=0)
@@ -508,7 +506,7 @@ def test_the_export_is_what_rank_reads(session, tmp_path):
     from rankwise.datasets import read_pairs
 
     hard = ["a,b", 'c"d', "é\nf", "=1+1", "e"]
-    items = [Item(name, (Cell("", name),)) for name in hard]
+    items = [Item(name, (("", name),)) for name in hard]
     store = JudgementStore(tmp_path / "hard.db", items)
     for k in range(5):
         question = store.ask("Ann", lambda k=k: (k, (k + 1) % 5))
@@ -655,7 +653,7 @@ def test_every_reply_forbids_foreign_code(client):
 
 def test_markdown_lets_no_html_through(store):
     text = "**bold** <img src=x onerror=alert(1)> [x](javascript:alert(1)) <script>1</script>"
-    items = [Item(name, (Cell("", f"{name} {text}"),)) for name in "ab"]
+    items = [Item(name, (("", f"{name} {text}"),)) for name in "ab"]
     session = JudgingSession(ItemSet(items), store, random_state=0)
     app = judging_app(session, hosts={"127.0.0.1"}, is_markdown=True)
     with TestClient(app, base_url=LOCAL) as client:
@@ -669,7 +667,7 @@ def test_markdown_lets_no_html_through(store):
 
 def test_only_pictures_of_items_are_served(tmp_path, store):
     (tmp_path / "a.png").write_bytes(b"\x89PNG")
-    items = [Item("a", (), tmp_path / "a.png"), Item("b", (Cell("", "b"),))]
+    items = [Item("a", (), tmp_path / "a.png"), Item("b", (("", "b"),))]
     session = JudgingSession(ItemSet(items), store, random_state=0)
     app = judging_app(session, hosts={"127.0.0.1"})
     with TestClient(app, base_url=LOCAL) as client:
@@ -773,29 +771,12 @@ def test_it_stops_when_its_file_is_deleted_and_saves_the_answers(tmp_path):
     assert [row["outcome"] for row in csv.DictReader(io.StringIO(rescued))] == ["tie"]
 
 
-def test_long_bodies_and_slow_headers_end_early(session, monkeypatch):
-    monkeypatch.setattr(app, "PATIENCE", 0.3)
-    address = Address(port=0)
-
-    def serve():
-        with contextlib.suppress(OSError):  # it stops because its file is gone
-            app.serve(session, address)
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    head = f"POST /api/question HTTP/1.1\r\nHost: 127.0.0.1:{address.port}\r\n"
-    kind = "Content-Type: application/json\r\n"
-    for sent, reply in (
-        (f"{head}{kind}Content-Length: 1000000000\r\n\r\n" + "x" * 10_000, b"more than 4096"),
-        (head, b""),  # headers that never end
-        (f"{head}{kind}Content-Length: 20\r\n\r\n{{", b""),  # nor does this body
-    ):
-        with socket.create_connection(("127.0.0.1", address.port), timeout=20) as client:
-            client.sendall(sent.encode())
-            assert reply in b"".join(iter(lambda client=client: client.recv(65536), b""))
-    session.store.path.unlink()
-    thread.join(20)
-    assert not thread.is_alive()
+def test_long_bodies_end_early(client, session):
+    headers = {"content-type": "application/json"}
+    done = client.post("/api/question", content=b"x" * 10_000, headers=headers)
+    assert done.status_code == 400
+    assert "more than 4096" in done.json()["message"]
+    assert not session.store.n_answers()
 
 
 def test_the_command_fails_in_one_line(tmp_path):

@@ -19,7 +19,7 @@ from rankwise.cli.options import ItemOptions, TableOptions, split_names
 from rankwise.datasets import RankingData, read_pairs, read_ranking, read_scores
 from rankwise.datasets.columns import distinct_cells
 from rankwise.datasets.files import import_arrow, location, numbered_lines
-from rankwise.datasets.row_sketch import seen_shares, seen_words
+from rankwise.datasets.row_sketch import seen_share, seen_words
 from rankwise.datasets.tables import open_unless_letor
 from rankwise.errors import DataFileError
 from rankwise.estimators.anatomy import last_step, transform_items
@@ -227,8 +227,8 @@ class DataFile:
             return data._replace(X=data.X[:, :n_features])
         return data  # the model refuses more features
 
-    def to_recognize(self, trained: TrainedModel, data: Any) -> tuple[str, Any, Any, Any]:
-        """The sketch of the training rows, and those of the file with the same columns."""
+    def seen_share(self, trained: TrainedModel, data: Any) -> float:
+        """Which share of the scored rows the model was trained on."""
         notes, sketch = trained.notes, trained.notes.rows
         if notes.columns:
             is_whole = set(notes.columns) <= set(self.names)
@@ -236,7 +236,7 @@ class DataFile:
             features = notes.columns if is_whole else trained.features
             data = self.read(**self.roles_of(trained), features=features)
         scored = data.take(np.flatnonzero(~np.isnan(data.y)))
-        return sketch, scored.X, scored.y, scored.groups
+        return seen_share(sketch, scored.X, scored.y, scored.groups)
 
     def roles_of(self, trained: TrainedModel) -> dict[str, Any]:
         """Target and group of the training data, where the user says nothing else."""
@@ -322,12 +322,12 @@ class PairFile(DataFile):
             weight=np.column_stack([pairs.weight, others + 1]).ravel(),
         )
 
-    def to_recognize(self, trained: TrainedModel, data: Any) -> tuple[str, Any, Any, Any]:
-        """The comparisons, which a model may have been trained on."""
-        return (trained.notes.rows, *self.rows())
+    def seen_share(self, trained: TrainedModel, data: Any) -> float:
+        """Which share of the comparisons the model was trained on."""
+        return seen_share(trained.notes.rows, *self.rows())
 
-    def rows(self) -> tuple[Any, NDArray[np.float64], Any]:
-        """The comparisons as a table, numbers and labels, of which a fingerprint is made."""
+    def rows(self) -> tuple[Any, Any, Any]:
+        """The comparisons as a table, numbers and labels, of which a sketch is made."""
         pairs = self.compared
         ends = np.column_stack([pairs.winner, pairs.loser])
         ends = np.where(pairs.outcome[:, None] == 0, np.sort(ends), ends)  # ties have no first item
@@ -445,10 +445,8 @@ class TrainedModel:
 
     def seen_items(self, file: DataFile, data: Any) -> str:
         """What is to be said if the model was trained on these items of the file, else nothing."""
-        sketch, X, y, groups = file.to_recognize(self, data)
-        if not sketch:
-            return ""
-        return seen_words(seen_shares(sketch, X, y, groups), self.name, file.rows_are)
+        share = file.seen_share(self, data) if self.notes.rows else 0.0
+        return seen_words(share, self.name, file.rows_are)
 
 
 @dataclass

@@ -24,14 +24,15 @@ def predict(
     """Score items: one number a line, in the order of the input.
 
     \b
-    rankwise predict model.rw new.csv --column rank --rank -o ranked.csv
+    rankwise predict model.rw new.csv --rank -o ranked.csv
 
     Parameters
     ----------
     column : NAME
         Write a copy of the table with a column of this name added.
     rank : flag
-        Ranks inside the groups (1 is best), not scores.
+        A ranked list: a copy of the table sorted by group, the best item first, with a column of
+        ranks (rank, or --column). Of svmlight rows the ranks alone, in the order of the input.
     intervals : flag
         Scores with standard errors, and ranks with intervals; CSV, or columns with --column. For
         models of rankwise train --calibrate.
@@ -64,15 +65,31 @@ def predict(
         columns = {"score": ranks_in_groups(scores, found.groups) if rank else scores}
     if found.rows is not None:  # rows without a group have no score
         columns = {name: _with_gaps(v, found.rows, file.n_rows()) for name, v in columns.items()}
+    order = None
+    if rank and not file.is_letor:
+        column = column or "rank"
+        order = _in_order(columns["score"], found)
     if column is not None:
         named = {f"{column}_{name}": values for name, values in columns.items()}
         added = named if len(named) > 1 else {column: columns["score"]}
-        write_table_with_scores(data, output or "-", added, delimiter=table.delimiter)
+        write_table_with_scores(data, output or "-", added, delimiter=table.delimiter, order=order)
         return
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     lines = [",".join(columns)] if len(columns) > 1 else []
     lines += [",".join(map(repr, row)) for row in rows]
     terminal.write_text(output, "\n".join([*lines, ""]))
+
+
+def _in_order(ranks: Any, data: Any) -> Any:
+    """The rows of the file by group and rank; those without a group come last."""
+    import numpy as np
+
+    from rankwise.groups import encode_groups
+
+    rows = np.arange(len(ranks)) if data.rows is None else data.rows
+    groups = np.full(len(ranks), len(ranks))
+    groups[rows] = encode_groups(data.groups, len(rows)).codes
+    return np.lexsort((ranks, groups))
 
 
 def _with_gaps(values: Any, rows: Any, n_rows: int) -> Any:

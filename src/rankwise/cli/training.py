@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -113,8 +113,17 @@ class TrainingSet:
 
     def notes(self, command: str, chosen: dict[str, Any]) -> TrainingNotes:
         """What the model file should remember."""
-        table, whole = self.file.table, self.data.X
-        known = TrainingNotes(
+        table, whole, scores = self.file.table, self.data.X, (self.y, self.groups)
+        rows: dict[str, Any] = {}
+        if self.pairs is not None:
+            rows["rows"] = sketch_rows(*self.pairs.rows())
+        elif self.file.is_letor:
+            rows["rows"] = sketch_rows(self.X, *scores)
+        else:
+            rows["rows"] = sketch_rows(whole.select(self.names), *scores)
+            rows["whole_rows"] = sketch_rows(whole, *scores)
+            rows["columns"] = list(whole.column_names)
+        return TrainingNotes(
             command=command,
             data=self.path.name,
             n_rows=self.X.shape[0],
@@ -126,16 +135,7 @@ class TrainingSet:
             levels=table.levels(),
             lower=table.lower_is_better,
             chosen=chosen,
-        )
-        if self.pairs is not None:
-            return replace(known, rows=sketch_rows(*self.pairs.rows()))
-        if self.file.is_letor:
-            return replace(known, rows=sketch_rows(self.X, self.y, self.groups))
-        return replace(
-            known,
-            rows=sketch_rows(whole.select(self.names), self.y, self.groups),
-            whole_rows=sketch_rows(whole, self.y, self.groups),
-            columns=list(whole.column_names),
+            **rows,
         )
 
     @cached_property
@@ -279,12 +279,6 @@ def _training_table(
     except ValueError as error:
         remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
         raise ValueError(f"{file.path}: {error} {remedy}") from None
-    gaps = [f"{c.name} ({c.n_gaps:,})" for c in facts if c.kind == "number" and c.n_gaps]
-    if gaps and table.no_impute:
-        raise ValueError(
-            f"{file.path} has gaps in the columns {', '.join(gaps)}; fill them in, leave these "
-            "columns out with --ignore, or leave out --no-impute."
-        )
     known = {*(column.name for column in facts), *data.roles.values(), *nuisance}
     known |= {*split_names([data.roles.get("group") or ""], file.names)}
     facts += [
@@ -381,34 +375,26 @@ def hold_out(
     training : TrainingSet
         Prepared features, scores, groups and weights.
     """
-    values, metric = settings(options), metrics[0]
     candidates: dict[str, Any] = {"alpha": None}  # None stands for those of the search
     if options.alpha != "auto":
         candidates["alpha"] = numbers_in("--alpha", options.alpha)
     if options.model == "pursuit":
         candidates = {"n_basis": None}
-    if options.model == "corankrls" and "nu" not in values:
+    if options.model == "corankrls" and "nu" not in settings(options):
         candidates["nu"] = None
-    cv, lines = _cv(options, leave, training), []
+    cv = _cv(options, leave, training)
     y, groups, weights = training.y, training.groups, training.weights
     if training.nuisance is not None:
         y, groups, weights = read_target(y, groups, weights, training.nuisance), None, None
-    gammas = values["gamma"] if isinstance(values.get("gamma"), list) else []
-    for gamma in gammas or [None]:
-        added = [f"gamma={gamma}"] if gammas else []
-        model = make_model(replace(options, set=[*(options.set or ()), *added]), search=False)
-        curves = held_out_curves(
-            *(model, training.prepared, y, groups),
-            scoring=metrics,
-            cv=cv,
-            candidates=candidates,
-            sample_weight=weights,
-            time=training.time,
-        )
-        line, fixed = curves.line(metric)
-        lines.append((line, {**fixed, **({"gamma": gamma} if gammas else {})}))
-    sign = 1 if metric.greater_is_better else -1
-    return max(lines, key=lambda each: sign * each[0].overall(metric)[each[0].best(metric)])
+    curves = held_out_curves(
+        *(make_model(options, search=False), training.prepared, y, groups),
+        scoring=metrics,
+        cv=cv,
+        candidates=candidates,
+        sample_weight=weights,
+        time=training.time,
+    )
+    return curves.line(metrics[0])
 
 
 def _cv(options: ModelOptions, leave: str, training: TrainingSet) -> Any:

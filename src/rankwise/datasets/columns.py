@@ -97,8 +97,7 @@ def choose_columns(
         free = (place for place in range(len(names)) if place not in used)
         features = [place for place in free if not _PANDAS_INDEX.fullmatch(names[place])]
         if not features:
-            problem = f"no column is left for the features. {_listing(table)}"
-            raise table.error(f"{problem}. Pass delimiter= if these are not the columns.")
+            raise table.error(f"no column is left for the features. {_listing(table)}.")
     return {role: places for role, places in at.items() if places}, features
 
 
@@ -124,6 +123,8 @@ def position_of(table: Any, column: Column, role: str, hint: str = "") -> int:
 
 
 def _listing(table: Any) -> str:
+    if len(table.names) == 1:
+        return f"The only column is {show(table.names[0])}; delimiter= says what is between several"
     return f"The columns are {listed(map(show, table.names), _LISTED)}"
 
 

@@ -9,7 +9,6 @@ import gzip
 import lzma
 import os
 import secrets
-import select
 import shutil
 import sys
 import tempfile
@@ -49,19 +48,10 @@ def location(path: str) -> str:
         return path
     if sys.stdin not in _standard_input:
         copy = tempfile.NamedTemporaryFile(prefix="rankwise-")  # noqa: SIM115
-        while piece := _next_piece(sys.stdin.buffer):
-            copy.write(piece)
+        shutil.copyfileobj(sys.stdin.buffer, copy)
         copy.flush()
         _standard_input[sys.stdin] = cast("IO[bytes]", copy)
     return str(_standard_input[sys.stdin].name)
-
-
-def _next_piece(stream: Any) -> bytes:
-    """What can be read next; a signal that came just before is handled within a second."""
-    with suppress(OSError, ValueError):  # nothing that can be waited for
-        while not select.select([stream], [], [], 1.0)[0]:
-            pass
-    return bytes(stream.read1(BLOCK_BYTES))
 
 
 @contextmanager
@@ -154,8 +144,6 @@ def check_writable(name: str) -> str:
     folder = os.path.dirname(target)
     if os.path.isdir(target):
         raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", name)
-    if os.path.islink(target):
-        raise OSError(errno.ELOOP, "a loop of symbolic links; name another file", name)
     if not os.path.isdir(folder):
         problem = f"the folder {folder} does not exist; create it first"
         raise FileNotFoundError(errno.ENOENT, problem, name)

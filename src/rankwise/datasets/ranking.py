@@ -280,7 +280,7 @@ def _frame(
             column = arrow.chunked_array([arrow.array(floats, from_pandas=True)])
         elif is_text(column):
             spelled = None
-            if isinstance(table, TextTable) and at not in texts:
+            if isinstance(table, TextTable) and at not in {*texts, *table.codes}:
                 spelled, _ = spelled_numbers(column, table.decimal, table.thousands)
             column = with_gaps(column) if spelled is None else spelled
         kept.append(column)

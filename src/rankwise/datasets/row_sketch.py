@@ -43,8 +43,8 @@ def sketch_rows(X: Any, y: NDArray[np.float64], groups: Any = None) -> str:
     >>> import numpy as np
     >>> X, y = np.arange(20.0).reshape(10, 2), np.arange(10.0)
     >>> sketch = sketch_rows(X, y)
-    >>> seen_shares(sketch, X[[7, 3]], y[[7, 3]]), seen_shares(sketch, X + 1, y)
-    ((1.0, 1.0), (0.0, 0.0))
+    >>> seen_share(sketch, X[[7, 3]], y[[7, 3]]), seen_share(sketch, X + 1, y)
+    (1.0, 0.0)
     """
     hashes, counts = np.unique(_hashes(X, y, groups), return_counts=True)
     kept, counts = hashes[:SIZE], counts[:SIZE]
@@ -52,51 +52,40 @@ def sketch_rows(X: Any, y: NDArray[np.float64], groups: Any = None) -> str:
     return f"{twins:.4f} {kept.astype('>u8').tobytes().hex()}"
 
 
-def seen_shares(
-    sketch: str, X: Any, y: NDArray[np.float64], groups: Any = None
-) -> tuple[float, float]:
-    """About which share of these rows was there when the sketch was made, and which has a twin.
+def seen_share(sketch: str, X: Any, y: NDArray[np.float64], groups: Any = None) -> float:
+    """About which share of these rows was there when the sketch was made.
 
-    Equal rows count once. The first share is 0 unless there are more twins than the rows of the
-    sketch have among themselves, by three standard errors; both are 0 if the sketch is damaged.
+    Equal rows count once. The share is 0 unless more rows have twins there than the rows of the
+    sketch have among themselves, by three standard errors; and if the sketch is damaged.
     """
     try:
         share, _, text = sketch.partition(" ")
         among = float(share)
         known = np.frombuffer(bytes.fromhex(text), dtype=">u8").astype(np.uint64)
     except ValueError:
-        return 0.0, 0.0
+        return 0.0
     hashes = np.unique(_hashes(X, y, groups))
     if len(known) >= SIZE:
         hashes = hashes[hashes <= known.max()]
     if not len(hashes) or not len(known):
-        return 0.0, 0.0
+        return 0.0
     twins = float(np.isin(hashes, known).mean())
     expected = (among * len(known) + 1) / (len(known) + 2)  # never 0 or 1
     error = np.sqrt(expected * (1 - expected) / len(hashes))
     if twins <= among or twins - among < STANDARD_ERRORS * error:
-        return 0.0, twins
-    return (twins - among) / (1 - among), twins
+        return 0.0
+    return (twins - among) / (1 - among)
 
 
-def seen_words(shares: tuple[float, float], model: str, rows: str = "items") -> str:
-    """What is to be said about the rows that a model is judged by; nothing if they are new.
-
-    The same comparison with the same outcome may well come again, which is not worth a word.
-    """
-    seen, twins = shares
-    if seen >= TELLING_SHARE:
-        how_many = "all" if seen > 0.99 else f"about {seen:.0%}"
-        return (
-            f"{model} was trained on {how_many} of these {rows}, so the figures flatter it; judge "
-            f"it on {rows} that it has not seen, or by cross-validation"
-        )
-    if twins >= TELLING_SHARE and rows == "items":
-        return (
-            f"about {twins:.0%} of these rows have a twin in the training data of {model}; so have "
-            "the rows of the training data among themselves, so this does not tell a leak"
-        )
-    return ""
+def seen_words(share: float, model: str, rows: str = "items") -> str:
+    """What is to be said about the rows that a model is judged by; nothing if they are new."""
+    if share < TELLING_SHARE:
+        return ""
+    how_many = "all" if share > 0.99 else f"about {share:.0%}"
+    return (
+        f"{model} was trained on {how_many} of these {rows}, so the figures flatter it; judge "
+        f"it on {rows} that it has not seen, or by cross-validation"
+    )
 
 
 def _hashes(X: Any, y: NDArray[np.float64], groups: Any) -> NDArray[np.uint64]:

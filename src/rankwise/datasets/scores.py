@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.datasets.files import PathLike, import_arrow, numbered_lines, replace_file
-from rankwise.datasets.tables import ArrowTable, TextTable, format_of_suffix, open_table
+from rankwise.datasets.tables import ArrowTable, format_of_suffix, open_table
 from rankwise.datasets.words import finite_number, show
 from rankwise.errors import TableFormatError
 from rankwise.frames import as_array
@@ -115,6 +115,7 @@ def write_table_with_scores(
     *,
     column: str = "prediction",
     delimiter: str | None = None,
+    order: ArrayLike | None = None,
 ) -> None:
     r"""Copy a table and add the scores of its rows as last columns.
 
@@ -122,7 +123,7 @@ def write_table_with_scores(
     ----------
     source : str or path
         CSV, TSV, Parquet, Feather or JSON file.  The rows of a text are copied as they are,
-        quotation marks and blank lines included; other files keep their columns and types.
+        quotation marks included, without blank lines; other files keep their columns and types.
     path : str or path
         File to write, whole or not at all, of the same kind; it may be `source`.  The suffixes
         ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
@@ -133,6 +134,8 @@ def write_table_with_scores(
         Name of the new column.
     delimiter : str, optional
         Character between the columns of `source`, if `read_ranking` had to be told.
+    order : array-like of int, shape (n_rows,), optional
+        The rows in the order in which they are to be written; as in `source` if not given.
 
     Raises
     ------
@@ -157,47 +160,38 @@ def write_table_with_scores(
     """
     columns = scores if isinstance(scores, Mapping) else {column: scores}
     added = {name: _as_scores(values, gaps=True) for name, values in columns.items()}
-    table = open_table(os.fspath(source), delimiter)
+    table: Any = open_table(os.fspath(source), delimiter)
     kind = table.format if isinstance(table, ArrowTable) else "csv"
     suffix = format_of_suffix(os.fspath(path))
     if suffix not in (None, kind, "tsv" if kind == "csv" else None):
         raise ValueError(f"{table.path} is a {kind} file, and so is its copy; rename {path}.")
+    n_rows = len(next(iter(table.read([], []).values())))
     for name, values in added.items():
         if not name or name != name.strip() or not name.isprintable():
             raise ValueError(f"column is {name!r}; pass a name without surrounding blanks.")
         if name in table.names:
             raise table.error(f"the column {show(name)} is there already. Choose another name.")
-        n_rows = len(next(iter(table.read([], []).values())))
         if len(values) != n_rows:
             raise ValueError(f"{table.path} has {n_rows} rows but there are {len(values)} scores.")
-    if kind in ("parquet", "feather"):
-        _write_arrow(table, path, added)
-        return
-    extended: Any = _extended_objects if kind == "json" else _extended_rows
+    places = np.arange(n_rows) if order is None else np.asarray(order)
+    write = {"csv": _write_text, "json": _write_json}.get(kind, _write_arrow)
     with replace_file(path) as stream:
-        stream.writelines(extended(table, added))
+        write(stream, table, added, places)
 
 
-def _write_arrow(table: Any, path: PathLike, added: dict[str, NDArray[Any]]) -> None:
-    """A copy of a Parquet or Feather file, its row groups as large as the first one."""
-    arrow = import_arrow()
-    is_parquet = table.format == "parquet"
-    rows = table.file.read() if is_parquet else table.whole
+def _write_arrow(stream: Any, table: Any, added: dict[str, NDArray[Any]], order: Any) -> None:
+    """A copy of a Parquet or Feather file."""
+    rows = table.file.read() if table.format == "parquet" else table.whole
     for name, values in added.items():
-        rows = rows.append_column(name, arrow.array(values, from_pandas=True))
-    with replace_file(path) as stream:
-        if not is_parquet:
-            import_arrow("pyarrow.feather").write_feather(rows, stream)
-            return
-        first = table.file.metadata.row_group(0)
-        packing = str(first.column(0).compression).lower().replace("uncompressed", "none")
-        import_arrow("pyarrow.parquet").write_table(
-            rows, stream, compression=packing, row_group_size=first.num_rows
-        )
+        rows = rows.append_column(name, import_arrow().array(values, from_pandas=True))
+    if table.format == "parquet":
+        import_arrow("pyarrow.parquet").write_table(rows.take(order), stream)
+    else:
+        import_arrow("pyarrow.feather").write_feather(rows.take(order), stream)
 
 
-def _extended_rows(table: TextTable, added: dict[str, NDArray[Any]]) -> Iterator[bytes]:
-    """Yield the lines of a CSV file with more cells in each."""
+def _write_text(stream: Any, table: Any, added: dict[str, NDArray[Any]], order: Any) -> None:
+    """The lines of a CSV file with more cells in each."""
 
     def extended(text: str, cells: Iterable[Any]) -> bytes:
         more = io.StringIO()
@@ -205,14 +199,14 @@ def _extended_rows(table: TextTable, added: dict[str, NDArray[Any]]) -> Iterator
         row = text.rstrip("\r\n")
         return (row + more.getvalue()[1:] + (text[len(row) :] or "\n")).encode()
 
-    yield extended(table.header_text, added)
-    remaining = _rows_of(added)
-    for _, text, cells in table.records():
-        yield extended(text, next(remaining)) if cells else text.encode()
+    texts = (text for _, text, cells in table.records() if cells)
+    rows = list(map(extended, texts, _rows_of(added)))
+    stream.write(extended(table.header_text, added))
+    stream.writelines(rows[k] for k in order)
 
 
-def _extended_objects(table: ArrowTable, added: dict[str, NDArray[Any]]) -> Iterator[bytes]:
-    """Yield the lines of a file of JSON objects with more entries in each, or the whole array."""
+def _write_json(stream: Any, table: Any, added: dict[str, NDArray[Any]], order: Any) -> None:
+    """Objects with more entries in each, one a line or in an array."""
     text = bytes(table.content).decode("utf-8-sig")
     is_array = text.lstrip().startswith("[")
     rows = json.loads(text) if is_array else map(json.loads, filter(str.strip, text.split("\n")))
@@ -220,8 +214,9 @@ def _extended_objects(table: ArrowTable, added: dict[str, NDArray[Any]]) -> Iter
         row | {name: None if cell == "" else cell for name, cell in zip(added, cells, strict=True)}
         for row, cells in zip(rows, _rows_of(added), strict=True)
     ]
-    for document in [new] if is_array else new:
-        yield json.dumps(document, ensure_ascii=False).encode() + b"\n"
+    sorted_rows = [new[k] for k in order]
+    for document in [sorted_rows] if is_array else sorted_rows:
+        stream.write(json.dumps(document, ensure_ascii=False).encode() + b"\n")
 
 
 def _rows_of(added: dict[str, NDArray[Any]]) -> Iterator[tuple[Any, ...]]:

@@ -42,6 +42,8 @@ _FORMAT_OF_SUFFIX: dict[str, Format] = {
 }
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _SEPARATOR = re.compile("sep=(.)", re.IGNORECASE)  # a line that Excel puts on top
+_COMMENT = re.compile(r"#[^,;|\t]*")  # above the names of the columns
+_CODE = re.compile(r"\s*0[0-9]+\s*")
 _NULLS = sorted(
     {form for word in MISSING | GAPS for form in (word, word.upper(), word.title())} | {"NaN"}
 )
@@ -279,6 +281,8 @@ class TextTable(Table):
         The line of the names.
     delimiter : str
         Between the columns, as given or found.
+    codes : set of int
+        Columns of codes such as 007, which stay as they are spelled unless they must be numbers.
     """
 
     def __init__(
@@ -302,7 +306,7 @@ class TextTable(Table):
             told = _SEPARATOR.fullmatch(self.header_text.strip("\r\n")) if header else None
             if told:
                 delimiter = delimiter or told[1]
-            elif self.header_text.strip():
+            elif self.header_text.strip() and not _COMMENT.fullmatch(self.header_text):
                 break
         else:
             raise TableFormatError(path, None, "the file is empty, expected column names.")
@@ -316,11 +320,14 @@ class TextTable(Table):
         self.decimal = decimal or self._found_decimal()
         # what may stand between thousands, and is not a decimal mark for sure
         self.thousands = "." if self.decimal == "," else "," if self.delimiter == "," else ""
+        self.codes = self._found_codes()
 
     def _found_delimiter(self) -> str:
         sizes = {mark: len(self._split(mark)) for mark in DELIMITERS if mark in self.header_text}
         most = max(sizes.values(), default=1)
         best = [mark for mark, size in sizes.items() if size == most > 1]
+        if not best:  # one column, or something else is between them
+            return ","
         if len(best) == 1:
             return best[0]
         raise self.error(
@@ -346,6 +353,12 @@ class TextTable(Table):
         comma, point = (re.search(cell % (mark, sign, sign, mark), head) for sign in (b",", rb"\."))
         return "," if comma and not point else "."
 
+    def _found_codes(self) -> set[int]:
+        """Columns with a zero in front of whole numbers, in the first rows: 007 is no number."""
+        head = bytes(self._text[self._begin : self._begin + _HEAD_BYTES]).decode("utf-8", "replace")
+        rows = csv.reader(head.splitlines(), delimiter=self.delimiter)
+        return {k for row in rows for k, cell in enumerate(row) if _CODE.fullmatch(cell)}
+
     def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
         """See `Table`; a row that is not right, or not UTF-8, is refused with its line."""
         arrow = import_arrow()
@@ -358,7 +371,7 @@ class TextTable(Table):
         has_quotes = self._check_quotes(body)
         convert = reader.ConvertOptions(
             include_columns=[keys[k] for k in used],
-            column_types={keys[k]: arrow.string() for k in texts},
+            column_types={keys[k]: arrow.string() for k in {*texts, *self.codes}},
             null_values=_NULLS,
             decimal_point=self.decimal,
         )

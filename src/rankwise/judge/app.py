@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import h11
 import uvicorn
 from markdown_it import MarkdownIt
 from starlette.applications import Starlette
@@ -23,7 +22,6 @@ from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rankwise.judge.session import JudgingSession
 from rankwise.judge.storage import NotOpenError
@@ -31,7 +29,6 @@ from rankwise.judge.storage import NotOpenError
 LONGEST_BODY = 4096
 LONGEST_NAME = 60
 LARGEST_NUMBER = 2**63 - 1  # that SQLite can hold
-PATIENCE = 10.0  # seconds in which the headers of a request must be here, and then its body
 COOKIE = "rankwise_token"
 PAGES = ("judge.html", "judge.css", "judge.js")
 SAFETY = {
@@ -109,9 +106,8 @@ def serve(session: JudgingSession, address: Address, **options: Any) -> None:
     >>> serve(JudgingSession(items, store), Address())  # doctest: +SKIP
     """
     app = judging_app(session, hosts=address.hosts, token=address.token, **options)
-    config = uvicorn.Config(
-        app, http=_PatientProtocol, log_level="error", access_log=False, server_header=False
-    )
+    quiet: Any = {"log_level": "error", "access_log": False, "server_header": False}
+    config = uvicorn.Config(app, timeout_graceful_shutdown=2, **quiet)
     server = _Server(config)
     server.store = session.store
     try:
@@ -131,23 +127,6 @@ class _Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         return await super().on_tick(counter) or self.store.is_gone()
-
-
-class _PatientProtocol(H11Protocol):
-    """Hangs up if a request does not arrive in time; uvicorn waits for ever."""
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self.loop.call_later(PATIENCE, self._hang_up, None)
-
-    def _hang_up(self, last_request: Any) -> None:
-        if self.transport.is_closing():
-            return
-        is_arriving = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
-        if is_arriving and self.cycle is last_request:
-            self.transport.close()
-        else:
-            self.loop.call_later(PATIENCE, self._hang_up, self.cycle)
 
 
 def judging_app(
@@ -296,10 +275,10 @@ class _Endpoints:
     def _content(self, place: int) -> dict[str, Any]:
         item = self.session.items[place]
         cells = []
-        for cell in item.cells:
+        for column, text in item.cells:
             kind = "html" if self.markdown else "text"
-            text = self.markdown.render(cell.text) if self.markdown else cell.text
-            cells.append({"column": cell.column, kind: text})
+            shown = self.markdown.render(text) if self.markdown else text
+            cells.append({"column": column, kind: shown})
         name = "a picture" if self.session.is_blind else item.name
         return {"name": name, "cells": cells, "image": place if item.image else None}
 

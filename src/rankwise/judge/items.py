@@ -21,13 +21,6 @@ TEXTS = {".txt", ".md"}
 NAMES = ("id", "name", "item", "title", "key")  # columns that name their rows, best first
 
 
-class Cell(NamedTuple):
-    """One value of an item: the name of its column, empty for the only one, and its text."""
-
-    column: str
-    text: str
-
-
 class Item(NamedTuple):
     """One thing to judge.
 
@@ -35,14 +28,14 @@ class Item(NamedTuple):
     ----------
     name : str
         Tells it from all others; what the board and the export show.
-    cells : tuple of Cell
-        What a judge sees of it, in this order.
+    cells : tuple of (str, str)
+        What a judge sees of it, in this order: names of columns, empty for the only one, and texts.
     image : Path or None
         A picture to show above the cells.
     """
 
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[tuple[str, str], ...]
     image: Path | None = None
 
     @property
@@ -124,7 +117,7 @@ def read_items(
     ...     _ = file.write_text("name,town,price\nBrie,Meaux,9\nComté,Arbois,14\n")
     ...     found = read_items(file)
     >>> found.names, found.items[0].cells[1:], found.features.shape
-    (['Brie', 'Comté'], (Cell(column='town', text='Meaux'), Cell(column='price', text='9')), (2, 3))
+    (['Brie', 'Comté'], (('town', 'Meaux'), ('price', '9')), (2, 3))
     """
     path = Path(path)
     options = {"name": name, "show": tuple(show) or None, "image": image, "images": images}
@@ -150,7 +143,7 @@ def _from_folder(path: Path) -> list[Item]:
         if is_image:
             items.append(Item(file.stem, (), file.resolve()))
         else:
-            items.append(Item(file.stem, (Cell("", file.read_text("utf-8-sig").strip()),)))
+            items.append(Item(file.stem, (("", file.read_text("utf-8-sig").strip()),)))
     return items
 
 
@@ -162,7 +155,7 @@ def _check_inside(file: Path, folder: Path, what: str) -> None:
 
 def _from_lines(path: Path) -> list[Item]:
     lines = [line.strip() for line in path.read_text("utf-8-sig").splitlines()]
-    return [Item(line, (Cell("", line),)) for line in lines if line]
+    return [Item(line, (("", line),)) for line in lines if line]
 
 
 def _from_table(
@@ -175,12 +168,14 @@ def _from_table(
     is_blind: bool,
 ) -> ItemSet:
     from rankwise.datasets import read_ranking
+    from rankwise.datasets.tables import open_table
 
-    delimiter = "," if _has_one_column(path) else None
-    table = read_ranking(path, target=None, group=None, delimiter=delimiter, as_frame=True).X
+    opened: Any = open_table(str(path))
+    options: dict[str, Any] = {"target": None, "group": None, "as_frame": True}
+    spelled: Any = read_ranking(opened, text=opened.names, **options).X
     columns = {
         column: ["" if value is None else str(value).strip() for value in values]
-        for column, values in table.to_pydict().items()
+        for column, values in spelled.to_pydict().items()
     }
     for asked in (name, image, *show):
         if asked is not None and asked not in columns:
@@ -195,23 +190,15 @@ def _from_table(
     items = [
         Item(
             columns[name][k],
-            tuple(Cell(column, columns[column][k]) for column in shown if columns[column][k]),
+            tuple((column, columns[column][k]) for column in shown if columns[column][k]),
             _picture(columns[image][k], folder, k) if image else None,
         )
-        for k in range(table.num_rows)
+        for k in range(spelled.num_rows)
     ]
     if not use_features or len(items) < 2:
         return ItemSet(items)
     described = [column for column in columns if column not in (name, image)]
-    return ItemSet(items, *_features(table.select(described)))
-
-
-def _has_one_column(path: Path) -> bool:
-    """Whether this is a CSV file whose first line has no delimiter: names and nothing else."""
-    if path.suffix.lower() != ".csv":
-        return False
-    with path.open("rb") as stream:
-        return not set(stream.readline(LONGEST_TEXT)) & set(b",;\t|")
+    return ItemSet(items, *_features(read_ranking(opened, features=described, **options).X))
 
 
 def _naming_column(columns: dict[str, list[str]], path: Path) -> str:
@@ -273,7 +260,7 @@ def _check(items: list[Item], path: Path) -> None:
             wrong = "has no name"
         elif not item.cells and item.image is None:
             wrong = "has nothing to show"
-        elif sum(len(cell.text) for cell in item.cells) > LONGEST_TEXT:
+        elif sum(len(text) for _, text in item.cells) > LONGEST_TEXT:
             wrong = f"has more than {LONGEST_TEXT:,} characters"
         elif names[item.name] > 1:
             wrong = "is there twice"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,6 +11,7 @@ from threading import RLock
 from typing import NamedTuple
 
 from rankwise.judge.items import Item
+from rankwise.text_tables import csv_text
 
 VERSION = 1
 APPLICATION = 0x72776A31  # "rwj1": tells our files from others
@@ -215,27 +214,21 @@ class JudgementStore:
 
     def csv(self) -> str:
         """All answers that stand, one a line, as `rankwise rank` reads them."""
-        names, text = self.item_names(), io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["first", "second", "outcome", "judge", "answered"])
-        for c in self.comparisons():
-            writer.writerow([names[c.first], names[c.second], c.outcome, c.judge, c.answered])
-        return text.getvalue()
+        names = self.item_names()
+        answers = self.comparisons()
+        rows = [(names[a.first], names[a.second], *a[2:]) for a in answers]
+        return csv_text(["first", "second", "outcome", "judge", "answered"], rows)
 
     def _open(self, is_new: bool) -> None:
         if is_new:
             self._db.execute(f"PRAGMA application_id = {APPLICATION}")
             self._db.execute(f"PRAGMA user_version = {VERSION}")
-        (application,) = self._db.execute("PRAGMA application_id").fetchone()
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if application != APPLICATION:
+        pragmas = ("application_id", "user_version")
+        kind = tuple(self._db.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas)
+        if kind != (APPLICATION, VERSION):
             raise ValueError(
-                f"{self.path} is a database of another program; name another file for the answers."
-            )
-        if version != VERSION:
-            raise ValueError(
-                f"{self.path} was written by another version of rankwise (format {version}, this "
-                f"one has {VERSION}); export the answers with that version, or name another file."
+                f"{self.path} is a database of another program, or of another version of rankwise; "
+                "name another file for the answers."
             )
         (damage,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
         if damage != "ok":
@@ -313,19 +306,11 @@ class JudgementStore:
             with self._lock:
                 yield
         except sqlite3.Error as error:
-            said = str(error)
-            if "full" in said:
-                remedy = "the disk is full; this answer is not kept. Make room and answer again."
-            elif "locked" in said:
-                remedy = "another program holds the file; close it and try again."
-            elif "readonly" in said or "unable to open" in said:
-                remedy = "the file cannot be written; check its rights."
-            else:
-                remedy = (
-                    f"the file is damaged or no database ({said}). Move it away and take a copy, "
-                    f"or save what is left: sqlite3 {self.path} .recover"
-                )
-            raise OSError(f"{self.path}: {remedy}") from error
+            raise OSError(
+                f"{self.path}: {error}; nothing was kept of this. Make room, check the rights, or "
+                "close the program that holds the file. If it is damaged, move it away and take a "
+                f"copy, or save what is left: sqlite3 {self.path} .recover"
+            ) from error
 
 
 def _time(before: timedelta = timedelta()) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.datasets.files import PathLike, replace_file
-from rankwise.datasets.row_sketch import seen_shares, seen_words, sketch_rows
+from rankwise.datasets.row_sketch import seen_share, seen_words, sketch_rows
 from rankwise.environment import describe_environment
 from rankwise.frames import as_array
 from rankwise.inputs import as_scores, split_target
@@ -252,8 +252,8 @@ def _seen_rows(training: tuple[Any, Any, Any] | None, subject: Subject) -> str:
     labels = None if scored.is_one_list else scored.groups.labels[scored.groups.codes]
     try:
         sketch = sketch_rows(as_array(X), as_scores(y, allow_nan=True), groups)
-        shares = seen_shares(sketch, as_array(subject.X)[scored.rows], scored.y, labels)
+        share = seen_share(sketch, as_array(subject.X)[scored.rows], scored.y, labels)
     except (TypeError, ValueError):  # graphs, text: nothing that can be compared
         return ""
-    said = seen_words(shares, "the model")
+    said = seen_words(share, "the model")
     return f"{said[:1].upper()}{said[1:]}." if said else ""
