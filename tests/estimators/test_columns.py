@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import Columns, RankRLS
-from rankwise.persistence import load, save
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -254,18 +253,6 @@ def test_trees_get_gaps_as_gaps_and_categories_as_codes():
     assert_array_equal(views.cells[:, 0], prices)
     assert_array_equal(views.cells[:3, 1:3], [[1, 2], [np.nan, np.nan], [3, 5]])
     assert_array_equal(views.cells[:3, 3:], [[1, 1], [2, 0], [0, 1]])  # blue, red, missing
-
-
-def test_a_model_file_keeps_every_kind_to_the_bit(tmp_path):
-    names = [name for name, (_, kind, _) in COLUMNS.items() if kind != "left out"]
-    X = frame(*names).append_column("town", [[f"t{k % 55}" for k in range(N)]])
-    X = X.append_column("grade", [["low", "high", "mid"] * (N // 3)])
-    columns = Columns(scale=True, order={"grade": ["low", "mid", "high"]})
-    model = make_pipeline(columns, RankRLS()).fit(X, np.sin(np.arange(N)))
-    save(model, tmp_path / "model.rw")
-    loaded = load(tmp_path / "model.rw")
-    assert loaded[0].facts_ == model[0].facts_
-    assert_array_equal(loaded.predict(X), model.predict(X))
 
 
 def oracle_features(rows, seen):

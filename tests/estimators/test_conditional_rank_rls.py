@@ -293,22 +293,6 @@ def test_offsets_and_scales_of_features_and_scores_change_nothing_but_the_scale(
     np.testing.assert_allclose(found, count_from_mean(truth.predict(rows, columns)), atol=1e-5)
 
 
-def test_a_model_file_scores_alike(table, tmp_path):
-    rows, columns, Y = table
-    for options in (
-        {"row_kernel": "rbf"},
-        {"column_kernel": "delta"},
-        {"row_kernel": "precomputed", "column_kernel": "precomputed"},
-    ):
-        pair = (rows, None if "column_kernel" in options else columns)
-        if "row_kernel" in options and len(options) == 2:
-            pair = (rows @ rows.T, columns @ columns.T)
-        model = ConditionalRankRLSCV([0.1], **options).fit(*pair, Y)
-        save(model, tmp_path / "table.rw")
-        loaded = load(tmp_path / "table.rw")
-        np.testing.assert_array_equal(loaded.predict(pair[0]), model.predict(pair[0]))
-
-
 def test_rank_and_score_follow_what_is_ranked(table):
     rows, columns, Y = table
     model = ConditionalRankRLS(0.1).fit(rows, columns, Y)

@@ -9,15 +9,13 @@ import scipy.sparse as sp
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import GroupScaler, RankRLS, RankRLSCV, make_target
+from rankwise import GroupScaler, RankRLS, RankRLSCV
 from rankwise.datasets import make_ranking
-from rankwise.model_selection import leave_group_out_predict, make_ranking_scorer
+from rankwise.model_selection import leave_group_out_predict
 from rankwise.model_selection.scoring import needs_groups, predict_items
-from rankwise.persistence import load, save
 from tests.oracle import scaled_in_groups
 
 rng = np.random.default_rng(3)
@@ -151,18 +149,6 @@ def test_pipelines_hand_groups_on_when_routing_is_on(standard):
     assert not needs_groups(make_pipeline(StandardScaler(), RankRLS()))
 
 
-def test_a_target_that_carries_its_groups_works_in_a_search_with_routing_off():
-    items, y, groups = ranking_data()
-    search = GridSearchCV(
-        make_pipeline(GroupScaler(), RankRLS()),
-        {"groupscaler__with_log": [False, True]},
-        scoring=make_ranking_scorer("ndcg@5"),
-        cv=GroupKFold(3),
-    )
-    search.fit(items, make_target(y, groups), groups=groups)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
 def test_leave_group_out_after_scaling_is_exact():
     items, y, groups = ranking_data()
     scaled = GroupScaler(with_log=True).fit_transform(items, groups=groups)
@@ -174,15 +160,3 @@ def test_leave_group_out_after_scaling_is_exact():
         new = scaler.transform(items[~rest], groups[~rest])
         refit = RankRLS(0.1).fit(seen, y[rest], groups[rest])
         np.testing.assert_allclose(held[~rest], refit.predict(new), atol=1e-9)
-
-
-def test_a_model_file_keeps_it(tmp_path):
-    items, y, groups = ranking_data()
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = make_pipeline(GroupScaler(with_standard=True), RankRLS())
-        model.fit(items, y, groups=groups)
-    save(model, tmp_path / "model.rw")
-    again = load(tmp_path / "model.rw")
-    np.testing.assert_array_equal(
-        predict_items(again, items, groups), predict_items(model, items, groups)
-    )

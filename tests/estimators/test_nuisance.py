@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from rankwise import PairGraph, RankLogistic, RankLogisticCV, RankRLS, RankRLSCV, RankSVM, RankSVMCV
-from rankwise.persistence import load, save
 from tests.oracle import logistic_objective, pair_edges, score_edges, with_nuisance
 
 ALPHAS = [1e-3, 0.1, 10.0]
@@ -184,11 +183,9 @@ def test_the_logistic_search_holds_out_as_refits_do():
     np.testing.assert_allclose(search.nuisance_coef_, whole.nuisance_coef_, atol=1e-4)
 
 
-def test_a_model_file_keeps_the_effects_and_a_new_fit_forgets_them(tmp_path):
+def test_a_new_fit_forgets_the_effects():
     X, y, groups, Z = _clicks()
     model = RankRLS(0.1).fit(X, y, groups, nuisance=Z)
-    save(model, tmp_path / "m.rw")
-    np.testing.assert_array_equal(load(tmp_path / "m.rw").nuisance_se_, model.nuisance_se_)
     assert not hasattr(model.fit(X, y, groups), "nuisance_coef_")
 
 

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn import config_context
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from rankwise import (
     CoRankRLS,
@@ -33,7 +29,6 @@ from rankwise.model_selection import (
     held_out_curves,
     leave_group_out_predict,
     leave_pair_out,
-    make_ranking_scorer,
     permutation_test,
 )
 from rankwise.model_selection.hold_out import Units
@@ -306,30 +301,6 @@ def test_rank_svm_on_many_weighted_items_is_certified():
     weights = np.exp(rng.normal(size=len(X))) * (rng.random(len(X)) < 0.9)
     model = RankSVM(1e-3).fit(X, y, rng.integers(0, 50, len(X)), sample_weight=weights)
     assert 0 <= model.gap_ <= 1e-3
-
-
-# ---- scikit-learn
-
-
-def test_scikit_learn_routes_weights_to_fit_and_score(data):
-    X, y, groups, weights = data
-    expected = []
-    for train, test in GroupKFold(3).split(X, y, groups):
-        model = RankRLS(0.1).fit(X[train], y[train], groups[train], weights[train])
-        expected.append(model.score(X[test], y[test], groups[test], weights[test]))
-    with config_context(enable_metadata_routing=True):
-        params = {"groups": groups, "sample_weight": weights}
-        found = cross_validate(RankRLS(0.1), X, y, cv=GroupKFold(3), params=params)
-        scoring = make_ranking_scorer("disagreement")
-        pipeline = make_pipeline(FunctionTransformer(), RankRLS(0.1))
-        search = GridSearchCV(
-            pipeline, {"rankrls__alpha": [0.1]}, scoring=scoring, cv=GroupKFold(3)
-        ).fit(X, y, groups=groups, sample_weight=weights)
-    np.testing.assert_allclose(found["test_score"], expected)
-    assert search.best_score_ == pytest.approx(np.mean(expected) - 1)
-    np.testing.assert_allclose(
-        search.best_estimator_[-1].coef_, RankRLS(0.1).fit(X, y, groups, weights).coef_
-    )
 
 
 # ---- bad input

@@ -170,16 +170,6 @@ def test_a_search_has_the_gaps_of_its_choice_and_a_fit_forgets_old_ones(tmp_path
     assert not hasattr(alone.fit(INSTANCES, TABLE), "gaps_")
 
 
-def test_model_files_keep_the_gaps(tmp_path):
-    model = CalibratedRanker(RankRLS()).fit(X, GRADES, GROUPS)
-    save(model, tmp_path / "model.rw")
-    again = load(tmp_path / "model.rw")
-    for grade in (None, 1, 2):
-        np.testing.assert_array_equal(
-            again.best_set(X, GROUPS, grade=grade), model.best_set(X, GROUPS, grade=grade)
-        )
-
-
 @pytest.mark.parametrize(("noise", "low", "high"), [(1.0, 0.77, 0.83), (3.0, 0.4, 0.7)])
 def test_new_lists_are_covered_as_often_as_promised_unless_they_are_of_another_kind(
     noise, low, high

@@ -74,6 +74,7 @@ def linear_models():
     yield "logistic", RankLogistic(0.1).fit(X, y, GROUPS), NEW
     yield "margin", RankSVM(0.1).fit(X, y, GROUPS), NEW
     yield "one path", RankSVM().path(X, y, GROUPS, alphas=[1.0, 0.1]).model(1), NEW
+    yield "nuisance", RankRLS().fit(X, y, GROUPS, nuisance=np.eye(6)[np.arange(36) % 6]), NEW
     yield "list", RankRLS(np.float64(0.1), random_state=np.int64(3)).fit(X.tolist(), y), NEW
 
 
@@ -121,6 +122,11 @@ def combined_models():
     labels = np.column_stack([Y, Y[:, 0] - Y[:, 1]])
     yield "labels", LabelRanker(kernel="rbf").fit(X, labels), NEW
     yield "labels search", LabelRankerCV([0.1, 1.0]).fit(FRAME, labels), NEW_FRAME
+    yield "classes", LabelRanker().fit(X, np.array(list("abc"))[np.arange(36) % 3]), NEW
+    delta = ConditionalRankRLSCV([0.1], column_kernel="delta")
+    yield "table of labels", delta.fit(X, list("abc"), labels), NEW
+    both = ConditionalRankRLS(row_kernel="precomputed", column_kernel="precomputed")
+    yield "table of kernels", both.fit(K, K[:5, :5], X @ X[:5].T), NEW_K
     table = ConditionalRankRLS(column_kernel="rbf").fit(X, X[:5], X @ X[:5].T)
     yield "table", table, NEW
     search = ConditionalRankRLSCV([0.1, 1.0], leave="rows")
