@@ -5,44 +5,26 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from rankwise import (
-    CoRankRLS,
-    CoRankRLSCV,
-    RankingPursuit,
-    RankLogistic,
-    RankRLS,
-    RankRLSCV,
-    RankSVM,
-    RankSVMCV,
-    View,
-    make_target,
-)
+from rankwise import CoRankRLS, View, make_target
+from tests.rankers import every_ranker
 
-M = 60
-VIEWS = [View([0, 1, 2]), View([2, 3, 4])]
-CLOSED = {
-    "RankRLS, magnitude": RankRLS(0.01),
-    "RankRLS, sign": RankRLS(0.01, cost="sign", group_weight="groups"),
-    "RankRLS, relative": RankRLS(0.01, cost="relative"),
-    "RankRLS, rbf": RankRLS(0.01, kernel="rbf"),
-    "RankRLSCV": RankRLSCV([0.01]),
-    "CoRankRLS": CoRankRLS(0.01, views=VIEWS),
-    "CoRankRLSCV": CoRankRLSCV([0.01], nus=[1.0], views=VIEWS, cv=None),
-    "RankingPursuit": RankingPursuit(3, kernel="linear", dictionary="features"),
+M, NAMES = 60, list("abcde")
+FORMS = {
+    "csr matrix": sp.csr_matrix,
+    "csr array": sp.csr_array,
+    "csc array": sp.csc_array,
+    "by columns": np.asfortranarray,
+    "pandas": lambda X: pd.DataFrame(X, columns=NAMES),
+    "polars": lambda X: pl.DataFrame(X, schema=NAMES),
+    "arrow": lambda X: pa.table(dict(zip(NAMES, X.T, strict=True))),
 }
-CERTIFIED = {
-    "RankSVM, hinge": RankSVM(0.1, tol=1e-9),
-    "RankSVM, squared hinge": RankSVM(0.1, loss="squared_hinge", tol=1e-9),
-    "RankSVMCV": RankSVMCV([0.1], loss="squared_hinge", tol=1e-9, cv=None),
-    "RankLogistic": RankLogistic(0.1, tol=1e-9),
-}
-RANKERS = [(ranker, 1e-8) for ranker in CLOSED.values()]
-RANKERS += [(ranker, 1e-3) for ranker in CERTIFIED.values()]
-every_ranker = pytest.mark.parametrize("ranker, atol", RANKERS, ids=[*CLOSED, *CERTIFIED])
 
 
 @pytest.fixture(params=[0, 1])
@@ -77,12 +59,27 @@ def test_order_of_rows_and_names_of_groups_do_not_matter(data, ranker, atol):
 
 
 @every_ranker
-@pytest.mark.parametrize("convert", [sp.csr_matrix, sp.csr_array, sp.csc_array])
-def test_sparse_equals_dense(data, ranker, atol, convert):
+@pytest.mark.parametrize("form", FORMS)
+def test_sparse_matrices_and_frames_equal_dense_arrays(data, ranker, atol, form):
     X, y, groups, _ = data
-    expected = clone(ranker).fit(X, y, groups).predict(X)
-    sparse = clone(ranker).fit(convert(X), y, groups).predict(convert(X))
-    np.testing.assert_allclose(sparse, expected, atol=atol)
+    plain, items = clone(ranker).fit(X, y, groups), FORMS[form](X)
+    model = clone(ranker).fit(items, y, groups)
+    np.testing.assert_allclose(model.predict(items), plain.predict(X), atol=atol)
+    if atol < 1e-6:
+        np.testing.assert_array_equal(model.rank(items, groups), plain.rank(X, groups))
+        assert model.score(items, y, groups) == plain.score(X, y, groups)
+    if form in ("pandas", "polars", "arrow"):
+        assert list(model.feature_names_in_) == NAMES
+
+
+def test_views_take_names_of_columns(data):
+    X, y, groups, _ = data
+    plain = CoRankRLS(views=[View([0, 3]), View([1, 2])]).fit(X, y, groups).predict(X)
+    named = CoRankRLS(views=[View(["a", "d"]), View(["b", "c"])])
+    for form in ("pandas", "polars", "arrow"):
+        items = FORMS[form](X)
+        found = clone(named).fit(items, y, groups).predict(items)
+        np.testing.assert_allclose(found, plain, rtol=1e-10, atol=1e-12)
 
 
 @every_ranker

@@ -52,21 +52,17 @@ def test_scores_give_what_logistic_regression_gives_on_explicit_pairs(alpha, tie
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1e-4])
-def test_edges_with_ties_weights_and_repeats_give_what_logistic_regression_gives(alpha):
+@pytest.mark.parametrize("kind", ["edges", "champions"])
+def test_edges_with_ties_weights_and_repeats_give_what_logistic_regression_gives(alpha, kind):
     X, edges = _edges(1)
-    model = RankLogistic(alpha, **TIGHT).fit(X, PairGraph(*edges, n_items=len(X)))
-    np.testing.assert_allclose(
-        model.coef_, oracle.rank_logistic(oracle.pair_edges(*edges), X, alpha), atol=1e-6
-    )
-
-
-def test_any_graph_will_do():
-    X, y, groups = _scores(2)
-    graph = ChampionGraph(y.astype(float), groups)
-    model = RankLogistic(0.01, **TIGHT).fit(X, graph)
-    edges = graph.pairs()
-    again = oracle.pair_edges(edges.winner, edges.loser, edges.magnitude, edges.weight)
-    np.testing.assert_allclose(model.coef_, oracle.rank_logistic(again, X, 0.01), atol=1e-6)
+    graph = PairGraph(*edges, n_items=len(X))
+    if kind == "champions":  # any graph will do
+        X, y, groups = _scores(2)
+        graph = ChampionGraph(y.astype(float), groups)
+        pairs = graph.pairs()
+        edges = pairs.winner, pairs.loser, pairs.magnitude, pairs.weight
+    truth = oracle.rank_logistic(oracle.pair_edges(*edges), X, alpha)
+    np.testing.assert_allclose(RankLogistic(alpha, **TIGHT).fit(X, graph).coef_, truth, atol=1e-6)
 
 
 def test_the_gap_is_the_bound_of_strong_convexity():
@@ -214,13 +210,12 @@ def test_bad_input_is_named():
     X, y, groups = _scores(0)
     with pytest.raises(ValueError, match="nothing to rank"):
         RankLogistic(ties="include").fit(X, np.ones(len(X)), groups)
-    with pytest.raises(ValueError, match="RankLogistic learns one output"):
-        RankLogistic().fit(X, np.c_[y, y], groups)
+    for learner in (RankLogistic, RankSVM):
+        with pytest.raises(ValueError, match=f"{learner.__name__} learns one output"):
+            learner().fit(X, np.c_[y, y], groups)
     with pytest.raises(ValueError, match="ties='maybe'"):
         RankLogistic(ties="maybe").fit(X, y, groups)
     with pytest.raises(ValueError, match="relative"):
         RankLogistic().fit(X, ScoreGraph(y, groups, cost="relative"))
     with pytest.raises(ValueError, match="alpha"):
         RankLogistic(alpha=0.0).fit(X, y, groups)
-    with pytest.raises(ValueError, match="RankSVM learns one output"):
-        RankSVM().fit(X, np.c_[y, y], groups)

@@ -229,10 +229,7 @@ def test_without_room_the_groups_seen_last_stay_open_and_the_others_are_refused(
 @pytest.mark.parametrize(
     "message, X, y, groups",
     [
-        ("at least one item", np.zeros((0, 4)), [], []),
         ("X has 3 features, but RankRLS is expecting 4", np.zeros((2, 3)), [0, 1], [0, 0]),
-        ("outputs of shape", np.zeros((2, 4)), [[0, 1], [1, 0]], [0, 0]),
-        ("given in some batches and None in others", np.zeros((2, 4)), [0, 1], None),
         ("contains NaN", np.full((2, 4), np.nan), [0, 1], [0, 0]),
         ("preferences cannot be cut", np.zeros((2, 4)), PairGraph([0], [1], n_items=2), None),
     ],

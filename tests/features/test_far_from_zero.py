@@ -8,29 +8,15 @@ import scipy.sparse as sp
 
 from rankwise import (
     ConditionalRankRLS,
-    CoRankRLS,
     RankingPursuit,
-    RankLogistic,
     RankRLS,
-    RankSVM,
     View,
 )
 from rankwise.features.kernel import Kernel
+from tests.rankers import kernel_rankers
 
 RBF = {"kernel": "rbf", "gamma": 0.3}
-LEARNERS = [
-    RankRLS(**RBF),
-    RankRLS(**RBF, n_basis=15, random_state=0),
-    RankRLS(**RBF, n_basis=15, basis="kmeans++", random_state=0),
-    RankSVM(**RBF),
-    RankLogistic(**RBF),
-    RankingPursuit(n_basis=10, **RBF),
-    RankingPursuit(n_basis=10, views=[View(slice(0, 2), **RBF), View(slice(1, 3), **RBF)]),
-    CoRankRLS(
-        views=[View(slice(0, 2), **RBF), View(slice(1, 3), **RBF)], n_basis=15, random_state=0
-    ),
-]
-NAMES = [f"{type(model).__name__}{k}" for k, model in enumerate(LEARNERS)]
+VIEWS = [View(slice(0, 2), **RBF), View(slice(1, 3), **RBF)]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +32,7 @@ def spread(one, other):
     return np.abs(one - other).max() / np.ptp(one)
 
 
-@pytest.mark.parametrize("model", LEARNERS, ids=NAMES)
+@kernel_rankers(VIEWS, **RBF)
 @pytest.mark.parametrize("offset", [1e6, 1e9])
 def test_a_kernel_of_distances_does_not_see_an_offset(model, offset, data):
     X, y, groups = data
@@ -78,17 +64,7 @@ def test_float32_features_far_from_zero_predict_in_float64(as_matrix, kernel):
 
 
 @pytest.mark.parametrize("as_matrix", [np.array, sp.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize(
-    "model",
-    [
-        RankRLS(kernel="rbf"),
-        RankSVM(kernel="rbf"),
-        RankLogistic(kernel="rbf"),
-        RankingPursuit(n_basis=5, kernel="rbf"),
-        CoRankRLS(kernel="rbf", n_basis=60),
-    ],
-    ids=lambda model: type(model).__name__,
-)
+@kernel_rankers(VIEWS, **RBF)
 def test_a_model_does_not_change_with_the_array_it_was_trained_on(model, as_matrix, data):
     X, y, groups = data
     items = as_matrix(X)

@@ -8,17 +8,12 @@ import numpy as np
 import pytest
 
 from rankwise import (
-    CoRankRLS,
     PairGraph,
-    RankingPursuit,
-    RankLogistic,
     RankRLS,
-    RankRLSCV,
-    RankSVM,
     ScoreGraph,
-    View,
 )
 from rankwise.graphs import PreferenceGraph
+from tests.rankers import every_ranker
 
 FACTORS = [1e-300, 1e-162, 1e300, 5e-324 * 2**20]
 
@@ -91,30 +86,18 @@ def test_a_heavy_item_does_not_drop_its_pairs(options):
     np.testing.assert_allclose(model.coef_, [0.998004, 0.998004], rtol=1e-6)
 
 
-LEARNERS = [
-    RankRLS(),
-    RankRLS(kernel="rbf", beta=0.3),
-    RankRLSCV(),
-    RankSVM(),
-    RankSVM(loss="squared_hinge"),
-    RankLogistic(),
-    RankingPursuit(n_basis=4),
-    CoRankRLS(views=[View([0, 1]), View([1, 2])]),
-]
-
-
 @pytest.mark.parametrize("factor", FACTORS)
-@pytest.mark.parametrize("model", LEARNERS, ids=lambda model: type(model).__name__)
-def test_a_common_factor_of_the_weights_does_not_matter(model, factor):
+@every_ranker
+def test_a_common_factor_of_the_weights_does_not_matter(ranker, atol, factor):
     rng = np.random.default_rng(1)
     X, groups = rng.standard_normal((40, 3)), np.repeat(np.arange(8), 5)
     y, weight = X @ [1.0, 2.0, 3.0] + rng.standard_normal(40), rng.uniform(0.5, 2.0, 40)
     weight = np.round(weight * 16) / 16  # a subnormal weight keeps these digits
-    before = model.fit(X, y, groups, sample_weight=weight).predict(X)
-    after = model.fit(X, y, groups, sample_weight=weight * factor).predict(X)
+    before = ranker.fit(X, y, groups, sample_weight=weight).predict(X)
+    after = ranker.fit(X, y, groups, sample_weight=weight * factor).predict(X)
     np.testing.assert_allclose(after, before, rtol=0, atol=1e-9 * np.ptp(before))
-    plain = model.fit(X, y, groups).predict(X)
-    alike = model.fit(X, y, groups, sample_weight=np.full(40, factor)).predict(X)
+    plain = ranker.fit(X, y, groups).predict(X)
+    alike = ranker.fit(X, y, groups, sample_weight=np.full(40, factor)).predict(X)
     np.testing.assert_allclose(alike, plain, rtol=0, atol=1e-9 * np.ptp(plain))
 
 

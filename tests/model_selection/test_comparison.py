@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rankwise.metrics import evaluate
 from rankwise.model_selection import Comparison, compare
 from rankwise.model_selection.comparison import _holm, _randomization_p
 
@@ -25,12 +24,10 @@ def errors():
     }
 
 
-def signed_rank_p(differences):
-    """Two-sided p-value of the signed-rank sum by trying all signs; zeros count for no side."""
-    d = np.asarray(differences)
-    ranks = scipy.stats.rankdata(np.abs(d)) * (d != 0)
-    sums = [np.dot(signs, ranks) for signs in itertools.product([-1, 1], repeat=len(d))]
-    return np.mean(np.abs(sums) >= abs(np.dot(np.sign(d), ranks)) - 1e-9)
+def statistic_p(differences, sizes):
+    """Share of all signs of the sizes whose sum is as far from zero."""
+    sums = [np.dot(signs, sizes) for signs in itertools.product([-1, 1], repeat=len(sizes))]
+    return np.mean(np.abs(sums) >= abs(np.dot(np.sign(differences), sizes)) - 1e-9)
 
 
 def test_rows_hold_means_differences_and_counts(errors):
@@ -66,37 +63,17 @@ def test_exact_p_value_is_close_to_the_normal_one_with_many_ties():
     assert exact == pytest.approx(normal, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    "differences",
-    [
-        [0.1, -0.2, 0.3, 0.4, 0.5],
-        [0.1, 0.1, -0.1, 0.2, 0.0, 0.0, 0.4],
-        [0.5, 0.0],
-        [0.3],
-    ],
-    ids=str,
-)
-def test_p_value_of_few_groups_tries_all_signs(differences):
-    result = compare({"a": differences, "b": np.zeros(len(differences))})
-    assert result.rows[0].p == pytest.approx(signed_rank_p(differences))
-
-
-def randomization_p(differences):
-    """Share of all signs whose sum is as far from zero."""
-    d = np.abs(differences)
-    sums = [abs(np.dot(signs, d)) for signs in itertools.product([-1, 1], repeat=len(d))]
-    return np.mean(np.array(sums) >= abs(np.sum(differences)) - 1e-9)
-
-
+@pytest.mark.parametrize("test", ["wilcoxon", "randomization"])
 @pytest.mark.parametrize(
     "differences",
     [[0.1, -0.2, 0.3, 0.4, 0.5], [0.1, 0.1, -0.1, 0.2, 0.0, 0.0, 0.4], [0.5, 0.0], [0.3], [0, 0]],
     ids=str,
 )
-def test_randomization_tries_all_signs_of_few_groups(differences):
-    values = {"a": differences, "b": np.zeros(len(differences))}
-    row = compare(values, test="randomization").rows[0]
-    assert row.p == pytest.approx(randomization_p(differences))
+def test_p_value_of_few_groups_tries_all_signs(differences, test):
+    d = np.array(differences)
+    sizes = scipy.stats.rankdata(np.abs(d)) * (d != 0) if test == "wilcoxon" else np.abs(d)
+    row = compare({"a": d, "b": np.zeros(len(d))}, test=test).rows[0]
+    assert row.p == pytest.approx(statistic_p(d, sizes))
 
 
 def test_randomization_by_draws_is_close_to_all_signs_and_to_scipy(monkeypatch):
@@ -166,11 +143,13 @@ def test_holm_correction_steps_down():
     assert _holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
 
 
-def test_correction_is_over_all_comparisons(errors):
+def test_correction_is_over_all_comparisons_and_a_baseline_has_fewer(errors):
     one = compare({name: errors[name] for name in ("good", "bad")}).rows[0]
     three = {(row.a, row.b): row for row in compare(errors)}["good", "bad"]
     assert one.p_holm == one.p == three.p
     assert three.p_holm > three.p
+    result = compare(errors, baseline="same")
+    assert [(row.a, row.b) for row in result] == [("good", "same"), ("bad", "same")]
 
 
 def test_equal_rankers_have_p_one(errors):
@@ -209,41 +188,18 @@ def test_greater_is_better_swaps_wins_and_losses(errors):
         assert low.p == high.p
 
 
-def test_baseline_is_compared_with_each_other_ranker(errors):
-    result = compare(errors, baseline="same")
-    assert [(row.a, row.b) for row in result] == [("good", "same"), ("bad", "same")]
-
-
 def test_one_group_has_no_interval():
     row = compare({"a": [0.1], "b": [0.2]}).rows[0]
     assert np.isnan([row.low, row.high]).all()
     assert row.p == 1.0
 
 
-def test_values_of_an_evaluation_can_be_compared():
-    y, groups = [1, 0, 1, 0, 0, 0], ["a", "a", "b", "b", "c", "c"]
-    scores = {"up": [1, 0, 1, 0, 1, 0], "down": [0, 1, 0, 1, 0, 1]}
-    values = {name: evaluate(y, s, groups, ["map"]).per_group["map"] for name, s in scores.items()}
-    result = compare(values, greater_is_better=True)
-    assert (result.n_groups, result.n_dropped, result.rows[0].wins) == (2, 1, 2)
-
-
-def test_table_is_aligned(errors):
+def test_table_html_and_frame_have_one_row_a_comparison(errors):
     lines = repr(compare(errors)).splitlines()
     assert len(lines) == 6
-    end = lines[0].index("mean b") + len("mean b")
-    assert all(line[end - 1].isdigit() and line[end] == " " for line in lines[1:4])
     assert lines[2].endswith("*")
-    assert str(compare(errors)) == repr(compare(errors))
-
-
-def test_html_escapes_names(errors):
     page = compare({"a<b>": errors["good"], "b": errors["bad"]})._repr_html_()
     assert "a&lt;b&gt;" in page
-    assert "<b>" not in page
-
-
-def test_frame_has_one_row_a_comparison(errors):
     frame = compare(errors).to_frame()
     assert list(frame.columns[:3]) == ["a", "b", "mean_a"]
     assert frame.shape == (3, 14)

@@ -123,6 +123,12 @@ def blocks_of(page):
 PAGES_WITH_CODE = [page for page in (ROOT / "CONTRIBUTING.md", *PAGES) if blocks_of(page)]
 
 
+SPARK = {  # it starts in half of the time
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "PYSPARK_SUBMIT_ARGS": "--conf spark.ui.enabled=false pyspark-shell",
+}
+
+
 def is_there(package):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its own imports
@@ -138,7 +144,9 @@ def test_pages_show_what_their_blocks_print():
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_CODE, ids=lambda page: page.stem)
-def test_blocks_run_in_order_and_print_what_the_page_shows(page, capsys):
+def test_blocks_run_in_order_and_print_what_the_page_shows(page, capsys, monkeypatch):
+    for name, options in SPARK.items():
+        monkeypatch.setenv(name, options)
     namespace: dict[str, object] = {}
     for code, shown in blocks_of(page):
         wanted = re.findall(r"^(?:import|from) (shap|duckdb|polars|pyspark|dask)\b", code, re.M)
