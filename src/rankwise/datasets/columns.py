@@ -24,6 +24,7 @@ from rankwise.datasets.words import (
     finite_number,
     show,
 )
+from rankwise.errors import warn_user
 from rankwise.inputs import suggestion
 from rankwise.text_tables import listed
 
@@ -204,6 +205,25 @@ def places_of_words(table: Table, at: int, column: Any, words: Sequence[str]) ->
         raise table.error(f"{problem} expected one of {', '.join(words)}.", row)
     places = arrow.array([place[text.lower()] for text in texts], arrow.float64())
     return arrow.chunked_array([places.take(arrow.array(codes))])
+
+
+def complete_rows(table: Any, has_gap: dict[str, NDArray[np.bool_]]) -> Indices | None:
+    """Numbers of the rows without gaps, None if these are all; the others are warned of.
+
+    Raises the error of the table if no row is left.
+    """
+    missing = {role: int(gaps.sum()) for role, gaps in has_gap.items() if gaps.any()}
+    if not missing:
+        return None
+    is_complete = ~np.any(list(has_gap.values()), axis=0)
+    lacking = ", ".join(f"{n:,} without {role}" for role, n in missing.items())
+    n_left = len(is_complete) - int(is_complete.sum())
+    if not is_complete.any():
+        raise table.error(f"no row is complete: {lacking}. Check the names of the columns.")
+    warn_user(
+        f"{table.path}: {n_left:,} of {len(is_complete):,} rows are left out: {lacking}.",
+    )
+    return np.flatnonzero(is_complete)
 
 
 # Numbers ----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import words as usual
-from rankwise.datasets.columns import column_numbers, distinct_cells, position_of
+from rankwise.datasets.columns import column_numbers, complete_rows, distinct_cells, position_of
 from rankwise.datasets.files import PathLike
 from rankwise.datasets.pair_data import (
     PairColumns,
@@ -22,7 +22,6 @@ from rankwise.datasets.pair_data import (
     from_lists,
     recognized,
 )
-from rankwise.datasets.ranking import complete_rows
 from rankwise.datasets.tables import FrameTable, Table, open_table
 from rankwise.datasets.times import read_times
 from rankwise.datasets.words import MISSING, distinct_labels, finite_number, is_gap, show
@@ -460,12 +459,13 @@ def _verdicts(rows: _Rows, outcome: _Cells, first: _Cells, second: _Cells) -> Ar
         for k, (word, side) in enumerate(zip(words, usual.meanings(words), strict=True))
     ]
     unknown = np.flatnonzero(np.isnan(meant) & ~is_item)
-    shown = listed((f"{show(words[k])} ({count(n_rows[k], 'row')})" for k in unknown), 20)
-    rows.refuse(
-        np.isin(outcome.codes, unknown),
-        f"the winner is {shown}, expected {', '.join(map(show, names))}, one of the two items "
-        f"or 'tie'; also understood: {', '.join(usual.EXAMPLES)}, 1, 2, 0.5.",
-    )
+    if len(unknown):
+        shown = listed((f"{show(words[k])} ({count(n_rows[k], 'row')})" for k in unknown), 20)
+        rows.refuse(
+            np.isin(outcome.codes, unknown),
+            f"the winner is {shown}, expected {', '.join(map(show, names))}, one of the two items "
+            f"or 'tie'; also understood: {', '.join(usual.EXAMPLES)}, 1, 2, 0.5.",
+        )
     verdict = outcome.each(meant)
     verdict = np.where(np.isnan(verdict), by_item, verdict)
     rows.refuse(

@@ -16,6 +16,7 @@ from rankwise.datasets.columns import (
     column_matrix,
     column_numbers,
     column_times,
+    complete_rows,
     is_text,
     joined_labels,
     label_column,
@@ -29,7 +30,7 @@ from rankwise.datasets.columns import (
 from rankwise.datasets.files import PathLike, import_arrow
 from rankwise.datasets.tables import Format, Table, TextTable, open_unless_letor
 from rankwise.datasets.words import as_text
-from rankwise.errors import TableFormatError, warn_user
+from rankwise.errors import TableFormatError
 
 Matrix: TypeAlias = Any
 
@@ -322,22 +323,3 @@ def _with_roles(
     if group is not None:  # a gap made strings of whole numbers
         data = data._replace(groups=label_column(group.take(kept)))
     return data
-
-
-def complete_rows(table: Any, has_gap: dict[str, NDArray[np.bool_]]) -> Indices | None:
-    """Numbers of the rows without gaps, None if these are all; the others are warned of.
-
-    Raises the error of the table if no row is left.
-    """
-    missing = {role: int(gaps.sum()) for role, gaps in has_gap.items() if gaps.any()}
-    if not missing:
-        return None
-    is_complete = ~np.any(list(has_gap.values()), axis=0)
-    listed = ", ".join(f"{n:,} without {role}" for role, n in missing.items())
-    n_left = len(is_complete) - int(is_complete.sum())
-    if not is_complete.any():
-        raise table.error(f"no row is complete: {listed}. Check the names of the columns.")
-    warn_user(
-        f"{table.path}: {n_left:,} of {len(is_complete):,} rows are left out: {listed}.",
-    )
-    return np.flatnonzero(is_complete)
