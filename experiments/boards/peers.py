@@ -28,7 +28,7 @@ from experiments.shared.command_line import make_parser, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData
 from rankwise.leaderboard.models import BradleyTerry, LeastSquares
-from rankwise.leaderboard.tally import Tally
+from rankwise.leaderboard.solving import Tally
 
 FACTORS = (24.0, 48.0)  # K of Elo
 PSEUDO_WINS = 0.01  # that choix adds to every pair, so that its iterations end

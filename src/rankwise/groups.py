@@ -93,23 +93,6 @@ def members_of(codes: Indices) -> list[Indices]:
     return np.split(order, np.cumsum(np.bincount(codes))[:-1])
 
 
-def ranks_of(scores: NDArray[np.floating[Any]], codes: Indices, equal: float) -> Indices:
-    """Competition ranks (1, 2, 2, 4) of the scores inside each group, largest first.
-
-    Neighbors whose scores differ by no more than `equal` share a rank.
-    """
-    order = np.lexsort((-scores, codes))
-    g, s = codes[order], scores[order]
-    position = np.arange(len(scores))
-    new_group = np.r_[True, g[1:] != g[:-1]]
-    new_rank = new_group | np.r_[True, s[:-1] - s[1:] > equal]
-    first_of_group = np.maximum.accumulate(np.where(new_group, position, 0))
-    first_of_tie = np.maximum.accumulate(np.where(new_rank, position, 0))
-    ranks = np.empty(len(scores), dtype=np.intp)
-    ranks[order] = first_of_tie - first_of_group + 1
-    return ranks
-
-
 def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
     """Turn group sizes, as LightGBM and XGBoost take them, into one label per row.
 

@@ -11,10 +11,8 @@ from rankwise import PairGraph, RankLogistic
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate, solving
 from rankwise.leaderboard.jackknife import held_out_margins
-from rankwise.leaderboard.likelihood import Verdicts
-from rankwise.leaderboard.models import BradleyTerry
-from rankwise.leaderboard.solving import RELATIVE, middle_alpha
-from rankwise.leaderboard.tally import Tally
+from rankwise.leaderboard.models import BradleyTerry, Verdicts
+from rankwise.leaderboard.solving import RELATIVE, Tally, middle_alpha
 from tests import oracle_boards
 from tests.leaderboard.test_leaderboard import tally_of
 

@@ -19,10 +19,10 @@ from rankwise.leaderboard import Leaderboard, Margin, models, rate, rate_groups,
 from rankwise.leaderboard.solving import (
     RELATIVE,
     RatingSystem,
+    Tally,
     leave_one_out_errors,
     middle_alpha,
 )
-from rankwise.leaderboard.tally import Tally
 from rankwise.uncertainty.jackknife import ranks_within
 
 DATA = Path(os.environ.get("RANKWISE_DATA") or Path(__file__).parents[3] / "shared" / "data")

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from rankwise.datasets import PairData
 from rankwise.leaderboard import jackknife as jackknife_module
 from rankwise.leaderboard import rate, rate_groups, solving
-from rankwise.leaderboard.covariates import covariates_of
-from rankwise.leaderboard.solving import TINY, RatingSystem, leave_one_out_errors
-from rankwise.leaderboard.tally import Tally
+from rankwise.leaderboard.border import covariates_of
+from rankwise.leaderboard.solving import TINY, RatingSystem, Tally, leave_one_out_errors
 
 
 def battles(n_items=6, n=60, seed=0, weights=(1.0,), effect=0.5):

@@ -9,7 +9,7 @@ import pytest
 
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
-from rankwise.leaderboard.overturn import Case
+from rankwise.leaderboard.jackknife import Case
 
 ALPHA = 1e-2
 

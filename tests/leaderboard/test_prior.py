@@ -11,8 +11,7 @@ from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
 from rankwise.leaderboard.models import LeastSquares
 from rankwise.leaderboard.prior import read_prior
-from rankwise.leaderboard.solving import leave_one_out_errors, trusted_alpha
-from rankwise.leaderboard.tally import Tally
+from rankwise.leaderboard.solving import Tally, leave_one_out_errors, trusted_alpha
 
 ALPHA = 0.02
 

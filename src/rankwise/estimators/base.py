@@ -17,7 +17,7 @@ from rankwise.estimators.training_data import check_rows
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import KernelParameters
 from rankwise.graphs import PreferenceGraph
-from rankwise.groups import encode_groups, ranks_of
+from rankwise.groups import encode_groups
 from rankwise.inputs import Target, check_alphas, read_target
 from rankwise.machine import calm
 from rankwise.metrics import disagreement_error
@@ -121,10 +121,29 @@ class RankerMixin:
 def ranks_in_groups(
     scores: NDArray[np.floating[Any]], groups: ArrayLike | None, equal: float = 0.0
 ) -> NDArray[np.intp]:
-    """As `rankwise.groups.ranks_of`, for labels of any kind; scores may have several columns."""
+    """As `ranks_of`, for labels of any kind; scores may have several columns."""
     if scores.ndim == 2:
         return np.stack([ranks_in_groups(column, groups, equal) for column in scores.T], axis=1)
     return ranks_of(scores, encode_groups(groups, len(scores)).codes, equal)
+
+
+def ranks_of(
+    scores: NDArray[np.floating[Any]], codes: NDArray[np.intp], equal: float
+) -> NDArray[np.intp]:
+    """Competition ranks (1, 2, 2, 4) of the scores inside each group, largest first.
+
+    Neighbors whose scores differ by no more than `equal` share a rank.
+    """
+    order = np.lexsort((-scores, codes))
+    g, s = codes[order], scores[order]
+    position = np.arange(len(scores))
+    new_group = np.r_[True, g[1:] != g[:-1]]
+    new_rank = new_group | np.r_[True, s[:-1] - s[1:] > equal]
+    first_of_group = np.maximum.accumulate(np.where(new_group, position, 0))
+    first_of_tie = np.maximum.accumulate(np.where(new_rank, position, 0))
+    ranks = np.empty(len(scores), dtype=np.intp)
+    ranks[order] = first_of_tie - first_of_group + 1
+    return ranks
 
 
 class KernelModel(RankerMixin, KernelParameters):

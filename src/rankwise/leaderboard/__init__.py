@@ -1,11 +1,11 @@
 """Ratings of items from comparisons, with intervals."""
 
 from rankwise.leaderboard.board import HeadToHead, Leaderboard, LeaderboardRow, Margin, Path
+from rankwise.leaderboard.border import Effect
 from rankwise.leaderboard.context import Scales
-from rankwise.leaderboard.covariates import Effect
 from rankwise.leaderboard.forecast import Forecast, ForecastScore
+from rankwise.leaderboard.jackknife import Overturn
 from rankwise.leaderboard.judges import Judge
-from rankwise.leaderboard.overturn import Overturn
 from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.rating import Backtest, backtest, rate, rate_groups
 

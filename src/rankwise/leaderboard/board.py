@@ -19,22 +19,21 @@ from rankwise.frames import as_array
 from rankwise.groups import encode_groups
 from rankwise.inputs import check_option
 from rankwise.leaderboard import formats
+from rankwise.leaderboard.border import Effect
 from rankwise.leaderboard.context import Parts, Scales
-from rankwise.leaderboard.covariates import Effect
 from rankwise.leaderboard.forecast import Chances, Forecast, chances_of, forecast
-from rankwise.leaderboard.judges import Judge
-from rankwise.leaderboard.models import LeastSquares
-from rankwise.leaderboard.overturn import (
+from rankwise.leaderboard.jackknife import (
     LARGEST,
     Overturn,
     blocks_to_overturn,
     next_places,
     votes_to_overturn,
 )
+from rankwise.leaderboard.judges import Judge
+from rankwise.leaderboard.models import LeastSquares
 from rankwise.leaderboard.prior import Prior
-from rankwise.leaderboard.solving import RatingSystem
+from rankwise.leaderboard.solving import RatingSystem, Tally
 from rankwise.leaderboard.standing import board_columns, records_of
-from rankwise.leaderboard.tally import Tally
 from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
 

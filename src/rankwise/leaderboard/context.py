@@ -14,15 +14,14 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times, in_days
 from rankwise.leaderboard.jackknife import root_of
-from rankwise.leaderboard.likelihood import Fit
-from rankwise.leaderboard.models import BradleyTerry
+from rankwise.leaderboard.models import BradleyTerry, Fit
 from rankwise.leaderboard.solving import (
     TOLERANCE,
     RatingSystem,
+    Tally,
     even_rows,
     iterative_solver,
 )
-from rankwise.leaderboard.tally import Tally
 from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import Spread
 

@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times
-from rankwise.leaderboard.covariates import SIDE
-from rankwise.leaderboard.likelihood import Verdicts
+from rankwise.leaderboard.border import SIDE
+from rankwise.leaderboard.models import Verdicts
 
 ELO_STEPS = (0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5)  # of a logit: K = 32 points is 0.18
 LEAST = 1e-12  # a chance

@@ -17,13 +17,15 @@ from rankwise.leaderboard.board import Leaderboard, consistency, scale_of
 from rankwise.leaderboard.border import (
     check_clusters,
     check_features,
+    check_identified,
     check_model,
     check_options,
+    covariates_of,
+    effects_of,
     encode_labels,
     read_comparisons,
 )
 from rankwise.leaderboard.context import InContext, Scales, in_context
-from rankwise.leaderboard.covariates import check_identified, covariates_of, effects_of
 from rankwise.leaderboard.forecast import (
     ForecastScore,
     base_chances,
@@ -35,8 +37,8 @@ from rankwise.leaderboard.jackknife import held_out_margins
 from rankwise.leaderboard.judges import LEAST_WEIGHT, Judge, judges_of, krippendorff
 from rankwise.leaderboard.models import BradleyTerry, LeastSquares, PlackettLuce
 from rankwise.leaderboard.prior import read_prior
+from rankwise.leaderboard.solving import Tally
 from rankwise.leaderboard.standing import board_columns, records_of
-from rankwise.leaderboard.tally import Tally
 from rankwise.machine import calm
 from rankwise.text_tables import Table, join_tables
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.datasets.pair_data import Rankings
 from rankwise.groups import members_of
-from rankwise.leaderboard.tally import Tally
+from rankwise.leaderboard.solving import Tally
 from rankwise.uncertainty.jackknife import (
     EQUAL,
     Spread,

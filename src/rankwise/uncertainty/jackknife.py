@@ -21,10 +21,11 @@ from sklearn.model_selection import GroupKFold
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import fit_ranker, last_step, transform_items
+from rankwise.estimators.base import ranks_of
 from rankwise.estimators.rank_rls import RankRLS, RankRLSTask
 from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.groups import encode_groups, members_of, ranks_of
+from rankwise.groups import encode_groups, members_of
 from rankwise.inputs import as_scores, as_whole, check_option, make_target, split_weighted
 from rankwise.machine import calm, track
 from rankwise.model_selection.hold_out import Units, dense_rows
