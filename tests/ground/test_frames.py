@@ -245,7 +245,7 @@ def test_gaps_are_unscored_rows(values):
     np.testing.assert_array_equal(target["score"], [1, np.nan, 3])
     with pytest.raises(ValueError, match="Input y contains NaN"):
         RankRLS().fit(X[:3], values)
-    with pytest.raises(ValueError, match="y_true is nan in row 1"):
+    with pytest.raises(ValueError, match="y_true contains NaN"):
         metrics.kendall_tau(values, [1, 2, 3])
     with pytest.raises(ValueError, match="groups has no label in row 1"):
         encode_groups(values, 3)

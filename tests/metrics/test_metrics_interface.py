@@ -15,7 +15,6 @@ from rankwise.metrics import (
     evaluate,
     expected_reciprocal_rank,
     get_metric,
-    kendall_tau,
     ndcg,
     precision,
 )
@@ -149,9 +148,9 @@ def test_a_single_column_keeps_its_axis():
         (lambda: ndcg([1, 0], [1, 2], [0, 0, 1]), "groups has 3 entries but there are 2 rows"),
         (lambda: ndcg([[1], [0]], [1, 2]), r"shape \(2, 1\) but y_score has shape \(2,\)"),
         (lambda: ndcg([[1, 2], [0, 1]], [[1], [2]]), r"as many score columns as y_true"),
-        (lambda: ndcg([1, np.nan], [1, 2]), "y_true is nan in row 1; .*leave out the rows"),
-        (lambda: ndcg([1, 0], [1, np.inf]), "y_score is inf in row 1"),
-        (lambda: ndcg([], []), r"y_true is empty \(shape \(0,\)\)"),
+        (lambda: ndcg([1, np.nan], [1, 2]), "y_true contains NaN"),
+        (lambda: ndcg([1, 0], [1, np.inf]), "y_score contains infinity"),
+        (lambda: ndcg([], []), r"y_true has shape \(0,\).* at least one item"),
         (lambda: ndcg(1, 2), r"y_true has shape \(\); pass shape \(n_items,\)"),
         (lambda: ndcg(["a", "b"], [1, 2]), "y_true has dtype <U1, expected real numbers"),
         (lambda: ndcg([1, {}], [1, 2]), "y_true has dtype object, expected real numbers"),
@@ -176,7 +175,6 @@ def test_a_single_column_keeps_its_axis():
             lambda: ndcg([1], [1], tied_scores="half"),
             "tied_scores='half' is unknown.*'average'",
         ),
-        (lambda: kendall_tau([1], [1], variant="c"), "variant='c' is unknown; .*'b', 'a'"),
         (lambda: disagreement_error([1], [1], tied_scores="skip"), "choose one of 'half', 'wrong'"),
         (lambda: disagreement_error([1], [1], average="micro"), "choose one of 'groups', 'pairs'"),
         (

@@ -11,7 +11,7 @@ from rankwise.metrics import disagreement_error, get_metric, ndcg
 
 NAMES = [
     *("ndcg", "ndcg(gain=linear)@2", "map@2", "p@3", "recall@2", "mrr@2", "err@3", "hit@2"),
-    *("auc(relevant=2)", "disagreement", "tau", "tau(variant=a)", "spearman"),
+    *("auc(relevant=2)", "disagreement", "tau", "spearman"),
 ]
 AVERAGING = [name for name in NAMES if not name.startswith("err")]
 

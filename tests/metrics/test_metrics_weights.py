@@ -14,7 +14,6 @@ TRUTHS = {
     "ndcg": oracle.weighted_ndcg,
     "ndcg@2": lambda *data: oracle.weighted_ndcg(*data, k=2),
     "tau": oracle.weighted_tau,
-    "tau(variant=a)": lambda *data: oracle.weighted_tau(*data, variant="a"),
     "disagreement": lambda y, score, weights: oracle.disagreement_error(y, score, weights=weights),
     "disagreement(tied_scores=wrong)": lambda y, score, weights: oracle.disagreement_error(
         y, score, tied_scores="wrong", weights=weights

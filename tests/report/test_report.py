@@ -615,7 +615,7 @@ def test_page_of_large_data_is_at_most_five_megabytes():
         ((MODEL, X, np.where(y == 1, np.inf, y), groups), {}, "infinity"),
         ((MODEL, X, np.c_[y, y], groups), {}, "one output"),
         ((np.c_[y, y], X, y, groups), {}, "the predicted scores: the shape"),
-        ((np.where(y == 1, np.nan, y), X, y, groups), {}, "y_score is nan"),
+        ((np.where(y == 1, np.nan, y), X, y, groups), {}, "y_score contains NaN"),
         ((MODEL, X, y, groups), {"ids": ["a"]}, "ids has 1 entries"),
         ((MODEL, X, y, groups), {"feature_names": ["a"]}, "feature_names has 1 entries"),
         ((MODEL, X, y, groups), {"confidence": 95}, "confidence=95"),

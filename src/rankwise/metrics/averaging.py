@@ -23,6 +23,11 @@ from rankwise.metrics.ranking import Ranking, Targets
 UNDEFINED = ("skip", "zero", "one", "nan", "raise")
 
 ROUNDING = 1e-12  # a smaller spread is none
+ADVICE = (
+    "Check y_true and groups, or pass undefined='nan', 'zero' or 'one' to give such groups that "
+    "value ('skip' leaves them out of the mean)."
+)
+PARAMETERS = "Parameters\n----------\n"  # of a docstring
 
 MetricValue = float | Array
 
@@ -104,9 +109,9 @@ class Metric:
         y_score: ArrayLike,
         groups: ArrayLike | None = None,
         *,
-        sample_weight: ArrayLike | None = None,
         undefined: str = "skip",
         per_group: bool = False,
+        sample_weight: ArrayLike | None = None,
         **options: Any,
     ) -> MetricValue:
         """Evaluate; the functions of single metrics have these parameters, too.
@@ -119,13 +124,13 @@ class Metric:
             Predicted scores.
         groups : array-like of shape (m,), optional
             Group label of each row, in any order; None puts all rows in one group.
-        sample_weight : array-like of shape (m,), optional
-            Weights of the items, 0 or larger; a pair counts the product of its two.
         undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
             What to do with groups that lack what it needs (`Metric.needs`): leave them out of the
             mean, count them as 0 or as 1, let the mean be NaN, or raise an error.
         per_group : bool, default=False
             Return one value per group, in the order of the sorted labels, instead of the mean.
+        sample_weight : array-like of shape (m,), optional
+            Weights of the items, 0 or larger; a pair counts the product of its two.
         **options
             Those of the metric's function.
 
@@ -149,9 +154,8 @@ class Metric:
             average = mean(values, by_group.weights, undefined)
             if np.isnan(average) and undefined == "skip":
                 n_groups = targets.n_groups
-                raise self._undefined(
-                    "the data" if n_groups == 1 else f"each of the {n_groups} groups"
-                )
+                where = "the data" if n_groups == 1 else f"each of the {n_groups} groups"
+                raise self.undefined_error(where, ADVICE)
             columns.append(average)
         return columns[0] if score.ndim == 1 else np.stack(columns, axis=-1)
 
@@ -192,7 +196,8 @@ class Metric:
         if undefined == "raise" and missing.any():
             first = int(np.argmax(missing))
             label = targets.labels.tolist()[first]
-            raise self._undefined(f"group {label!r} ({targets.sizes[first]} items)")
+            where = f"group {label!r} ({targets.sizes[first]} items)"
+            raise self.undefined_error(where, ADVICE)
         if undefined in ("zero", "one"):
             return np.where(missing, float(undefined == "one"), by_group.values)
         return by_group.values
@@ -205,19 +210,16 @@ class Metric:
                 "a metric of pairs (disagreement, concordance, tau)."
             )
 
-    def _undefined(self, where: str) -> UndefinedMetricError:
-        return UndefinedMetricError(
-            f"{self.name} is undefined for {where}: it needs {self.needs}. Check y_true and "
-            "groups, or pass undefined='nan', 'zero' or 'one' to give such groups that value "
-            "('skip' leaves them out of the mean)."
-        )
+    def undefined_error(self, where: str, advice: str) -> UndefinedMetricError:
+        """The error that there is no value "for each of the 7 groups", and what to do."""
+        message = f"{self.name} is undefined for {where}: it needs {self.needs}. {advice}"
+        return UndefinedMetricError(message)
 
     def __repr__(self) -> str:
         return self.name
 
 
 METRICS: dict[str, Metric] = {}  # by the names that `get_metric` reads
-_ENTRY = re.compile(r"^(\w+) : .*(?:\n    .*)+", re.MULTILINE)  # of a parameter in a docstring
 
 
 def group_metric(
@@ -226,10 +228,10 @@ def group_metric(
     """Give a metric a name, and make its public function from the one of sorted groups.
 
     In place of the ranking the public function takes y_true, y_score and groups; `undefined`,
-    `per_group` and, if they have a meaning, weights are options of all metrics. Their
-    documentation is that of `Metric.__call__`, unless the docstring has its own. Its first line is
-    the meaning of the metric, in which "the first k places" are those down to the cut-off. The
-    facts are those of `Metric`.
+    `per_group` and, if they have a meaning, weights are options of all metrics; all but weights
+    are documented here, as by `Metric.__call__`. The first line of the docstring is the meaning of
+    the metric, in which "the first k places" are those down to the cut-off. The facts are those of
+    `Metric`.
     """
 
     def decorate(function: Callable[..., GroupValues]) -> Callable[..., MetricValue]:
@@ -245,42 +247,28 @@ def group_metric(
         ) -> MetricValue:
             return known(y_true, y_score, groups, **options)
 
-        common = dict(inspect.signature(known.__call__).parameters)
-        del common["options"]
-        if not known.has_weights:
-            del common["sample_weight"]
-        options = list(inspect.signature(function).parameters.values())[1:]
-        shared = list(common.values())
-        signature = inspect.Signature([*shared[:3], *options, *shared[3:]])
+        *shared, weights, _ = inspect.signature(known.__call__).parameters.values()
+        own = [*inspect.signature(function).parameters.values()][1:]
+        own += [weights] if known.has_weights else []
+        signature = inspect.Signature([*shared[:3], *own, *shared[3:]])
         vars(public).update(metric=known, __signature__=signature)
-        if text:
-            public.__doc__ = _with_shared_entries(known, text, list(signature.parameters))
+        public.__doc__ = _with_shared_entries(known, text)
         function.__qualname__ += ".metric.function"  # where pickle looks for it
         return public
 
     return decorate
 
 
-def _with_shared_entries(metric: Metric, text: str, names: Sequence[str]) -> str:
-    """A docstring with all its parameters: the entries of its own, and those of all metrics."""
-    before, *after = re.split(
-        r"^(?=References\n-|Examples\n-)", text, maxsplit=1, flags=re.MULTILINE
-    )
-    before, _, own = before.partition("Parameters\n----------\n")
-    common = _ENTRY.finditer(inspect.getdoc(Metric.__call__) or "")
-    entries = {entry[1]: entry[0] for entry in common}
-    data = [entries[name] for name in ("y_true", "y_score", "groups")]
-    others = [entries[n] for n in names[3:] if n in entries and f"{n} :" not in own]
-    listed = "\n".join(filter(None, [*data, own.strip(), *others]))
-    listed = listed.replace("`Metric.needs`", metric.needs)
+def _with_shared_entries(metric: Metric, text: str) -> str:
+    """A docstring with the parameters of all metrics before its own, and what comes back."""
     value = f"From {metric.lowest:g} to {metric.highest:g}; one value per column for (m, v) input."
-    sections = [
-        before.strip(),
-        f"Parameters\n----------\n{listed}",
-        f"Returns\n-------\nfloat or ndarray\n    {value}",
-        *after,
-    ]
-    return "\n\n".join(sections)
+    value = f"Returns\n-------\nfloat or ndarray\n    {value}\n\n"
+    text = re.sub("^(?=References\n-|Examples\n-)", value, text, count=1, flags=re.MULTILINE)
+    if PARAMETERS not in text:
+        text = text.replace(value, f"{PARAMETERS}\n{value}")
+    shared = (inspect.getdoc(Metric.__call__) or "").partition(PARAMETERS)[2]
+    shared = shared.partition("sample_weight :")[0].replace("`Metric.needs`", metric.needs)
+    return text.replace(PARAMETERS, PARAMETERS + shared)
 
 
 def mean(values: Array, weights: Array | None = None, undefined: str = "skip") -> float:
@@ -332,18 +320,13 @@ def check_data(
 
 
 def _as_numbers(name: str, values: ArrayLike, has_gaps: bool = False) -> Array:
+    from sklearn.utils import assert_all_finite
+
     array = as_real(name, values)
-    if array.ndim not in (1, 2):
+    if array.ndim not in (1, 2) or not array.size:
         raise ValueError(
-            f"{name} has shape {array.shape}; pass shape (n_items,), or (n_items, n_outputs)."
+            f"{name} has shape {array.shape}; pass shape (n_items,), or (n_items, n_outputs), of "
+            "at least one item."
         )
-    if array.size == 0:
-        raise ValueError(f"{name} is empty (shape {array.shape}); there is nothing to evaluate.")
-    is_wrong = np.isinf(array) if has_gaps else ~np.isfinite(array)
-    if is_wrong.any():
-        where = tuple(int(index) for index in np.argwhere(is_wrong)[0])
-        raise ValueError(
-            f"{name} is {array[where]} in row {where[0]}; metrics need finite numbers, "
-            "so leave out the rows that have none, e.g. by mask = np.isfinite(y_true)."
-        )
+    assert_all_finite(array, allow_nan=has_gaps, input_name=name)
     return array

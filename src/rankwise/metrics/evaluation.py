@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.arrays import Array
 from rankwise.environment import require
 from rankwise.inputs import check_option
 from rankwise.metrics.averaging import UNDEFINED, Metric, check_data, make_targets
@@ -51,16 +52,6 @@ def usual_metrics(y: NDArray[Any], has_weights: bool = False) -> list[str]:
     return ["ndcg@10", *average_precision, "disagreement", "tau"]
 
 
-class ByMetric(dict[str, Any]):
-    """What is known of each metric, found under any spelling that `get_metric` reads."""
-
-    def __missing__(self, name: str | Metric) -> Any:
-        wanted = get_metric(name).name
-        if wanted not in self:
-            raise KeyError(f"{wanted} was not evaluated, only {', '.join(self)}")
-        return self[wanted]
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class Evaluation:
     """Result of `evaluate`: a table of means that also knows the value of each group.
@@ -71,8 +62,8 @@ class Evaluation:
     ----------
     rows : tuple of EvaluationRow
         One for each metric.
-    per_group : mapping from metric name to ndarray of shape (n_groups,)
-        In the order of ``groups``.
+    per_group : dict from metric name to ndarray of shape (n_groups,)
+        In the order of ``groups``; names are those of the rows.
     groups : ndarray of shape (n_groups,)
         The distinct group labels, sorted.
     confidence : float
@@ -88,12 +79,12 @@ class Evaluation:
     """
 
     rows: tuple[EvaluationRow, ...]
-    per_group: ByMetric
+    per_group: dict[str, Array]
     groups: NDArray[Any]
     confidence: float = 0.95
 
     def __getitem__(self, name: str | Metric) -> float:
-        return float(ByMetric(self.to_dict())[name])  # type: ignore[index]
+        return self.to_dict()[get_metric(name).name]
 
     def __iter__(self) -> Iterator[EvaluationRow]:
         return iter(self.rows)
@@ -193,7 +184,7 @@ def evaluate(
             "call it for each column, or a single metric for all columns."
         )
     ranking = Ranking(make_targets(y, encoded, weights), score)
-    rows, per_group = [], ByMetric()
+    rows, per_group = [], {}
     for metric in chosen or get_metrics(usual_metrics(y, weights is not None)):
         by_group = metric.by_group(ranking)
         values = metric.fill_undefined(by_group, undefined, ranking.targets)

@@ -91,7 +91,7 @@ def concordance(
 
     Parameters
     ----------
-    tied_scores, tied_y, average
+    tied_scores, tied_y, average, sample_weight
         As in `disagreement_error`.
 
     Examples
@@ -106,24 +106,22 @@ def concordance(
 
 
 @group_metric("tau", "Kendall τ", needs=_WEIGHTED, lowest=-1.0, has_weights=True)
-def kendall_tau(ranking: Ranking, *, variant: str = "b") -> GroupValues:
+def kendall_tau(ranking: Ranking) -> GroupValues:
     r"""Share of pairs in the right order less that in the wrong one: 0 is chance, −1 upside down.
 
     Kendall's rank correlation between relevance and scores, inside groups, is
 
-    .. math:: \tau_b = \frac{C - D}{\sqrt{(n_0 - n_y)(n_0 - n_f)}}, \qquad
-              \tau_a = \frac{C - D}{n_0}
+    .. math:: \tau_b = \frac{C - D}{\sqrt{(n_0 - n_y)(n_0 - n_f)}}
 
     C and D count concordant and discordant pairs, :math:`n_0` all pairs, :math:`n_y` and
     :math:`n_f` the pairs tied in relevance and in score. [RankRLS07]_ sec. 3.2 uses
     :math:`\tau_b` for each sentence. Where relevance varies but all scores are equal, 0/0, we
     return 0 (SciPy gives NaN): a constant model shows no correlation, and must not have its
-    worst groups skipped.
+    worst groups skipped. Without correction for ties, :math:`\tau_a = (C - D)/n_0` is
+    ``1 - 2 * disagreement_error(..., tied_y="half")``.
 
     Parameters
     ----------
-    variant : {"b", "a"}, default="b"
-        With or without correction for ties.
     sample_weight : array-like of shape (m,), optional
         Weights of the items, 0 or larger; a pair counts the product of its two.
 
@@ -137,14 +135,10 @@ def kendall_tau(ranking: Ranking, *, variant: str = "b") -> GroupValues:
     >>> kendall_tau([1, 2, 3, 4], [10, 20, 40, 30])
     0.6666666666666666
     """
-    check_option("variant", variant, ("b", "a"))
-    differing, discordant, undecided, everything, untied, _ = count_pairs(ranking)
+    differing, discordant, undecided, _, untied, _ = count_pairs(ranking)
     surplus = differing - undecided - 2 * discordant  # C - D
-    if variant == "a":
-        tau = divide(surplus, everything)
-    else:
-        tau = divide(surplus, np.sqrt(differing.astype(np.float64) * untied))
-        tau[untied == 0] = 0.0
+    tau = divide(surplus, np.sqrt(differing.astype(np.float64) * untied))
+    tau[untied == 0] = 0.0
     tau[differing == 0] = np.nan
     return GroupValues(np.clip(tau, -1.0, 1.0))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Callable, Iterable
@@ -204,14 +205,8 @@ def _read_options(name: str, text: str, metric: Metric) -> tuple[tuple[str, Any]
                 f"metric {name!r}: {item!r} is not an option; {suggestion(key, known)}"
                 f"{metric.name} has {', '.join(f'{option}=...' for option in known)}."
             )
-        options[key] = _read_value(value)
-    return tuple(sorted(options.items()))
-
-
-def _read_value(text: str) -> float | str:
-    for read in (int, float):
         try:
-            return read(text)
-        except ValueError:
-            continue
-    return text
+            options[key] = ast.literal_eval(value)
+        except (SyntaxError, ValueError):  # a word
+            options[key] = value
+    return tuple(sorted(options.items()))
