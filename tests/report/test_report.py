@@ -621,7 +621,6 @@ def test_page_of_large_data_is_at_most_five_megabytes():
         ((MODEL, X, y, groups), {"confidence": 95}, "confidence=95"),
         ((MODEL, X, y, groups), {"metrics": []}, "metrics is empty"),
         ((MODEL, X, y, groups), {"metrics": "ndgc"}, "did you mean 'ndcg'"),
-        ((MODEL, X, y, groups), {"training": X}, "training is a ndarray"),
         ((RankRLS, X, y, groups), {}, "expected a fitted estimator"),
         ((None, X, y, groups), {}, "expected a fitted estimator"),
         ((MODEL, X, PairGraph([0], [1], n_items=len(y))), {}, "explicit preferences"),
@@ -765,19 +764,6 @@ def test_previous_model_is_compared_group_by_group(rng):
         make_report(model, X, y, groups, previous=[1, 2, 3])
 
 
-def test_a_banner_says_that_the_items_were_trained_on():
-    X, y, groups = make_ranking(n_queries=20, random_state=0)[:3]
-    old = groups < 10
-    model = RankRLS().fit(X[old], y[old], groups[old])
-    training = (X[old], y[old], groups[old])
-    new = make_report(model, X[~old], y[~old], groups[~old], training=training)
-    assert 'class="note banner"' not in new
-    seen = make_report(model, X[old], y[old], groups[old], training=training)
-    assert "trained on all of these items, so the figures flatter" in seen
-    some = make_report(model, X, y, groups, training=training)
-    assert re.search(r"trained on about \d+% of these items", some)
-
-
 def test_members_of_an_auto_ranker_are_a_table():
     X, y, groups = make_ranking(n_queries=20, n_documents=6, random_state=0)[:3]
     model = AutoRanker().fit(X, y, groups)
@@ -795,3 +781,9 @@ def test_one_is_not_many():
     assert "Of 1 pair of items" in words
     words = words_of(make_report([2.0, 1.0, 3.0], None, [1, 0, np.nan], metrics="tau"))
     assert "1 item without a true score (NaN) is left out" in words
+
+
+def test_a_warning_is_a_banner_on_top():
+    assert "note banner" not in make_report([2.0, 1.0], None, [1, 0])
+    page = make_report([2.0, 1.0], None, [1, 0], warning="seen <before>")
+    assert 'class="note banner" role="note">seen &lt;before&gt;<' in page

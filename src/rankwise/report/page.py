@@ -15,13 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.datasets.files import PathLike, replace_file
-from rankwise.datasets.row_sketch import seen_share, seen_words, sketch_rows
 from rankwise.environment import describe_environment
-from rankwise.frames import as_array
-from rankwise.inputs import as_scores, split_target
 from rankwise.metrics import Metric
 from rankwise.report import sections, words
-from rankwise.report.items import Subject, as_text, make_subject
+from rankwise.report.items import as_text, make_subject
 from rankwise.report.rivals import find_rivals
 
 SCRIPTS = ("charts.js", "tables.js", "theme.js", "items.js", "report.js")
@@ -81,7 +78,6 @@ def report(
     *,
     ids: Sequence[Any] | None = None,
     feature_names: Sequence[Any] | None = None,
-    training: tuple[Any, ...] | None = None,
     previous: Any = None,
     metrics: str | Metric | Iterable[str | Metric] | None = None,
     title: str | None = None,
@@ -109,9 +105,6 @@ def report(
         Names of the items; row numbers if not given.
     feature_names : sequence of shape (n_features,), optional
         Names of the columns of X.
-    training : tuple (X, y) or (X, y, groups), optional
-        Training data. If these items are among them, the page says on top that its figures
-        flatter.
     previous : estimator or array-like of shape (n_items,), optional
         The model in use so far, or its scores: each metric is compared with it, group by group.
     metrics : iterable of str or Metric, optional
@@ -145,7 +138,7 @@ def report(
     """
     rng = np.random.default_rng(random_state)
     subject = make_subject(model, X, y, groups, ids, feature_names)
-    scored, parts, seen = subject.scored, subject.parts, _read_training(training)
+    scored, parts = subject.scored, subject.parts
     results = sections.measure(scored, metrics, confidence)
     metric = results[0].metric
     rivals = find_rivals(subject, previous, metric)
@@ -168,7 +161,7 @@ def report(
         SCRIPTS,
         data,
         title=usual if title is None else title,
-        warning=words.banner(warning or _seen_rows(seen, subject)),
+        warning=words.banner(warning),
         cards=words.metric_cards(results, rivals, scored, confidence),
         headline=words.headline(scored, rivals),
         interval_hint=words.interval_hint(results, scored, confidence),
@@ -231,29 +224,3 @@ def _hash(text: str) -> str:
     """As a content security policy names the one script or style that it allows."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
-
-
-def _read_training(training: Any) -> tuple[Any, Any, Any] | None:
-    if training is None:
-        return None
-    if not isinstance(training, (tuple, list)) or len(training) not in (2, 3):
-        raise ValueError(
-            f"training is a {type(training).__name__}; expected a tuple (X, y) or (X, y, groups)."
-        )
-    return training[0], *split_target(training[1], (*training, None)[2])
-
-
-def _seen_rows(training: tuple[Any, Any, Any] | None, subject: Subject) -> str:
-    """What is to be said if these items were trained on, as far as training tells."""
-    if training is None or subject.X is None:
-        return ""
-    X, y, groups = training
-    scored = subject.scored
-    labels = None if scored.is_one_list else scored.groups.labels[scored.groups.codes]
-    try:
-        sketch = sketch_rows(as_array(X), as_scores(y, allow_nan=True), groups)
-        share = seen_share(sketch, as_array(subject.X)[scored.rows], scored.y, labels)
-    except (TypeError, ValueError):  # graphs, text: nothing that can be compared
-        return ""
-    said = seen_words(share, "the model")
-    return f"{said[:1].upper()}{said[1:]}." if said else ""
