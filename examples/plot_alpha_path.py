@@ -40,7 +40,12 @@ alphas = np.logspace(-4, 2, 25)
 # The crosses are the truth, from models that really were trained 40 times without a query.
 
 search = RankRLSCV(alphas).fit(X, y, groups)
-display = SearchCurveDisplay.from_estimator(search, X, y, groups, label="exact, one decomposition")
+figure, (upper, lower) = plt.subplots(2, 1, sharex=True, figsize=(6.4, 6.8), layout="constrained")
+display = SearchCurveDisplay.from_estimator(search, ax=upper, label="exact, one decomposition")
+weights = search.best_estimator_.path(X, y, groups, alphas=alphas).coefficients[:, :, 0]
+lower.plot(alphas, weights, color="#BBBBBB")
+lower.axvline(search.alpha_, color="black", linestyle=":", linewidth=1)
+lower.set(xlabel="alpha", ylabel="coefficient")
 
 
 def refit(alpha):

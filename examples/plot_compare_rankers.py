@@ -47,11 +47,10 @@ def two_models(offset):
 figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
 for ax, offset in zip(axes, (0.0, 1.5), strict=True):
     ranker, regressor, X, y, groups = two_models(offset)
-    GroupComparisonDisplay.from_estimators(
-        ranker,
-        regressor,
-        X,
+    GroupComparisonDisplay.from_predictions(
         y,
+        ranker.predict(X),
+        regressor.predict(X),
         groups,
         names=("RankRLS", "ridge"),
         ax=ax,

@@ -7,13 +7,10 @@ import sys
 
 import matplotlib
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -25,7 +22,6 @@ from rankwise import (
     RankRLSCV,
     RankSVMCV,
     View,
-    make_target,
 )
 from rankwise.datasets import make_ranking
 from rankwise.metrics import get_metric, ndcg
@@ -90,9 +86,8 @@ def test_curve_has_mean_and_standard_error_of_the_defined_values(rows):
 @pytest.mark.parametrize("search", [RankRLSCV(), RankSVMCV(ALPHAS, cv=3, tol=1e-8)], ids=str)
 @pytest.mark.filterwarnings("ignore:the best alpha")
 def test_the_curve_of_a_search_is_its_cv_results(search, data):
-    X, y, groups = data
     search.fit(*data)
-    display = SearchCurveDisplay.from_estimator(search, *data, name="mine")
+    display = SearchCurveDisplay.from_estimator(search, name="mine")
     (curve,) = display.curves
     order = np.argsort(search.cv_results_["alphas"][0])
     by_group = search.cv_results_["group_score"][0][:, order]
@@ -103,22 +98,16 @@ def test_the_curve_of_a_search_is_its_cv_results(search, data):
     assert edge[:, 1].max() == pytest.approx((curve.mean + curve.error).max())
     assert display.ax_.get_title() == "mine"
     assert display.ax_.get_xscale() == "log"
-    for k in (0, curve.best, len(curve.x) - 1):
-        model = clone(search.best_estimator_).set_params(alpha=curve.x[k]).fit(X, y, groups)
-        np.testing.assert_allclose(display.coefficients[k], model.coef_, atol=1e-3)
-    for j, line in enumerate(display.coefficient_lines_):
-        np.testing.assert_array_equal(line.get_ydata(), display.coefficients[:, j])
 
 
 @pytest.mark.filterwarnings("ignore:the best alpha")
 def test_the_marks_are_drawn_at_what_was_chosen(data):
     search = RankRLSCV(np.logspace(-6, 6, 13)).fit(*data)
-    display = SearchCurveDisplay.from_estimator(search, *data)
+    display = SearchCurveDisplay.from_estimator(search)
     assert display.curves[0].x[0] < search.alpha_ < display.curves[0].x[-1]
     (mark,) = display.marks_
     assert (mark.get_xdata()[0], mark.get_ydata()[0]) == (search.alpha_, search.best_score_)
     assert mark.get_label() == f"chosen: {search.alpha_:.3g}"
-    assert display.coefficient_mark_.get_xdata() == [search.alpha_, search.alpha_]
     curve = display.curves[0]
     assert curve.x[curve.best] == search.alpha_
 
@@ -126,7 +115,7 @@ def test_the_marks_are_drawn_at_what_was_chosen(data):
 @pytest.mark.parametrize("scoring", ["disagreement", "ndcg@5"])
 def test_the_curve_of_a_pursuit_runs_over_its_steps(scoring, data):
     search = RankingPursuitCV(5, gamma=[0.01, 0.1], scoring=scoring).fit(*data)
-    display = SearchCurveDisplay.from_estimator(search, *data)
+    display = SearchCurveDisplay.from_estimator(search)
     for k, curve in enumerate(display.curves):
         np.testing.assert_array_equal(curve.x, [1, 2, 3, 4, 5])
         np.testing.assert_allclose(curve.mean, search.cv_results_["mean_score"][k])
@@ -140,13 +129,12 @@ def test_the_curve_of_a_pursuit_runs_over_its_steps(scoring, data):
     assert str(display.metric) == scoring
     assert display.ax_.get_xlabel() == "number of basis functions"
     assert display.ax_.get_xscale() == "linear"
-    assert display.coefficients is None
 
 
 @pytest.mark.filterwarnings("ignore:the best gamma .* is at the edge")
 def test_search_curve_has_a_line_for_each_kernel(data):
     search = RankRLSCV(kernel="rbf", gamma=[0.01, 0.1, 1.0]).fit(*data)
-    display = SearchCurveDisplay.from_estimator(search, *data)
+    display = SearchCurveDisplay.from_estimator(search)
     assert [curve.label for curve in display.curves] == [
         "gamma = 0.01",
         "gamma = 0.1",
@@ -156,7 +144,6 @@ def test_search_curve_has_a_line_for_each_kernel(data):
     assert chosen.label == f"gamma = {search.best_params_['gamma']:.3g}"
     assert chosen.x[chosen.best] == search.alpha_
     assert len(display.bands_) == 1  # around the chosen one
-    assert display.coefficient_ax_ is None  # a kernel model has none
 
 
 def test_search_curve_has_a_line_for_each_nu(data):
@@ -175,50 +162,25 @@ def test_search_curve_has_a_line_for_each_output(data):
     X, y, groups = data
     Y = np.c_[y, -y + X[:, 0], X[:, 1]]
     search = RankRLSCV().fit(X, Y, groups)
-    display = SearchCurveDisplay.from_estimator(search, X, Y, groups)
+    display = SearchCurveDisplay.from_estimator(search)
     chosen = [curve.x[curve.best] for curve in display.curves]
     np.testing.assert_array_equal(chosen, np.broadcast_to(search.alpha_, 3))
     mean = np.transpose([curve.mean for curve in display.curves])
     np.testing.assert_allclose(mean, search.cv_results_["mean_score"][0])
-    assert display.coefficients is None
 
 
-def test_search_curve_of_explicit_preferences(data):
+def test_search_curve_of_explicit_preferences_in_a_pipeline(data):
     X = data[0]
     graph = PairGraph([0, 1, 2, 4, 5, 6], [1, 2, 3, 5, 6, 7], n_items=len(X))
-    search = RankRLSCV(cv=2).fit(X, graph)
-    display = SearchCurveDisplay.from_estimator(search, X, graph)
-    assert display.coefficients.shape == (40, 4)
-
-
-def test_search_curve_takes_pipelines(data):
-    X, y, groups = data
-    pipeline = make_pipeline(StandardScaler(), RankRLSCV()).fit(X, make_target(y, groups))
-    display = SearchCurveDisplay.from_estimator(pipeline, X, y, groups)
-    best = display.curves[0].best
-    np.testing.assert_allclose(display.coefficients[best], pipeline[-1].coef_, atol=1e-8)
-
-
-@pytest.mark.filterwarnings("ignore:the best alpha")
-def test_search_curve_names_the_largest_coefficients(data):
-    X, y, groups = data
-    frame = pd.DataFrame(np.c_[X, 0 * X], columns=list("abcdefgh"))
-    search = RankRLSCV(ALPHAS).fit(frame, y, groups)
-    display = SearchCurveDisplay.from_estimator(search, frame, y, groups)
-    named = [text.get_text() for text in display.coefficient_ax_.get_legend().get_texts()]
-    assert len(named) == 5
-    assert set("abcd") <= set(named)
+    search = make_pipeline(StandardScaler(), RankRLSCV(cv=2)).fit(X, graph)
+    assert len(SearchCurveDisplay.from_estimator(search).curves[0].x) == 40
 
 
 def test_search_curve_draws_where_it_is_told(data):
     search = RankRLSCV().fit(*data)
-    _, (upper, lower) = plt.subplots(2, 1)
-    display = SearchCurveDisplay.from_estimator(search, *data, ax=(upper, lower))
-    assert (display.ax_, display.coefficient_ax_) == (upper, lower)
     _, ax = plt.subplots()
     display = SearchCurveDisplay.from_estimator(search, ax=ax, color="k")
     assert display.ax_ is ax
-    assert display.coefficient_ax_ is None
     assert display.lines_[0].get_color() == "k"
 
 
@@ -227,9 +189,6 @@ def test_search_curve_says_what_it_cannot_draw(data):
         SearchCurveDisplay.from_estimator(RankRLS().fit(*data))
     with pytest.raises(NotFittedError):
         SearchCurveDisplay.from_estimator(RankRLSCV())
-    search = RankRLSCV().fit(*data)
-    with pytest.raises(ValueError, match="two axes"):
-        SearchCurveDisplay.from_estimator(search, *data, ax=plt.subplots()[1])
 
 
 # Two rankers
@@ -312,31 +271,14 @@ def test_comparison_of_equal_values_and_of_one_group():
     assert "equal: 1" in [text.get_text() for text in display.ax_.get_legend().get_texts()]
 
 
-def test_comparison_of_estimators_is_that_of_their_predictions(data):
-    X, y, groups = data
-    target = make_target(y, groups)
-    ranker = make_pipeline(StandardScaler(), RankRLS()).fit(X, target)
-    ridge = Ridge().fit(X, y)
-    display = GroupComparisonDisplay.from_estimators(ranker, ridge, X, target)
-    assert display.names == ("RankRLS", "Ridge")
-    direct = GroupComparisonDisplay.from_predictions(
-        y, ranker.predict(X), ridge.predict(X), groups, names=display.names
-    )
-    assert direct.row == display.row
-    same = GroupComparisonDisplay.from_estimators(ridge, ridge, X, y, groups)
-    assert same.names == ("Ridge (a)", "Ridge (b)")
-
-
 def test_comparison_says_what_is_wrong(data):
-    X, y, groups = data
+    _, y, groups = data
     with pytest.raises(ValueError, match="needs groups"):
         GroupComparisonDisplay.from_predictions(y, y, y)
     with pytest.raises(ValueError, match="two different names"):
         GroupComparisonDisplay.from_predictions(y, y, y, groups, names=("x", "x"))
     with pytest.raises(ValueError, match="kind='violin' is unknown"):
         GroupComparisonDisplay.from_predictions(y, y, y, groups, kind="violin")
-    with pytest.raises(NotFittedError):
-        GroupComparisonDisplay.from_estimators(RankRLS(), RankRLS(), X, y, groups)
     with pytest.raises(ValueError, match="no group is left"):
         GroupComparisonDisplay.from_predictions(0 * y, y, y, groups, metric="map")
 

@@ -21,16 +21,12 @@ class Display:
     ax_: Any
     figure_: Any
 
-    def _begin(self, ax: Any, name: str | None, n: int = 1) -> Any:
-        """Return the axes, or those of a new figure: n below each other, the first is `ax_`."""
+    def _begin(self, ax: Any, name: str | None) -> None:
+        """Take the axes, or those of a new figure."""
         pyplot = require("matplotlib.pyplot", f"{type(self).__name__}.plot")
-        if ax is None:
-            size = (6.4, 2.0 + 2.4 * n) if n > 1 else None
-            ax = pyplot.subplots(n, 1, sharex=True, figsize=size, layout="constrained")[1]
-        self.ax_ = np.atleast_1d(ax)[0]
+        self.ax_ = pyplot.subplots(layout="constrained")[1] if ax is None else ax
         self.figure_ = self.ax_.get_figure()
         self.ax_.set_title(name or "")
-        return ax
 
 
 def describe_metric(metric: MetricName) -> str:

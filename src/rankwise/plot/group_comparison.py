@@ -7,21 +7,18 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from rankwise.estimators.anatomy import last_step
 from rankwise.inputs import check_option, split_target
 from rankwise.metrics import get_metric
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection import ComparisonRow, compare
-from rankwise.model_selection.scoring import predict_items
 from rankwise.plot.figure import BAD, GOOD, NEUTRAL, Display, describe_metric
 
 
 class GroupComparisonDisplay(Display):
     """A metric of two rankers in every group: against each other, or their differences sorted.
 
-    Make it by `from_predictions` or `from_estimators`. Groups where the metric is undefined are
+    Make it by `from_predictions`. Groups where the metric is undefined are
     left out and counted.
 
     Parameters
@@ -198,45 +195,6 @@ class GroupComparisonDisplay(Display):
         )
         options: dict[str, Any] = {"metric": judge, "names": names, "confidence": confidence}
         return cls(values_a=a, values_b=b, **options).plot(ax, **kwargs)
-
-    @classmethod
-    def from_estimators(
-        cls,
-        a: Any,
-        b: Any,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
-        *,
-        names: Sequence[str] | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Compare two fitted rankers, best on data that neither was trained on.
-
-        Parameters
-        ----------
-        a, b : estimators with `predict`
-            Fitted; Pipelines and regressors of scikit-learn, too.
-        X, y, groups
-            Items, their scores and groups.
-        names : pair of str, optional
-            Names of the rankers; by default those of their classes.
-        **kwargs
-            As in `from_predictions`.
-
-        Returns
-        -------
-        GroupComparisonDisplay
-        """
-        for estimator in (a, b):
-            check_is_fitted(estimator)
-        if names is None:
-            names = [type(last_step(estimator)).__name__ for estimator in (a, b)]
-            if names[0] == names[1]:
-                names = [f"{names[0]} (a)", f"{names[1]} (b)"]
-        known = split_target(y, groups)[1]
-        first, second = (predict_items(estimator, X, known) for estimator in (a, b))
-        return cls.from_predictions(y, first, second, groups, names=names, **kwargs)
 
     def _draw_diagonal(self) -> None:
         values = np.concatenate([self.values_a, self.values_b])

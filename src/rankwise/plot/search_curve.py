@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
-from rankwise.estimators.anatomy import last_step, transform_items
-from rankwise.frames import column_names
-from rankwise.inputs import split_target
+from rankwise.estimators.anatomy import last_step
 from rankwise.metrics import get_metric
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.curves import curves_of_search, mean_defined, standard_error
-from rankwise.plot.figure import COLORS, Display, describe_metric, ordered_colors
+from rankwise.plot.figure import Display, describe_metric, ordered_colors
 
 MEANS = {
     "leave-group-out": "mean over groups",
@@ -24,7 +21,6 @@ MEANS = {
     "folds of groups": "mean over groups",
 }
 AXES = {"alpha": "alpha", "n_basis": "number of basis functions"}
-N_NAMED = 5  # coefficients with a color and a name; the others are gray
 BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
 MOST_INSIDE = 3  # curves whose names find a place inside the axes
 
@@ -67,10 +63,6 @@ class SearchCurveDisplay(Display):
         The metric.
     parameter : {"alpha", "n_basis"}
         What `x` of the curves is.
-    coefficients : ndarray of shape (n_alphas, n_features), optional
-        Weights of the features at the alphas of the curve that holds the chosen one.
-    coefficient_names : sequence of str, optional
-        Names of the features; by default their numbers.
 
     Attributes
     ----------
@@ -78,9 +70,6 @@ class SearchCurveDisplay(Display):
         Axes of the curves, and their figure.
     lines_, bands_, marks_ : list
         Lines of the curves, bands of one standard error, markers of the chosen value.
-    coefficient_ax_, coefficient_lines_, coefficient_mark_
-        Axes and lines of the coefficients, and the line at the chosen alpha; None, [] and None if
-        there are none.
 
     Examples
     --------
@@ -100,31 +89,20 @@ class SearchCurveDisplay(Display):
     lines_: list[Any]
     bands_: list[Any]
     marks_: list[Any]
-    coefficient_ax_: Any
-    coefficient_lines_: list[Any]
-    coefficient_mark_: Any
 
     def __init__(
-        self,
-        *,
-        curves: Sequence[Curve],
-        metric: MetricName,
-        parameter: str = "alpha",
-        coefficients: Array | None = None,
-        coefficient_names: Sequence[str] | None = None,
+        self, *, curves: Sequence[Curve], metric: MetricName, parameter: str = "alpha"
     ) -> None:
         self.curves = list(curves)
         self.metric = metric
         self.parameter = parameter
-        self.coefficients = coefficients
-        self.coefficient_names = coefficient_names
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the curves, and below them the coefficients if there are any.
+        """Draw the curves.
 
         Parameters
         ----------
-        ax : axes, or two axes if there are coefficients
+        ax : axes, optional
             Where to draw; by default a new figure.
         name : str, optional
             Title.
@@ -136,43 +114,21 @@ class SearchCurveDisplay(Display):
         SearchCurveDisplay
             The display itself.
         """
-        n_axes = 1 if self.coefficients is None else 2
-        if n_axes == 2 and ax is not None and np.size(ax) != 2:
-            raise ValueError("a display with coefficients needs two axes: plt.subplots(2, 1)[1].")
-        axes = self._begin(ax, name, n_axes)
-        self.coefficient_ax_ = None if n_axes == 1 else axes[1]
+        self._begin(ax, name)
         self.lines_, self.bands_, self.marks_ = [], [], []
         for curve, color in zip(self.curves, ordered_colors(len(self.curves)), strict=True):
             self._draw_curve(curve, {"color": color, **kwargs})
         self.ax_.set_ylabel(f"held-out {describe_metric(self.metric)}")
-        if len(self.curves) > MOST_INSIDE:
-            self.ax_.legend(**BESIDE)
-        else:
-            self.ax_.legend()
-        self.coefficient_lines_, self.coefficient_mark_ = [], None
-        if self.coefficients is not None:
-            self._draw_coefficients(self.coefficients)
-        lowest = self.coefficient_ax_ or self.ax_
-        lowest.set_xlabel(AXES[self.parameter])
+        self.ax_.legend(**(BESIDE if len(self.curves) > MOST_INSIDE else {}))
+        self.ax_.set_xlabel(AXES[self.parameter])
         if self.parameter == "alpha":
             self.ax_.set_xscale("log")
-            lowest.set_xscale("log")
         else:
-            lowest.xaxis.get_major_locator().set_params(integer=True)
+            self.ax_.xaxis.get_major_locator().set_params(integer=True)
         return self
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
-        groups: ArrayLike | None = None,
-        *,
-        ax: Any = None,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw what a search has found.
 
         Parameters
@@ -180,10 +136,7 @@ class SearchCurveDisplay(Display):
         estimator : fitted search, or a Pipeline that ends in one
             RankRLSCV, RankSVMCV, RankLogisticCV, CoRankRLSCV or RankingPursuitCV. Of several
             outputs those of the chosen kernel are shown.
-        X, y, groups : optional
-            Training data. If given, the paths of the coefficients are computed and drawn, too, for
-            a linear RankRLSCV, RankSVMCV or RankLogisticCV of one output.
-        ax, name, **kwargs
+        ax, **kwargs
             As in `plot`.
 
         Returns
@@ -202,20 +155,7 @@ class SearchCurveDisplay(Display):
             metric=get_metric(search.scoring),
             parameter=curves_of_search(search)[0].parameter,
         )
-        model: Any = getattr(search, "best_estimator_", None)
-        if X is not None and hasattr(model, "path") and model.kernel == "linear":
-            items = transform_items(estimator, X, split_target(y, groups)[1])
-            path = model.path(items, y, groups, alphas=display._chosen.x).coefficients
-            if path.shape[2] == 1:
-                columns = column_names(X)
-                display.coefficients = path[:, :, 0]
-                is_whole = columns is not None and len(columns) == path.shape[1]
-                display.coefficient_names = columns if is_whole else None
-        return display.plot(ax, name=name, **kwargs)
-
-    @property
-    def _chosen(self) -> Curve:
-        return next(curve for curve in self.curves if curve.best is not None)
+        return display.plot(ax, **kwargs)
 
     def _draw_curve(self, curve: Curve, options: dict[str, Any]) -> None:
         """A line; for a curve with the chosen value also its band and a marker."""
@@ -232,22 +172,6 @@ class SearchCurveDisplay(Display):
         x, y = curve.x[curve.best], curve.mean[curve.best]
         style = {"color": line.get_color(), "mec": "black", "ms": 9, "zorder": 5}
         self.marks_ += self.ax_.plot([x], [y], "o", label=f"chosen: {x:.3g}", **style)
-
-    def _draw_coefficients(self, coefficients: Array) -> None:
-        curve, ax = self._chosen, self.coefficient_ax_
-        n = coefficients.shape[1]
-        names = self.coefficient_names or [f"feature {j}" for j in range(n)]
-        largest = np.argsort(-np.abs(coefficients[curve.best]), kind="stable")[:N_NAMED].tolist()
-        self.coefficient_lines_ = ax.plot(curve.x, coefficients, color="#BBBBBB")
-        for j, color in zip(largest, COLORS, strict=False):  # on top of the gray ones
-            self.coefficient_lines_[j].set(color=color, label=str(names[j]), zorder=3)
-        self.coefficient_mark_ = ax.axvline(
-            curve.x[curve.best], color="black", linestyle=":", linewidth=1
-        )
-        ax.set_ylabel("coefficient")
-        title = f"largest {N_NAMED} of {n}" if n > N_NAMED else None
-        handles = [self.coefficient_lines_[j] for j in largest]
-        ax.legend(handles=handles, title=title, **BESIDE)
 
 
 def _curves(search: Any) -> list[Curve]:
