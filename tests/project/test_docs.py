@@ -70,7 +70,8 @@ def test_every_public_name_is_on_the_api_page(module):
             assert f"\n## rankwise.{name}\n" in text_of(DOCS / "api.md")
         else:
             at_the_front_door = f"rankwise.{name}" in names and module in FRONT_DOOR
-            assert f"{module}.{name}" in names or at_the_front_door, f"{module}.{name}"
+            at_home = f"rankwise.leaderboard.{name}" in names and module == "rankwise"
+            assert f"{module}.{name}" in names or at_the_front_door or at_home, f"{module}.{name}"
 
 
 def test_the_api_page_names_nothing_that_is_not_there():

@@ -161,8 +161,7 @@ def read_letor(
     for name, number in {"n_features": n_features, "chunks": chunks}.items():
         if number is not None:
             as_whole(name, number, "or None", least=1)
-    side_files = _side_files(paths, group_sizes)
-    reader = _Reader(paths, side_files, kind, n_features, sparse, zero_based, ids)
+    reader = _Reader(paths, group_sizes, kind, n_features, sparse, zero_based, ids)
     return reader.whole() if chunks is None else reader.chunks(chunks)
 
 
@@ -185,7 +184,7 @@ class _Reader:
     """Reads files; see `read_letor` for the parameters."""
 
     paths: list[str]
-    side_files: list[str]
+    group_sizes: Any
     dtype: np.dtype[Any]
     n_features: int | None
     sparse: bool | str
@@ -194,15 +193,15 @@ class _Reader:
 
     def whole(self) -> RankingData:
         """All rows."""
-        groups = self._groups(in_order=False)
+        groups = _QidGroups(in_order=False)
         return self._data(_joined(self._blocks(groups)), groups)
 
     def chunks(self, n_rows: int) -> Iterator[RankingData]:
         """Yield chunks of whole groups with at least so many rows; the last may have fewer."""
         if self.n_features is None:
-            blocks = self._blocks(self._groups(in_order=True))
+            blocks = self._blocks(_QidGroups(in_order=True))
             self.n_features = max(1, *(int(rows.columns.max(initial=0)) + 1 for rows in blocks))
-        groups = self._groups(in_order=True)
+        groups = _QidGroups(in_order=True)
         waiting: list[Rows] = []
         for block in self._blocks(groups):
             waiting.append(block)
@@ -216,21 +215,26 @@ class _Reader:
         if len(last.labels):
             yield self._data(last, groups)
 
-    def _groups(self, in_order: bool) -> _QidGroups | _SizedGroups:
-        if self.side_files:
-            return _SizedGroups(self.paths, self.side_files)
-        return _QidGroups(in_order)
-
-    def _blocks(self, groups: _QidGroups | _SizedGroups) -> Iterator[Rows]:
+    def _blocks(self, groups: _QidGroups) -> Iterator[Rows]:
         """The rows of all files by blocks; a line that is not right is refused after its block."""
         largest, most_columns = float(np.finfo(self.dtype).max), self.n_features or MOST_COLUMNS
-        for path in self.paths:
-            n_rows = 0
+        n_groups = 0  # of earlier files, by their sizes
+        for k, path in enumerate(self.paths):
+            n_rows, side_file, ends = 0, None, np.empty(0, dtype=np.intp)
             for first, text in line_blocks(path):
                 labels, counts, columns, values, lines, qids, heads, comments, n_read = read_rows(
                     text, self.zero_based, most_columns, largest
                 )
                 codes = groups.codes(path, text, lines + first, qids, heads)
+                if not n_rows and len(labels):
+                    side_file = self._side_file(k, bool(groups.has_qids))
+                    ends = np.cumsum(read_group_sizes(side_file)) if side_file else ends
+                if side_file:
+                    rows = np.arange(n_rows, n_rows + len(labels))
+                    codes = n_groups + np.searchsorted(ends, rows, side="right")
+                n_rows += len(labels)
+                if side_file and n_rows > ends[-1]:
+                    break
                 kept = [text[a:b] for a, b in comments.tolist()] if self.ids else []
                 values = values.astype(self.dtype, copy=False)
                 yield Rows(labels, codes, counts, columns, values, kept)
@@ -239,12 +243,44 @@ class _Reader:
                     line = text[n_read : text.index(b"\n", n_read)]
                     problem = _problem(line, most_columns, self.zero_based)
                     raise LetorFormatError(path, number, problem)
-                n_rows += len(labels)
             if not n_rows:
                 raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
-            groups.end_file(path)
+            if side_file and n_rows != ends[-1]:
+                there = "more" if n_rows > ends[-1] else n_rows
+                problem = f"the group sizes sum to {ends[-1]} but {path} has {there} rows; each row"
+                remedy = "If this file belongs to other data, pass group_sizes=None."
+                problem = f"{problem} must belong to exactly one group. {remedy}"
+                raise LetorFormatError(side_file, None, problem)
+            n_groups += len(ends)
 
-    def _data(self, rows: Rows, groups: _QidGroups | _SizedGroups) -> RankingData:
+    def _side_file(self, k: int, has_qids: bool) -> str | None:
+        """The file of group sizes of a data file, if there is one and rows have no qid."""
+        if self.group_sizes is None or (self.group_sizes == "auto" and has_qids):
+            return None
+        if has_qids:
+            raise ValueError(
+                f"{self.paths[k]} has qids and group_sizes is given too; "
+                "pass group_sizes=None to group by qid."
+            )
+        if self.group_sizes != "auto":
+            side_files = _as_paths(self.group_sizes)
+            if len(side_files) != len(self.paths):
+                raise ValueError(
+                    f"group_sizes names {len(side_files)} files but there are {len(self.paths)} "
+                    "data files; pass one for each."
+                )
+            return side_files[k]
+        names = [_sizes_next_to(path) for path in self.paths]
+        if names[k] is None and any(names):
+            raise LetorFormatError(
+                self.paths[k],
+                None,
+                "no file of group sizes is next to it, but one is next to another file. Add it, or "
+                "pass group_sizes=None to do without groups.",
+            )
+        return names[k]
+
+    def _data(self, rows: Rows, groups: _QidGroups) -> RankingData:
         comments = None
         if self.ids:
             texts = [text.decode("utf-8", "backslashreplace").strip() for text in rows.comments]
@@ -322,45 +358,6 @@ def _end_of_chunk(codes: Indices, n_rows: int) -> int:
 # Groups -----------------------------------------------------------------------------------------
 
 
-def _side_files(paths: list[str], group_sizes: PathLike | Sequence[PathLike] | None) -> list[str]:
-    """A file of group sizes for every data file; none if there are qids or no such files."""
-    has_qids = _first_row_has_qid(paths[0])
-    if group_sizes is None or (group_sizes == "auto" and has_qids):
-        return []
-    if has_qids:
-        raise ValueError(
-            f"{paths[0]} has qids and group_sizes is given too; "
-            "pass group_sizes=None to group by qid."
-        )
-    if group_sizes != "auto":
-        side_files = _as_paths(group_sizes)
-        if len(side_files) != len(paths):
-            raise ValueError(
-                f"group_sizes names {len(side_files)} files but there are {len(paths)} data files; "
-                "pass one for each."
-            )
-        return side_files
-    names = [_sizes_next_to(path) for path in paths]
-    side_files = [name for name in names if name is not None]
-    if side_files and None in names:
-        raise LetorFormatError(
-            paths[names.index(None)],
-            None,
-            f"no file of group sizes is next to it, but {side_files[0]} is next to another "
-            "file. Add the missing one, or pass group_sizes=None to do without groups.",
-        )
-    return side_files
-
-
-def _first_row_has_qid(path: str) -> bool:
-    """Whether the first row has a qid, as then all rows must."""
-    for _, line in numbered_lines(path):
-        words = line.partition(b"#")[0].split(None, 2)
-        if words:
-            return len(words) > 1 and words[1].startswith(b"qid:")
-    raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
-
-
 def _sizes_next_to(path: str) -> str | None:
     """The file of group sizes next to a data file, or None.
 
@@ -435,7 +432,7 @@ class _QidGroups:
         self._code_of: dict[bytes, int] = {}
         self._qids: list[bytes] = []
         self._last: bytes | None = None
-        self._has_qids: bool | None = None  # whether the first row has one
+        self.has_qids: bool | None = None  # whether the first row has one
 
     def codes(self, path: str, text: bytes, lines: Any, qids: Any, heads: Any) -> Indices:
         """The group of each row of a block; a new qid starts in the rows `heads`."""
@@ -455,10 +452,10 @@ class _QidGroups:
 
     def _qid_problem(self, qid: bytes | None) -> str:
         """What is wrong with the qid of the next row, or nothing."""
-        if self._has_qids is None:
-            self._has_qids = qid is not None
-        if (qid is not None) != self._has_qids:
-            has, had = ("no qid", "has one") if self._has_qids else ("a qid", "has none")
+        if self.has_qids is None:
+            self.has_qids = qid is not None
+        if (qid is not None) != self.has_qids:
+            has, had = ("no qid", "has one") if self.has_qids else ("a qid", "has none")
             return f"this row has {has}, but the first row {had}. Give every row a qid, or none."
         if qid is None or (qid in self._code_of and not self._in_order) or qid == self._last:
             return ""
@@ -474,59 +471,17 @@ class _QidGroups:
             return f"the qid is {show(qid)}, expected {expected}, without a space."
         return ""
 
-    def end_file(self, path: str) -> None:
-        """A file has no more rows; the next one may go on with the same group."""
-
     def labels(self, codes: Indices) -> NDArray[Any] | None:
-        """One label per row: int64 if all qids are whole numbers, else strings; None if no qids."""
+        """One label per row: int64 if all qids are whole numbers, else strings.
+
+        Without qids they are the codes, if there are sizes of groups.
+        """
         if not self._qids:
-            return None
+            return codes if codes[0] >= 0 else None
         low = int(codes.min())
         qids = self._qids[low : int(codes.max()) + 1]
         labels: NDArray[Any] = distinct_labels([qid.decode("utf-8") for qid in qids])[codes - low]
         return labels
-
-
-class _SizedGroups:
-    """Numbers groups by their sizes, one file of sizes a data file; empty groups are counted."""
-
-    def __init__(self, paths: list[str], side_files: list[str]) -> None:
-        self._side_file = dict(zip(paths, side_files, strict=True))
-        self._ends = {path: np.cumsum(read_group_sizes(f)) for path, f in self._side_file.items()}
-        self._before, self._n_rows = 0, 0  # groups of earlier files, rows of this one
-
-    def codes(self, path: str, text: bytes, lines: Any, qids: Any, heads: Any) -> Indices:
-        """The group of each row of a block."""
-        if (qids >= 0).any():
-            line = int(lines[(qids[:, 0] >= 0).argmax()])
-            raise LetorFormatError(path, line, "this row has a qid, but the first row has none.")
-        ends = self._ends[path]
-        rows = np.arange(self._n_rows, self._n_rows + len(lines))
-        self._n_rows += len(rows)
-        if self._n_rows > ends[-1]:
-            extra = lines[len(rows) - (self._n_rows - int(ends[-1]))]
-            self._refuse(path, f"more rows (line {extra})")
-        return self._before + np.searchsorted(ends, rows, side="right").astype(np.int64)
-
-    def end_file(self, path: str) -> None:
-        """A file has no more rows, and should have had as many as the sizes say."""
-        if self._n_rows < self._ends[path][-1]:
-            self._refuse(path, f"{self._n_rows} rows")
-        self._before += len(self._ends[path])
-        self._n_rows = 0
-
-    def labels(self, codes: Indices) -> Indices:
-        """One label per row: the number of its group."""
-        return codes
-
-    def _refuse(self, path: str, n_rows: str) -> None:
-        raise LetorFormatError(
-            self._side_file[path],
-            None,
-            f"the group sizes sum to {self._ends[path][-1]} but {path} has {n_rows}; each row "
-            "must belong to exactly one group. If this file belongs to other data, pass "
-            "group_sizes=None.",
-        )
 
 
 # Writing ---------------------------------------------------------------------------------------
