@@ -69,7 +69,7 @@ def test_the_gap_bounds_the_distance_to_the_minimum(ties, monkeypatch):
     model = _model(data, Z, ties)
     best = model.fit(1e-3)
     assert best.gap <= 1e-14
-    monkeypatch.setattr("rankwise.leaderboard.likelihood.MAX_ITERATIONS", 2)
+    monkeypatch.setattr("rankwise.leaderboard.models.MAX_ITERATIONS", 2)
     with pytest.warns(UserWarning, match="relative gap"):
         early = model.fit(1e-3)
     assert early.n_iter == 2

@@ -10,7 +10,7 @@ from scipy import stats
 
 from rankwise import PairGraph, RankRLS
 from rankwise.leaderboard import jackknife as module
-from rankwise.leaderboard import rate, solving, tally
+from rankwise.leaderboard import rate, solving
 from rankwise.leaderboard.formats import footnotes
 from rankwise.leaderboard.models import LeastSquares
 from rankwise.leaderboard.solving import RatingSystem
@@ -290,7 +290,7 @@ def test_intervals_cover_in_different_settings(setting):
 @given(graphs())
 def test_a_tally_counts_what_a_dictionary_counts(largest, graph):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tally, "LARGEST", largest)
+        patch.setattr(solving, "LARGEST", largest)
         found = tally_of(graph)
     counts = {}
     for k in range(graph.n_pairs):
