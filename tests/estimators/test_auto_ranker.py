@@ -41,7 +41,7 @@ from rankwise.estimators.auto_members import (
 from rankwise.estimators.boosted_trees import BoostedTrees
 from rankwise.inspection import permutation_importance
 from rankwise.metrics import get_metric
-from rankwise.model_selection.folds import make_folds
+from rankwise.model_selection.task import make_folds
 from rankwise.persistence import load, save
 from rankwise.report import report
 from tests.oracle import scaled_in_groups

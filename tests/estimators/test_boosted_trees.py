@@ -17,7 +17,7 @@ from rankwise.estimators.boosted_trees import (
 )
 from rankwise.features.group_scaling import scale_in_groups
 from rankwise.metrics import disagreement_error
-from rankwise.model_selection.folds import make_folds
+from rankwise.model_selection.task import make_folds
 from rankwise.persistence import ModelFileError, load, save
 
 TREES = "trees"

@@ -171,7 +171,7 @@ def test_training_never_holds_all_features_of_the_basis(data, monkeypatch):
         return block
 
     monkeypatch.setattr(FeatureRows, "__getitem__", watched)
-    monkeypatch.setattr("rankwise.graphs.gram.block_rows", lambda n_columns: 9)
+    monkeypatch.setattr("rankwise.graphs.score_graph.block_rows", lambda n_columns: 9)
     model = RankRLS(0.1, kernel="rbf", gamma=GAMMA, basis=X_new)
     lazy = model.fit(X, y, groups).predict(X_new)
     assert max(heights[1:]) <= 9  # after a few rows that tell whether columns are far from zero

@@ -217,7 +217,7 @@ def test_a_gram_matrix_is_the_same_on_two_cores(monkeypatch, kind):
         X[:, 0] = groups
     if kind == "outputs":
         y = rng.normal(size=(400, 2))
-    monkeypatch.setattr("rankwise.graphs.gram.BLOCK_BYTES", 1)  # many blocks
+    monkeypatch.setattr("rankwise.graphs.score_graph.BLOCK_BYTES", 1)  # many blocks
     coefs = []
     for n in (1, 2):
         monkeypatch.setattr(machine, "count_idle_cores", lambda work, n=n: n)

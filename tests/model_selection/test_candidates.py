@@ -7,7 +7,7 @@ import pytest
 
 from rankwise import CoRankRLSCV, RankRLS, RankRLSCV, RankSVMCV, View
 from rankwise.datasets import make_ranking
-from rankwise.estimators.search import warn_at_edge
+from rankwise.estimators.base import warn_at_edge
 from rankwise.model_selection.task import Candidates, default_alphas
 
 

@@ -28,8 +28,7 @@ from rankwise.model_selection import (
     cross_val_predict_groups,
     held_out_curves,
 )
-from rankwise.model_selection.folds import choose_plan
-from rankwise.model_selection.task import Candidates
+from rankwise.model_selection.task import Candidates, choose_plan
 
 ALPHAS = np.array([1e-3, 0.1, 10.0])
 VIEWS = [View([0, 1, 2]), View([2, 3, 4])]

@@ -8,7 +8,7 @@ from rankwise import AutoRanker, CoRankRLSCV, RankRLS, RankRLSCV, RankSVM
 from rankwise.groups import encode_groups
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import held_out_curves
-from rankwise.model_selection.folds import later_blocks
+from rankwise.model_selection.task import later_blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore:the best alpha")
 RNG = np.random.default_rng(0)

@@ -23,7 +23,7 @@ from rankwise.model_selection.curves import (
     score_groups,
     take_target,
 )
-from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
+from rankwise.model_selection.task import Folds, fold_numbers, make_folds
 
 WIDE = 2000  # columns of sparse items from which groups are held out in folds, by iterations
 LIST_FOLDS = 5  # of the items of one list

@@ -39,8 +39,8 @@ from rankwise.estimators.transformers import GroupScaler, HingeFeatures
 from rankwise.inputs import check_option, make_target
 from rankwise.machine import ENTRY_OF_TREE, check_matrix_fits, count_idle_cores
 from rankwise.model_selection.curves import check_scoring, mean_defined, take_target
-from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 from rankwise.model_selection.scoring import predict_items
+from rankwise.model_selection.task import Folds, fold_numbers, make_folds
 
 DECADES = 13  # of alphas that are tried, from the largest default one: features are scaled
 N_BASIS = 300  # items of the basis of a kernel

@@ -48,8 +48,8 @@ from rankwise.model_selection.curves import (
     standard_error,
     take_target,
 )
-from rankwise.model_selection.folds import later_blocks
 from rankwise.model_selection.scoring import predict_items
+from rankwise.model_selection.task import later_blocks
 from rankwise.rows import row_products
 from rankwise.text_tables import Table
 

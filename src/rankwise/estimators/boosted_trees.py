@@ -22,8 +22,8 @@ from rankwise.graphs import ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import split_weighted
 from rankwise.machine import ENTRY_OF_TREE, calm, count_idle_cores, limit_threads
-from rankwise.model_selection.folds import Folds, fold_numbers, make_folds
 from rankwise.model_selection.hold_out import dense_rows
+from rankwise.model_selection.task import Folds, fold_numbers, make_folds
 
 FEW_LEAVES, MAX_LEAVES = 15, 63
 MANY = 50_000  # items from which trees have many leaves

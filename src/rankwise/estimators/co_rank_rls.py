@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.search import Search
+from rankwise.estimators.base import RankerMixin, Search
 from rankwise.estimators.training_data import PartlyScored, check_rows, split_unscored
 from rankwise.features.feature_map import FeatureMap, FeatureRows
 from rankwise.features.kernel import KernelParameters

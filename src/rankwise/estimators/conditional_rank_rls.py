@@ -15,8 +15,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
-from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.search import BaseSearch
+from rankwise.estimators.base import BaseSearch, RankerMixin
 from rankwise.estimators.training_data import check_table, solve_table, table_loss
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import BaseEstimator, Kernel

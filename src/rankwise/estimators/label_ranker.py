@@ -15,8 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
-from rankwise.estimators.base import KernelModel, RankerMixin
-from rankwise.estimators.search import Search
+from rankwise.estimators.base import KernelModel, RankerMixin, Search
 from rankwise.estimators.training_data import check_rows, check_table, solve_table, table_loss
 from rankwise.features.feature_map import Features, make_features
 from rankwise.frames import as_array, column_names

@@ -14,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
-from rankwise.estimators.base import ModelPath, PathModel, RankerMixin
-from rankwise.estimators.search import Search
+from rankwise.estimators.base import ModelPath, PathModel, RankerMixin, Search
 from rankwise.estimators.training_data import (
     check_rows,
     compared_graph,

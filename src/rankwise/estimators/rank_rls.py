@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from rankwise.arrays import Array
-from rankwise.estimators.base import ModelPath, PathModel, RankerMixin
-from rankwise.estimators.search import Search
+from rankwise.estimators.base import ModelPath, PathModel, RankerMixin, Search
 from rankwise.estimators.training_data import (
     check_beta,
     check_rows,
@@ -32,7 +31,6 @@ from rankwise.inputs import Target, check_alphas, read_target
 from rankwise.losses import SquaredLoss
 from rankwise.losses.nuisance import nuisance_effects
 from rankwise.machine import Progress, calm
-from rankwise.model_selection.folds import FEWEST_FOR_PAIRS, Folds
 from rankwise.model_selection.hold_out import (
     Units,
     coefficients_without,
@@ -43,7 +41,9 @@ from rankwise.model_selection.hold_out import (
 )
 from rankwise.model_selection.task import (
     DECADES,
+    FEWEST_FOR_PAIRS,
     Candidates,
+    Folds,
     HeldOutPairs,
     HoldOutTask,
     default_alphas,

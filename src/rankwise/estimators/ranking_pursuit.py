@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.search import Search
+from rankwise.estimators.base import RankerMixin, Search
 from rankwise.estimators.training_data import (
     PartlyScored,
     check_beta,

@@ -17,7 +17,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.estimators.rank_rls import RankRLS, RankRLSPath
 from rankwise.estimators.training_data import check_beta, check_rows
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.graphs.gram import plain_system
+from rankwise.graphs.score_graph import plain_system
 from rankwise.groups import encode_groups, members_of
 from rankwise.inputs import (
     Target,

@@ -11,8 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from rankwise.arrays import Array
 from rankwise.estimators.anatomy import is_idle, linear_function, transform_step
-from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.search import Search
+from rankwise.estimators.base import RankerMixin, Search
 from rankwise.frames import as_array, column_names
 from rankwise.uncertainty import CalibratedRanker
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.gram import plain_system, sums_of_squares
 from rankwise.graphs.roots import GraphRoot
+from rankwise.graphs.score_graph import plain_system, sums_of_squares
 from rankwise.losses.margin import LossAt
 from rankwise.losses.nuisance import beside, center_inside, eliminate
 

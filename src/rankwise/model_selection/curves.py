@@ -19,18 +19,20 @@ from rankwise.machine import calm, track
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.metrics.registry import MetricName, get_metrics
-from rankwise.model_selection.folds import (
+from rankwise.model_selection.task import (
     EDGES,
     LATER,
     PAIR,
     PAIRWISE,
+    Candidates,
     Folds,
     HoldOutPlan,
+    HoldOutTask,
     choose_plan,
     fold_numbers,
+    hold_out_task,
     later_blocks,
 )
-from rankwise.model_selection.task import Candidates, HoldOutTask, hold_out_task
 
 
 def score_groups(

@@ -43,7 +43,7 @@ from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.losses import SquaredLoss
 from rankwise.losses.nuisance import beside
 from rankwise.machine import Progress, check_matrix_fits, track
-from rankwise.model_selection.folds import Folds, fold_numbers
+from rankwise.model_selection.task import Folds, fold_numbers
 from rankwise.rows import first_equal_rows
 from rankwise.solvers import minimize
 from rankwise.solvers.hold_out import (

@@ -19,8 +19,7 @@ from rankwise.inputs import Target, as_whole, read_target
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.curves import judge
-from rankwise.model_selection.folds import PAIR, PAIRWISE, choose_plan
-from rankwise.model_selection.task import HoldOutTask
+from rankwise.model_selection.task import PAIR, PAIRWISE, HoldOutTask, choose_plan
 
 CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
 

@@ -13,8 +13,7 @@ from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.machine import calm
 from rankwise.model_selection.curves import by_row
-from rankwise.model_selection.folds import make_folds
-from rankwise.model_selection.task import HeldOutPairs, hold_out_task
+from rankwise.model_selection.task import HeldOutPairs, hold_out_task, make_folds
 
 BLOCK_ENTRIES = 2**21
 

@@ -38,15 +38,17 @@ from rankwise.machine import track
 from rankwise.metrics import Metric
 from rankwise.model_selection.best_sets import held_out_gaps
 from rankwise.model_selection.curves import HeldOutCurves, metric_by_group
-from rankwise.model_selection.folds import (
+from rankwise.model_selection.hold_out import check_rest, held_out_scores
+from rankwise.model_selection.task import (
     EXACT_FOLDS,
     REFIT_FOLDS,
+    Candidates,
     Folds,
+    HoldOutTask,
+    default_alphas,
     make_folds,
     read_splits,
 )
-from rankwise.model_selection.hold_out import check_rest, held_out_scores
-from rankwise.model_selection.task import Candidates, HoldOutTask, default_alphas
 from rankwise.solvers.tables import Side, Table
 
 OVERFLOW = (

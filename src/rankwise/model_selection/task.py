@@ -1,27 +1,252 @@
-"""What a learner offers so that it can be cross-validated: a hold-out task and its candidates."""
+"""What is held out, and what a learner offers for it: folds, a plan, candidates, a task."""
 
 from __future__ import annotations
 
+import numbers
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import GroupKFold, KFold
 
 from rankwise.arrays import Array, Indices
+from rankwise.datasets.times import as_times, in_days
 from rankwise.features.feature_map import Features
+from rankwise.frames import as_array
 from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.groups import Groups, members_of
 from rankwise.inputs import check_alphas
 from rankwise.losses import SquaredLoss
 from rankwise.machine import track
-from rankwise.model_selection.folds import Folds
 from rankwise.solvers.hold_out_list import Spectrum, pair_differences, pair_disagreement
 
+Folds = list[NDArray[np.intp]]
+GROUP, PAIR = "leave-group-out", "leave-pair-out"
+GROUPS, ITEMS, EDGES = "folds of groups", "folds of items", "folds of edges"
+LATER = "later groups"
+PAIRWISE = ("disagreement", "concordance", "auc")  # metrics that a held-out pair has
+FEWEST_FOR_PAIRS, MOST_FOR_PAIRS = 4, 1500  # items; leave-pair-out is cubic in their number
+EXACT_FOLDS, REFIT_FOLDS = 10, 5
+N_BLOCKS = 6  # in the order of time; all but the first are judged
 SIMPLER = {"alpha": 1, "nu": -1, "n_basis": -1}  # the sign of the direction of simpler models
 SAME = 1e-12  # scores that differ by less are equal but for rounding
 DECADES = (-15.5, 4)  # where default alphas start and end: from rounding to nothing learned
 COLUMNS = 64  # columns of a kernel matrix that are looked at together
+
+
+def make_folds(cv: Any, graph: PreferenceGraph) -> Folds:
+    """The test sets of a cross-validation; every item is in exactly one.
+
+    Parameters
+    ----------
+    cv : None, int, splitter or iterable of (train, test)
+        None holds out one group at a time; a number makes so many folds of whole groups, or of
+        items if there is one group only; anything else as in scikit-learn.
+    graph : PreferenceGraph
+        Its scores and groups go to the splitter. The groups of explicit preferences are those
+        that the `PairGraph` was given, or else its connected components.
+    """
+    labels, n_groups = graph.groups, graph.n_groups
+    if cv is None:
+        folds = members_of(labels)
+        if len(folds) < 2:
+            how = (
+                "build the PairGraph with the groups of the items, or hold out edges with "
+                "RankRLSCV(cv=10)"
+                if graph.scores is None
+                else "pass groups, hold out items with cv=10, or use leave_pair_out"
+            )
+            raise ValueError(f"leave-group-out needs at least two groups, and there is one; {how}.")
+        return folds
+    if isinstance(cv, numbers.Integral):
+        cv = int(cv)
+        n_units = n_groups if n_groups > 1 else graph.n_items
+        if not 2 <= cv <= n_units:
+            unit = "groups" if n_groups > 1 else "items"
+            raise ValueError(f"cv={cv}; expected 2 to {n_units} folds of the {n_units} {unit}.")
+        cv = GroupKFold(cv) if n_groups > 1 else KFold(cv, shuffle=True, random_state=0)
+    if hasattr(cv, "split"):
+        with warnings.catch_warnings():  # of splitters that say that they do not look at groups
+            warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
+            cv = list(cv.split(np.empty((graph.n_items, 1)), graph.scores, graph.groups))
+    return _check_splits(list(cv), graph.n_items)
+
+
+def read_splits(cv: Any) -> Any:
+    """The same with splits in a list, so that they can be read for each model and each output."""
+    is_plain = hasattr(cv, "__iter__") and not hasattr(cv, "split")  # a text has both
+    return list(cv) if is_plain else cv
+
+
+def fold_numbers(folds: Folds, n_items: int) -> NDArray[np.intp]:
+    """For each item the number of its fold, −1 for items of none."""
+    numbers = np.full(n_items, -1, dtype=np.intp)
+    if folds:
+        numbers[np.concatenate(folds)] = np.repeat(np.arange(len(folds)), list(map(len, folds)))
+    return numbers
+
+
+def _check_splits(splits: list[Any], n_items: int, what: str = "items") -> Folds:
+    """The test sets; each item is in one of them, and all others are in its training set."""
+    folds: Folds = []
+    every = np.arange(n_items)
+    for k, split in enumerate(splits):
+        train, test = (np.asarray(part) for part in split)
+        train, test = (np.flatnonzero(p) if p.dtype == bool else p for p in (train, test))
+        if not np.array_equal(np.sort(np.concatenate([train, test])), every):
+            raise ValueError(
+                f"fold {k} of cv must train on all {what} that it does not hold out, and on no "
+                f"others; it has {len(train)} for training and {len(test)} held out of {n_items}."
+            )
+        folds.append(np.sort(test).astype(np.intp))
+    if not np.array_equal(np.sort(np.concatenate(folds)), every):
+        raise ValueError(
+            f"cv must hold out each of the {n_items} {what} once (as KFold and GroupKFold do, and "
+            "ShuffleSplit does not)."
+        )
+    return folds
+
+
+def edge_folds(cv: Any, n_edges: int) -> Folds:
+    """Folds of the edges: so many of random ones, or what a splitter or splits say."""
+    if hasattr(cv, "split"):
+        cv = cv.split(np.empty((n_edges, 1)))
+    if hasattr(cv, "__iter__"):
+        return _check_splits(list(cv), n_edges, "edges")
+    if not isinstance(cv, numbers.Integral) or not 2 <= int(cv) <= n_edges:
+        raise ValueError(
+            f"cv={cv!r}: the preferences are all connected, so edges are held out; give a "
+            f"number of folds from 2 to the {n_edges} edges, or splits of them, or build the "
+            "PairGraph with the groups of the items to hold these out."
+        )
+    fold = np.random.default_rng(0).permutation(n_edges) % int(cv)
+    return [np.flatnonzero(fold == k) for k in range(int(cv))]
+
+
+class HoldOutPlan(NamedTuple):
+    """What is held out.
+
+    Attributes
+    ----------
+    name : str
+        "leave-group-out", "leave-pair-out", "folds of groups", "folds of items" or "folds of
+        edges".
+    folds : list of ndarray of int
+        Items, or edges, that are held out together; none for leave-pair-out.
+    """
+
+    name: str
+    folds: Folds
+
+
+def choose_plan(task: Any, cv: Any, metrics: Sequence[Any]) -> HoldOutPlan:
+    """What is held out, and the folds that say how.
+
+    With "auto":
+
+    ==========================  ==========================  ===============================
+    data                        folds are exact shortcuts   every fold is trained again
+    ==========================  ==========================  ===============================
+    several groups              one group at a time         five folds of groups
+    one list, up to 1,500       every pair in turn, if all  five folds of items
+    items, all pairs are edges  metrics judge pairs
+    any other list              ten folds of items          five folds of items
+    connected preferences (in   ten folds of edges          five folds of edges
+    one part more than half)
+    ==========================  ==========================  ===============================
+
+    Parameters
+    ----------
+    task : HoldOutTask
+        The learner and its data.
+    cv : "auto", "leave-pair-out", None, int, splitter or iterable
+        None holds out one group at a time; a number makes so many folds of groups, of items if
+        there is one list, or of edges if there are connected preferences without groups.
+    metrics : sequence of Metric
+        How held-out data will be judged.
+    """
+    graph = task.graph
+    for metric in metrics:
+        if graph.item_weights is not None:
+            metric.check_takes_weights()
+        if graph.scores is None and metric.name not in PAIRWISE[:2]:
+            raise ValueError(
+                f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "
+                "use scoring='disagreement' or 'concordance'."
+            )
+    if isinstance(cv, str) and cv not in ("auto", PAIR):
+        raise ValueError(
+            f"cv={cv!r} is unknown; use 'auto', '{PAIR}', None, a number of folds or a splitter."
+        )
+    if isinstance(cv, str):
+        name, cv = _automatic(task, metrics) if cv == "auto" else (PAIR, None)
+    elif cv is None:
+        name = GROUP
+    elif graph.n_units > 1:
+        name = GROUPS
+    else:
+        name = EDGES if graph.scores is None else ITEMS
+    if name == PAIR:
+        return HoldOutPlan(name, [])
+    folds = edge_folds(cv, graph.n_pairs) if name == EDGES else make_folds(cv, graph)
+    return HoldOutPlan(name, folds)
+
+
+def _automatic(task: Any, metrics: Sequence[Any]) -> tuple[str, int | None]:
+    """What "auto" holds out, and in how many folds."""
+    graph = task.graph
+    n_folds = REFIT_FOLDS if task.refits else EXACT_FOLDS
+    if graph.scores is None and _is_mostly_connected(graph):
+        return EDGES, min(n_folds, max(2, graph.n_pairs))
+    if graph.n_units > 1:
+        return (GROUPS, min(n_folds, graph.n_units)) if task.refits else (GROUP, None)
+    is_small = FEWEST_FOR_PAIRS <= graph.n_items <= MOST_FOR_PAIRS
+    if is_small and all(metric.name in PAIRWISE for metric in metrics) and task.has_pairs:
+        return PAIR, None
+    return ITEMS, min(n_folds, max(2, graph.n_items // 2))  # a pair in each
+
+
+def _is_mostly_connected(graph: PreferenceGraph) -> bool:
+    """Whether preferences are one unit, or more than half of them are in one component."""
+    if graph.n_units < 2 or not isinstance(graph, PairGraph) or graph.has_groups:
+        return graph.n_units < 2
+    return bool(2 * np.bincount(graph.groups[graph.winner]).max() > graph.n_pairs)
+
+
+def later_blocks(time: Any, groups: Groups, n_blocks: int = N_BLOCKS) -> Folds:
+    """Rows in blocks of whole groups, from the earliest to the latest.
+
+    A group is as late as its last row, and groups of one time stay together. If there is one
+    group only, its items are the units.
+
+    Parameters
+    ----------
+    time : array-like of shape (n_items,)
+        Dates or numbers.
+    groups : Groups
+        Groups of the items.
+    n_blocks : int
+        Number of blocks, of about as many groups; fewer if there are fewer times.
+    """
+    moments = in_days(as_times(as_array(time, "time"), len(groups.codes), "row"))
+    unit = groups.codes if groups.n_groups > 1 else np.arange(len(groups.codes))
+    last = np.full(unit.max() + 1, -np.inf)
+    np.maximum.at(last, unit, moments)
+    distinct, place = np.unique(last, return_inverse=True)
+    if len(distinct) < 2:
+        raise ValueError(
+            "all rows are of one time, so nothing came later; pass the time of each row or group, "
+            "or leave out time."
+        )
+    earlier = np.cumsum(np.bincount(place)) - 1  # the last unit of each time
+    block = np.minimum(earlier * n_blocks // len(last), n_blocks - 1)[place]
+    _, block = np.unique(block, return_inverse=True)
+    if block.max() == 0:  # nearly all units are of the last time
+        block = (place == place.max()).astype(np.intp)
+    return [np.flatnonzero(block[unit] == k) for k in range(block.max() + 1)]
 
 
 class Candidates:

@@ -22,13 +22,13 @@ from rankwise.groups import encode_groups, members_of
 from rankwise.inputs import as_whole, with_weights
 from rankwise.machine import calm
 from rankwise.model_selection.best_sets import held_out_gaps, highest, in_best_set
-from rankwise.model_selection.folds import (
+from rankwise.model_selection.scoring import needs_groups, predict_items
+from rankwise.model_selection.task import (
     EXACT_FOLDS,
     FEWEST_FOR_PAIRS,
     MOST_FOR_PAIRS,
     fold_numbers,
 )
-from rankwise.model_selection.scoring import needs_groups, predict_items
 from rankwise.uncertainty.jackknife import (
     Difference,
     Jackknife,
