@@ -59,7 +59,9 @@ def first_equal_rows(X: Any, labels: Indices | None = None) -> Indices | None:
     """
     if X.dtype == object:
         return _first_equal_objects(X)
-    key = _hash_sparse(X) if sp.issparse(X) else _hash_dense(X)
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 2**63, X.shape[1], np.uint64) * np.uint64(2) + np.uint64(1)
+    key = _hash_sparse(X, factors) if sp.issparse(X) else _hash_dense(X, factors)
     if labels is not None:
         key += np.asarray(labels).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     order = np.argsort(key, kind="stable")
@@ -88,10 +90,9 @@ def _first_equal_objects(X: NDArray[Any]) -> Indices | None:
     return first if len(rows) < len(X) else None
 
 
-def _hash_dense(X: NDArray[Any]) -> NDArray[np.uint64]:
+def _hash_dense(X: NDArray[Any], factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Sums of the bits of each row times odd random numbers, modulo 2⁶⁴."""
     bits = np.uint32 if X.dtype == np.float32 else np.uint64
-    factors = _odd_numbers(X.shape[1])
     key = np.empty(len(X), dtype=np.uint64)
     size = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
     for start in range(0, len(X), size):
@@ -103,10 +104,10 @@ def _hash_dense(X: NDArray[Any]) -> NDArray[np.uint64]:
     return key
 
 
-def _hash_sparse(X: Any) -> NDArray[np.uint64]:
+def _hash_sparse(X: Any, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
     X = _in_order(X)
     values = np.asarray(X.data + 0.0, dtype=np.float64).view(np.uint64)
-    mixed = (values ^ (values >> np.uint64(29))) * _odd_numbers(X.shape[1])[X.indices]
+    mixed = (values ^ (values >> np.uint64(29))) * factors[X.indices]
     total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed, dtype=np.uint64)])
     return np.asarray(total[X.indptr[1:]] - total[X.indptr[:-1]])
 
@@ -118,11 +119,6 @@ def _in_order(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
-
-
-def _odd_numbers(n: int) -> NDArray[np.uint64]:
-    rng = np.random.default_rng(0)
-    return rng.integers(0, 2**63, size=n, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
 
 def _are_equal(X: Any, rows: Indices, others: Indices) -> NDArray[np.bool_]:

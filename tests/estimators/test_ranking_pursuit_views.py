@@ -251,7 +251,7 @@ BAD = [
     ({"views": "both"}, "views='both'; expected a number of random views"),
     ({"views": []}, r"views=\[\]; expected"),
     ({"views": [View([]), View()]}, "a view has no columns"),
-    ({"views": [View([0]), View([9])]}, "names column 9"),
+    ({"views": [View([0]), View([9])]}, "index 9"),
     ({"views": [View([0]), View([4])]}, r"view 1\) tells the scored items"),
     ({"views": THREE, "search": "pairs"}, "search='pairs' is for two views, and there are 3"),
     ({"views": 3}, "3 views that take the same item need the same dictionary"),

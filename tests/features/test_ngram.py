@@ -129,7 +129,7 @@ def test_labels_and_both_sides_of_a_table_are_learned_from_texts(tmp_path):
     ],
 )
 def test_parameters_of_the_ngram_kernel_are_checked(params, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         RankRLS(kernel="ngram", kernel_params=params).fit(WORDS, Y, GROUPS)
 
 

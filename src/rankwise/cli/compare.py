@@ -28,7 +28,6 @@ def compare(
     pairs: ItemOptions,
     metric: list[str] | None = None,
     baseline: str | None = None,
-    test: str = "wilcoxon",
     confidence: float = 0.95,
     style: str = "text",
     as_json: bool = False,
@@ -44,8 +43,6 @@ def compare(
         Two or more models, or files of scores.
     baseline : NAME
         Compare the others with this one only.
-    test : NAME
-        wilcoxon (ranks of differences) or randomization (their mean).
     style : --as NAME
         text, markdown, latex or html.
     """  # noqa: D301
@@ -54,9 +51,7 @@ def compare(
     from rankwise.inputs import check_option
     from rankwise.metrics import evaluate
     from rankwise.model_selection import compare as paired_test
-    from rankwise.model_selection.comparison import TESTS
 
-    check_option("--test", test, TESTS)
     check_option("--as", style, list(TITLES))
     if len(rankers) < 2:
         raise ValueError("compare needs two rankers or more: `rankwise compare DATA A B`.")
@@ -77,7 +72,6 @@ def compare(
             confidence=confidence,
             greater_is_better=one.greater_is_better,
             baseline=baseline,
-            test=test,
         )
         for one in chosen
     }

@@ -29,6 +29,7 @@ from rankwise.model_selection.curves import (
     check_scoring,
     label_rows,
     later_curves,
+    mean_defined,
     score_candidates,
 )
 from rankwise.model_selection.scoring import predict_items
@@ -451,8 +452,10 @@ class BaseSearch(BaseEstimator):
             if value > 0 and (is_asked or name == "alpha"):  # there is no nu below 0
                 warn_at_edge(name, run.candidates, scores, at)
         self.best_score_ = float(scores[at])
-        searched = [name for name in self.lists if np.ndim(getattr(self, name))]
-        self.best_params_ = {**chosen, **{name: points[best][name] for name in searched}}
+        self.best_params_ = dict(chosen)
+        for name in self.lists:
+            if np.ndim(getattr(self, name)):
+                self.best_params_[name] = points[best][name]
         # a row for each point and nu, a column for each value of the first parameter
         first = next(iter(self.axes))
         single = run.by_group[metric.name].shape[2] == 1
@@ -465,7 +468,7 @@ class BaseSearch(BaseEstimator):
                 del fixed[first]
                 values.append(grid)
                 params.append({**point, **fixed})
-                means.append(run.mean(metric)[line, output])
+                means.append(mean_defined(run.by_group[metric.name])[line, output])
                 by_group.append(run.by_group[metric.name][:, line, output])
                 held = run.predictions
                 predictions.append(None if held is None else held[:, output, line])

@@ -69,12 +69,6 @@ class Kernel:
         if self.gamma is not None and not self.gamma > 0:
             raise ValueError(f"gamma={self.gamma!r}; expected a positive number or None.")
         if self.function == "ngram":
-            unknown = set(self.params) - {"ngram_range", "shared"}
-            if unknown:
-                raise ValueError(
-                    f"kernel_params has {min(unknown)!r}; kernel='ngram' takes ngram_range and "
-                    "shared."
-                )
             lengths, shared = self.params.get("ngram_range", (1, 3)), self.params.get("shared", 0)
             is_pair = isinstance(lengths, (tuple, list)) and len(lengths) == 2
             is_pair = is_pair and all(isinstance(n, int) for n in lengths)

@@ -105,34 +105,24 @@ def check_views(views: Any) -> list[View]:
 
 
 def view_columns(view: View, n_features: int, names: Sequence[str] | None = None) -> Columns:
-    """Numbers of the columns of a view, checked; None for all."""
+    """Numbers of the columns of a view; None for all."""
     columns = view.columns
     if columns is None:
         return None
-    if isinstance(columns, slice):
+    if not isinstance(columns, slice):
+        columns = np.atleast_1d(np.asarray(columns))
+        if columns.dtype.kind in "UO" or not len(columns):
+            position = {name: k for k, name in enumerate(() if names is None else names)}
+            unknown = [name for name in columns if name not in position]
+            if unknown:
+                raise ValueError(f"a view names the column {unknown[0]!r}, which X does not have.")
+            columns = np.array([position[name] for name in columns], dtype=np.intp)
+    try:
         numbers = np.arange(n_features)[columns]
-    else:
-        numbers = _numbers(np.atleast_1d(np.asarray(columns)), n_features, names)
-    if not len(numbers):
+    except IndexError as error:
+        raise ValueError(f"columns={view.columns!r} of a view: {error}.") from None
+    if numbers.ndim != 1 or not len(numbers):
         raise ValueError(
             f"a view has no columns (columns={columns!r}); give at least one, or None for all."
         )
     return check_numbers("a view", "column", numbers, n_features)
-
-
-def _numbers(columns: NDArray[Any], n_features: int, names: Sequence[str] | None) -> NDArray[Any]:
-    if columns.ndim == 1 and columns.dtype.kind == "b" and len(columns) == n_features:
-        return np.flatnonzero(columns)
-    if columns.ndim == 1 and (columns.dtype.kind in "iu" or not len(columns)):
-        return columns
-    if columns.ndim == 1 and columns.dtype.kind in "UO" and names is not None:
-        position = {name: k for k, name in enumerate(names)}
-        unknown = [name for name in columns if name not in position]
-        if not unknown:
-            return np.array([position[name] for name in columns])
-        raise ValueError(f"a view names the column {str(unknown[0])!r}, which X does not have.")
-    raise ValueError(
-        f"columns of a view have dtype {columns.dtype} and shape {columns.shape}; expected a flat "
-        f"list of column numbers, a mask of {n_features} entries, a slice, or names if X is a data "
-        "frame with names."
-    )

@@ -135,13 +135,9 @@ class HeldOutCurves:
     refits: bool
     predictions: Array | None = None
 
-    def mean(self, metric: Metric) -> Array:
-        """Mean over the groups where the metric is defined, (n_candidates, n_outputs)."""
-        return mean_defined(self.by_group[metric.name])
-
     def overall(self, metric: Metric) -> Array:
-        """Mean over the outputs of that, (n_candidates,)."""
-        return np.asarray(self.mean(metric).mean(axis=1))
+        """Mean over the groups where the metric is defined, and over outputs, (n_candidates,)."""
+        return np.asarray(mean_defined(self.by_group[metric.name]).mean(axis=1))
 
     def best(self, metric: Metric) -> int:
         """The best candidate for all outputs; of equal ones the simplest."""

@@ -18,7 +18,7 @@ from rankwise.groups import Groups
 from rankwise.inputs import Target, as_whole, read_target
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
-from rankwise.model_selection.curves import judge
+from rankwise.model_selection.curves import judge, mean_defined
 from rankwise.model_selection.task import PAIR, PAIRWISE, HoldOutTask, choose_plan
 
 CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
@@ -148,8 +148,9 @@ def permutation_test(
             by_output = 1.0 - error if metric.greater_is_better else error
         else:
             each = [Y] if task.graph.ties == "include" else Y.T  # else pairs depend on the scores
-            runs = [judge(task_of(one), candidates, plan, [metric]).mean(metric) for one in each]
-            by_output = np.concatenate(runs, axis=1)  # (n_alphas, permutations × outputs)
+            runs = [judge(task_of(one), candidates, plan, [metric]) for one in each]
+            means = [mean_defined(run.by_group[metric.name]) for run in runs]
+            by_output = np.concatenate(means, axis=1)  # (n_alphas, permutations × outputs)
         by_permutation = by_output.reshape(n_alphas, -1, n_outputs).mean(axis=2)
         scores.append(best(by_permutation, axis=0))
     observed, null = np.split(np.concatenate(scores), [1])
