@@ -46,7 +46,7 @@ from rankwise.model_selection import compare
 from rankwise.report import report, sections
 from rankwise.report import words as page_words
 from rankwise.report.items import as_text, make_scored_items
-from rankwise.report.sections import pair_margins
+from rankwise.uncertainty.calibrated_ranker import draw_pairs
 
 HOSTILE = [
     "</script><img src=x onerror=alert(1)>",
@@ -111,7 +111,7 @@ items = st.lists(st.tuples(levels, levels, st.integers(0, 2)), min_size=1, max_s
 
 
 def pairs_of(scored):
-    for i, j in itertools.permutations(range(scored.n_items), 2):
+    for i, j in itertools.permutations(range(len(scored.y)), 2):
         if scored.groups.codes[i] == scored.groups.codes[j] and scored.y[i] > scored.y[j]:
             yield i, j
 
@@ -131,8 +131,13 @@ def test_swaps_pairs_and_ties_are_those_of_a_double_loop(rows):
             too_low[i] += 1
     np.testing.assert_array_equal(scored.swaps[0], too_high)
     np.testing.assert_array_equal(scored.swaps[1], too_low)
-    np.testing.assert_array_equal(scored.pairs, n_pairs)
+    np.testing.assert_array_equal(scored.counts.differing, n_pairs)
     assert scored.counts.undecided.sum() == tied
+
+
+def margins_of(scored, n_pairs=10**6, seed=0):
+    drawn = draw_pairs(scored.y, scored.groups.codes, n_pairs, np.random.default_rng(seed))
+    return np.subtract(*(scored.scores[ends] for ends in drawn))
 
 
 @settings(max_examples=50)
@@ -141,21 +146,19 @@ def test_margins_are_those_of_all_pairs(rows):
     truth, scores, labels = (list(column) for column in zip(*rows, strict=True))
     scored = make_scored_items(scores, truth, labels, None)
     expected = sorted(scores[i] - scores[j] for i, j in pairs_of(scored))
-    found = pair_margins(scored, np.random.default_rng(0)) if expected else []
-    np.testing.assert_array_equal(sorted(found), expected)
+    np.testing.assert_array_equal(sorted(margins_of(scored)), expected)
 
 
 def test_too_many_pairs_are_sampled_evenly_and_the_page_says_so(monkeypatch):
     rng = np.random.default_rng(0)
     truth, scores, labels = rng.integers(0, 3, 60), rng.normal(size=60), rng.integers(0, 4, 60)
     scored = make_scored_items(scores, truth, labels, None)
-    every = np.sort(pair_margins(scored, rng))
-    monkeypatch.setattr(sections, "EXACT_PAIRS", 10)
-    monkeypatch.setattr(sections, "SAMPLED_PAIRS", 50 * len(every))
-    values, counts = np.unique(pair_margins(scored, rng), return_counts=True)
+    every = margins_of(scored)
+    drawn = np.concatenate([margins_of(scored, 20, seed) for seed in range(500)])
+    values, counts = np.unique(drawn, return_counts=True)
     np.testing.assert_array_equal(values, np.unique(every))
     assert scipy.stats.chisquare(counts).pvalue > 0.001
-    monkeypatch.setattr(sections, "SAMPLED_PAIRS", 20)
+    monkeypatch.setattr(sections, "DRAWN_PAIRS", 20)
     page = make_report(scores, None, truth, labels, metrics="tau")
     assert f"random sample of 20 of the {len(every)} pairs" in words_of(page)
 

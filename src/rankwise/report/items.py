@@ -54,11 +54,6 @@ class ScoredItems:
     n_unscored: int
     is_one_list: bool
 
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.y)
-
     @cached_property
     def targets(self) -> Targets:
         """The true scores, sorted inside groups."""
@@ -80,11 +75,6 @@ class ScoredItems:
         """Pairs of each group, those of different y among them."""
         return count_pairs(self.ranking)
 
-    @property
-    def pairs(self) -> NDArray[np.int64]:
-        """Number of pairs of different y in each group."""
-        return self.counts.differing
-
     @cached_property
     def swaps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each item the truly better ones ranked below it, and the truly worse ones above it.
@@ -100,14 +90,9 @@ class ScoredItems:
         return too_high, too_low
 
     @cached_property
-    def sizes(self) -> Indices:
-        """Number of items in each group."""
-        return self.groups.sizes
-
-    @cached_property
     def centered_scores(self) -> Array:
         """Predicted scores less the mean of their group."""
-        means = np.bincount(self.groups.codes, self.scores) / self.sizes
+        means = np.bincount(self.groups.codes, self.scores) / self.groups.sizes
         return self.scores - means[self.groups.codes]
 
     def name_of(self, item: int) -> str:

@@ -118,7 +118,7 @@ def report(
         Probability of the intervals: Student's over groups, as in
         `rankwise.model_selection.compare`.
     random_state : int
-        Seed of what is sampled: pairs and groups, where there are too many to show.
+        Seed of the pairs that are drawn where there are more than a million.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def report(
     effects = sections.find_effects(subject)
     data = {
         **sections.describe_groups(
-            scored, results, effects, sections.possible_ranks(subject, confidence), rng
+            scored, results, effects, sections.possible_ranks(subject, confidence)
         ),
         "features": effects.describe() if effects else None,
         "losses": sections.describe_losses(subject, metric),

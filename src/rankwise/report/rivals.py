@@ -59,12 +59,12 @@ def find_rivals(subject: Subject, previous: Any, metric: Metric) -> list[Rival]:
         By which the best feature is found.
     """
     scored = subject.scored
-    rivals = [Rival("random", "random order", np.zeros(scored.n_items))]
+    rivals = [Rival("random", "random order", np.zeros(len(scored.y)))]
     feature = None if subject.parts.learner is None else _best_feature(subject, metric)
     rivals += [] if feature is None else [feature]
     if previous is not None:
         scores = predict_scores(previous, subject.X, subject.groups)
-        n_rows = scored.n_items + scored.n_unscored
+        n_rows = len(scored.y) + scored.n_unscored
         if len(scores) != n_rows:
             raise ValueError(
                 f"previous has {len(scores)} scores; expected a model or one score for each of "
@@ -78,7 +78,7 @@ def find_rivals(subject: Subject, previous: Any, metric: Metric) -> list[Rival]:
 def _best_feature(subject: Subject, metric: Metric) -> Rival | None:
     """The column that orders some groups best by itself, high or low values first."""
     scored = subject.scored
-    last = int(np.searchsorted(np.cumsum(scored.sizes), MOST_ITEMS, side="right"))
+    last = int(np.searchsorted(np.cumsum(scored.groups.sizes), MOST_ITEMS, side="right"))
     rows = np.flatnonzero(scored.groups.codes < max(last, 1))
     try:
         features = subject.features()

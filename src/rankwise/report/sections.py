@@ -22,6 +22,7 @@ from rankwise.metrics.registry import MetricName, get_metrics
 from rankwise.model_selection.curves import curves_of_search, mean_defined, standard_error
 from rankwise.report.items import ScoredItems, Subject, as_text, short_numbers
 from rankwise.uncertainty import CalibratedRanker, RankInterval
+from rankwise.uncertainty.calibrated_ranker import draw_pairs
 
 LISTED_GROUPS = 20_000
 BINS = 20
@@ -35,8 +36,7 @@ SHUFFLED_ITEMS = 1000  # of whole groups
 SHUFFLED_FEATURES = 100
 SHAPES = 8  # curves of features that are drawn
 SHOWN_CURVES = 8  # of a search
-EXACT_PAIRS = 2_000_000
-SAMPLED_PAIRS = 500_000
+DRAWN_PAIRS = 1_000_000
 MARGIN_BINS = 60
 OUTER = 0.0025  # share of the pairs beyond either end of the drawing
 
@@ -113,21 +113,20 @@ def describe_groups(
     results: list[MetricResult],
     effects: FeatureEffects | None,
     ranks: RankInterval | None,
-    rng: np.random.Generator,
 ) -> dict[str, Any]:
     """The metrics, the table of groups column by column, and the items of some groups."""
     defined = [result for result in results if not np.isnan(result.mean)]
-    listed = choose_groups(defined[0], np.arange(scored.groups.n_groups), LISTED_GROUPS, rng)
+    listed = choose_groups(defined[0], np.arange(scored.groups.n_groups), LISTED_GROUPS)
     shown = groups_that_fit(scored, listed)
     if len(shown) < len(listed):
-        shown = groups_that_fit(scored, choose_groups(defined[0], listed, len(shown), rng))
+        shown = groups_that_fit(scored, choose_groups(defined[0], listed, len(shown)))
     listed = np.r_[shown, listed[~np.isin(listed, shown)]]
     return {
         "metrics": [describe_metric(result) for result in defined],
         "groups": {
             "names": [scored.group_name(group) for group in listed],
-            "sizes": scored.sizes[listed].tolist(),
-            "pairs": scored.pairs[listed].tolist(),
+            "sizes": scored.groups.sizes[listed].tolist(),
+            "pairs": scored.counts.differing[listed].tolist(),
             "values": [short_numbers(result.values[listed]) for result in defined],
             "total": scored.groups.n_groups,
         },
@@ -153,30 +152,22 @@ def describe_metric(result: MetricResult) -> dict[str, Any]:
     }
 
 
-def choose_groups(
-    result: MetricResult, among: Indices, n_wanted: int, rng: np.random.Generator
-) -> Indices:
-    """Up to so many of the groups, worst first: half the worst, a quarter the best, others drawn.
-
-    If there are not too many it is all of them.
-    """
+def choose_groups(result: MetricResult, among: Indices, n_wanted: int) -> Indices:
+    """Up to so many of the groups, worst first: of too many the worst half and the best half."""
     values = result.values[among]
     badness = -values if result.metric.greater_is_better else values
     order: Indices = among[np.argsort(-badness, kind="stable")]  # NaN last
     if len(order) <= n_wanted:
         return order
-    n_defined = len(order) - int(np.isnan(values).sum())
-    worst = order[: (n_wanted + 1) // 2]
-    best = order[max(len(worst), n_defined - n_wanted // 4) : n_defined]
-    others = order[~np.isin(order, np.r_[worst, best])]
-    drawn = rng.choice(others, size=n_wanted - len(worst) - len(best), replace=False)
-    chosen: Indices = np.r_[worst, best, drawn]
+    n_worst, n_defined = (n_wanted + 1) // 2, len(order) - int(np.isnan(values).sum())
+    best = order[max(n_worst, n_defined - n_wanted // 2) :]
+    chosen: Indices = np.r_[order[:n_worst], best[: n_wanted // 2]]
     return chosen
 
 
 def groups_that_fit(scored: ScoredItems, wanted: Indices) -> Indices:
     """The first of the wanted groups whose items the page can hold."""
-    sizes = np.minimum(scored.sizes[wanted], ITEMS_A_GROUP)
+    sizes = np.minimum(scored.groups.sizes[wanted], ITEMS_A_GROUP)
     n_fitting = int(np.searchsorted(np.cumsum(sizes), SHOWN_ITEMS, side="right"))
     return wanted[: min(max(n_fitting, 1), SHOWN_GROUPS)]
 
@@ -194,7 +185,7 @@ def describe_items(
     described = []
     for group in groups:
         start = scored.targets.starts[group]
-        members = scored.order[start : start + scored.sizes[group]]
+        members = scored.order[start : start + scored.groups.sizes[group]]
         items = members[_shown_positions(true[members])]
         entry = {
             "total": len(members),
@@ -309,7 +300,7 @@ def describe_losses(subject: Subject, metric: Metric) -> dict[str, Any] | None:
     X, scored = subject.X, subject.scored
     if not hasattr(subject.parts.learner, "members_") or X.shape[1] > SHUFFLED_FEATURES:
         return None
-    last = int(np.searchsorted(np.cumsum(scored.sizes), SHUFFLED_ITEMS, side="right"))
+    last = int(np.searchsorted(np.cumsum(scored.groups.sizes), SHUFFLED_ITEMS, side="right"))
     kept = np.flatnonzero(scored.groups.codes < max(1, last))
     rows = scored.rows[kept]
     labels = None if scored.is_one_list else scored.groups.codes[kept]
@@ -351,10 +342,11 @@ def describe_shapes(subject: Subject) -> dict[str, Any] | None:
 
 def describe_margins(scored: ScoredItems, rng: np.random.Generator) -> dict[str, Any]:
     """A histogram of f_i − f_j over pairs with y_i > y_j, and the exact numbers of pairs."""
-    total = int(scored.pairs.sum())
+    total = int(scored.counts.differing.sum())
     if not total:
         return {"total": 0}
-    margins = pair_margins(scored, rng)
+    better, worse = draw_pairs(scored.y, scored.groups.codes, DRAWN_PAIRS, rng)
+    margins = scored.scores[better] - scored.scores[worse]
     zero = margins == 0
     edges = _edges(margins)
     counts = np.histogram(np.clip(margins[~zero], edges[0], edges[-1]), edges)[0]
@@ -377,29 +369,6 @@ def _edges(margins: Array) -> Array:
     width = (high - low) / (MARGIN_BINS - 2) or float(np.abs(margins).max()) or 1.0
     first, last = min(np.floor(low / width), -1), max(np.ceil(high / width), 1)
     return np.asarray(np.arange(first, last + 1) * width)
-
-
-def pair_margins(scored: ScoredItems, rng: np.random.Generator) -> Array:
-    """The margins of all pairs, or of a sample drawn with replacement if there are too many.
-
-    Sorted by group and rising y, the items below item i are a stretch of ``lower[i]`` items at the
-    start of its group, so pair number k is found by a search in the cumulative sum of `lower`.
-    """
-    rising = np.lexsort((scored.y, scored.groups.codes))
-    codes, y = scored.groups.codes[rising], scored.y[rising]
-    starts = scored.targets.starts[codes]
-    is_new = np.r_[True, (codes[1:] != codes[:-1]) | (y[1:] != y[:-1])]
-    lower = np.maximum.accumulate(np.where(is_new, np.arange(len(y)), 0)) - starts
-    ends = np.cumsum(lower)
-    total = int(ends[-1])
-    if total <= EXACT_PAIRS:
-        numbers = np.arange(total)
-    else:
-        numbers = rng.integers(total, size=SAMPLED_PAIRS)
-    upper = np.searchsorted(ends, numbers, side="right")
-    below = starts[upper] + numbers - (ends[upper] - lower[upper])
-    scores = scored.scores[rising]
-    return np.asarray(scores[upper] - scores[below])
 
 
 def describe_reliability(ranker: CalibratedRanker | None) -> dict[str, Any] | None:

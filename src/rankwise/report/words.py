@@ -30,7 +30,7 @@ MARKS = {"random": "○", "feature": "◇", "previous": "□"}
 def subtitle(parts: ModelParts, scored: ScoredItems) -> str:
     """Model and data in one line."""
     learner = " → ".join([*parts.step_names, parts.name])
-    items = count(scored.n_items, "item")
+    items = count(len(scored.y), "item")
     if not scored.is_one_list:
         items += f" in {count(scored.groups.n_groups, 'group')}"
     return escape(f"{learner} on {items}")
@@ -218,12 +218,12 @@ def _group_note(groups: dict[str, Any], items: list[dict[str, Any]], metric: dic
     if n_listed < groups["total"]:
         sentences.append(
             f"{n_listed:,} of {groups['total']:,} groups are listed: the worst and the best by "
-            f"{metric['title']}, and others at random. The means above are over all groups."
+            f"{metric['title']}. The means above are over all groups."
         )
     if n_shown < n_listed:
         sentences.append(
-            f"To keep the page small it has the items of {n_shown:,} groups (the worst and the "
-            "best, and others at random); their names are links."
+            f"To keep the page small it has the items of {n_shown:,} groups, the worst and the "
+            "best; their names are links."
         )
     return " ".join(sentences)
 
@@ -330,7 +330,7 @@ def best_set_table(ranker: CalibratedRanker | None, scored: ScoredItems) -> str:
     for level in levels:
         sizes = np.bincount(lists, in_best_set(scored.scores, lists, gaps, level))
         share = f"{np.mean(found <= reach(gaps, level)):.0%}" if len(found) else ""
-        looked_at = f"{sizes.mean():.1f} of {scored.sizes.mean():.1f}"
+        looked_at = f"{sizes.mean():.1f} of {scored.groups.sizes.mean():.1f}"
         rows.append([f"{level:.0%}", looked_at, f"{np.quantile(sizes, 0.9):.0f}", share])
     header = ["Asked for", "Items looked at (mean)", "In 9 of 10 groups at most", "Found here"]
     return (
@@ -345,7 +345,7 @@ def best_set_table(ranker: CalibratedRanker | None, scored: ScoredItems) -> str:
 
 def about_table(parts: ModelParts, scored: ScoredItems, versions: dict[str, str]) -> str:
     """Model, data and versions as rows of a table."""
-    sizes, learner = scored.sizes, parts.learner
+    sizes, learner = scored.groups.sizes, parts.learner
     chosen = getattr(learner, "best_params_", {})
     rows = [
         ("model", " → ".join([*parts.step_names, parts.name])),
@@ -354,10 +354,10 @@ def about_table(parts: ModelParts, scored: ScoredItems, versions: dict[str, str]
             (f"{name} (chosen)", as_text(f"{value:.6g}" if isinstance(value, float) else value))
             for name, value in chosen.items()
         ),
-        ("items", f"{scored.n_items:,}"),
+        ("items", f"{len(scored.y):,}"),
         ("groups", "one list" if scored.is_one_list else f"{len(sizes):,}"),
         ("items a group", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):,g}"),
-        ("pairs of different true score", f"{int(scored.pairs.sum()):,}"),
+        ("pairs of different true score", f"{int(scored.counts.differing.sum()):,}"),
         ("true scores", f"{scored.y.min():,g} to {scored.y.max():,g}"),
         ("items without true score, left out", f"{scored.n_unscored:,}"),
         *versions.items(),

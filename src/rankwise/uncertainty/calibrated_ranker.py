@@ -14,10 +14,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from rankwise.arrays import Array, Indices
-from rankwise.estimators.anatomy import last_step
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.rank_rls import RankRLSCV
-from rankwise.graphs import PreferenceGraph
 from rankwise.groups import encode_groups, members_of
 from rankwise.inputs import as_whole, with_weights
 from rankwise.machine import calm
@@ -40,8 +38,6 @@ from rankwise.uncertainty.jackknife import (
 
 SURE = 1e4  # slope per typical difference from which on every probability is 0 or 1
 MOST_GRADES = 20  # different true scores of which each may be looked for
-SHOWN = ("coef_", "dual_coef_", "X_fit_", "basis_indices_", "alpha_", "cv_results_", "solver_")
-"""Attributes of the ranker inside that this one has, too."""
 
 
 class RankInterval(NamedTuple):
@@ -345,11 +341,6 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         check_is_fitted(self)
         return Reliability(*self.reliability_)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in SHOWN and "estimator_" in self.__dict__:
-            return getattr(last_step(self.estimator_), name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     def get_metadata_routing(self) -> Any:
         """Groups are asked for in `predict` if the estimator asks for them."""
         request = super().get_metadata_routing()
@@ -411,7 +402,11 @@ def held_out_pairs(
         chosen = strict[_drawn(len(strict), n_pairs, rng)]
         first, second = first[chosen], second[chosen]
     else:
-        first, second = _strict_pairs(graph, fold, n_pairs, rng)
+        weight = graph.item_weights
+        rows = np.flatnonzero((fold >= 0) if weight is None else (fold >= 0) & (weight > 0))
+        y = np.asarray(graph.scores).reshape(graph.n_items)[rows]
+        cell = graph.groups[rows] * (fold.max() + 1) + fold[rows]
+        first, second = (rows[ends] for ends in draw_pairs(y, cell, n_pairs, rng))
     if not len(first):
         raise ValueError(
             "no pair of items with different scores is held out as a whole, so probabilities "
@@ -463,20 +458,16 @@ def _drawn(total: int, n: int, rng: np.random.Generator) -> Indices:
     return np.arange(total) if total <= n else rng.choice(total, n, replace=False)
 
 
-def _strict_pairs(
-    graph: PreferenceGraph, fold: Indices, n: int, rng: np.random.Generator
+def draw_pairs(
+    y: Array, cell: Indices, n: int, rng: np.random.Generator
 ) -> tuple[Indices, Indices]:
-    """Pairs of different score of one group and fold, the better item first.
+    """Pairs of different y inside a cell, the better item first: all, or n drawn at random.
 
-    In rising order, the items below an item are a stretch at the start of its group and fold; so
-    the pair of a number is found in the cumulative sum of their lengths.
+    In rising order, the items below an item are a stretch at the start of its cell; so the pair of
+    a number is found in the cumulative sum of their lengths.
     """
-    weight = graph.item_weights
-    kept = np.flatnonzero((fold >= 0) if weight is None else (fold >= 0) & (weight > 0))
-    y = np.asarray(graph.scores).reshape(graph.n_items)[kept]
-    cell = graph.groups[kept] * (fold.max() + 1) + fold[kept]
-    rising = np.lexsort((y, cell))
-    items, y, cell = kept[rising], y[rising], cell[rising]
+    items = np.lexsort((y, cell))
+    y, cell = y[items], cell[items]
     starts = np.searchsorted(cell, cell)
     is_higher = np.r_[True, (np.diff(y) != 0) | (np.diff(cell) != 0)]
     lower = np.maximum.accumulate(np.where(is_higher, np.arange(len(y)), 0)) - starts
