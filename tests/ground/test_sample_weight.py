@@ -10,16 +10,12 @@ from sklearn.base import clone
 
 from rankwise import (
     CoRankRLS,
-    CoRankRLSCV,
     PairGraph,
     RankingPursuit,
-    RankingPursuitCV,
     RankLogistic,
-    RankLogisticCV,
     RankRLS,
     RankRLSCV,
     RankSVM,
-    RankSVMCV,
     ScoreGraph,
     View,
     make_target,
@@ -179,26 +175,6 @@ def test_a_search_judges_held_out_groups_with_their_weights(data):
     np.testing.assert_allclose(search.cv_results_["group_score"][0], expected, atol=1e-7)
     model = RankRLS(search.alpha_).fit(X, y - y.min(), groups, weights)
     np.testing.assert_allclose(search.coef_, model.coef_)
-
-
-@pytest.mark.parametrize(
-    "search",
-    [
-        RankRLSCV(ALPHAS, cv=3),
-        RankRLSCV(ALPHAS, kernel="rbf", gamma=[0.1, 0.5]),
-        RankSVMCV(ALPHAS, cv=3, tol=1e-6),
-        RankLogisticCV(ALPHAS, cv=3),
-        CoRankRLSCV(ALPHAS, nus=[0.0, 1.0], cv=3, n_basis=3, random_state=0),
-        RankingPursuitCV(n_basis=3, cv=3, dictionary="features", kernel="linear"),
-    ],
-    ids=lambda search: type(search).__name__,
-)
-def test_every_search_takes_weights(data, search):
-    X, y, groups, weights = data
-    found = clone(search).fit(X, y, groups, sample_weight=weights)
-    same = clone(search).fit(X, make_target(y, groups, 5.0 * weights))
-    np.testing.assert_allclose(found.predict(X), same.predict(X), atol=1e-7)
-    assert found.best_score_ == pytest.approx(same.best_score_)
 
 
 def test_folds_of_weighted_edges_and_groups(data):
