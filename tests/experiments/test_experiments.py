@@ -25,10 +25,9 @@ from experiments.shared import command_line, rankboost
 from experiments.shared.letor import Fold, Learner, score_test_part
 from experiments.shared.margin_runs import make_objective
 from experiments.shared.ratings import tied_share
-from experiments.shared.tables import format_table
 from experiments.treersvm11.figure1 import AllPairsHinge
 from experiments.uncertainty.next_pairs import at_random
-from rankwise import RankingPursuit, RankRLS, RankSVM
+from rankwise import RankRLS, RankSVM
 from rankwise.datasets import RankingData
 from rankwise.metrics import auc, disagreement_error
 from tests.experiments.made_data import make_data
@@ -170,13 +169,6 @@ def test_missing_data_are_explained(monkeypatch, tmp_path):
         table1.main([])
 
 
-def test_table_is_aligned():
-    text = format_table(["", "ours\nMAP", "paper\nMAP"], [["RankRLS", 0.5, None], ["a", 1.25, 3]])
-    _, second, rule, *body = text.splitlines()
-    assert [line.split() for line in body] == [["RankRLS", "0.500", "–"], ["a", "1.250", "3"]]
-    assert {len(line) for line in (second, *body)} == {len(rule)}
-
-
 # -- what the experiments do by themselves ------------------------------------------------------
 
 
@@ -298,16 +290,6 @@ def test_the_svm_on_explicit_pairs_finds_the_same_model():
     model = RankSVM(table1.ALPHA, **options).fit(X[:30], y[:30])
     assert found.objective == pytest.approx(model.objective_, rel=1e-2)
     assert found.objective > (1 - 1e-9) * model.lower_bound_
-
-
-def test_one_list_with_all_pairs_is_regression_with_a_free_level():
-    rng = np.random.default_rng(0)
-    X, y, alpha = rng.normal(size=(30, 4)), 3 + rng.normal(size=30), 0.1
-    ridge = Ridge(alpha * 29 / 2).fit(X, y)  # W L⁻¹ of 30 items: their pairs over their number
-    np.testing.assert_allclose(RankRLS(alpha).fit(X, y).coef_, ridge.coef_)
-    order = RankingPursuit(6, backfit=None).fit(X, y)
-    level = RankingPursuit(6, backfit=None, beta=1).fit(X, y)
-    np.testing.assert_allclose(order.dual_coef_, level.dual_coef_)
 
 
 def test_beta_weighs_order_and_level_as_equation_5_does():

@@ -10,7 +10,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from rankwise import (
     CoRankRLS,
     PairGraph,
-    RankingPursuit,
     RankRLS,
     RankSVM,
     ScoreGraph,
@@ -151,15 +150,6 @@ def test_rank_svm_on_points_equals_the_linear_machine_on_their_kernel_map(data):
     np.testing.assert_allclose(svm.predict(X), linear.predict(R), atol=1e-3)
     rows = RankSVM(0.01, kernel="rbf", gamma=GAMMA, basis=[0, 3, 7, 20], tol=1e-8)
     assert rows.fit(X, y, groups).objective_ == pytest.approx(svm.objective_, rel=1e-6)
-
-
-def test_items_chosen_by_ranking_pursuit_are_a_basis(data):
-    X, y, groups, _ = data
-    pursuit = RankingPursuit(5, kernel="rbf", gamma=GAMMA).fit(X, y, groups)
-    rows = np.unique(pursuit.basis_indices_)
-    model = RankRLS(0.01, kernel="rbf", gamma=GAMMA, basis=rows).fit(X, y, groups)
-    np.testing.assert_array_equal(model.basis_indices_, rows)
-    assert model.score(X, y, groups) > 0.6
 
 
 def test_views_take_points_of_all_columns(data):

@@ -74,22 +74,16 @@ def test_a_model_does_not_change_with_the_array_it_was_trained_on(model, as_matr
     np.testing.assert_array_equal(model.predict(X), before)
 
 
-def test_a_model_does_not_change_with_the_basis_points_or_the_dictionary(data):
+def test_a_model_does_not_change_with_basis_points_dictionaries_or_sides_of_a_table(data):
     X, y, groups = data
-    for model in (
-        RankRLS(kernel="rbf", basis=X[:9].copy()),
-        RankingPursuit(n_basis=5, dictionary=X[:9].copy()),
-    ):
-        before = model.fit(X, y, groups).predict(X)
-        points = model.basis if isinstance(model, RankRLS) else model.dictionary
-        points[:] = 0.0
-        np.testing.assert_array_equal(model.predict(X), before)
-
-
-def test_a_table_model_does_not_change_with_its_sides(data):
-    rows, columns = data[0][:8].copy(), data[0][8:14].copy()
-    Y = np.random.default_rng(2).standard_normal((8, 6))
-    model = ConditionalRankRLS(row_kernel="rbf", column_kernel="rbf").fit(rows, columns, Y)
-    before = model.predict(data[0][:8], data[0][8:14])
-    rows[:], columns[:] = 0.0, 0.0
-    np.testing.assert_array_equal(model.predict(data[0][:8], data[0][8:14]), before)
+    points, rows, columns = X[:9].copy(), X[:8].copy(), X[8:14].copy()
+    table = ConditionalRankRLS(row_kernel="rbf", column_kernel="rbf")
+    table.fit(rows, columns, np.random.default_rng(2).standard_normal((8, 6)))
+    basis = RankRLS(kernel="rbf", basis=points).fit(X, y, groups)
+    pursuit = RankingPursuit(n_basis=5, dictionary=points).fit(X, y, groups)
+    before = basis.predict(X), pursuit.predict(X), table.predict(X, X[8:14])
+    for array in (points, rows, columns):
+        array[:] = 0.0
+    after = basis.predict(X), pursuit.predict(X), table.predict(X, X[8:14])
+    for one, other in zip(after, before, strict=True):
+        np.testing.assert_array_equal(one, other)

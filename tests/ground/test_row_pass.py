@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -78,29 +75,3 @@ def test_rows_without_columns_are_fine(module):
     X = np.empty((3, 0))
     module.add_rows(X, np.zeros(3, int), np.ones(3), np.empty((1, 0)), np.empty(0))
     module.scale_rows(X, np.zeros(3, int), None, np.ones(1), X.copy())
-
-
-@pytest.mark.skipif(active.add_rows is row_pass_twin.add_rows, reason="nothing is compiled")
-def test_a_fit_without_the_compiled_pass_is_the_same():
-    code = """
-import sys
-if sys.argv[1] == "twin":
-    sys.modules["rankwise._compiled.row_pass"] = None
-import numpy as np
-import rankwise._compiled as active
-from rankwise import RankRLS
-assert (active.add_rows.__module__ == "rankwise._compiled.row_pass_twin") == (sys.argv[1] == "twin")
-rng = np.random.default_rng(0)
-X, y, groups = rng.normal(size=(500, 4)) + 3, rng.normal(size=500), rng.integers(0, 20, 500)
-print(*RankRLS().fit(X, y, groups).coef_.round(10), *RankRLS().fit(X, y).coef_.round(10))
-"""
-    printed = {
-        subprocess.run(
-            [sys.executable, "-W", "error", "-c", code, which],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for which in ("compiled", "twin")
-    }
-    assert len(printed) == 1
