@@ -12,6 +12,16 @@ from rankwise.errors import TableFormatError
 pyarrow = pytest.importorskip("pyarrow")
 
 
+def test_codes_keep_their_zeros_unless_they_must_be_numbers(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text('# from a register\nzip,"code",n,y\n07302,"007",1,05\n10001,"12",2,10\n')
+    assert read_ranking(file, as_frame=True).X.to_pydict() == {
+        **{"zip": ["07302", "10001"], "code": ["007", "12"], "n": [1, 2]},
+    }
+    assert read_ranking(file, as_frame=True).y.tolist() == [5, 10]
+    assert_array_equal(read_ranking(file).X, [[7302, 7, 1], [10001, 12, 2]])
+
+
 def test_columns_are_read_as_text_or_numbers_on_demand(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("y,zip,n\n1,007, 3\n2,7,NA\n,8,4\n")

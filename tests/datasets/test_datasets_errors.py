@@ -151,7 +151,7 @@ def test_side_file_of_one_of_two_data_files(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(b"1 1:1\n")
     (tmp_path / "a.query").write_bytes(b"1\n")
-    with pytest.raises(LetorFormatError, match="no file of group sizes.*None") as caught:
+    with pytest.raises(LetorFormatError, match=r"no file of group sizes.*None") as caught:
         read_letor([tmp_path / "a", tmp_path / "b"])
     assert caught.value.path == str(tmp_path / "b")
 

@@ -151,7 +151,7 @@ def test_items_that_cannot_be_judged_are_refused(tmp_path, text, options, messag
 
 
 def test_options_of_tables_are_refused_for_lines(tmp_path):
-    with pytest.raises(ValueError, match=r"show= is for tables"):
+    with pytest.raises(ValueError, match="show= and image= are for tables"):
         read_items(write(tmp_path, "a\nb\n", "a.txt"), show=["x"])
 
 

@@ -126,13 +126,6 @@ class DataFile:
         opened = open_unless_letor(str(path), *marks)
         self.is_letor, self._opened = opened is None, cast("Any", opened)
         self.names = [] if opened is None else list(opened.names)
-        if table.zero_based and not self.is_letor:
-            raise ValueError(f"{path} is a table; leave out --zero-based.")
-        if weight is not None and self.is_letor:
-            raise ValueError(
-                f"{path} has svmlight rows, which have no weights and no column {weight}; write "
-                "the data as a table with a column of weights, or name none."
-            )
 
     def n_rows(self) -> int:
         """Number of rows of a table, those with gaps included."""
@@ -142,21 +135,20 @@ class DataFile:
         """The columns of a table with their types, or svmlight rows; a role "none" is no column."""
         table = self.table
         lower = options.pop("lower", table.lower_is_better)
-        if self.is_letor:
-            options = {"zero_based": table.zero_based, **options}
-            data = read_ranking(self.path, format="letor", **options)
-        else:
-            target, group = table.target or "auto", split_names(table.group, self.names)
-            known: dict[str, Any] = {
-                "target": None if target == "none" else target,
-                "group": None if group == ["none"] else group or "auto",
-                "id": table.id,
-                "weight": self.weight,
-                "missing": table.missing or (),
-                "levels": table.levels(),
-                "target_needed": self.target_needed,
-            }
-            data = read_ranking(self._opened, as_frame=True, **{**known, **options})
+        target, group = table.target or "auto", split_names(table.group, self.names)
+        known: dict[str, Any] = {
+            "format": "letor" if self.is_letor else "auto",
+            "target": None if target == "none" else target,
+            "group": None if group == ["none"] else group or "auto",
+            "id": table.id,
+            "weight": self.weight,
+            "missing": table.missing or (),
+            "levels": table.levels(),
+            "zero_based": table.zero_based,
+            "target_needed": self.target_needed,
+        }
+        source = self.path if self.is_letor else self._opened
+        data = read_ranking(source, as_frame=True, **{**known, **options})
         return data._replace(y=-data.y) if lower and data.y is not None else data
 
     def read_judged(self) -> RankingData:

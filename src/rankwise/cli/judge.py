@@ -20,7 +20,6 @@ def judge(
     name: str | None = None,
     show: str | None = None,
     image: str | None = None,
-    images: Path | None = None,
     markdown: bool = False,
     blind: bool = False,
     no_features: bool = False,
@@ -56,9 +55,7 @@ def judge(
     show : A,B,…
         Columns that judges see; all if not given.
     image : COLUMN
-        Column with the file names of pictures.
-    images : FOLDER
-        Where the pictures are; beside ITEMS if not given.
+        Column with the file names of pictures, seen from the folder of ITEMS.
     markdown : flag
         Show text as Markdown.
     blind : flag
@@ -93,12 +90,11 @@ def judge(
             f"rankwise judge needs {error.name}: pip install starlette uvicorn markdown-it-py"
         ) from error
 
-    if goal not in ("top", "order"):
-        raise ValueError(f"--goal is top or order; got {goal!r}.")
-    if not 0.5 <= level < 1:
-        raise ValueError(f"--level is a probability from 0.5 to 1; got {level}.")
-    if top < 1:
-        raise ValueError(f"--top is 1 or more; got {top}.")
+    if goal not in ("top", "order") or not 0.5 <= level < 1 or top < 1:
+        raise ValueError(
+            f"--goal is top or order, --level from 0.5 to 1, --top from 1; got {goal}, {level}, "
+            f"{top}."
+        )
     terminal.check_files([items], output)
     shown = [column.strip() for column in show.split(",")] if show else []
     path = database or Path(f"{str(items).rstrip('/')}.judged.db")
@@ -109,7 +105,6 @@ def judge(
         name=name,
         show=shown,
         image=image,
-        images=images,
         use_features=not no_features,
         is_blind=blind,
     )

@@ -324,14 +324,9 @@ def _training_rows(
     path: Path, file: DataFile, table: TrainingTableOptions, options: ModelOptions, estimator: Any
 ) -> TrainingSet:
     """Svmlight rows, which are numbers without names."""
-    names = ("features", "ignore", "categorical", "numeric", "nuisance", "time")
-    asked = [f"--{name}" for name in names if getattr(table, name)]
-    if asked:
-        raise ValueError(
-            f"{path} has svmlight rows, whose columns have no names; leave out "
-            f"{' and '.join(asked)}."
-        )
-    data: Any = file.read()
+    columns = [*(table.categorical or ()), *(table.numeric or ()), *(table.nuisance or ())]
+    asked: dict[str, Any] = {"ignore": table.ignore or (), "time": table.time}
+    data: Any = file.read(features=table.features or columns or None, **asked)
     n_unscored = int(np.isnan(data.y).sum())
     if n_unscored and options.model not in LEARN_UNSCORED:
         raise ValueError(

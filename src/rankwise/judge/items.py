@@ -74,7 +74,6 @@ def read_items(
     name: str | None = None,
     show: Sequence[str] = (),
     image: str | None = None,
-    images: str | Path | None = None,
     use_features: bool = True,
     is_blind: bool = False,
 ) -> ItemSet:
@@ -91,9 +90,7 @@ def read_items(
     show : sequence of str
         Columns that judges see; all but the picture if not given.
     image : str, optional
-        Column with the file name of a picture.
-    images : str or Path, optional
-        Folder of the pictures; that of the table if not given.
+        Column with the file name of a picture, seen from the folder of the table.
     use_features : bool
         Whether numbers and categories of the table help to choose the next question.
     is_blind : bool
@@ -120,13 +117,11 @@ def read_items(
     (['Brie', 'Comté'], (('town', 'Meaux'), ('price', '9')), (2, 3))
     """
     path = Path(path)
-    options = {"name": name, "show": tuple(show) or None, "image": image, "images": images}
-    for_tables = [option for option, value in options.items() if value is not None]
     is_table = not path.is_dir() and path.suffix != ".txt"
-    if for_tables and not is_table:
-        raise ValueError(f"{for_tables[0]}= is for tables, but {path} is none.")
     if is_table:
-        items = _from_table(path, name, show, image, images, use_features, is_blind)
+        items = _from_table(path, name, show, image, use_features, is_blind)
+    elif name or show or image:
+        raise ValueError(f"name=, show= and image= are for tables, but {path} is none.")
     else:
         items = ItemSet(_from_folder(path) if path.is_dir() else _from_lines(path))
     _check(items.items, path)
@@ -163,7 +158,6 @@ def _from_table(
     name: str | None,
     show: Sequence[str],
     image: str | None,
-    images: str | Path | None,
     use_features: bool,
     is_blind: bool,
 ) -> ItemSet:
@@ -186,12 +180,11 @@ def _from_table(
     shown = list(show) or [column for column in columns if column != image]
     if is_blind and name in shown:
         shown.remove(name)
-    folder = Path(images) if images is not None else path.parent
     items = [
         Item(
             columns[name][k],
             tuple((column, columns[column][k]) for column in shown if columns[column][k]),
-            _picture(columns[image][k], folder, k) if image else None,
+            _picture(columns[image][k], path.parent, k) if image else None,
         )
         for k in range(spelled.num_rows)
     ]
@@ -222,8 +215,7 @@ def _picture(name: str, folder: Path, row: int) -> Path | None:
     _check_inside(file, folder, f"the picture {name!r} of row {row + 1}")
     if file.suffix.lower() not in IMAGES or not file.is_file():
         raise ValueError(
-            f"row {row + 1}: {file} is no picture ({', '.join(sorted(IMAGES))}), or is not there; "
-            "images= names the folder they are in."
+            f"row {row + 1}: {file} is no picture ({', '.join(sorted(IMAGES))}), or is not there."
         )
     return file
 
