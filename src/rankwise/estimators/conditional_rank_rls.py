@@ -23,11 +23,11 @@ from rankwise.frames import as_array, check_same_index, column_names
 from rankwise.inputs import as_objects, as_real, check_items, check_option
 from rankwise.machine import calm, check_matrix_fits
 from rankwise.metrics import get_metric
+from rankwise.model_selection.hold_out import dense_rows
 from rankwise.model_selection.tables import TableTask
-from rankwise.solvers.tables import Side, Table, with_constant, without_constant
+from rankwise.solvers.tables import Side, Table, make_side
 from rankwise.text_tables import listed
 
-DELTA = "delta"
 TABLES = 8.0  # tables of the size of Y in memory at a time
 MATRICES = 4.0  # kernel matrices in memory at a time: values, vectors, and what is made of them
 
@@ -114,7 +114,7 @@ class ConditionalRankRLS(TableMixin):
     with the kernel G(i, i′) K(j, j′) of two cells. It scores new rows, new columns, and both. If
     all cells are known, two decompositions give the models of all alphas, each elementwise; else
     conjugate gradients do, with products of the size of the table. The kernel matrix of all cells
-    is never formed. With ``column_kernel="delta"`` this is label ranking, see `LabelRanker`.
+    is never formed. For columns that have names only see `LabelRanker`.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class ConditionalRankRLS(TableMixin):
         "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, "ngram" for
         a list of texts, a function of two rows, which may be any objects, or "precomputed".
     column_kernel : str or callable
-        The same for columns; or "delta", for columns that have names only.
+        The same for columns.
     row_gamma, column_gamma : float, optional
         Width of the named kernels.
     row_kernel_params, column_kernel_params : dict, optional
@@ -189,7 +189,7 @@ class ConditionalRankRLS(TableMixin):
         rows : array-like or sparse matrix of shape (n_rows, n_row_features)
             Features of the rows; the square kernel matrix if precomputed.
         columns : array-like or sparse matrix of shape (n_columns, n_column_features)
-            The same of the columns; names, or None, if ``column_kernel="delta"``.
+            The same of the columns.
         Y : array-like of shape (n_rows, n_columns)
             Scores, larger is better, NaN where unknown.
         sample_weight : array-like of shape (n_rows,), optional
@@ -214,8 +214,8 @@ class ConditionalRankRLS(TableMixin):
         rows : array-like or sparse matrix of shape (n_rows, n_row_features)
             Rows, old or new; kernel values to the training rows if precomputed.
         columns : array-like of shape (n_columns, n_column_features), optional
-            Columns, old or new; kernel values to the training columns if precomputed; names of
-            training columns if ``column_kernel="delta"``. None for the training columns.
+            Columns, old or new; kernel values to the training columns if precomputed. None for the
+            training columns.
 
         Returns
         -------
@@ -224,15 +224,16 @@ class ConditionalRankRLS(TableMixin):
         """
         check_is_fitted(self)
         of_rows, of_columns = self._kernels()
-        rows = of_rows.check(rows, self.n_features_in_, self.feature_names_[0])
-        if columns is None:
-            columns = self.columns_fit_
-        else:
-            columns = of_columns.check(columns, self.n_column_features_, self.feature_names_[1])
-        weights = np.column_stack([self.coef_, self.row_coef_])
-        by_row = of_rows.scores(rows, getattr(self, "rows_fit_", None), weights)
+        expected = self.n_features_in_, self.feature_names_[0]
+        by_row = TableItems.read("rows", of_rows, rows, *expected).scores(
+            getattr(self, "rows_fit_", None), np.column_stack([self.coef_, self.row_coef_])
+        )
+        ranked = TableItems("columns", of_columns, self.columns_fit_, None)
+        if columns is not None:
+            expected = self.n_column_features_, self.feature_names_[1]
+            ranked = TableItems.read("columns", of_columns, columns, *expected)
         weights = np.ascontiguousarray((by_row[:, :-1] + self.column_coef_).T)
-        scores = of_columns.scores(columns, self.columns_fit_, weights).T
+        scores = ranked.scores(self.columns_fit_, weights).T
         return np.asarray(scores + by_row[:, -1:] + self.intercept_)
 
     @calm
@@ -276,21 +277,13 @@ class ConditionalRankRLS(TableMixin):
         self, rows: Any, columns: Any, Y: Any, leave: str = "rows", sample_weight: Any = None
     ) -> ConditionalTask:
         """The model and its data, ready to be cross-validated; see `rankwise.model_selection`."""
-        if self.column_kernel == DELTA and leave in ("columns", "both"):
-            raise ValueError(
-                f"leave={leave!r}: with column_kernel='delta' a column is like no other, so "
-                "nothing is known of one that was held out. Give features of the columns, or hold "
-                "out rows."
-            )
         task: ConditionalTask = clone(self)._prepare(rows, columns, Y, leave, sample_weight)
         return task
 
-    def _kernels(self) -> tuple[SideKernel, SideKernel]:
+    def _kernels(self) -> tuple[Kernel, Kernel]:
         return (
-            side_kernel("rows", self.row_kernel, self.row_gamma, self.row_kernel_params),
-            side_kernel(
-                "columns", self.column_kernel, self.column_gamma, self.column_kernel_params
-            ),
+            side_kernel(self.row_kernel, self.row_gamma, self.row_kernel_params),
+            side_kernel(self.column_kernel, self.column_gamma, self.column_kernel_params),
         )
 
     def _prepare(
@@ -310,92 +303,69 @@ class ConditionalRankRLS(TableMixin):
             )
         check_same_index(rows=rows, Y=Y)
         Y = as_real("Y", as_array(Y, "Y"), "pass real numbers, NaN where a score is unknown")
-        if Y.ndim != 2:
-            raise ValueError(
-                f"Y has shape {Y.shape}; expected the table of scores, (n_rows, n_columns)."
-            )
-        if self.column_kernel == DELTA and columns is None:
-            columns = np.arange(Y.shape[1])
-        n_rows, n_columns = Y.shape
-        advice = "train on fewer rows or columns"
-        check_matrix_fits(n_rows, n_columns, "a table", advice, n_matrices=TABLES)
-        kernels = self._kernels()
-        names = [
-            kernel.names(items) for kernel, items in zip(kernels, (rows, columns), strict=True)
+        kernels, words, is_one_list = self._kernels(), ("row", "column"), self.ranked == "cells"
+        sides = [
+            TableItems.read("rows", kernels[0], rows),
+            TableItems.read("columns", kernels[1], columns),
         ]
-        items = kernels[0].check(rows), kernels[1].check(columns)
-        for kernel, each, n in zip(kernels, items, Y.shape, strict=True):
-            kernel.check_count(each, n)
-        words = "row", "column"
         if self.ranked == "rows":
-            kernels, items, words, Y = kernels[::-1], items[::-1], words[::-1], Y.T
+            sides, words, Y = sides[::-1], words[::-1], Y.T
             leave = {"rows": "columns", "columns": "rows"}.get(leave, leave)
-        is_one_list = self.ranked == "cells"
         if sample_weight is not None and self.ranked != "columns":
             raise ValueError(f"ranked={self.ranked!r}: only rows that are lists have weights.")
         Y = check_table(Y, *words)
+        q, t = Y.shape
+        check_matrix_fits(q, t, "a table", "train on fewer rows or columns", n_matrices=TABLES)
+        for side, n in zip(sides, Y.shape, strict=True):
+            side.check_number(n)
         loss = table_loss(self, Y, self.ties, sample_weight, one_list=is_one_list)
         has_constant = [
-            kernel.is_linear if self.fit_intercept == "auto" else bool(self.fit_intercept)
-            for kernel in kernels
+            side.kernel.is_linear if self.fit_intercept == "auto" else bool(self.fit_intercept)
+            for side in sides
         ]
-        instances, added = kernels[0].make(items[0], loss.weight, constant=has_constant[0])
-        ranked, also = kernels[1].make(
-            items[1],
-            constant=is_one_list and has_constant[1],
-            is_centered=not is_one_list,
+        table = Table(
+            loss,
+            sides[0].make(constant=has_constant[0], weight=loss.weight),
+            sides[1].make(constant=is_one_list and has_constant[1], is_centered=not is_one_list),
+            self.tol,
+            self.max_iter,
         )
-        table = Table(loss, instances, ranked, self.tol, self.max_iter)
         task = ConditionalTask(self, table, leave, words)
-        task.kernels, task.items, task.feature_names = kernels, items, names
-        task.added = added, also
+        task.sides = sides
         return task
 
     def _fit_task(self, task: ConditionalTask) -> Self:
-        kernels, items, table = task.kernels, task.items, task.table
+        (rows, columns), table = task.sides, task.table
         solution = solve_table(self, table, (self.row_kernel, self.column_kernel))
-        B, shared = kernels[0].split(solution.coef[0], items[0], table.rows, task.added[0])
-        stacked = np.vstack([B, shared]).T
-        both, of_rows = kernels[1].split(stacked, items[1], table.columns, task.added[1])
+        B, shared = rows.split(solution.coef[0], table.rows)
+        both, of_rows = columns.split(np.vstack([B, shared]).T, table.columns)
         coef, self.row_coef_, self.column_coef_ = both.T[:-1], of_rows[:-1], both.T[-1].copy()
         if self.ranked == "rows":
-            kernels, items, coef = kernels[::-1], items[::-1], coef.T
+            rows, columns, coef = columns, rows, coef.T
             self.row_coef_, self.column_coef_ = self.column_coef_, self.row_coef_
-        rows, columns = items
         self.coef_ = np.ascontiguousarray(coef)
-        self.feature_names_ = task.feature_names
-        self.n_features_in_ = rows.shape[1]
-        self.n_column_features_ = 0 if kernels[1].kernel is None else columns.shape[1]
-        self.n_columns_ = columns.shape[0]
+        self.feature_names_ = [rows.names, columns.names]
+        self.n_features_in_ = rows.items.shape[1]
+        self.n_columns_, self.n_column_features_ = columns.items.shape
         self.n_pairs_, self.n_iter_ = table.loss.n_pairs, solution.n_iter
-        self.columns_fit_ = columns
+        self.columns_fit_ = columns.items
         self.__dict__.pop("rows_fit_", None)
-        if not (kernels[0].is_precomputed or kernels[0].is_linear):
-            self.rows_fit_ = rows
+        if not (rows.kernel.is_precomputed or rows.kernel.is_linear):
+            self.rows_fit_ = rows.items
         self.intercept_ = 0.0
         if table.loss.one_list:
-            self.intercept_ = float(np.nanmean(table.loss.Y - self.predict(rows)))
+            self.intercept_ = float(np.nanmean(table.loss.Y - self.predict(rows.items)))
         return self
 
 
 class ConditionalTask(TableTask):
     """ConditionalRankRLS with its data, for cross-validation.
 
-    Attributes
-    ----------
-    kernels, items : tuple
-        Of the rows of the table and of what is ranked in each; those of the columns first if rows
-        are ranked.
-    feature_names : list
-        Names of the features of the rows and of the columns, as the user gave them.
-    added : tuple of float
-        Constants that are added to the kernels.
+    `sides` are the items of the rows of the table and of what is ranked in each; those of the
+    columns first if rows are ranked.
     """
 
-    kernels: tuple[SideKernel, SideKernel]
-    items: tuple[Any, Any]
-    feature_names: list[list[str] | None]
-    added: tuple[float, float]
+    sides: list[TableItems]
 
     def train(self, **values: Any) -> ConditionalRankRLS:
         """ConditionalRankRLS of one alpha."""
@@ -487,158 +457,94 @@ group_weight, fit_intercept, tol, max_iter
         return scores
 
 
-class SideKernel(NamedTuple):
-    """The kernel of one side.
+class TableItems(NamedTuple):
+    """The items of one side of a table, checked, with their kernel.
 
-    Attributes
-    ----------
-    what : {"rows", "columns"}
-        For messages.
-    kernel : Kernel or None
-        None for "delta": an item is like itself only.
+    `what` is "rows" or "columns", for messages; `names` are those of the features, if any.
     """
 
     what: str
-    kernel: Kernel | None
+    kernel: Kernel
+    items: Any
+    names: list[str] | None
 
-    @property
-    def is_precomputed(self) -> bool:
-        """Whether kernel values are given."""
-        return self.kernel is not None and self.kernel.is_precomputed
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether the model has weights of features."""
-        return self.kernel is not None and self.kernel.is_linear
-
-    def names(self, items: Any) -> list[str] | None:
-        """Names of the features, if the items are a frame of them."""
-        return None if self.kernel is None or self.is_precomputed else column_names(items)
-
-    def check(
-        self, items: Any, n_features: int | None = None, names: list[str] | None = None
-    ) -> Any:
-        """Features or kernel values of items, checked; names for "delta".
-
-        `n_features` and `names` are what a fitted model expects.
-        """
-        if self.kernel is None:
-            return _check_names(items)
-        if items is None:
-            raise ValueError(f"{self.what} is None; only column_kernel='delta' needs no features.")
-        check_items(self.what, items)
-        objects = as_objects(self.what, items) if self.kernel.takes_objects else None
+    @classmethod
+    def read(
+        cls,
+        what: str,
+        kernel: Kernel,
+        items: Any,
+        n_features: int | None = None,
+        expected: list[str] | None = None,
+    ) -> Self:
+        """Features, objects or kernel values; the last two are what a fitted model expects."""
+        check_items(what, items)
+        objects = as_objects(what, items) if kernel.takes_objects else None
         if objects is not None:
-            return objects
-        features = self.names(items)
-        if names is not None and features not in (None, names):
+            return cls(what, kernel, objects, None)
+        names = None if kernel.is_precomputed else column_names(items)
+        if expected is not None and names not in (None, expected):
             raise ValueError(
-                f"{self.what} has the features {listed(features or (), 6)}; the model was trained "
-                f"with {listed(names, 6)}, in this order: pass {self.what}[names] with these names."
+                f"{what} has the features {listed(names or (), 6)}; the model was trained with "
+                f"{listed(expected, 6)}, in this order: pass {what}[names] with these names."
             )
         checked = check_array(
-            as_array(items, self.what),
-            accept_sparse=False if self.is_precomputed else "csr",
+            as_array(items, what),
+            accept_sparse=False if kernel.is_precomputed else "csr",
             dtype=[np.float64, np.float32],
-            input_name=self.what,
+            input_name=what,
             copy=n_features is None,  # a model keeps them, and the caller may change them
         )
         if n_features is not None and checked.shape[1] != n_features:
-            unit = "kernel values to the training items" if self.is_precomputed else "features"
+            unit = "kernel values to the training items" if kernel.is_precomputed else "features"
             raise ValueError(
-                f"{self.what} has {checked.shape[1]} columns; the model was trained with "
+                f"{what} has {checked.shape[1]} columns; the model was trained with "
                 f"{n_features} {unit}."
             )
-        return checked
+        return cls(what, kernel, checked, names)
 
-    def check_count(self, items: Any, n: int) -> None:
+    def check_number(self, n: int) -> None:
         """As many items as the table has; square if kernel values are given."""
-        if items.shape[0] != n or (self.is_precomputed and items.shape[1] != n):
+        shape, is_precomputed = self.items.shape, self.kernel.is_precomputed
+        if shape[0] != n or (is_precomputed and shape[1] != n):
             expected = f"the kernel values between them, ({n}, {n})"
             raise ValueError(
-                f"{self.what} has shape {items.shape}, but Y has {n} {self.what}; give "
-                f"{expected if self.is_precomputed else 'one for each'}, and look whether rows and "
+                f"{self.what} has shape {shape}, but Y has {n} {self.what}; give "
+                f"{expected if is_precomputed else 'one for each'}, and look whether rows and "
                 "columns were swapped."
             )
 
-    def make(
-        self,
-        items: Any,
-        weight: Array | None = None,
-        *,
-        constant: bool = False,
-        is_centered: bool = False,
-    ) -> tuple[Side, float]:
-        """What the solver sees, and the constant that is added to the kernel, the mean of k(x, x).
+    def make(self, **options: Any) -> Side:
+        """What the solver sees: features if they are fewer than items, else kernel values.
 
-        Features if they are fewer than items, else kernel values. Refused before memory is taken if
-        a kernel matrix would not fit.
+        Refused before memory is taken if a kernel matrix would not fit.
         """
-        n = items.shape[0]
-        is_kernel, added = not self.is_linear or items.shape[1] >= n, 0.0
+        n, matrix = self.items.shape[0], self.items
+        is_kernel = not self.kernel.is_linear or matrix.shape[1] >= n
         if is_kernel:
             advice = f"use a linear kernel on fewer features, or fewer {self.what}"
             what = f"a kernel matrix of the {self.what}"
             check_matrix_fits(n, n, what, advice, n_matrices=MATRICES)
-            matrix = np.eye(n) if self.kernel is None else self.kernel.matrix(items)
+            matrix = self.kernel.matrix(matrix)
         else:
-            matrix = np.asarray(items.toarray() if sp.issparse(items) else items, dtype=np.float64)
-        if constant:
-            matrix, added = with_constant(matrix, is_kernel=is_kernel, weight=weight)
-        return Side(matrix, is_kernel, is_centered), added
+            matrix = dense_rows(matrix)
+        return make_side(matrix, is_kernel=is_kernel, **options)
 
-    def split(self, B: Array, items: Any, side: Side, added: float) -> tuple[Array, Array]:
-        """Weights of the functions of this side, and what the constant among them adds.
+    def split(self, B: Array, side: Side) -> tuple[Array, Array]:
+        """Weights of the functions of this side, and what the constant among them adds."""
+        B, shared = side.split(B)
+        is_dual = self.kernel.is_linear and side.is_kernel
+        return np.asarray(self.items.T @ B) if is_dual else B, shared
 
-        B has a row for each column of ``side.matrix``.
-        """
-        B, shared = without_constant(B, added, is_kernel=side.is_kernel)
-        return np.asarray(items.T @ B) if self.is_linear and side.is_kernel else B, shared
-
-    def scores(self, items: Any, fitted: Any, weights: Array) -> Array:
+    def scores(self, fitted: Any, weights: Array) -> Array:
         """``k(items, fitted) weights``, kernel values in blocks; weights of features if linear."""
-        if self.kernel is None:
-            place = {name: k for k, name in enumerate(fitted.tolist())}
-            unknown = [name for name in items.tolist() if name not in place]
-            if unknown:
-                raise ValueError(
-                    f"the column {unknown[0]!r} is unknown to the model, which was trained with "
-                    f"{len(place)} columns without features; give columns of these, or train with "
-                    "features of the columns."
-                )
-            return np.asarray(weights[[place[name] for name in items.tolist()]])
-        kept = None if self.is_precomputed or self.is_linear else fitted
+        kept = None if self.kernel.is_precomputed or self.kernel.is_linear else fitted
         features = FeatureMap(self.kernel, None, len(weights), None, kept)
-        return np.asarray(features.scores(items, weights))
+        return np.asarray(features.scores(self.items, weights))
 
 
-def side_kernel(what: str, function: Any, gamma: Any, params: dict[str, Any] | None) -> SideKernel:
+def side_kernel(function: Any, gamma: Any, params: dict[str, Any] | None) -> Kernel:
     """The kernel that these parameters name, checked."""
-    params = dict(params or {})
-    if isinstance(function, str) and function == DELTA:
-        if what == "rows":
-            raise ValueError(
-                "row_kernel='delta': rows without features teach nothing about other rows. If the "
-                "columns have features, swap rows and columns, with column_kernel='delta' and "
-                "ranked='rows'."
-            )
-        if gamma is not None or params:
-            raise ValueError("column_kernel='delta' has no parameters; leave them out.")
-        return SideKernel(what, None)
     if callable(function) or function == "ngram":
-        return SideKernel(what, Kernel(function, params=params))
-    return SideKernel(what, Kernel(function, gamma, **params))
-
-
-def _check_names(items: Any) -> NDArray[Any]:
-    """Names of columns without features, each once."""
-    names = np.asarray(as_array(items, "columns"))
-    if names.ndim != 1 or names.dtype.kind not in "iuUO":
-        raise ValueError(
-            f"columns has dtype {names.dtype} and shape {names.shape}; with column_kernel='delta' "
-            "give a name (text or whole number) for each column, or None."
-        )
-    names = names if names.dtype.kind in "iu" else names.astype(str)
-    if len(np.unique(names)) < len(names):
-        raise ValueError("columns names a column twice; give each name once.")
-    return names
+        return Kernel(function, params=params or {})
+    return Kernel(function, gamma, **(params or {}))

@@ -24,7 +24,7 @@ from rankwise.machine import calm
 from rankwise.metrics import get_metric
 from rankwise.model_selection.best_sets import in_best_set
 from rankwise.model_selection.tables import OVERFLOW, TableTask
-from rankwise.solvers.tables import Side, Table, with_constant, without_constant
+from rankwise.solvers.tables import Side, Table, make_side
 from rankwise.text_tables import listed
 
 
@@ -345,14 +345,15 @@ class LabelRanker(LabelMixin, KernelModel):
             basis=self.basis,
             random_state=self.random_state,
         ).stored()
-        matrix, constant = features.matrix, 0.0
-        if self.fit_intercept:
-            is_kernel, weight = features.method == "dual", loss.weight
-            matrix, constant = with_constant(matrix, is_kernel=is_kernel, weight=weight)
-        rows = Side(matrix, features.method == "dual", is_decomposed=features.method != "iterative")
-        table = Table(loss, rows, Side(None, False), self.tol, self.max_iter)
-        task = LabelTask(self, table)
-        task.labels, task.features, task.constant = target.labels, features, constant
+        rows = make_side(
+            features.matrix,
+            is_kernel=features.method == "dual",
+            constant=self.fit_intercept,
+            weight=loss.weight,
+            is_decomposed=features.method != "iterative",
+        )
+        task = LabelTask(self, Table(loss, rows, Side(None, False), self.tol, self.max_iter))
+        task.labels, task.features = target.labels, features
         return task
 
     def _fit_task(self, task: LabelTask) -> Self:
@@ -364,21 +365,17 @@ class LabelRanker(LabelMixin, KernelModel):
         self.output_shape_ = (len(task.labels),)
         self.n_pairs_ = task.table.loss.n_pairs
         self.solver_, self.n_iter_ = features.method, solution.n_iter
-        B, self.intercept_ = without_constant(B, task.constant, is_kernel=features.method == "dual")
+        B, self.intercept_ = task.table.rows.split(B)
         self._store_features(features.map)
         self._store(features.coefficients(B))
         return self
 
 
 class LabelTask(TableTask):
-    """LabelRanker with its data: the names of the labels, and the constant added to the features.
-
-    Instances are held out.
-    """
+    """LabelRanker with its data, and the names of the labels; instances are held out."""
 
     labels: NDArray[Any]
     features: Features
-    constant: float
 
     def train(self, **values: Any) -> LabelRanker:
         """LabelRanker of one alpha."""
@@ -503,11 +500,6 @@ def read_labels(Y: Any, values: str, known: NDArray[Any] | None = None) -> Label
     array = np.asarray(Y)
     if array.ndim == 1 and names is None:
         return _classes(array, known)
-    if array.ndim != 2:
-        raise ValueError(
-            f"Y has shape {array.shape}; expected a score for each instance and label, shape "
-            "(n_instances, n_labels), or one class for each instance."
-        )
     labels = np.arange(array.shape[1]) if names is None else _names(names)
     scores = as_real(
         "Y", Y, "map what is said of a label to numbers, larger ones for better labels"

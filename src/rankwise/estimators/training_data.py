@@ -98,6 +98,8 @@ def warn_of_solutions(solutions: Solutions, kernel: Any, tol: float) -> None:
 
 def check_table(Y: Array, row: str, column: str) -> Array:
     """Two columns or more, no infinity, and in each row and column a known score."""
+    if Y.ndim != 2:
+        raise ValueError(f"Y has shape {Y.shape}; expected a table, a {row} in each row.")
     if Y.shape[1] < 2:
         raise ValueError(
             f"Y has the scores of one {column} only; expected at least two {column}s to rank for "

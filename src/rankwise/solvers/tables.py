@@ -77,12 +77,21 @@ class Side:
         effect.
     is_decomposed : bool
         Whether `spectrum` is used; False for features that only conjugate gradients look at.
+    added : float
+        Constant among the functions; see `make_side`.
     """
 
     matrix: Any
     is_kernel: bool
     is_centered: bool = False
     is_decomposed: bool = True
+    added: float = 0.0
+
+    def split(self, B: Array) -> tuple[Array, Array]:
+        """From B to the weights of the functions but the constant, and what that adds."""
+        if self.is_kernel or not self.added:
+            return B, self.added * B.sum(axis=0)
+        return B[:-1], np.sqrt(self.added) * B[-1]
 
     def subset(self, items: Indices) -> Side:
         """Some of the items; the side itself, with what it has decomposed, if these are all."""
@@ -320,31 +329,29 @@ class Table:
         return Solutions(coef, True, n_iter, tuple(unfinished))
 
 
-def with_constant(
-    matrix: Any, *, is_kernel: bool, weight: Array | None = None
-) -> tuple[Any, float]:
-    """Kernel values with their mean k(x, x) added, or features with its root as one more column.
-
-    And what was added.
-    """
+def make_side(
+    matrix: Any,
+    *,
+    is_kernel: bool,
+    constant: bool,
+    weight: Array | None = None,
+    **options: bool,
+) -> Side:
+    """A side; its constant is the mean k(x, x): added to kernel values, or its root a column."""
+    if not constant:
+        return Side(matrix, is_kernel, **options)
     if is_kernel:
-        added = float(np.average(np.diagonal(matrix), weights=weight)) or 1.0
-        return matrix + added, added
-    if sp.issparse(matrix):
+        lengths = np.diagonal(matrix)
+    elif sp.issparse(matrix):
         lengths = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
     else:
         lengths = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64)
     added = float(np.average(lengths, weights=weight)) or 1.0
+    if is_kernel:
+        return Side(matrix + added, True, **options, added=added)
     columns = [matrix, np.full((len(lengths), 1), np.sqrt(added))]
     stacked = sp.hstack(columns, format="csr") if sp.issparse(matrix) else np.hstack(columns)
-    return stacked, added
-
-
-def without_constant(B: Array, added: float, *, is_kernel: bool) -> tuple[Array, Array]:
-    """From B to the weights of the other functions, and what the constant among them adds."""
-    if is_kernel or not added:
-        return B, added * B.sum(axis=0)
-    return B[:-1], np.sqrt(added) * B[-1]
+    return Side(stacked, False, **options, added=added)
 
 
 def _of_kernel(K: Array, weight: Array) -> tuple[Array, Array, Array]:
