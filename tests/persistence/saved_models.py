@@ -123,8 +123,6 @@ def combined_models():
     yield "labels", LabelRanker(kernel="rbf").fit(X, labels), NEW
     yield "labels search", LabelRankerCV([0.1, 1.0]).fit(FRAME, labels), NEW_FRAME
     yield "classes", LabelRanker().fit(X, np.array(list("abc"))[np.arange(36) % 3]), NEW
-    delta = ConditionalRankRLSCV([0.1], column_kernel="delta")
-    yield "table of labels", delta.fit(X, list("abc"), labels), NEW
     both = ConditionalRankRLS(row_kernel="precomputed", column_kernel="precomputed")
     yield "table of kernels", both.fit(K, K[:5, :5], X @ X[:5].T), NEW_K
     table = ConditionalRankRLS(column_kernel="rbf").fit(X, X[:5], X @ X[:5].T)

@@ -52,6 +52,7 @@ REFUSED = {
     "auto of a frame": "is of the kind (text|date)",
     "MinMaxScaler(clip=True, feature_range=(1, 2))": "clip=True.* is not linear",
     "table": "ConditionalRankRLS is none of",
+    "table of kernels": "ConditionalRankRLS is none of",
     "table search": "ConditionalRankRLSCV is none of",
 } | dict.fromkeys(
     (

@@ -55,10 +55,9 @@ from rankwise.solvers.hold_out import (
 )
 from rankwise.solvers.hold_out_list import (
     Spectrum,
+    find_spectrum,
     hold_out_items,
     leave_out_items,
-    spectrum_of_features,
-    spectrum_of_kernel,
 )
 
 Limits = dict[str, Any]  # tol and max_iter of the iterative solver, for folds without a shortcut
@@ -308,17 +307,10 @@ def item_spectrum(
 
     `centered` is for scores that count up to a constant; `overwrite` gives up a kernel matrix.
     """
-    first = first_equal_rows(features.matrix)
-    if features.method == "dual":
-        K = features.matrix if overwrite else features.matrix.copy()
-        spectrum = spectrum_of_kernel(K, centered=centered, weight=weight)
-    else:
-        R = dense_rows(features.matrix)
-        R = R - R.mean(axis=0) if centered else R  # a large mean would cost digits
-        if R.shape[1] < R.shape[0]:
-            spectrum = spectrum_of_features(R, weight)
-        else:
-            spectrum = spectrum_of_kernel(R @ R.T, weight=weight)
+    first, is_dual = first_equal_rows(features.matrix), features.method == "dual"
+    matrix = dense_rows(features.matrix)
+    matrix = matrix.copy() if is_dual and not overwrite else matrix
+    spectrum = find_spectrum(matrix, weight, is_kernel=is_dual, centered=centered)
     return spectrum._replace(first=first)
 
 

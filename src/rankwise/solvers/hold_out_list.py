@@ -34,19 +34,14 @@ ROUNDING = 16.0  # units in the last place, times √m, that may be wrong
 class Spectrum(NamedTuple):
     """``K = V diag(values) Vᵀ`` with orthonormal columns, as many as K has rank or rows.
 
-    With weights of items it is the spectrum of ``D^½ K D^½``, and the vectors are D^½ V. `first` is
-    for each item the first that is equal to it, None if all differ.
+    With weights of the items it is the spectrum of ``D^½ K D^½``, and the vectors are D^½ V.
+    `first` is for each item the first that is equal to it, None if all differ.
     """
 
     values: Array
     vectors: Array
+    weight: Array
     first: Indices | None = None
-    weight: Array | None = None
-
-    @property
-    def weights(self) -> Array:
-        """Weights of the items, all positive."""
-        return np.ones(len(self.vectors)) if self.weight is None else self.weight
 
 
 class Resolvent(NamedTuple):
@@ -76,35 +71,34 @@ class Resolvent(NamedTuple):
     diagonal: Array
 
 
-def spectrum_of_features(R: Array, weight: Array | None = None) -> Spectrum:
-    """Spectrum of K = R Rᵀ for features with fewer columns than rows."""
-    root = None if weight is None else np.sqrt(weight)[:, None]
-    R = R if root is None else R * root
-    vectors, singular, _ = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
-    return Spectrum(singular**2, vectors if root is None else vectors * root, None, weight)
-
-
-def spectrum_of_kernel(
-    K: Array, *, centered: bool = False, weight: Array | None = None
+def find_spectrum(
+    matrix: Array, weight: Array | None = None, *, is_kernel: bool, centered: bool = False
 ) -> Spectrum:
-    """Spectrum of a kernel matrix, which is overwritten, its features centered if wanted.
+    """Spectrum of a kernel matrix, which is overwritten, or of K = R Rᵀ for features R.
 
-    Eigenvalues below the rounding of K are set to zero: if they were negative, small alphas would
-    divide by them.
+    The features are centered if wanted. Eigenvalues below the rounding of K are set to zero: if
+    they were negative, small alphas would divide by them.
     """
-    noise = len(K) * np.finfo(float).eps * max(K.max(), -K.min())
-    root = None if weight is None else np.sqrt(weight)[:, None]
-    if centered:
+    weight = np.ones(len(matrix)) if weight is None else weight
+    root, K = np.sqrt(weight)[:, None], matrix
+    if not is_kernel:
+        R = matrix - matrix.mean(axis=0) if centered else matrix  # a large mean would cost digits
+        if R.shape[1] < R.shape[0]:
+            options = {"full_matrices": False, "check_finite": False}
+            vectors, singular, _ = scipy.linalg.svd(R * root, **options)
+            return Spectrum(singular**2, vectors * root, weight)
+        K = R @ R.T
+    noise = len(K) * np.finfo(float).eps * max(K.max(), -K.min()) * weight.max()
+    if is_kernel and centered:
         K = center_kernel(K)
-    if root is not None:
-        K *= root
-        K *= root.T
-        noise *= (root**2).max()
+    K *= root
+    K *= root.T
     columns_first = K.T if K.flags.c_contiguous else K  # which LAPACK can overwrite
     with idle_cores(len(K) ** 3):
         values, vectors = scipy.linalg.eigh(columns_first, check_finite=False, overwrite_a=True)
     values[np.abs(values) <= noise] = 0.0
-    return Spectrum(values, vectors if root is None else vectors * root, None, weight)
+    vectors *= root
+    return Spectrum(values, vectors, weight)
 
 
 def resolvent(basis: Spectrum, alpha: float, beta: float, rest: tuple[float, float]) -> Resolvent:
@@ -123,7 +117,7 @@ def resolvent(basis: Spectrum, alpha: float, beta: float, rest: tuple[float, flo
     shift, penalty = alpha / kappa, 0.0 if beta == 0 else rho / alpha
     m, rank = basis.vectors.shape
     outside = 1.0 / shift if rank < m else 0.0
-    outer = outside * basis.weights
+    outer = outside * basis.weight
     factors = 1.0 / (basis.values + shift) - outside
     v = basis.vectors @ (factors * basis.vectors.sum(axis=0)) + outer
     s = float(v.sum() + penalty)
@@ -133,9 +127,6 @@ def resolvent(basis: Spectrum, alpha: float, beta: float, rest: tuple[float, flo
 
 def rest_without(basis: Spectrum, held: Indices) -> tuple[float, float]:
     """Weight of the items that models without some are trained on, and that of their pairs."""
-    if basis.weight is None:
-        n = len(basis.vectors) - len(held)
-        return n, n * (n - 1) / 2
     kept = np.delete(basis.weight, held)
     return float(kept.sum()), float(0.5 * kept @ (kept.sum() - kept))
 
@@ -169,7 +160,7 @@ def hold_out_items(
     """
     for numbers, a, inverse, c, f in _models(basis, y, folds, alphas, beta):
         for U in (folds[k] for k in numbers):
-            v_U, w_U = inverse.v[U], basis.weights[U]
+            v_U, w_U = inverse.v[U], basis.weight[U]
             B_UU = _corner(basis, inverse, U)
             G_UU = B_UU - np.outer(v_U, v_U) / inverse.s
             KG_UU = np.eye(len(U)) - inverse.shift * B_UU / w_U[:, None]
@@ -183,7 +174,7 @@ def fitted(basis: Spectrum, inverse: Resolvent, y: Array) -> tuple[Array, Array]
     By += inverse.rest[:, None] * y
     pull = inverse.v @ y / inverse.s
     c = By - np.outer(inverse.v, pull)
-    step = inverse.shift / basis.weights
+    step = inverse.shift / basis.weight
     return c, y - step[:, None] * By - np.outer(1 - step * inverse.v, pull)
 
 

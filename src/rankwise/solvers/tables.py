@@ -36,7 +36,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.features.kernel import center_kernel
 from rankwise.losses import TableLoss
 from rankwise.machine import idle_cores
-from rankwise.solvers.hold_out_list import Spectrum, spectrum_of_features, spectrum_of_kernel
+from rankwise.solvers.hold_out_list import Spectrum, find_spectrum
 from rankwise.solvers.least_squares import Solutions, Watch, conjugate_gradients, solve_shifted
 
 INDEFINITE = -1e-8  # of the largest eigenvalue: more negative than rounding makes them
@@ -107,16 +107,14 @@ class Side:
     @cached_property
     def spectrum(self) -> Spectrum:
         """Of the kernel matrix, centered if scores count up to a constant; no zero values."""
-        if self.is_kernel:
-            values, vectors = spectrum_of_kernel(self.matrix.copy(), centered=self.is_centered)[:2]
-        elif self.matrix.shape[1] < self.matrix.shape[0]:
-            values, vectors = spectrum_of_features(self._features)[:2]
-        else:
-            R = self._features
-            values, vectors = spectrum_of_kernel(R @ R.T)[:2]
+        matrix = self.matrix.copy() if self.is_kernel else self._features
+        centered = self.is_kernel and self.is_centered
+        values, vectors, weight, _ = find_spectrum(
+            matrix, is_kernel=self.is_kernel, centered=centered
+        )
         rounding = len(vectors) * np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)
         keep = np.abs(values) > rounding
-        return Spectrum(values[keep], np.ascontiguousarray(vectors[:, keep]))
+        return Spectrum(values[keep], np.ascontiguousarray(vectors[:, keep]), weight)
 
     @property
     def back(self) -> Array:
