@@ -29,7 +29,7 @@ home, away = np.array(
 goals = np.rint(strength[home] - strength[away] + rng.normal(scale=1.3, size=len(home)))
 swap = goals < 0
 winner, loser = np.where(swap, away, home), np.where(swap, home, away)
-season = PairGraph(winner, loser, magnitude=np.abs(goals), n_items=len(teams))
+season = PairGraph(winner, loser, magnitude=np.abs(goals), items=teams)
 print(season.describe())
 
 # %%
@@ -38,7 +38,7 @@ print(season.describe())
 # `rankwise.leaderboard.rate` gives every team a rating, with an interval from leaving out single
 # matches. The column ``rank range`` says which places a team could have come in.
 
-board = rate(season, items=teams)
+board = rate(season)
 print(board)
 ratings = np.array([board[team].rating for team in teams])
 

@@ -47,7 +47,7 @@ class Battles(NamedTuple):
         turned = self.outcome < 0
         winner = np.where(turned, self.right, self.left)
         loser = np.where(turned, self.left, self.right)
-        return PairGraph(winner, loser, np.abs(self.outcome), n_items=len(self.names))
+        return PairGraph(winner, loser, np.abs(self.outcome), items=self.names)
 
     def subset(self, rows):
         """Some of the battles."""
@@ -135,9 +135,9 @@ def held_out_accuracy(method, battles, folds):
 def print_boards(battles, top):
     """The first models of the board, beside Bradley–Terry and left-out judges."""
     start = time.perf_counter()
-    board = rate(battles.graph(), items=battles.names)
+    board = rate(battles.graph())
     seconds = time.perf_counter() - start
-    judges = rate(battles.graph(), items=battles.names, clusters=battles.judge)
+    judges = rate(battles.graph(), clusters=battles.judge)
     logits = bradley_terry(battles)
     places = (-logits).argsort().argsort() + 1
     rows = []

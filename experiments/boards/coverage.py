@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -152,7 +153,7 @@ def main(arguments=None):
             if level is None:
                 board = rate(data, model=model, side=has_side, prior=prior)
             else:
-                board = rate(data, context={"level": level}).at(context=0)
+                board = rate(replace(data, contexts={"level": level})).at(context=0)
             shares.append(inside(name, truth, board))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)

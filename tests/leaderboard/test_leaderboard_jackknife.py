@@ -41,9 +41,9 @@ def covariance_by_refits(graph, alpha, X, units):
     return (n_units - 1) / n_units * np.transpose(changes) @ changes
 
 
-def spread_of(graph, alpha=ALPHA, X=None, clusters=None, seed=0):
+def spread_of(graph, alpha=ALPHA, X=None, clusters=None):
     model, thin = LeastSquares(tally_of(graph), X), np.zeros(graph.n_items, bool)
-    return model.solve(alpha).spread(clusters, np.random.default_rng(seed), thin)
+    return model.solve(alpha).spread(clusters, thin)
 
 
 def assert_covariance(spread, expected):

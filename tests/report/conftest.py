@@ -120,11 +120,9 @@ def write_boards(folder):
     first = rng.integers(2000, size=12_000)
     second = (first + 1 + rng.integers(1999, size=12_000)) % 2000
     won = rng.random(12_000) < 1 / (1 + np.exp((first - second) / 700))
-    games = PairGraph(np.where(won, first, second), np.where(won, second, first), n_items=2000)
     labels = [f"item {k}" for k in range(2000)]
-    board_page(rate(games, items=labels, intervals=False, alpha=1e-3)).save(
-        folder / "many_items.html"
-    )
+    games = PairGraph(np.where(won, first, second), np.where(won, second, first), items=labels)
+    board_page(rate(games, intervals=False, alpha=1e-3)).save(folder / "many_items.html")
     scores = {"home": ["a", "b", "c", "a"], "away": ["b", "c", "a", "c"], "x": [3, 2, 1, 5]}
     scores["y"] = [0, 1, 2, 1]
     board = rate(scores, sides=("home", "away"), scores=("x", "y"), margin=True)

@@ -128,7 +128,8 @@ def test_without_comparisons_any_pair_may_be_asked_first():
 
 def test_boards_speak_of_their_labels_and_rankers_of_rows():
     graph, _ = comparisons(8, 40)
-    board = rate(graph, items=list("abcdefgh"))
+    named = PairGraph(graph.winner, graph.loser, graph.magnitude, items=list("abcdefgh"))
+    board = rate(named)
     asked = next_pairs(board, k=3, random_state=0)
     numbers = next_pairs(graph, k=3, random_state=0)
     assert [(q.first, q.second) for q in asked] == [

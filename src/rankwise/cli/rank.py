@@ -115,8 +115,6 @@ class RatingOptions:
         Judges count as much as they agree with the others.
     confidence : X
         Level of the intervals.
-    random_state : N
-        Seed of everything that is random.
 
     Time
     ----
@@ -130,7 +128,6 @@ class RatingOptions:
     side: bool = False
     reweight: bool = False
     confidence: float = 0.95
-    random_state: int = 0
     half_life: float | None = None
 
 

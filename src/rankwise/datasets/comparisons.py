@@ -304,7 +304,7 @@ def _positions(table: Table, wanted: PairColumns) -> dict[str, list[int]]:
         asked[role] = wanted.get(role)
         if asked[role] is None and role in _BY_NAME and table.names.count(role) == 1:
             asked[role] = role
-    if asked["time"] == "rows" and "rows" not in table.names:
+    if str(asked["time"]) == "rows" and "rows" not in table.names:
         asked["time"] = None
     for column in wanted.get("covariates") or ():
         pair = [column] if isinstance(column, (str, int)) else list(column)

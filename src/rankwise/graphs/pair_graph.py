@@ -223,6 +223,8 @@ def _numbered(
 ) -> tuple[ArrayLike, ArrayLike, NDArray[Any] | None]:
     """Names as numbers; numbers stay what they are."""
     names = None if items is None else np.asarray(items)
+    if names is not None and len(np.unique(names)) < len(names):
+        raise ValueError("items has a label twice; every item needs its own.")
     ends = [np.asarray(winner), np.asarray(loser)]
     for end in ends:
         is_text = end.dtype == object and any(isinstance(entry, str) for entry in end.tolist())
@@ -231,8 +233,6 @@ def _numbered(
     if names is None:
         names = np.unique(np.concatenate([end.astype(np.str_) for end in ends]))
     place = {name: k for k, name in enumerate(names.tolist())}
-    if len(place) < len(names):
-        raise ValueError("items has a label twice; every item needs its own.")
     strange = [e for end in ends for e in end.tolist() if e not in place][:5]
     if strange:
         raise ValueError(

@@ -13,7 +13,6 @@ from sklearn.utils import check_array
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData, pairs_from_frame
-from rankwise.datasets.times import as_times
 from rankwise.errors import warn_user
 from rankwise.frames import as_array
 from rankwise.graphs import PreferenceGraph
@@ -31,42 +30,26 @@ LARGEST_CATEGORY = 50  # levels
 KNOWN = 1e-9  # share of a covariate that the items and the others may leave unexplained
 
 
-def read_comparisons(
-    pairs: Any, items: Any, covariates: Any, time: Any, context: Any, columns: Any
-) -> PairData:
-    """The comparisons with the covariates that are asked for, times and contexts.
-
-    These may be columns of a frame, or arrays.
-    """
-    is_frame = not isinstance(pairs, PairData | PreferenceGraph)
-    if items is not None and not isinstance(pairs, PreferenceGraph):
-        raise ValueError("items= names the items of a PairGraph; PairData has its own.")
-    if is_frame:
-        columns = dict(columns)
-        if isinstance(time, (str, int)):
-            columns["time"], time = time, None
-        if context is not None and not isinstance(context, Mapping):
-            columns["context"], context = context, None
-        if covariates is not None:
-            columns["covariates"] = [covariates] if isinstance(covariates, str) else covariates
-        data = pairs_from_frame(pairs, **columns)
-    elif columns:
+def read_comparisons(pairs: Any, covariates: Any, columns: Any) -> PairData:
+    """The comparisons with the covariates that are asked for."""
+    if columns and isinstance(pairs, PairData | PreferenceGraph):
         raise ValueError(
             f"{', '.join(columns)} name columns of a data frame, but pairs is a "
             f"{type(pairs).__name__}."
         )
-    else:
-        data = pairs
-        if isinstance(pairs, PreferenceGraph):
-            graph = pairs.pairs()
-            names = graph.items if items is None else np.asarray(items)
-            if names.shape != (graph.n_items,) or len(np.unique(names)) < len(names):
-                raise ValueError(
-                    f"items has shape {names.shape}, but the comparisons are of {graph.n_items} "
-                    "items; pass one label for each, none of them twice."
-                )
-            data = PairData(graph.winner, graph.loser, graph.edge_target, graph.edge_weight, names)
+    if isinstance(pairs, PairData):
+        data = with_covariates(pairs, covariates)
+        _ = data.graph()  # checks outcomes, weights and items
+    elif isinstance(pairs, PreferenceGraph):
+        graph = pairs.pairs()
+        ends = graph.winner, graph.loser
+        data = PairData(*ends, graph.edge_target, graph.edge_weight, graph.items)
         data = with_covariates(data, covariates)
+    else:
+        if covariates is not None:
+            several = [covariates] if isinstance(covariates, str) else covariates
+            columns = {**columns, "covariates": several}
+        data = pairs_from_frame(pairs, **columns)
     if not data.n_pairs:
         raise ValueError("there are no comparisons; a rating needs at least one.")
     largest = float(np.abs(data.outcome).max())
@@ -75,19 +58,6 @@ def read_comparisons(
             f"there is a margin of {largest:.3g}; beyond {LARGEST_MARGIN:g} squares overflow. "
             "Correct it, or divide all margins."
         )
-    if isinstance(pairs, PairData):
-        _ = data.graph()  # checks outcomes, weights and items
-    if time is not None:
-        is_order = isinstance(time, str) and time == "rows"
-        times = np.arange(data.n_pairs) if is_order else as_times(time, data.n_pairs)
-        data = replace(data, times=times)
-    if context is not None:
-        if not isinstance(context, Mapping):
-            raise ValueError(f"context={context!r}; pass a dict from a name to labels.")
-        labels = {name: np.asarray(column) for name, column in context.items()}
-        for name, column in labels.items():
-            encode_labels(f"the context {name!r}", column, data.n_pairs)
-        data = replace(data, contexts=labels)
     return data
 
 

@@ -14,7 +14,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times, in_days
 from rankwise.leaderboard.jackknife import root_of
-from rankwise.leaderboard.models import BradleyTerry, Fit
+from rankwise.leaderboard.models import BradleyTerry
 from rankwise.leaderboard.solving import (
     TOLERANCE,
     RatingSystem,
@@ -295,9 +295,7 @@ class InContext(BradleyTerry):
     def _note(self) -> str:
         return self.parts.words()
 
-    def spread(
-        self, clusters: Indices | None, rng: np.random.Generator, thin: NDArray[np.bool_]
-    ) -> Spread:
+    def spread(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> Spread:
         """Errors by the posterior; clusters and thin items need no care, since the prior has it."""
         system, tally = self.system, self.tally
         bends = self.verdicts.at(self.margins()[tally.pair], tally.target, self.theta)
@@ -307,6 +305,7 @@ class InContext(BradleyTerry):
             matrix = system.dense_gram(curvatures) + np.diag(penalty)
             self.draws = root_of(np.asarray(np.linalg.inv(matrix), np.float64))
         else:
+            rng = np.random.default_rng(0)
             noise = rng.standard_normal((len(curvatures) + system.size, N_DRAWS))
             flows, own = np.split(noise / np.sqrt(N_DRAWS), [len(curvatures)])
             right = system.right(np.sqrt(curvatures)[:, None] * flows)
@@ -320,12 +319,12 @@ class InContext(BradleyTerry):
         freedom, is_exact = max(1, len(self.tally.outcome) - 1), len(self.draws) == root.shape[1]
         return Spread(root, freedom, effects, is_exact)
 
-    def log_loss(self, fit: Fit, data: PairData, Z: Array) -> float:
+    def log_loss(self, data: PairData, Z: Array) -> float:
         """Mean log loss of other comparisons, with these columns of covariates."""
-        parts, codes = self.system.parts_of(fit.unknowns), self.parts.codes_of(data)
+        parts, codes = self.system.parts_of(self.unknowns), self.parts.codes_of(data)
         margins = self.parts.margins(parts, data.first, data.second, data.times, codes)
-        margins += Z @ fit.unknowns[self.system.n_regularized :]
-        losses = self.verdicts.at(margins, data.outcome, fit.theta).value
+        margins += Z @ self.unknowns[self.system.n_regularized :]
+        losses = self.verdicts.at(margins, data.outcome, self.theta).value
         return float(data.weight @ losses / data.weight.sum())
 
 
@@ -386,7 +385,8 @@ def choose_scales(
             a, b = int(start * data.n_pairs), int(stop * data.n_pairs)
             before, later = np.sort(order[:a]), order[a:b]
             model = InContext(data.take(before), levels, Z[before], scales, ties, ROUGH_GAP)
-            total += model.log_loss(model.fit(model.alpha), data.take(later), Z[later])
+            model.fit()
+            total += model.log_loss(data.take(later), Z[later])
         return total
 
     tried = {now: loss(now)}

@@ -28,9 +28,7 @@ RIVALS = 10  # of the first place, which any of them may take
 STRIDE = 10  # of many votes already left out, a tenth goes at a time
 
 
-def jackknife(
-    exact: LeaveOut, clusters: Indices | None, rng: np.random.Generator, thin: NDArray[np.bool_]
-) -> Spread:
+def jackknife(exact: LeaveOut, clusters: Indices | None, thin: NDArray[np.bool_]) -> Spread:
     """``V = (U − 1)/U Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ`` over U comparisons or clusters u.
 
     w^(−u) are ratings and effects without u, for the same λ. For one comparison with
@@ -50,7 +48,7 @@ def jackknife(
     system, tally = exact.system, exact.system.tally
     n_units = len(tally.outcome) if clusters is None else int(clusters.max()) + 1
     if system.is_huge:
-        root = _by_draws(exact, clusters, rng, thin)
+        root = _by_draws(exact, clusters, thin)
         freedom, is_exact = min(n_units, N_DRAWS), False
     else:
         squares = missing_noise(tally, exact.held_out, thin)
@@ -202,9 +200,7 @@ def root_of(V: Array) -> Array:
         return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def _by_draws(
-    exact: LeaveOut, clusters: Indices | None, rng: np.random.Generator, thin: NDArray[np.bool_]
-) -> Array:
+def _by_draws(exact: LeaveOut, clusters: Indices | None, thin: NDArray[np.bool_]) -> Array:
     """The same for very many items: random leave-out changes, each one solve of one system.
 
     ``A⁻¹ Dᵀ z`` has the covariance V if z is a sum of what the units add to the flows of the
@@ -212,7 +208,7 @@ def _by_draws(
     own leverage only, not by that of the rest of the cluster.
     """
     system, tally = exact.system, exact.system.tally
-    weights, _ = tally.sums
+    (weights, _), rng = tally.sums, np.random.default_rng(0)
     resistances = _sketched_leverages(system, weights, exact.shift, rng) / weights
     held_out = held_out_residuals(tally, exact.margins, resistances)
     if clusters is None:

@@ -97,37 +97,18 @@ class Verdicts:
         return tuple(np.exp(power - top) for power in (0.5 * margin, theta, -0.5 * margin)), top
 
 
-class Fit(NamedTuple):
-    """The best unknowns found.
-
-    Attributes
-    ----------
-    unknowns : ndarray of shape (n_unknowns,)
-        Those of the system.
-    theta : float
-        Parameter of the ties.
-    objective : float
-        J.
-    gap : float
-        (J − min J)/J is at most this.
-    n_iter : int
-        Newton steps.
-    """
-
-    unknowns: Array
-    theta: float
-    objective: float
-    gap: float
-    n_iter: int
-
-
 class Point(NamedTuple):
-    """The objective J at some unknowns, W times its slope, and derivatives by outcome."""
+    """The objective J at some unknowns, W times its slope, and derivatives by outcome.
+
+    Where `newton` ends, (J − min J)/J is at most the gap, after n_iter steps.
+    """
 
     unknowns: Array
     value: float
     slope: Array
     derivatives: Any = None
+    gap: float = np.inf
+    n_iter: int = 0
 
 
 class PairLikelihood:
@@ -190,12 +171,13 @@ class PairLikelihood:
         return np.asarray(np.append(step - change * carried, change))
 
 
-def newton(problem: Any, start: Array, tol: float = TOLERANCE) -> tuple[Point, float, int]:
-    """Minimize until the relative gap is `tol`; where it ended, the gap, and how many steps.
+def newton(problem: Any, start: Array, tol: float) -> Point:
+    """Minimize until the relative gap is `tol`; a warning if it ends much before.
 
     A problem has `penalty`, `total`, `at` and `step`, as `PairLikelihood` has them.
     """
-    point, first_size, n_iter = problem.at(start), None, 0
+    first_size, n_iter = None, 0
+    point: Point = problem.at(start)
     while True:
         gap = float(0.5 * point.slope**2 @ (1 / problem.penalty) / problem.total) / point.value
         if gap <= tol or n_iter == MAX_ITERATIONS:
@@ -207,7 +189,13 @@ def newton(problem: Any, start: Array, tol: float = TOLERANCE) -> tuple[Point, f
         if lower is None:
             break
         point, n_iter = lower, n_iter + 1
-    return point, gap, n_iter
+    if gap > 1e5 * tol:
+        warn_user(
+            f"the ratings stopped after {n_iter} steps at a relative gap of {gap:.1e}; "
+            "a larger alpha makes them exact.",
+            ConvergenceWarning,
+        )
+    return point._replace(gap=gap, n_iter=n_iter)
 
 
 def _search(problem: Any, point: Point, step: Array) -> Point | None:
@@ -268,6 +256,7 @@ class LeastSquares:
     every = 1  # so many alphas of the grid are one that is tried
     stiffness = 1.0  # of alpha beside the curvature of a comparison
     ties: float | None = None
+    theta = 0.0
     note = ""
 
     def __init__(
@@ -301,26 +290,24 @@ class LeastSquares:
 
     def solve(self, alpha: float) -> Self:
         """Ratings and effects from all comparisons."""
-        fit, self.alpha = self.fit(alpha), alpha
-        self.unknowns, self.theta = fit.unknowns, fit.theta
-        self.ratings, self.effects = self.system.ratings_and_effects(fit.unknowns)
+        self.alpha = alpha
+        self.fit()
+        self.ratings, self.effects = self.system.ratings_and_effects(self.unknowns)
         return self
 
-    def fit(self, alpha: float, start: Fit | None = None) -> Fit:
-        """Solve one linear system."""
+    def fit(self, start: Array | None = None) -> Any:
+        """Find the unknowns, here by one linear system; `start` is for what is iterated."""
         weights, flows = self.tally.sums
-        solve = self.system.solver(weights, alpha * self.tally.total_weight)
-        return Fit(solve(self.system.right(flows)), 0.0, 0.0, 0.0, 0)
+        solve = self.system.solver(weights, self.alpha * self.tally.total_weight)
+        self.unknowns = solve(self.system.right(flows))
 
     def left_out(self) -> LeaveOut:
         """What becomes of the solution without some comparisons."""
         return LeaveOut(self.system, self.unknowns, self.alpha * self.tally.total_weight)
 
-    def spread(
-        self, clusters: Indices | None, rng: np.random.Generator, thin: NDArray[np.bool_]
-    ) -> Spread:
+    def spread(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> Spread:
         """Errors of ratings and effects, by leaving out every comparison or cluster."""
-        return jackknife(self.left_out(), clusters, rng, thin)
+        return jackknife(self.left_out(), clusters, thin)
 
     def margins(self) -> Array:
         """Of each distinct pair."""
@@ -368,33 +355,19 @@ class BradleyTerry(LeastSquares):
         self.note = self._note()
         return self
 
-    def fit(self, alpha: float, start: Fit | None = None) -> Fit:
-        """What Newton's method found; a warning if it is not as exact as it should be.
-
-        Parameters
-        ----------
-        alpha : float
-            Regularization.
-        start : Fit, optional
-            Where to begin; zero, and what the share of ties says, if not given.
-        """
-        problem = PairLikelihood(self.system, self.verdicts, alpha)
-        first = problem.start() if start is None else np.r_[start.unknowns, start.theta]
-        point, gap, n_iter = newton(problem, first, self.tol)
-        if gap > 1e5 * self.tol:
-            warn_user(
-                f"the Bradley–Terry ratings stopped after {n_iter} steps at a relative gap "
-                f"of {gap:.1e}; a larger alpha makes them exact.",
-                ConvergenceWarning,
-            )
-        return Fit(point.unknowns[:-1], float(point.unknowns[-1]), point.value, gap, n_iter)
+    def fit(self, start: Array | None = None) -> Point:
+        """Newton's method; from zero, and what the share of ties says, if there is no start."""
+        problem = PairLikelihood(self.system, self.verdicts, self.alpha)
+        point = newton(problem, problem.start() if start is None else start, self.tol)
+        self.unknowns, self.theta = point.unknowns[:-1], float(point.unknowns[-1])
+        return point
 
     def held_out_losses(self, alphas: Array) -> Array:
         """Mean log loss of the comparisons, each by a Newton step without it."""
-        losses, fit = np.empty(len(alphas)), None
+        losses, start = np.empty(len(alphas)), None
         for k in reversed(range(len(alphas))):
-            fit = self.fit(float(alphas[k]), fit)
-            self.unknowns, self.theta, self.alpha = fit.unknowns, fit.theta, float(alphas[k])
+            self.alpha = float(alphas[k])
+            start = self.fit(start).unknowns
             losses[k] = self.held_out_log_loss()
         return losses
 
@@ -461,27 +434,26 @@ class RankingLikelihood:
     Parameters
     ----------
     model : PlackettLuce
-        The rankings.
-    alpha : float
-        Regularization.
+        The rankings, and alpha.
     """
 
     total = 1.0
 
-    def __init__(self, model: PlackettLuce, alpha: float) -> None:
-        self.model, self.alpha = model, alpha
-        self.penalty = np.full(model.tally.n_items, 2 * alpha)
+    def __init__(self, model: PlackettLuce) -> None:
+        self.model = model
+        self.penalty = np.full(model.tally.n_items, 2 * model.alpha)
 
     def at(self, ratings: Array) -> Point:
         """Value and slope."""
         items = self.model.rankings.item
         loss = self.model.loss.at(ratings[items])
         slope = np.bincount(items, loss.gradient, len(ratings)) + self.penalty * ratings
-        return Point(ratings, loss.value + self.alpha * float(ratings @ ratings), slope)
+        value = loss.value + 0.5 * float(self.penalty @ ratings**2)
+        return Point(ratings, value, slope)
 
     def step(self, point: Point, tol: float) -> Array:
         """Newton's step."""
-        inverse = self.model.inverse(point.unknowns, self.alpha)
+        inverse = self.model.inverse(point.unknowns)
         return -self.model.loss.total_weight * (inverse @ point.slope)
 
 
@@ -509,32 +481,25 @@ class PlackettLuce(BradleyTerry):
         graph = ScoreGraph(scores, rankings.ranking, cost="sign", ties="exclude")
         self.loss = PlackettLuceLoss(graph, placed, rankings.weight)
 
-    def fit(self, alpha: float, start: Fit | None = None) -> Fit:
+    def fit(self, start: Array | None = None) -> Point:
         """Newton's method."""
-        problem = RankingLikelihood(self, alpha)
-        point, gap, n_iter = newton(problem, np.zeros(self.tally.n_items), GAP)
-        if gap > 1e5 * GAP:
-            warn_user(
-                f"the Plackett–Luce ratings have a relative gap of {gap:.1e}; a larger alpha makes "
-                "them exact.",
-                ConvergenceWarning,
-            )
-        return Fit(self.tally.centered(point.unknowns), 0.0, point.value, gap, n_iter)
+        point = newton(RankingLikelihood(self), np.zeros(self.tally.n_items), GAP)
+        self.unknowns = self.tally.centered(point.unknowns)
+        return point
 
     def held_out_losses(self, alphas: Array) -> Array:
         """Mean log loss of the rankings, each by a Newton step without it."""
         losses = []
-        for alpha in alphas.tolist():
-            ratings = self.fit(alpha).unknowns
+        for self.alpha in alphas.tolist():
+            self.fit()
+            ratings = self.unknowns
             moved = ratings[self.rankings.item]
-            for rows, changes, within in self._changes(ratings, self.inverse(ratings, alpha)):
+            for rows, changes, within in self._changes(ratings, self.inverse(ratings)):
                 moved[rows] -= (within @ changes[:, :, None])[:, :, 0]
             losses.append(self.loss.losses_of(moved))
         return np.array(losses)
 
-    def spread(
-        self, clusters: Indices | None, rng: np.random.Generator, thin: NDArray[np.bool_]
-    ) -> Spread:
+    def spread(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> Spread:
         """The jackknife over rankings, or clusters of them, by one Newton step.
 
         Without ranking g, of gradient ρ and Hessian K in its items, the ratings change by
@@ -542,7 +507,7 @@ class PlackettLuce(BradleyTerry):
         are corrected by their own K only. What thin items lack is added as the model has it, K.
         """
         ratings, rankings, n = self.ratings, self.rankings, self.tally.n_items
-        inverse = self.inverse(ratings, self.alpha)
+        inverse = self.inverse(ratings)
         unit = np.arange(rankings.n_rankings)
         if clusters is not None:
             unit = np.zeros_like(unit)
@@ -566,12 +531,12 @@ class PlackettLuce(BradleyTerry):
             rest = np.eye(rows.shape[1]) - bend @ within
             yield rows, np.linalg.solve(rest, -slope[:, :, None])[:, :, 0], within
 
-    def inverse(self, ratings: Array, alpha: float) -> Array:
+    def inverse(self, ratings: Array) -> Array:
         """A⁻¹ with the Hessian A of all; grounded, since only differences count."""
         n = self.tally.n_items
         check_matrix_fits(4 * n, n, "the covariance", "use intervals=False")
         matrix = ground(self._bends(ratings, np.ones(n, bool)), self.tally.components)
-        matrix[np.arange(n), np.arange(n)] += 2 * alpha * self.loss.total_weight
+        matrix[np.arange(n), np.arange(n)] += 2 * self.alpha * self.loss.total_weight
         return np.asarray(np.linalg.inv(matrix), np.float64)
 
     def _bends(self, ratings: Array, chosen: NDArray[np.bool_]) -> Array:

@@ -54,13 +54,10 @@ LEAST_ALPHA = 1e-13  # less is lost in rounding, and the system singular
 def rate(
     pairs: Any,
     *,
-    items: ArrayLike | None = None,
     features: Any = None,
     prior: Any = None,
     side: bool = False,
     covariates: Any = None,
-    time: Any = None,
-    context: Any = None,
     model: str | None = None,
     ties: str = "half",
     alpha: float | str | None = None,
@@ -70,7 +67,6 @@ def rate(
     intervals: bool = True,
     confidence: float = 0.95,
     clusters: ArrayLike | None = None,
-    random_state: Any = 0,
     scale: str = "margin",
     anchor: Any = None,
     order: str = "rating",
@@ -88,12 +84,12 @@ def rate(
 
     The arguments, by what they are for:
 
-    * the comparisons: `pairs`, `items`, and columns of a frame;
+    * the comparisons: `pairs`, and columns of a frame, `time` and `context` among them;
     * what is known of the items: `features`, `prior`;
-    * what else explains an outcome: `side`, `covariates`, `time`, `context`;
+    * what else explains an outcome: `side`, `covariates`;
     * the model: `model`, `ties`, `alpha`, and with time or context `half_life`, `scales`;
     * judges: `reweight`;
-    * intervals: `intervals`, `confidence`, `clusters`, `random_state`;
+    * intervals: `intervals`, `confidence`, `clusters`;
     * what the board shows: `scale`, `anchor`, `order`, `min_comparisons`.
 
     Parameters
@@ -102,8 +98,6 @@ def rate(
         One comparison a row. A frame (pandas, polars, Arrow, …) needs to be told which columns say
         what: ``winner="winner", loser="loser"``, or ``sides=("model_a", "model_b"),
         outcome="winner"``, see `**columns`. `rankwise.datasets.read_pairs` reads a file.
-    items : array-like of shape (n_items,), optional
-        Labels of the items of a PairGraph, if it has none; their numbers if not given.
     features : array-like of shape (n_items, n_features), optional
         Features of the items in the order of ``pairs.items``.
     prior : Leaderboard, dict or series of ratings, table, or a list of these, optional
@@ -120,13 +114,6 @@ def rate(
         What else may explain the outcomes: columns of the frame (two of them in a tuple are their
         difference), names of the covariates of PairData, or values. Numbers speak for the first
         item; text is a category. Their effects are in ``board.effects``.
-    time : str, int or array-like of shape (n_comparisons,), optional
-        When each comparison was made, for ratings that change: a column of the frame, dates or
-        numbers; "rows" is the order of the rows. The board is of the last day, `Leaderboard.at`
-        has others. It is Bradley and Terry's model, so that outcomes are wins, ties and losses.
-    context : str, list of str, or dict from name to array-like, optional
-        Circumstances that an item may be better or worse in: columns of the frame, or labels of
-        each comparison. The board is of their mix, `Leaderboard.at` has one of them.
     model : {"least-squares", "bradley-terry", "plackett-luce"}, optional
         Of the outcomes; by default "plackett-luce" for rankings of several items, "bradley-terry"
         with time or context, else "least-squares". "bradley-terry": item i beats j with the
@@ -158,8 +145,6 @@ def rate(
     clusters : array-like of shape (n_comparisons,), optional
         Labels of what is independent if single comparisons are not: judges, users, matches. Whole
         clusters are left out. By default the clusters, or else the judges, that the data name.
-    random_state : int, Generator or None
-        Seed of what is random: the jackknife of more than 2,000 items.
     scale : {"margin", "logit", "elo"}
         Unit of the ratings: that of the outcomes, which is the logit of "bradley-terry"; logits;
         Elo points, 400 / ln 10 for a logit, around 1000. A margin of least squares is taken for two
@@ -174,7 +159,13 @@ def rate(
         an item without any, unless features rate it.
     **columns
         For a frame: winner, loser, sides, outcome, wins, scores, margin, magnitude, weight, tie,
-        judge, cluster, as in `rankwise.datasets.read_pairs`.
+        judge, cluster, ranking, item, place, as in `rankwise.datasets.read_pairs`.
+
+        ``time="date"`` is for ratings that change: dates or numbers, or "rows" for the order of
+        the rows. The board is of the last day, `Leaderboard.at` has others. ``context="surface"``
+        names circumstances that an item may be better or worse in; the board is of their mix,
+        `Leaderboard.at` has one of them. Both are Bradley and Terry's model, so that outcomes are
+        wins, ties and losses.
 
     Returns
     -------
@@ -216,7 +207,7 @@ def rate(
     >>> board.expected_margin("Ann", "Cleo").value
     0.740...
     """
-    data = read_comparisons(pairs, items, covariates, time, context, columns)
+    data = read_comparisons(pairs, covariates, columns)
     check_options(intervals, confidence, order, min_comparisons)
     name = check_model(
         model, data, features=features, prior=prior, side=side, ties=ties, alpha=alpha
@@ -227,7 +218,6 @@ def rate(
         data, priors = read_prior(prior, data)
     codes = check_clusters(data, clusters, intervals)
     judged = None if data.judges is None else encode_labels("judges", data.judges, data.n_pairs)
-    rng = np.random.default_rng(random_state)
 
     def learn(data: PairData) -> LeastSquares:
         tally, B = Tally.of(data, control.columns), None if priors is None else priors.basis
@@ -265,7 +255,7 @@ def rate(
         )
     unit = scale_of(scale, anchor, fitted.logits, data.items, fitted.components)
     records = records_of(fitted.tally, data.rankings)
-    spread = unit.spread(fitted.spread(codes, rng, records.thin)) if intervals else None
+    spread = unit.spread(fitted.spread(codes, records.thin)) if intervals else None
     ratings = unit.values(fitted.ratings)
     is_known = (records.n > 0) | (X is not None) | (priors is not None)
     table = board_columns(
@@ -300,7 +290,7 @@ def rate(
         asked={
             "side": side, "scale": scale, "anchor": anchor, "order": order, "ties": ties,
             "min_comparisons": min_comparisons, "intervals": intervals, "confidence": confidence,
-            "random_state": random_state, "features": X,
+            "features": X,
             "clusters": None if clusters is None else codes,
             "prior": None if priors is None else priors.table,
         },
@@ -324,7 +314,6 @@ def rate_groups(
     pairs: Any,
     groups: ArrayLike | None = None,
     *,
-    items: ArrayLike | None = None,
     covariates: Any = None,
     features: Any = None,
     clusters: ArrayLike | None = None,
@@ -338,7 +327,7 @@ def rate_groups(
         As in `rate`.
     groups : array-like of shape (n_comparisons,), optional
         Label of each comparison; by default those of the column `group` (``pairs.groups``).
-    items, covariates, features, clusters
+    covariates, features, clusters
         As in `rate`, for all groups together.
     **options
         Other arguments of `rate`, and columns of a frame.
@@ -357,7 +346,7 @@ def rate_groups(
     {'new': [1, 2, 0], 'old': [0, 1]}
     """
     columns = {name: options.pop(name) for name in PAIR_COLUMNS if name in options}
-    data = read_comparisons(pairs, items, covariates, None, None, columns)
+    data = read_comparisons(pairs, covariates, columns)
     labels = data.groups if groups is None else groups
     if labels is None:
         raise ValueError(
@@ -367,7 +356,7 @@ def rate_groups(
     X = None if features is None else check_features(features, data.n_items)
     if clusters is not None:
         units = encode_labels("clusters", clusters, data.n_pairs)
-        clusters = units.labels[units.codes]
+        data = replace(data, clusters=units.labels[units.codes])
     boards = {}
     for code, label in enumerate(encoded.labels.tolist()):
         chosen = np.flatnonzero(encoded.codes == code)
@@ -377,7 +366,7 @@ def rate_groups(
                 of_group,
                 covariates=list(of_group.covariates) or None,
                 features=None if X is None else X[members],
-                clusters=None if clusters is None else np.asarray(clusters)[chosen],
+                clusters=None if clusters is None else of_group.clusters,
                 **options,
             )
         except ValueError as error:
@@ -427,8 +416,6 @@ def backtest(
     pairs: Any,
     until: Any,
     *,
-    time: Any = None,
-    context: Any = None,
     covariates: Any = None,
     model: str | None = None,
     **options: Any,
@@ -445,7 +432,7 @@ def backtest(
         As in `rate`.
     until : date or number
         The first moment that is foreseen.
-    time, context, covariates, model
+    covariates, model
         As in `rate`; with the model "least-squares" the time only divides the comparisons.
     **options
         Other arguments of `rate`, and columns of a frame.
@@ -469,7 +456,7 @@ def backtest(
     ['the board', 'without time', 'Elo, followed', 'Elo, frozen', 'base rate']
     """
     columns = {name: options.pop(name) for name in PAIR_COLUMNS if name in options}
-    data = read_comparisons(pairs, None, covariates, time, context, columns)
+    data = read_comparisons(pairs, covariates, columns)
     if data.times is None:
         raise ValueError("backtest divides comparisons by time; say with time= when each was made.")
     cut = as_times([until], 1)

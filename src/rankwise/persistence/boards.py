@@ -14,7 +14,7 @@ from rankwise.leaderboard import Leaderboard, Scales, rate
 
 OPTIONS = {
     *("side", "scale", "anchor", "order", "ties", "min_comparisons", "intervals", "confidence"),
-    *("random_state", "clusters", "features", "prior", "model", "alpha", "scales"),
+    *("clusters", "features", "prior", "model", "alpha", "scales"),
 }
 
 MOST_PAIRS = 10**5  # of rankings beyond those among the comparisons
@@ -30,8 +30,6 @@ def board_facts(board: Leaderboard) -> dict[str, Any]:
     if known.get("times") is not None and is_dates:
         known["times"] = known["times"].astype("datetime64[s]").astype(np.int64)
     options = {**board.asked, "model": board.model}
-    if not isinstance(options["random_state"], (int, type(None))):
-        options["random_state"] = 0
     options["scales"] = None if board.scales is None else list(board.scales)
     options["alpha"] = board.alpha if board.scales is None else None
     return {"comparisons": known, "is_dates": is_dates, "options": options}
