@@ -31,6 +31,7 @@ _lock = threading.Lock()
 _wishes: dict[int, int] = {}  # threads of BLAS that each Python thread asks for
 _blas_before: list[tuple[Any, int]] = []  # what the user has set; BLAS has one for the process
 _here = threading.local()  # OpenMP has one for each Python thread
+_side_by_side: set[int] = set()  # Python threads that compute, or wait for Python to go on
 _pools: tuple[int, list[Any]] = (0, [])
 
 
@@ -90,14 +91,13 @@ def count_idle_cores(n_multiplications: float) -> int:
     """How many threads a step of so many multiplications should have: one if it is not large."""
     if n_multiplications < LARGE:
         return 1
-    try:
+    n_cores, n_running = os.cpu_count() or 1, 1
+    with suppress(AttributeError, OSError):  # another system than Linux
         n_cores = len(os.sched_getaffinity(0))
         with open("/proc/loadavg", encoding="ascii") as file:
             n_running = int(file.read().split()[3].partition("/")[0])  # now, this thread included
         n_running -= count_spinning_threads()
-    except (AttributeError, OSError):  # another system than Linux
-        return os.cpu_count() or 1
-    return min(n_cores, max(1, n_cores - n_running + 1))
+    return min(n_cores, max(1, n_cores - max(n_running, len(_side_by_side)) + 1))
 
 
 def count_spinning_threads() -> int:
@@ -115,22 +115,37 @@ def count_spinning_threads() -> int:
 
 
 def map_on_idle_cores(
-    function: Callable[[list[S]], T], parts: list[S], n_multiplications: float
+    function: Callable[[list[S]], T],
+    parts: list[S],
+    n_multiplications: float,
+    *,
+    one_by_one: bool = False,
 ) -> list[T]:
     """Results of the function for runs of the parts, one run for each idle core; one if small.
 
-    Each core needs one thread of BLAS only, and none of them waits for another on the way.
+    Each core needs one thread of BLAS only, and none of them waits for another on the way. Parts
+    that take unequal time go one by one to the core that is free.
     """
+
+    @calm
+    def work(run: list[S]) -> T:
+        _side_by_side.add(threading.get_ident())
+        try:
+            return function(run)
+        finally:
+            _side_by_side.discard(threading.get_ident())
+
     n = min(count_idle_cores(n_multiplications), len(parts))
     if _wishes:  # in a calm call: no more than the user has set
         _, n_before = max(_blas_before, key=itemgetter(1), default=(None, 1))
         n = min(n, n_before)
-    if n == 1:
+    if n <= 1:
         return [function(parts)]
-    bounds = [len(parts) * k // n for k in range(n + 1)]
+    n_runs = len(parts) if one_by_one else n
+    bounds = [len(parts) * k // n_runs for k in range(n_runs + 1)]
     with ThreadPoolExecutor(n) as pool:
         runs = [parts[start:stop] for start, stop in itertools.pairwise(bounds)]
-        return list(pool.map(function, runs))
+        return list(pool.map(work, runs))
 
 
 def available_bytes() -> int | None:
@@ -189,13 +204,15 @@ class Progress:
 
     WIDTH = 30
     DELAY = 1.0  # seconds; short work shows no line
+    PAUSE = 0.1  # seconds before the line is drawn again
 
     def __init__(
         self, what: str, total: int | None = None, show: bool | None = None, in_place: bool = True
     ) -> None:
         self.is_shown = sys.stderr.isatty() if show is None else show
         self._what, self._total, self._in_place = what, total, in_place
-        self._start = time.monotonic() + (self.DELAY if show is None else 0.0)
+        delay, self._pause = (self.DELAY, self.PAUSE) if show is None else (0.0, 0.0)
+        self._start = time.monotonic() + delay
         self._drawn: int | None = None
 
     def update(self, done: int, detail: str = "") -> None:
@@ -203,6 +220,7 @@ class Progress:
         if not self.is_shown or done == self._drawn or time.monotonic() < self._start:
             return
         self._drawn = done
+        self._start = time.monotonic() + self._pause
         text = f"iteration {done}{detail}"
         if self._total is not None:
             filled = self.WIDTH * done // self._total
@@ -217,6 +235,8 @@ class Progress:
 
     def close(self) -> None:
         """Fill the bar, if it is one, and end the line."""
+        if self._drawn is not None:
+            self._start = 0.0
         if self._total is not None:
             self.update(self._total)
         if self._drawn is not None and self._in_place:

@@ -15,6 +15,7 @@ import sklearn
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from rankwise import (
     AutoRanker,
@@ -22,7 +23,9 @@ from rankwise import (
     HingeFeatures,
     PairGraph,
     RankRLS,
+    RankRLSCV,
     ScoreGraph,
+    machine,
     make_target,
 )
 from rankwise.datasets import make_ranking
@@ -393,13 +396,17 @@ def test_the_simplest_member_is_trained_whatever_the_time_limit(data):
     assert any("no time" in note for note in model.notes_)
 
 
-@pytest.mark.parametrize("slow, later", [(1.0, 1.0), (3.0, 1.0), (12.0, 1.0), (3.0, 8.0)])
-def test_a_slow_machine_keeps_to_the_time_limit(many, monkeypatch, slow, later):
+@pytest.mark.parametrize(
+    "slow, later, n_cores",
+    [(1.0, 1.0, 1), (3.0, 1.0, 1), (12.0, 1.0, 1), (3.0, 8.0, 1), (3.0, 1.0, 2)],
+)
+def test_a_slow_machine_keeps_to_the_time_limit(many, monkeypatch, slow, later, n_cores):
     """By a clock that only members move: as expected, but so many times as slow.
 
     A machine that is slower later, when members are trained, leaves some of them out.
     """
     now, limit = [0.0], 25.0
+    monkeypatch.setattr(machine, "count_idle_cores", lambda work: n_cores)
 
     def expected(what, held_out):
         return held_out.graph.n_items / 60, 0.5
@@ -408,7 +415,7 @@ def test_a_slow_machine_keeps_to_the_time_limit(many, monkeypatch, slow, later):
         member = judge_member(what, held_out, seed, seconds, pace)
         judging, training = expected(what, held_out)
         spent = min(seconds, slow * judging)
-        now[0] += spent
+        now[0] += spent / n_cores
 
         def train(train=member.train):
             now[0] += later * spent * training / judging
@@ -417,8 +424,9 @@ def test_a_slow_machine_keeps_to_the_time_limit(many, monkeypatch, slow, later):
         member.train = train
         return member
 
-    monkeypatch.setattr(auto_ranker, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(auto_ranker, "measure_pace", lambda: slow)
+    for module in (auto_ranker, auto_data):
+        monkeypatch.setattr(module, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(auto_data, "measure_pace", lambda: slow)
     monkeypatch.setattr(auto_ranker, "expected_seconds", expected)
     monkeypatch.setattr(auto_ranker, "judge_member", slowly)
     monkeypatch.setattr(auto_ranker, "MANY", 10**6)
@@ -432,6 +440,23 @@ def test_a_slow_machine_keeps_to_the_time_limit(many, monkeypatch, slow, later):
     assert judged[:2] == [LINEAR[0], "trees"]
     assert len(judged) > 2 or slow == 12.0
     assert any(f"chosen on {len(model.held_out_scores_)} of" in note for note in model.notes_)
+
+
+def test_members_side_by_side_are_the_same_to_the_bit(monkeypatch):
+    X, y, groups = make_ranking(n_queries=60, n_documents=10, n_features=3, random_state=0)[:3]
+    monkeypatch.setattr(auto_ranker, "LARGE", 2**40)
+    models = []
+    with threadpool_limits(2):
+        for n in (1, 2):
+            monkeypatch.setattr(
+                machine, "count_idle_cores", lambda work, n=n: 1 + (n - 1) * (work > 2**35)
+            )
+            models.append(AutoRanker().fit(X, y, groups))
+    one, two = models
+    assert [row["name"] for row in one.members_] == [row["name"] for row in two.members_]
+    np.testing.assert_array_equal(one.held_out_scores_, two.held_out_scores_)
+    np.testing.assert_array_equal(one.predict(X, groups), two.predict(X, groups))
+    assert one.estimate_ == two.estimate_
 
 
 def test_trees_stop_growing_where_their_share_of_the_time_is_over(data):
@@ -592,8 +617,6 @@ def test_arrays_may_have_gaps(data):
 
 
 def test_a_member_that_does_not_fit_in_memory_is_left_out(data, monkeypatch):
-    from rankwise import machine
-
     X, y, groups = data
     monkeypatch.setattr(machine, "available_bytes", lambda: 8 * len(y) * 40)
     model = AutoRanker(n_resamples=0).fit(X, y, groups)
@@ -613,13 +636,14 @@ def test_small_and_empty_data(case):
         X, groups = np.ones((30, 2)), np.arange(30) % 5
     if case == "one pair":
         X, y, groups = X[:4], y[:4], [0, 0, 1, 2]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = AutoRanker().fit(X, y, groups)
-    scores = model.predict(X, groups)
-    assert np.isfinite(scores).all()
     if case in ("three items", "one pair"):
-        assert any("simplest" in note for note in model.notes_)
+        with pytest.raises(ValueError, match="no member could be held out: a fold leaves"):
+            AutoRanker().fit(X, y, groups)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = AutoRanker().fit(X, y, groups)
+        assert np.isfinite(model.predict(X, groups)).all()
     with pytest.raises(ValueError, match="one output"):
         AutoRanker().fit(X, np.stack([y, y], axis=1), groups)
 
@@ -757,3 +781,12 @@ def test_a_metric_of_ones_own_judges_later_groups_too(data):
 
     with pytest.raises(ValueError, match=r"metric 'fails' failed for group .* no luck today"):
         AutoRanker(scoring=fails).fit(X, y, groups)
+
+
+def test_a_metric_that_is_nan_everywhere_is_refused(data):
+    def unknown(y, scores):
+        return float("nan")
+
+    for search in (AutoRanker(scoring=unknown), RankRLSCV(scoring=unknown)):
+        with pytest.raises(ValueError, match=r"unknown is undefined.*NaN.*use .* another metric"):
+            search.fit(*data)

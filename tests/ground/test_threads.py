@@ -206,6 +206,25 @@ def test_runs_of_parts_on_idle_cores_are_all_of_them_in_order(monkeypatch, n):
         assert len(machine.map_on_idle_cores(list, [0, 1, 2, 3, 4], 2.0**30)) == min(n, 2)
 
 
+def test_parts_that_go_one_by_one_count_as_running_and_have_one_thread_each(monkeypatch):
+    both = threading.Barrier(2, timeout=60)
+
+    def work(parts):
+        both.wait()
+        seen = parts, threads(), count(2.0**30)
+        both.wait()
+        return seen
+
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: {0, 1})
+    count = machine.count_idle_cores
+    monkeypatch.setattr(machine, "count_idle_cores", lambda work: 2)
+    with limit_threads(1):
+        runs = machine.map_on_idle_cores(work, [0, 1, 2, 3], 2.0**30, one_by_one=True)
+    assert runs == [([k], ONE, 1) for k in range(4)]
+    assert not machine._side_by_side
+    assert machine.map_on_idle_cores(list, [], 2.0**30) == [[]]
+
+
 @pytest.mark.parametrize("kind", ["plain", "far", "weights", "one value in a group", "outputs"])
 def test_a_gram_matrix_is_the_same_on_two_cores(monkeypatch, kind):
     rng = np.random.default_rng(0)

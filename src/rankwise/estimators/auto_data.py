@@ -1,9 +1,10 @@
-"""What an AutoRanker learns from, what is held out of it, and how one ranker is made of several."""
+"""What an AutoRanker learns from, what is held out, how several are made one, and its time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ MOST_GRADES = 32  # 2 ** y is the gain of NDCG
 AVERAGED = 4  # members that the mean is taken of
 LEAST_FOR_STACK = 200  # items: weights from fewer are noise
 STACK_ALPHAS = 10.0 ** np.arange(2, -7, -1)  # relative to the mean square of a column
+PROBE = 400  # rows of a matrix whose product tells how slow the machine is
 SURE = 3.0  # standard errors by which the best of a dozen members is surely better than the stack
 
 
@@ -351,3 +353,42 @@ class Combiner:
         right = (moments.sum(axis=0) - moments) / rest[:, None]
         weights = np.linalg.solve(left, right[:, :, None])[:, :, 0]
         return np.asarray(np.einsum("ij,ij->i", self._Z, weights[self._held_out.unit]))
+
+
+class Clock:
+    """What is left of a time limit, and how slow the machine is.
+
+    Attributes
+    ----------
+    pace : float
+        Seconds that work takes for each second that it was expected to take.
+    reserved : dict of float
+        Seconds that the training of members will take, one after the other.
+    """
+
+    def __init__(self, limit: float | None, start: float) -> None:
+        self._end = np.inf if limit is None else start + limit
+        self.pace = 1.0 if limit is None else measure_pace()
+        self.reserved: dict[str, float] = {}
+
+    def left(self) -> float:
+        """Seconds for further members."""
+        return self._end - perf_counter() - sum(self.reserved.values())
+
+    def affords(self, expected: float, share: float) -> bool:
+        """Whether work that is expected to take so long fits in a share of what is left."""
+        left = self.left()
+        return left > 0 and self.pace * expected <= share * left
+
+    def is_over(self) -> bool:
+        """Whether the limit has passed."""
+        return perf_counter() > self._end
+
+
+def measure_pace() -> float:
+    """How many times as long as on one idle core of a usual machine a product takes now."""
+    block = np.ones((PROBE, PROBE))
+    begun = perf_counter()
+    for _ in range(5):
+        block @ block
+    return max(1.0, (perf_counter() - begun) / (5 * 1e-10 * PROBE**3))

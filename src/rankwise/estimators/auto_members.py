@@ -37,8 +37,13 @@ from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.sums import Sums
 from rankwise.estimators.transformers import GroupScaler, HingeFeatures
 from rankwise.inputs import check_option, make_target
-from rankwise.machine import ENTRY_OF_TREE, check_matrix_fits, count_idle_cores
-from rankwise.model_selection.curves import check_scoring, mean_defined, take_target
+from rankwise.machine import (
+    ENTRY_OF_TREE,
+    available_bytes,
+    check_matrix_fits,
+    count_idle_cores,
+)
+from rankwise.model_selection.curves import check_defined, check_scoring, mean_defined, take_target
 from rankwise.model_selection.scoring import predict_items
 from rankwise.model_selection.task import Folds, fold_numbers, make_folds
 
@@ -62,7 +67,6 @@ LEAST_FOR_TREES = 500  # items
 FEW_HELD_OUT = 0.05  # of the items; trees that have not seen them are not grown again with them
 TREE_NANOSECONDS = 10_000  # for each cell, until their number is found
 FIRST_NANOSECONDS = 400  # until the first of them have grown
-PROBE = 400  # rows of a matrix whose product tells how slow the machine is
 PRODUCTS, CUBES = 6.0, 30.0  # of a matrix of features, and of its Gram matrix, in a hold-out
 SUMS = 1.5  # of a matrix of features, where they are made and added up block by block
 
@@ -257,8 +261,7 @@ def judge_member(
         member = _judge_trees(held_out, seconds, pace)
     else:
         member = _judge_recipe(what, held_out, seed)
-    if np.isnan(member.by_unit).all():
-        raise ValueError(f"{held_out.metric.name} is undefined in all that is held out")
+    check_defined(held_out.metric, member.by_unit)
     return member
 
 
@@ -277,7 +280,19 @@ def expected_seconds(what: Any, held_out: HeldOut) -> tuple[float, float]:
         return seconds * n_all / 4, again * seconds * n_all / 4
     square = 1e-10 * n_columns**2
     judging = 0.05 + square * (n_rows * PRODUCTS + n_columns * CUBES)
-    return judging, square * n_all * SUMS if growth > 1 else judging / 2
+    return judging, square * n_all * SUMS if growth > 1 else 0.0
+
+
+def may_go_together(asked: dict[str, Any], held_out: HeldOut) -> bool:
+    """Whether all are entries of the menu, whose features fit in memory at once.
+
+    Other people's models may not allow anything beside them.
+    """
+    if not all(isinstance(what, Recipe) for what in asked.values()):
+        return False
+    shapes = [feature_shape(what, held_out.data) for what in asked.values()]
+    free = available_bytes()
+    return free is None or 8 * COPIES * sum(n * p for n, p in shapes) < free
 
 
 def first_seconds(held_out: HeldOut) -> float:
@@ -286,15 +301,6 @@ def first_seconds(held_out: HeldOut) -> float:
         return 0.0
     n_columns = feature_shape(TREES, held_out.data)[1]
     return TREE_FOLDS * FIRST_NANOSECONDS * 1e-9 * n_columns * held_out.graph.n_items
-
-
-def measure_pace() -> float:
-    """How many times as long as on one idle core of a usual machine a product takes now."""
-    block = np.ones((PROBE, PROBE))
-    begun = time.perf_counter()
-    for _ in range(5):
-        block @ block
-    return max(1.0, (time.perf_counter() - begun) / (5 * 1e-10 * PROBE**3))
 
 
 def _judge_ranker(ranker: Any, held_out: HeldOut) -> Member:
@@ -340,27 +346,20 @@ def _judge_recipe(recipe: Recipe, held_out: HeldOut, seed: int) -> Member:
         at = at if np.isnan(wrong).all() else int(np.nanargmin(wrong))
     alpha, held_best = float(alphas[at]), held[:, at].copy()
     train = partial(train_recipe, recipe, alpha, steps, held_out)
+    if data is held_out.every:  # now, while its features are there
+        train = partial(as_pipeline, steps, task.train(alpha=alpha))
     return Member(alpha, held_best, by_unit[:, at], train, recipe.view)
 
 
-def simplest_member(held_out: HeldOut, seed: int) -> tuple[str, Member]:
-    """The first entry of the menu with the alpha of RankRLS, where nothing can be held out."""
-    recipe, alpha = menu_for(held_out.data)[0], RankRLS().alpha
-    steps, unknown = make_features(recipe, held_out.data, seed)[0], np.full(1, np.nan)
-    train = partial(train_recipe, recipe, alpha, steps, held_out)
-    zeros = np.zeros(held_out.graph.n_items)
-    return recipe.name, Member(alpha, zeros, unknown, train, recipe.view)
-
-
 def train_recipe(recipe: Recipe, alpha: float, steps: list[Any], held_out: HeldOut) -> Pipeline:
-    """Train an exact member on all items; a great many go by blocks of groups into sums.
+    """Train an exact member, chosen on a sample, on all items, by blocks of groups into sums.
 
     A list of a great many items is compared in parts, each spread over the whole list.
     """
     data = held_out.every
     X, target = data.views[recipe.view], data.target
     n_columns = feature_shape(recipe, data)[1]
-    if data is held_out.data or not data.has_scores or n_columns > WIDE:
+    if not data.has_scores or n_columns > WIDE:
         for step in steps:
             X = transform_step(step, X, data.groups)
         return as_pipeline(steps, recipe.ranker(X, alpha).fit(X, target))

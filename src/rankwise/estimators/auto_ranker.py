@@ -18,7 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
-from rankwise.estimators.auto_data import Combination, Combiner, HeldOut, TrainingData, check_data
+from rankwise.estimators.auto_data import (
+    Clock,
+    Combination,
+    Combiner,
+    HeldOut,
+    TrainingData,
+    check_data,
+)
 from rankwise.estimators.auto_members import (
     LEAST_FOR_TREES,
     Member,
@@ -27,8 +34,7 @@ from rankwise.estimators.auto_members import (
     expected_seconds,
     first_seconds,
     judge_member,
-    measure_pace,
-    simplest_member,
+    may_go_together,
 )
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import TreeFeatures, tells_order
@@ -39,7 +45,7 @@ from rankwise.frames import check_same_index, narwhals_frame, take_rows
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import Target, as_whole, check_option, read_target
-from rankwise.machine import Progress, calm, track
+from rankwise.machine import LARGE, Progress, calm, map_on_idle_cores, track
 from rankwise.metrics import get_metric
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.curves import (
@@ -63,36 +69,6 @@ TREE_SHARE = 0.5  # of the time that is left
 LONG = 3.0  # seconds of work that are announced on a terminal
 LEAST_UNITS = 4  # groups, or folds of one list, for an estimate
 CONFIDENCE = 0.95
-
-
-class Clock:
-    """What is left of a time limit, and how slow the machine is.
-
-    Attributes
-    ----------
-    pace : float
-        Seconds that work takes for each second that it was expected to take.
-    reserved : float
-        Seconds that the training of judged members will take.
-    """
-
-    def __init__(self, limit: float | None, start: float) -> None:
-        self._end = np.inf if limit is None else start + limit
-        self.pace = 1.0 if limit is None else measure_pace()
-        self.reserved = 0.0
-
-    def left(self) -> float:
-        """Seconds for further members."""
-        return self._end - perf_counter() - self.reserved
-
-    def affords(self, expected: float, share: float) -> bool:
-        """Whether work that is expected to take so long fits in a share of what is left."""
-        left = self.left()
-        return left > 0 and self.pace * expected <= share * left
-
-    def is_over(self) -> bool:
-        """Whether the limit has passed."""
-        return perf_counter() > self._end
 
 
 class AutoRanker(RankerMixin, BaseEstimator):
@@ -240,10 +216,11 @@ class AutoRanker(RankerMixin, BaseEstimator):
         views, trees = self._see_first(X, y, groups, sample_weight)
         every = check_data(views, y, groups, sample_weight, trees)
         rng = np.random.default_rng(int(seed))
-        held_out = self._plan(every, clock, rng)
+        asked = asked_members(self.members, every)
+        held_out = self._plan(asked, every, clock, rng)
         held_out.judge(np.zeros((held_out.graph.n_items, 1)))  # a metric that fails is to fail here
         self.scoring_ = held_out.metric.name
-        judged = self._judge(held_out, int(seed), clock)
+        judged = self._judge(asked, held_out, int(seed), clock)
         combiner = Combiner(list(judged.values()), held_out, self.combine)
         combination = combiner.combine()
         self._keep(judged, combination, held_out, clock)
@@ -300,10 +277,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
         if is_frame or (not sp.issparse(X) and np.isnan(np.sum(X))):
             columns = Columns().fit(X)
             numbers = columns.numbered(X)
-            target = read_target(y, groups, sample_weight, X=X) if numbers else None
-            telling = [] if target is None else self._telling(numbers, target)
-            if telling:
-                columns = Columns(wanted=telling).fit(X)
+            if numbers:
+                target = read_target(y, groups, sample_weight, X=X)
+                columns = Columns(wanted=self._telling(numbers, target)).fit(X)
             if not all(c.kind == "number" and not c.n_gaps for c in columns.facts_):
                 self.table_ = columns
         if self.table_ is None:
@@ -435,12 +411,11 @@ class AutoRanker(RankerMixin, BaseEstimator):
         columns = [predict_items(member, views[name], groups) for member, name in pairs]
         return np.stack(columns, axis=1).astype(np.float64)
 
-    def _plan(self, every: TrainingData, clock: Clock, rng: np.random.Generator) -> HeldOut:
+    def _plan(
+        self, asked: dict[str, Any], every: TrainingData, clock: Clock, rng: np.random.Generator
+    ) -> HeldOut:
         """What is held out: all items, or a sample of so many that the first member has time."""
-        n_items, first = (
-            every.graph.n_items,
-            next(iter(asked_members(self.members, every).values())),
-        )
+        n_items, first = every.graph.n_items, next(iter(asked.values()))
         most = n_items if n_items < MANY else min(MOST_JUDGED, n_items // LEAST_SHARE)
         while True:
             rows = every.sample(most, rng) if most < n_items else None
@@ -450,70 +425,87 @@ class AutoRanker(RankerMixin, BaseEstimator):
             if is_paid or most < LEAST_JUDGED:
                 return held_out
 
-    def _judge(self, held_out: HeldOut, seed: int, clock: Clock) -> dict[str, Member]:
-        """Hold out the members one after the other, and begin the table of them."""
-        asked = asked_members(self.members, held_out.every)
-        judged: dict[str, Member] = {}
+    def _judge(
+        self, asked: dict[str, Any], held_out: HeldOut, seed: int, clock: Clock
+    ) -> dict[str, Member]:
+        """Hold out the members, side by side where cores are idle, and begin the table of them.
+
+        With a time limit the first is alone: it tells how slow the machine is.
+        """
+        names, judged = list(asked), dict[str, Member]()
         self.members_: list[dict[str, Any]] = []
         line = Progress("AutoRanker", len(asked), False if self.verbose else None)
-        self._announce(asked, held_out)
-        for done, (name, what) in enumerate(asked.items()):
-            line.update(done)
-            begun = perf_counter()
-            row: dict[str, Any] = {"name": name, "note": ""}
-            expected, training = expected_seconds(what, held_out)
-            is_trees = isinstance(what, Recipe) and what.expansion == "trees"
-            share = 1.0 if len(asked) == done + 1 else TREE_SHARE
-            least = first_seconds(held_out) if is_trees else expected + training
-            if judged and not clock.affords(least, share if is_trees else 1.0):
-                row["note"] = f"left out: the time limit of {self.time_limit:g} s was over"
-            else:
-                try:
-                    seconds = share * clock.left()
-                    member = judge_member(what, held_out, seed, seconds, clock.pace)
+        seconds = self._announce(asked, held_out)
+
+        def judge_some(some: list[str]) -> None:
+            for name in some:
+                line.update(len(self.members_))
+                share = 1.0 if name == names[-1] else TREE_SHARE
+                member = self._judge_one(name, asked[name], held_out, seed, clock, share)
+                if member is not None:
                     judged[name] = member
-                    row.update(alpha=member.alpha, **_interval(member.by_unit))
-                    row["note"] = f"{member.n_trees} trees" if member.n_trees else ""
-                except Exception as error:  # other people's models raise what they like
-                    row["note"] = f"left out: {str(error).rstrip('.')}"
-                    if not isinstance(what, Recipe):
-                        warn_user(f"the member {name!r} is {row['note']}.")
-            row["seconds"] = perf_counter() - begun
-            if name in judged:
-                clock.reserved += row["seconds"] * training / expected
-                if not is_trees:
-                    clock.pace = max(row["seconds"] / expected, clock.pace / 2)
-            self.members_.append(row)
-            if self.verbose:
-                score = f"{self.scoring_} {row['score']:.4f}" if "score" in row else row["note"]
-                sys.stderr.write(f"AutoRanker: {name}: {score}, {row['seconds']:.1f} s\n")
+
+        n_alone = 0 if self.time_limit is None else 1
+        judge_some(names[:n_alone])
+        work = LARGE * seconds if may_go_together(asked, held_out) else 0.0
+        map_on_idle_cores(judge_some, names[n_alone:], work, one_by_one=True)
         line.close()
+        self.members_.sort(key=lambda row: names.index(row["name"]))
         if not judged:
             why = self.members_[0]["note"].removeprefix("left out: ")
-            self.notes_.append(
-                f"no member could be held out ({why}): the simplest one is used alone"
-            )
-            name, member = simplest_member(held_out, seed)
-            judged[name] = member
-        return judged
+            raise ValueError(f"no member could be held out: {why}.")
+        return {name: judged[name] for name in names if name in judged}
 
-    def _announce(self, asked: dict[str, Any], held_out: HeldOut) -> None:
-        """Say what became of the columns, what will be tried, and how long it may take."""
+    def _judge_one(
+        self, name: str, what: Any, held_out: HeldOut, seed: int, clock: Clock, share: float
+    ) -> Member | None:
+        """Judge a member and add its row to the table; None if it fails or there is no time."""
+        begun, member = perf_counter(), None
+        row: dict[str, Any] = {"name": name, "note": ""}
+        expected, training = expected_seconds(what, held_out)
+        is_trees = isinstance(what, Recipe) and what.expansion == "trees"
+        least, share = (first_seconds(held_out), share) if is_trees else (expected + training, 1.0)
+        seconds, of_training = share * clock.left(), training / (expected + training)
+        if self.members_ and not clock.affords(least, share):
+            row["note"] = f"left out: the time limit of {self.time_limit:g} s was over"
+        else:
+            clock.reserved[name] = of_training * min(seconds, clock.pace * (expected + training))
+            try:
+                member = judge_member(what, held_out, seed, seconds, clock.pace)
+                row.update(alpha=member.alpha, **_interval(member.by_unit))
+                row["note"] = f"{member.n_trees} trees" if member.n_trees else ""
+            except Exception as error:  # other people's models raise what they like
+                row["note"] = f"left out: {str(error).rstrip('.')}"
+                if not isinstance(what, Recipe):
+                    warn_user(f"the member {name!r} is {row['note']}.")
+        row["seconds"] = perf_counter() - begun
+        clock.reserved[name] = row["seconds"] * training / expected if member else 0.0
+        if member and not is_trees:
+            clock.pace = max(row["seconds"] / expected, clock.pace / 2)
+        self.members_.append(row)
+        if self.verbose:
+            score = f"{self.scoring_} {row['score']:.4f}" if "score" in row else row["note"]
+            sys.stderr.write(f"AutoRanker: {name}: {score}, {row['seconds']:.1f} s\n")
+        return member
+
+    def _announce(self, asked: dict[str, Any], held_out: HeldOut) -> float:
+        """Say what became of the columns, what will be tried, and how long one core may take."""
         facts = [] if self.table_ is None else self.table_.facts_
-        self.notes_ += [
-            f"column {c.name} is left out: {c.why}" for c in facts if c.kind == "left out"
-        ]
+        left_out = [c for c in facts if c.kind == "left out"]
+        self.notes_ += [f"column {c.name} is left out: {c.why}" for c in left_out]
         seconds = sum(sum(expected_seconds(what, held_out)) for what in asked.values())
         if not (self.verbose or (sys.stderr.isatty() and seconds > LONG)):
-            return
+            return seconds
         for column in facts:
             why = f" ({column.why})" if column.why else ""
             sys.stderr.write(f"AutoRanker: column {column.name}: {column.words}{why}\n")
         n_items = held_out.every.graph.n_items
         limit = "" if self.time_limit is None else f", at most {self.time_limit:g} s"
-        sys.stderr.write(
-            f"AutoRanker: {len(asked)} members on {n_items:,} items, about {seconds:.0f} s{limit}\n"
+        plan = (
+            f"{len(asked)} members on {n_items:,} items, about {seconds:.0f} s of one core{limit}"
         )
+        sys.stderr.write(f"AutoRanker: {plan}\n")
+        return seconds
 
     def _keep(
         self, judged: dict[str, Member], combination: Combination, held_out: HeldOut, clock: Clock
@@ -541,10 +533,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.weights_ = np.array([weights[name] for name in in_use])
         self.combine_ = combination.how
         gain = [held_out.sign * float(mean_defined(m.by_unit)) for m in judged.values()]
-        self.best_member_ = list(judged)[int(np.argmax(np.nan_to_num(gain, nan=-np.inf)))]
+        self.best_member_ = list(judged)[int(np.argmax(gain))]
         self.score_ = float(mean_defined(combination.by_unit))
-        held = [m.held for m in judged.values() if not np.isnan(m.by_unit).all()]
-        self.held_out_scores_ = np.reshape(held, (len(held), -1 if held else 0)).T
+        self.held_out_scores_ = np.stack([m.held for m in judged.values()], axis=1)
         self.notes_ += [combination.note] * bool(combination.note)
         self.needs_groups_ = held_out.data.groups is not None
         scores = np.zeros((2, len(in_use)))

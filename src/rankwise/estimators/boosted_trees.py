@@ -443,13 +443,11 @@ def _plain_nodes(theirs: NDArray[Any]) -> NDArray[Any]:
     nodes = np.zeros(len(theirs), dtype=NODE)
     is_leaf = theirs["is_leaf"] > 0
     nodes["value"][is_leaf] = theirs["value"][is_leaf]
-    names = [("left", "left"), ("right", "right"), ("feature", "feature_idx")]
-    for name, their_name in [
-        *names,
-        ("threshold", "num_threshold"),
-        ("gap_left", "missing_go_to_left"),
-    ]:
-        nodes[name][~is_leaf] = theirs[their_name][~is_leaf]
+    theirs = theirs[~is_leaf]
+    nodes["left"][~is_leaf], nodes["right"][~is_leaf] = theirs["left"], theirs["right"]
+    nodes["feature"][~is_leaf] = theirs["feature_idx"]
+    nodes["threshold"][~is_leaf] = theirs["num_threshold"]
+    nodes["gap_left"][~is_leaf] = theirs["missing_go_to_left"]
     return nodes
 
 

@@ -84,6 +84,16 @@ def check_scoring(scoring: MetricName) -> Metric:
     return metric
 
 
+def check_defined(metric: Metric, values: Array) -> None:
+    """Raise an UndefinedMetricError if there is no value of the metric to choose by."""
+    if np.isnan(values).all():
+        raise UndefinedMetricError(
+            f"{metric.name} is undefined in every held-out fold: it is NaN there (no two items of "
+            "different score in one group, for example); use larger groups or folds, or another "
+            "metric."
+        )
+
+
 def mean_defined(scores: Array) -> Array:
     """Mean over the first axis, leaving out nan; nan if nothing is left."""
     defined = ~np.isnan(scores)
@@ -142,11 +152,7 @@ class HeldOutCurves:
     def best(self, metric: Metric) -> int:
         """The best candidate for all outputs; of equal ones the simplest."""
         gain = self.overall(metric) if metric.greater_is_better else -self.overall(metric)
-        if np.isnan(gain).all():
-            raise UndefinedMetricError(
-                f"{metric.name} is undefined in every held-out fold (no two items of different "
-                "score in one group, for example); use larger folds, another cv or another metric."
-            )
+        check_defined(metric, gain)
         return self.candidates.best(gain)
 
     def describe(self) -> str:
