@@ -13,7 +13,7 @@ from rankwise import (
     RankRLSCV,
     RankSVM,
 )
-from rankwise.model_selection import cross_val_predict_groups, leave_group_out_predict
+from rankwise.model_selection import leave_group_out_predict
 from rankwise.uncertainty import jackknife
 
 
@@ -95,34 +95,6 @@ def test_learners_take_it(model, edges):
     again = model.set_params(group_weight="groups").fit(X, graph).predict(X)
     np.testing.assert_array_equal(again, found)
     model.set_params(group_weight="pairs")
-
-
-def refit_without(graph, held, alpha):
-    rest = np.setdiff1d(np.arange(17), held)
-    return RankRLS(alpha).fit(X[rest], graph.subset(rest)).predict(X[held])
-
-
-def test_held_out_groups_are_those_of_a_refit(edges):
-    graph = PairGraph(**edges, group_weight="groups")
-    found = leave_group_out_predict(RankRLS(0.1), X, graph)
-    for label in "xyz":
-        held = np.flatnonzero(edges["groups"] == label)
-        np.testing.assert_allclose(found[held], refit_without(graph, held, 0.1), atol=1e-9)
-
-
-def test_folds_that_cut_groups_are_those_of_a_refit(edges):
-    inside = edges["groups"][edges["winner"]] == edges["groups"][edges["loser"]]
-    inside &= (edges["winner"] != 8) & (edges["loser"] != 8)  # group z: an item without edges
-    edges = {
-        key: v[inside] if len(np.shape(v)) and len(v) == len(inside) else v
-        for key, v in edges.items()
-    }
-    graph = PairGraph(**edges, group_weight="groups")
-    folds = [np.r_[0:3, 8], np.r_[3:8], np.r_[9:13], np.r_[13:17]]
-    splits = [(np.setdiff1d(np.arange(17), U), U) for U in folds]
-    found = cross_val_predict_groups(RankRLS(0.1), X, graph, cv=splits)
-    for held in folds:
-        np.testing.assert_allclose(found[held], refit_without(graph, held, 0.1), atol=1e-9)
 
 
 def test_a_search_and_a_jackknife_train_again_where_weights_depend_on_the_others(edges):
