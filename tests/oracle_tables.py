@@ -53,3 +53,19 @@ def count_from_mean(F, ranked="columns"):
     """Scores without what pairs do not see."""
     axis = {"columns": 1, "rows": 0, "cells": None}[ranked]
     return F - F.mean(axis=axis, keepdims=True)
+
+
+OPTIONS = [
+    {},
+    {"ties": "exclude"},
+    {"cost": "sign", "group_weight": "groups"},
+    {"cost": "relative"},
+]
+
+
+def with_gaps(Y, rng):
+    """Without three of ten scores, but with one in every row and column."""
+    Y = Y.copy()
+    Y[rng.random(Y.shape) < 0.3] = np.nan
+    Y[np.arange(len(Y)), np.arange(len(Y)) % Y.shape[1]] = 1.0
+    return Y

@@ -112,18 +112,6 @@ def test_the_user_overrules():
         facts(X, numeric=["star"])
 
 
-def test_codes_that_are_called_an_id_are_categories():
-    codes = np.random.default_rng(0).integers(0, 10, 5957)
-    X = polars.DataFrame({"typeId": codes, "docId": np.arange(5957)[::-1], "x": codes / 3})
-    assert [column.kind for column in facts(X)] == ["category", "left out", "number"]
-
-
-def test_a_row_counter_is_found_where_rows_were_dropped():
-    rows = np.flatnonzero(np.random.default_rng(0).random(300) < 0.7)
-    X = polars.DataFrame({"row": rows, "x": np.sin(rows)})
-    assert facts(X)[0].why == "an identifier: it counts the rows"
-
-
 def kind_of(**columns):
     n_rows = len(next(iter(columns.values())))
     return facts(polars.DataFrame({**columns, "x": np.sin(np.arange(n_rows))}))[0].kind
@@ -132,6 +120,9 @@ def kind_of(**columns):
 @pytest.mark.parametrize(
     "name, cells, kind",
     [
+        ("typeId", np.random.default_rng(0).integers(0, 10, 5957), "category"),
+        ("docId", np.arange(5957)[::-1], "left out"),
+        ("row", np.flatnonzero(np.random.default_rng(0).random(300) < 0.7), "left out"),  # of more
         ("row", np.arange(19), "number"),  # a counter needs twenty rows
         ("row", np.arange(20), "left out"),
         ("row", np.r_[np.arange(49), 99], "left out"),  # and at least every second number

@@ -16,16 +16,10 @@ from sklearn.model_selection import KFold
 from rankwise import ConditionalRankRLS, ConditionalRankRLSCV, LabelRanker
 from rankwise.metrics import disagreement_error, kendall_tau
 from rankwise.persistence import load, save
-from tests.oracle_tables import count_from_mean, explicit_dyads, refit_without
+from tests.oracle_tables import OPTIONS, count_from_mean, explicit_dyads, refit_without, with_gaps
 
 Q, T = 8, 5
 ALPHAS = [1e-4, 3.0]
-OPTIONS = [
-    {},
-    {"ties": "exclude"},
-    {"cost": "sign", "group_weight": "groups"},
-    {"cost": "relative"},
-]
 
 
 @pytest.fixture
@@ -37,13 +31,6 @@ def rng():
 def table(rng):
     rows, columns = rng.standard_normal((Q, 3)), rng.standard_normal((T, 2))
     return rows, columns, rng.integers(0, 4, (Q, T)).astype(float)
-
-
-def with_gaps(Y, rng):
-    Y = Y.copy()
-    Y[rng.random(Y.shape) < 0.3] = np.nan
-    Y[np.arange(len(Y)), np.arange(len(Y)) % Y.shape[1]] = 1.0
-    return Y
 
 
 def relative_error(found, truth):

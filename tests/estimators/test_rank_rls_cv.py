@@ -82,40 +82,21 @@ def test_a_single_list_is_judged_by_leave_pair_out(data):
     assert model.cv_results_["cv"] == "leave-pair-out"
 
 
-@pytest.mark.parametrize("options", [{"scoring": "ndcg@5"}, {"cost": "sign"}, {"cv": 10}])
-def test_a_single_list_without_leave_pair_out_gets_folds_of_items(data, options):
-    X, y, _ = data
-    model = RankRLSCV(ALPHAS, **options).fit(X, y)
-    assert model.cv_results_["cv"] == "folds of items"
-    if "cv" in options:
-        held = cross_val_predict_groups(RankRLS(), X, y, cv=10, alphas=ALPHAS)
-        folds = np.empty(len(y), dtype=int)
-        for k, (_, test) in enumerate(KFold(10, shuffle=True, random_state=0).split(X)):
-            folds[test] = k
-        expected = [disagreement_error(y, s, folds) for s in held.T]
-        np.testing.assert_allclose(model.cv_results_["mean_score"][0], expected)
-
-
-def test_folds_of_groups_score_each_group(data):
+@pytest.mark.parametrize("cv", [10, GroupKFold(3), KFold(2, shuffle=True, random_state=0)], ids=str)
+def test_scores_are_those_of_held_out_items_of_one_group_and_fold(data, cv):
     X, y, groups = data
-    model = RankRLSCV(ALPHAS, cv=GroupKFold(3)).fit(X, y, groups)
-    held = cross_val_predict_groups(RankRLS(), X, y, groups, cv=GroupKFold(3), alphas=ALPHAS)
-    expected = [disagreement_error(y, s, groups) for s in held.T]
+    splitter = KFold(cv, shuffle=True, random_state=0) if isinstance(cv, int) else cv
+    fold = np.empty(len(y), dtype=int)
+    labels = groups if isinstance(cv, GroupKFold) else None  # KFold cuts the groups
+    for k, (_, test) in enumerate(splitter.split(X, y, labels)):
+        fold[test] = k
+    groups = None if isinstance(cv, int) else groups
+    model = RankRLSCV(ALPHAS, cv=cv).fit(X, y, groups)
+    held = cross_val_predict_groups(RankRLS(), X, y, groups, cv=cv, alphas=ALPHAS)
+    lists = fold if groups is None else groups * 10 + fold
+    expected = [disagreement_error(y, scores, lists) for scores in held.T]
     np.testing.assert_allclose(model.cv_results_["mean_score"][0], expected)
-    assert model.cv_results_["cv"] == "folds of groups"
-    np.testing.assert_array_equal(model.cv_results_["groups"], np.unique(groups))
-
-
-def test_groups_cut_by_folds_are_scored_inside_each_fold(data):
-    X, y, groups = data
-    cv = KFold(2, shuffle=True, random_state=0)
-    model = RankRLSCV([1.0, 2.0], cv=cv).fit(X, y, groups)
-    half = np.empty(len(y), dtype=int)
-    for k, (_, test) in enumerate(cv.split(X)):
-        half[test] = k
-    held = cross_val_predict_groups(RankRLS(1.0), X, y, groups, cv=cv)
-    expected = disagreement_error(y, held, groups * 2 + half)
-    assert model.cv_results_["mean_score"][0, 0] == pytest.approx(expected)
+    assert model.cv_results_["cv"] == ("folds of items" if groups is None else "folds of groups")
 
 
 def test_default_grid_follows_the_scale_of_the_features(data):

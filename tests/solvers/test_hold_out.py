@@ -348,15 +348,11 @@ def test_leave_pair_out_along_alphas_and_in_blocks(rng, monkeypatch):
 # -- bad input ------------------------------------------------------------------------------------
 
 
-def test_one_group_only_is_refused(rng):
-    X, y, _ = items(rng, 3)
-    with pytest.raises(ValueError, match="at least two groups"):
-        leave_group_out_predict(RankRLS(), X, y)
-
-
 def test_a_fold_that_leaves_nothing_to_learn_from_is_refused(rng):
     X, y, _ = items(rng, 3)
     lonely = np.where(np.arange(M) < 10, 0, np.arange(M))
+    with pytest.raises(ValueError, match="at least two groups"):
+        leave_group_out_predict(RankRLS(), X, y)
     for model in (RankRLS(), RankRLS(kernel="rbf"), RankRLS(solver="iterative")):
         with pytest.raises(ValueError, match="no pair to train on"):
             leave_group_out_predict(model, X, y, lonely)
