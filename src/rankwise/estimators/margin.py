@@ -195,12 +195,6 @@ class MarginRanker(MarginParameters, PathModel):
         if target.nuisance is not None and Z is not None:
             self._nuisance_names = target.nuisance.names
             loss = ProfileLoss(loss, Z)
-            if loss.explains_all():
-                raise ValueError(
-                    "the nuisance columns alone order all pairs rightly, so that their effects "
-                    "have no finite values and nothing is left to learn; leave out the column "
-                    "that tells the score."
-                )
         self.n_pairs_ = loss.graph.n_pairs
         features = make_features(
             kernel,

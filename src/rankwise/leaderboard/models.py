@@ -496,7 +496,7 @@ class PlackettLuce(BradleyTerry):
             moved = ratings[self.rankings.item]
             for rows, changes, within in self._changes(ratings, self.inverse(ratings)):
                 moved[rows] -= (within @ changes[:, :, None])[:, :, 0]
-            losses.append(self.loss.losses_of(moved))
+            losses.append(self.loss.at(moved).value * self.loss.total_weight)
         return np.array(losses)
 
     def spread(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> Spread:

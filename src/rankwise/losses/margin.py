@@ -14,7 +14,6 @@ from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.pair_blocks import PairBlock, pair_blocks
 
 SMALLEST_SAMPLE = 1250
-MOMENT_ITEMS = 20_000  # so many items tell the second moment of the pairs
 KEPT_PAIRS = 2**21  # so many pairs are kept in memory between two looks at them
 
 
@@ -87,15 +86,6 @@ class MarginLoss(ABC):
             rows = np.sort(np.lexsort((graph.y.ravel(), graph.groups))[::step])
         loss = self.of_items(rows, graph.subset(rows))
         return (rows, loss) if loss.graph.n_pairs else None
-
-    def second_moment(self, R: Any) -> Array:
-        """Mean of ``(r_i − r_j)(r_i − r_j)ᵀ`` over the pairs, of a sample if there are many."""
-        step = self.graph.n_items // MOMENT_ITEMS
-        sample = self.sample(step) if step > 1 else None
-        if sample is not None:
-            rows, loss = sample
-            return loss.second_moment(R[rows])
-        return self.graph.gram(R) / self.graph.total_weight
 
 
 class PreferenceLoss(MarginLoss):

@@ -139,7 +139,11 @@ class ProfileLoss(MarginLoss):
         self._ridge = RIDGE * np.mean(Z**2, axis=0)
 
     def explains(self, R: Array) -> bool:
-        """Whether the columns explain all those of features, so that nothing is left to learn."""
+        """Whether the columns explain all those of features, or order all pairs rightly alone."""
+        self.at(np.zeros(len(self.Z)))
+        loss: Any = self.loss
+        if loss.is_separated_by(self.Z @ self.gamma):
+            return True
         both = np.hstack([center_inside(R, self.graph), self.Z])
         rest, _ = eliminate(both.T @ both, np.zeros(both.shape[1]), self.Z.shape[1])
         return not rest.any()
@@ -203,9 +207,3 @@ class ProfileLoss(MarginLoss):
 
         target = times_A(f[:, None])[:, 0] - now.gradient / 2
         return nuisance_effects(R, w, self.Z, times_A, target, self.graph.groups, alpha)
-
-    def explains_all(self) -> bool:
-        """Whether the columns alone order all pairs rightly."""
-        self.at(np.zeros(len(self.Z)))
-        loss: Any = self.loss
-        return bool(loss.is_separated_by(self.Z @ self.gamma))

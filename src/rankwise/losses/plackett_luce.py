@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,11 @@ from rankwise.arrays import Array, Indices
 from rankwise.graphs import PreferenceGraph
 from rankwise.losses.margin import LossAt, MarginLoss
 
-BLOCK = 2**18  # numbers, which stay in the cache
+BLOCK = 2**21  # numbers in the Hessians of the rankings of one table
 
 
 class RankingTable(NamedTuple):
-    """All rankings of the same length m, best item first; arrays have the shape (m, n_rankings).
+    """Rankings of the same length m, best item first; arrays have the shape (m, n_rankings, 1).
 
     Position p is the choice of its item among all that are not placed before. Items that share a
     place are a block, and Efron's formula gives each of its d items an equal share of the places:
@@ -24,7 +25,7 @@ class RankingTable(NamedTuple):
 
     Attributes
     ----------
-    rows : ndarray of int
+    rows : ndarray of int, shape (m, n_rankings)
         The row of the scores.
     ranking : ndarray of shape (n_rankings,)
         The number of the ranking.
@@ -36,8 +37,6 @@ class RankingTable(NamedTuple):
         ω of the choice; 0 for items without a place.
     opens : ndarray
         1 where a block begins, else 0.
-    is_strict : bool
-        Whether every block is one item.
     """
 
     rows: Indices
@@ -47,30 +46,20 @@ class RankingTable(NamedTuple):
     share: Array
     weight: Array
     opens: Array
-    is_strict: bool
-
-    def part(self, chosen: slice) -> RankingTable:
-        """Some of the rankings."""
-        names = ("rows", "start", "end", "share", "weight", "opens")
-        cut = {name: getattr(self, name)[:, chosen] for name in names}
-        return self._replace(ranking=self.ranking[chosen], **cut)
 
     def at(self, f: Array) -> Choices:
         """The candidates of every choice, for scores f of all rows."""
-        f = f[self.rows]
-        left = f.copy()
-        for p in range(len(f) - 2, -1, -1):
-            np.logaddexp(f[p], left[p + 1], out=left[p])
-        if not self.is_strict:
-            left = np.take_along_axis(left, self.start, 0)
+        f = f[self.rows][:, :, None]
+        left = np.logaddexp.accumulate(f[::-1], axis=0)[::-1]
+        left = np.take_along_axis(left, self.start, 0)
         own = np.exp(f - left)
-        shrunk = np.ones_like(f)
-        shrunk[1:] = np.exp(np.diff(left, axis=0))
-        return Choices(self, f, left, self.block_sums(own), own, shrunk)
+        shrunk = np.exp(np.diff(left, axis=0, prepend=left[:1]))
+        rest = 1 - self.share * self.block_sums(own)
+        return Choices(self, f, left, own, shrunk, rest)
 
     def block_sums(self, values: Array) -> Array:
         """The sum over the block of each position, at all its positions."""
-        if self.is_strict:
+        if self.opens.all():
             return values
         sums = values.copy()
         for p in range(1, len(values)):
@@ -85,33 +74,24 @@ class Choices(NamedTuple):
     ----------
     of : RankingTable
         The rankings.
-    f : ndarray of shape (m, n_rankings)
+    f : ndarray of shape (m, n_rankings, 1)
         Scores.
     left : ndarray
         Log of the sum of e^f over the block of the position and all that follow.
-    block : ndarray
-        Share of the block in that sum.
     own : ndarray
         Share of the item in that sum.
     shrunk : ndarray
         The sum, relative to that of the position before.
+    rest : ndarray
+        Share of the sum that takes part in the choice, at least 1/d.
     """
 
     of: RankingTable
     f: Array
     left: Array
-    block: Array
     own: Array
     shrunk: Array
-
-    @property
-    def rest(self) -> Array:
-        """Share of the sum that takes part in the choice, at least 1/d."""
-        return 1 - self.of.share * self.block
-
-    def losses(self) -> Array:
-        """Minus the log of the probability of each choice."""
-        return np.asarray(self.left - self.f + np.log(self.rest))
+    rest: Array
 
     def pulls(self, values: Array) -> Array:
         """``Σ_p v_p π_pj`` of each position j; π_pj is the chance of j in choice p."""
@@ -124,23 +104,10 @@ class Choices(NamedTuple):
         sums *= self.own
         return sums
 
-    def chances(self) -> Array:
-        """π of shape (n_rankings, m, m): the chance of each position in each choice."""
-        m, start = len(self.f), self.of.start.T
-        if self.of.is_strict:
-            candidate = np.triu(np.ones((m, m)))
-        else:
-            shared = start[:, None, :] == start[:, :, None]
-            candidate = shared * (1 - self.of.share.T)[:, :, None]
-            candidate += start[:, None, :] > start[:, :, None]
-        logs = self.f.T[:, None] - (self.left + np.log(self.rest)).T[:, :, None]
-        np.minimum(logs, 50, out=logs)  # of those that are placed already
-        return np.asarray(np.exp(logs, out=logs) * candidate)
-
     def means(self, v: Array) -> Array:
-        """``Σ_j π_pj v_j`` of each choice p."""
+        """``Σ_j π_pj v_j`` of each choice p, for v of shape (m, n_rankings, k)."""
         of, block = self.of, self.of.block_sums(self.own * v)
-        first, sums = block * of.opens, np.zeros_like(v)  # of the blocks that follow
+        first, sums = block * of.opens, np.zeros_like(block)  # of the blocks that follow
         for p in range(len(v) - 2, -1, -1):
             np.add(sums[p + 1], first[p + 1], out=sums[p])
             sums[p] *= self.shrunk[p + 1]
@@ -190,7 +157,6 @@ class PlackettLuceLoss(MarginLoss):
                 "likelihood='plackett-luce' is for scores in groups without sample_weight, of "
                 "which each group is a ranking; comparisons and weights are for 'pairs'."
             )
-        self._chosen = placed, weight
         scores, codes = np.ravel(graph.scores), graph.groups
         if placed is None:
             lowest = np.full(graph.n_groups, np.inf)
@@ -201,26 +167,29 @@ class PlackettLuceLoss(MarginLoss):
             weight = np.ones(graph.n_groups)
             if graph.group_weight == "groups":
                 for of in self._tables:
-                    weight[of.ranking] = 1 / np.maximum(of.weight.sum(axis=0), 1)
+                    weight[of.ranking] = 1 / np.maximum(of.weight.sum(axis=(0, 2)), 1)
         for k, of in enumerate(self._tables):
-            self._tables[k] = of._replace(weight=of.weight * weight[of.ranking])
+            self._tables[k] = of._replace(weight=of.weight * weight[of.ranking, None])
         self.graph = graph
         self.total_weight = float(sum(of.weight.sum() for of in self._tables))
 
     def at(self, f: NDArray[Any]) -> LossAt:
         """One pass over the rankings; so is every product with the Hessian."""
         f = np.asarray(f, dtype=np.float64)
-        now = [of.at(f) for of in self._tables]
-        value = sum(float(np.vdot(c.of.weight, c.losses())) for c in now)
-        flow, pulls = np.zeros_like(f), [c.pulls(c.of.weight) for c in now]
-        for c, pull in zip(now, pulls, strict=True):
-            flow[c.of.rows] = pull - c.of.weight
+        value, flow, now = 0.0, np.zeros_like(f), []
+        for table in self._tables:
+            at = table.at(f)
+            pull = at.pulls(table.weight)
+            value += float(np.vdot(table.weight, at.left - at.f + np.log(at.rest)))
+            flow[table.rows] = (pull - table.weight)[:, :, 0]
+            now.append((at, pull))
 
         def curvature(v: Array) -> Array:
             out = np.zeros_like(v)
-            for c, pull in zip(now, pulls, strict=True):
-                along = v[c.of.rows]
-                out[c.of.rows] = pull * along - c.pulls(c.of.weight * c.means(along))
+            for at, pull in now:
+                rows = at.of.rows
+                along = v[rows][:, :, None]
+                out[rows] = (pull * along - at.pulls(at.of.weight * at.means(along)))[:, :, 0]
             return np.asarray(out / self.total_weight)
 
         return LossAt(value / self.total_weight, flow / self.total_weight, curvature)
@@ -231,43 +200,21 @@ class PlackettLuceLoss(MarginLoss):
         Those of one length together, in batches.
         """
         for table in self._tables:
-            m, n = table.rows.shape
-            size = max(1, BLOCK // m**2)
-            for start in range(0, n, size):
-                choices = table.part(slice(start, start + size)).at(f)
-                chances = choices.chances()
-                weighted = choices.of.weight.T[:, :, None] * chances
-                pulls = weighted.sum(axis=1)
-                bends = -np.swapaxes(weighted, 1, 2) @ chances
-                bends[:, np.arange(m), np.arange(m)] += pulls
-                yield choices.of, pulls - choices.of.weight.T, bends
-
-    def losses_of(self, f: Array) -> float:
-        """The loss, not divided by W."""
-        choices = (table.at(f) for table in self._tables)
-        return sum(float(np.vdot(c.of.weight, c.losses())) for c in choices)
+            at = table.at(f)
+            pull = at.pulls(table.weight)
+            chances = at.means(np.eye(len(pull))[:, None]).transpose(1, 2, 0)
+            bends = chances * -table.weight[:, :, 0].T[:, None] @ chances.swapaxes(1, 2)
+            np.einsum("njj->nj", bends)[:] += pull[:, :, 0].T
+            yield table, (pull - table.weight)[:, :, 0].T, bends
 
     def is_separated_by(self, f: Array) -> bool:
         """Whether every item with a place has a larger score than all below, and none is shared."""
-        for c in (table.at(f) for table in self._tables):
-            placed = c.of.weight[:-1] > 0
-            if (placed & ((np.diff(c.f, axis=0) >= 0) | (np.diff(c.of.start, axis=0) == 0))).any():
+        for table in self._tables:
+            is_placed, shared = table.weight[:-1] > 0, np.diff(table.start, axis=0) == 0
+            is_wrong = np.diff(f[table.rows], axis=0)[:, :, None] >= 0
+            if (is_placed & (is_wrong | shared)).any():
                 return False
         return True
-
-    def sample(self, step: int) -> tuple[Indices, Self] | None:
-        """Some of the rankings; none if there are few of them."""
-        if self.graph.n_groups < 100 * step:
-            return None
-        of_group = np.arange(self.graph.n_groups) % step == 0
-        rows = np.flatnonzero(of_group[self.graph.groups])
-        placed, weight = self._chosen
-        loss = type(self)(
-            self.graph.subset(rows),
-            None if placed is None else placed[rows],
-            None if weight is None else weight[of_group],
-        )
-        return rows, loss
 
 
 def _tables(scores: Array, codes: Indices, placed: NDArray[np.bool_]) -> Iterator[RankingTable]:
@@ -276,18 +223,17 @@ def _tables(scores: Array, codes: Indices, placed: NDArray[np.bool_]) -> Iterato
     sizes = np.bincount(codes)
     first = np.cumsum(sizes) - sizes
     for m in np.unique(sizes[sizes > 1]):
-        ranking = np.flatnonzero(sizes == m)
-        rows = order[first[ranking] + np.arange(m)[:, None]]
-        opens = np.ones(rows.shape, bool)
-        opens[1:] = (np.diff(scores[rows], axis=0) != 0) & placed[rows[1:]]
-        opens[1:] |= placed[rows[:-1]] & ~placed[rows[1:]]
-        places = np.arange(m)[:, None]
-        start = np.maximum.accumulate(np.where(opens, places, 0), axis=0)
-        last = np.where(np.vstack([opens[1:], opens[:1]]), places, m)
-        end = np.minimum.accumulate(last[::-1], axis=0)[::-1]
-        size = end - start + 1
-        is_choice = placed[rows] & ((size > 1) | (end < m - 1))
-        yield RankingTable(
-            rows, ranking, start, end, (places - start) / size, is_choice.astype(np.float64),
-            opens.astype(np.float64), bool(opens.all()),
-        )  # fmt: skip
+        every = np.flatnonzero(sizes == m)
+        for ranking in np.array_split(every, math.ceil(len(every) / max(1, BLOCK // m**2))):
+            rows = order[first[ranking] + np.arange(m)[:, None]]
+            opens = np.ones(rows.shape, bool)
+            opens[1:] = (np.diff(scores[rows], axis=0) != 0) & placed[rows[1:]]
+            opens[1:] |= placed[rows[:-1]] & ~placed[rows[1:]]
+            places = np.arange(m)[:, None]
+            start = np.maximum.accumulate(np.where(opens, places, 0), axis=0)
+            last = np.where(np.vstack([opens[1:], opens[:1]]), places, m)
+            end = np.minimum.accumulate(last[::-1], axis=0)[::-1]
+            size = end - start + 1
+            is_choice = placed[rows] & ((size > 1) | (end < m - 1))
+            columns: list[Any] = [start, end, (places - start) / size, 1.0 * is_choice, 1.0 * opens]
+            yield RankingTable(rows, ranking, *(column[:, :, None] for column in columns))

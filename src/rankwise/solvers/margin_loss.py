@@ -27,6 +27,7 @@ from rankwise.solvers.bundle import Bundle
 FAR = 1e3  # columns this many times half their range away from zero are shifted
 REFRESH = 16  # after so many points of lines in a row scores are computed anew: rounding adds up
 MAX_FEATURES = 500  # with more features only the diagonal of the curvature is used
+MOMENT_ITEMS = 20_000  # so many items tell the second moment of the pairs
 NEAR_MARGIN = 0.15  # about this share of the pairs makes the curvature
 RARE = 0.1  # lower bound of a second moment, as a share of the variance: a sample misses rare ones
 MEMORY = 30  # steps that L-BFGS remembers
@@ -301,15 +302,22 @@ METHODS = {"lbfgs": descend, "newton-cg": descend, "bmrm": cutting_planes}
 
 
 def second_moment(objective: MarginObjective) -> Array:
-    """Second moment of the differences of pairs: a matrix, or its diagonal for many features."""
-    R = objective.R
+    """Mean of ``(r_i − r_j)(r_i − r_j)ᵀ`` over the pairs, or its diagonal for many features.
+
+    From a sample of the items if there are many.
+    """
+    R, graph = objective.R, objective.loss.graph
     squares = R.multiply(R).sum(axis=0) if sp.issparse(R) else np.einsum("ij,ij->j", R, R)
     variance = np.ravel(squares) / R.shape[0] - np.ravel(R.mean(axis=0)) ** 2
     if R.shape[1] > MAX_FEATURES:
         return np.asarray(2 * np.maximum(variance, 0.0))
-    M = objective.loss.second_moment(R)
+    step = R.shape[0] // MOMENT_ITEMS
+    sample = objective.loss.sample(step) if step > 1 else None
+    if sample is not None:
+        R, graph = R[sample[0]], sample[1].graph
+    M = graph.gram(R) / graph.total_weight
     M[np.diag_indices_from(M)] = np.maximum(M.diagonal(), RARE * variance)
-    return M
+    return np.asarray(M)
 
 
 def inverse_curvature(moment: Array, alpha: float) -> Callable[[Array], Array]:
