@@ -21,7 +21,7 @@ _HOMES = {
     "estimators.ranking_pursuit": ["RankingPursuit", "RankingPursuitCV"],
     "estimators.sums": ["Sums"],
     "estimators.transformers": ["GroupScaler", "HingeFeatures"],
-    "features.view": ["View"],
+    "features.feature_map": ["View"],
     "graphs": ["PairGraph", "PreferenceGraph", "ScoreGraph"],
     "inputs": ["make_target"],
     "leaderboard": ["rate"],

@@ -31,7 +31,7 @@ from rankwise.estimators.ranking_pursuit import RankingPursuitCV as RankingPursu
 from rankwise.estimators.sums import Sums as Sums
 from rankwise.estimators.transformers import GroupScaler as GroupScaler
 from rankwise.estimators.transformers import HingeFeatures as HingeFeatures
-from rankwise.features.view import View as View
+from rankwise.features.feature_map import View as View
 from rankwise.graphs import PairGraph as PairGraph
 from rankwise.graphs import PreferenceGraph as PreferenceGraph
 from rankwise.graphs import ScoreGraph as ScoreGraph

@@ -266,7 +266,30 @@ class KernelModel(RankerMixin, KernelParameters):
         return FeatureMap(self.make_kernel(), None, n_coefficients, basis, items)
 
 
-class PathModel(KernelModel):
+class TaskModel(RankerMixin):
+    """A ranker that can be cross-validated by its hold-out task."""
+
+    def hold_out_task(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
+
+        The data are those of `fit`, or y is a `Target` that was read already; the estimator is left
+        as it is. Candidates are alphas, of CoRankRLS nus, too, of RankingPursuit numbers of steps.
+        """
+        target = read_target(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
+        return clone(self)._prepare(X, target)
+
+    @abstractmethod
+    def _prepare(self, X: Any, target: Target) -> Any:
+        """Check everything, and say what is to be learned: a `HoldOutTask`."""
+
+
+class PathModel(TaskModel, KernelModel):
     """A kernel model of items in groups, with paths over alpha and a hold-out task."""
 
     @calm
@@ -311,24 +334,6 @@ class PathModel(KernelModel):
         checked = check_alphas(alphas, "alphas")
         target = read_target(y, groups, sample_weight, nuisance, X=X)
         return clone(self)._prepare(X, target).path(checked)
-
-    def hold_out_task(
-        self,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Any:
-        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
-
-        Its candidates are alphas. The data are those of `fit`, or y is a `Target` that was read
-        already; the estimator is left as it is.
-        """
-        return clone(self)._prepare(X, read_target(y, groups, sample_weight, X=X))
-
-    @abstractmethod
-    def _prepare(self, X: Any, target: Target) -> Any:
-        """Check everything, and say what is to be learned: a `HoldOutTask` that has a `path`."""
 
 
 class ModelPath:

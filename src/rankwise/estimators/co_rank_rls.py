@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 import itertools
-import numbers
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -20,13 +20,19 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.base import RankerMixin, Search
+from rankwise.estimators.base import RankerMixin, Search, TaskModel
 from rankwise.estimators.training_data import PartlyScored, check_rows, split_unscored
-from rankwise.features.feature_map import FeatureMap, FeatureRows
+from rankwise.features.feature_map import (
+    FeatureMap,
+    FeatureRows,
+    View,
+    basis_map,
+    check_views,
+    view_columns,
+)
 from rankwise.features.kernel import KernelParameters
-from rankwise.features.view import View, check_views, fit_view
 from rankwise.groups import encode_groups
-from rankwise.inputs import as_whole, check_alphas, read_target
+from rankwise.inputs import Target, as_whole, check_alphas, read_target
 from rankwise.losses import SquaredLoss
 from rankwise.machine import calm, check_matrix_fits
 from rankwise.metrics import get_metric
@@ -37,7 +43,6 @@ from rankwise.model_selection.task import Candidates, HoldOutTask, default_alpha
 from rankwise.solvers.least_squares import solve_shifted
 
 NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
-FLAT = 1e-24  # scatter of a constant view, relative to the square of its features
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -55,7 +60,7 @@ class CoParameters:
 
 
 @dataclass(eq=False, repr=False)
-class CoRankRLS(CoParameters, RankerMixin, KernelParameters):
+class CoRankRLS(CoParameters, TaskModel, KernelParameters):
     """Semi-supervised ranking by several views that are made to agree.
 
     Use it if few items are scored, many are not, and there are two independent descriptions of
@@ -162,7 +167,8 @@ class CoRankRLS(CoParameters, RankerMixin, KernelParameters):
         CoRankRLS
             The fitted estimator.
         """
-        return self._fit_task(self._prepare(X, y, groups, sample_weight))
+        target = read_target(y, groups, sample_weight, X=X, allow_nan=True)
+        return cast(Self, self._prepare(X, target).train(alpha=self.alpha, nu=self.nu))
 
     @calm
     def path(
@@ -207,23 +213,9 @@ class CoRankRLS(CoParameters, RankerMixin, KernelParameters):
         model = clone(self)
         checked = check_alphas(alphas, "alphas")
         several = check_alphas([self.nu], "nu") if nus is None else check_alphas(nus, "nus")
-        coef = model._solve(model._prepare(X, y, groups, sample_weight), several, checked)
+        task = model._prepare(X, read_target(y, groups, sample_weight, X=X, allow_nan=True))
+        coef = task.coefficients(several, checked)
         return CoRankRLSPath(checked, several, coef, model, squeeze=nus is None)
-
-    def hold_out_task(
-        self,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> CoTask:
-        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
-
-        Its candidates are alphas and nus. The data are those of `fit`, or y is a `Target` that was
-        read already; the estimator is left as it is.
-        """
-        task: CoTask = clone(self)._prepare(X, y, groups, sample_weight)
-        return task
 
     @calm
     def predict(self, X: Any) -> NDArray[Any]:
@@ -286,64 +278,56 @@ class CoRankRLS(CoParameters, RankerMixin, KernelParameters):
             out[v, u] = mean(metric.by_group(ranking).values)
         return 0.5 * (out + out.T)
 
-    def _prepare(
-        self, X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> CoTask:
+    def _prepare(self, X: Any, target: Target) -> CoTask:
         """Check everything, choose the bases, and say what is to be minimized."""
-        known = read_target(y, groups, sample_weight, X=X, allow_nan=True)
         X = check_rows(self, X)
-        target = split_unscored(known, X.shape[0])
-        loss = target.loss(self.cost, self.ties, self.group_weight)
-        return CoTask(self, X, self._fit_views(X), target, loss)
+        known = split_unscored(target, X.shape[0])
+        loss = known.loss(self.cost, self.ties, self.group_weight)
+        self.views_ = self._fit_views(X)
+        self.view_coef_: list[Array] = []  # the task will know them
+        self.basis_indices_ = [view.basis for view in self.views_]
+        self.n_scored_, self.n_unscored_ = len(known.scored), len(known.unscored)
+        self.n_pairs_ = loss.graph.n_pairs
+        return CoTask(self, X, known, loss)
 
     def _fit_views(self, X: Any) -> list[FeatureMap]:
         """The views that the user gave, or as many random bases of all items as asked for."""
         rng = check_random_state(self.random_state)
         n_basis = as_whole("n_basis", self.n_basis, least=1)
-        if isinstance(self.views, numbers.Integral) and not isinstance(self.views, bool):
-            views = self._random_bases(int(self.views), X, rng)
-        else:
-            views = check_views(self.views)
-        names = getattr(self, "feature_names_in_", None)
-        return [fit_view(view, X, rng, n_basis=n_basis, names=names) for view in views]
-
-    def _random_bases(self, n_views: int, X: Any, rng: np.random.RandomState) -> list[View]:
-        """Views that differ in their basis alone; no item is in two of them."""
+        views: Any = self.views
         n_items, n_features = X.shape
-        if not 1 <= n_views <= n_items:
-            raise ValueError(
-                f"views={n_views}; expected a number of views from 1 to {n_items}, the number of "
-                "training items, or a list of View."
-            )
-        size = min(self.n_basis, n_items // n_views)
-        if n_views > 1 and self.kernel == "linear" and size >= n_features:
-            warn_user(
-                f"{n_views} linear views of all {n_features} features with {size} basis items each "
-                "are the same view: all of them learn what RankRLS learns. Use a kernel, fewer "
-                "basis items than features, or a list of View with different columns.",
-            )
-        rows = rng.permutation(n_items)[: n_views * size].reshape(n_views, size)
-        return [View(**self.kernel_arguments(), basis=np.sort(basis)) for basis in rows]
-
-    def _fit_task(self, task: CoTask) -> Self:
-        alphas, nus = check_alphas([self.alpha], "alpha"), check_alphas([self.nu], "nu")
-        self.view_coef_ = [coef[:, 0, 0] for coef in self._solve(task, nus, alphas)]
-        return self
-
-    def _solve(self, task: CoTask, nus: Array, alphas: Array) -> list[Array]:
-        """Coefficients of each view, shape (n, n_nus, n_alphas); sets all attributes but them."""
-        task.warn_about_flat_views()
-        coef, floor = task.coefficients(nus, alphas)
-        if alphas.min() < floor:
-            warn_user(
-                f"alpha={alphas.min():g} is lost in rounding beside nu={nus.max():g}; {floor:.2g} "
-                "is used instead. Use a larger alpha or a smaller nu.",
-            )
-        self.views_ = list(task.views)
-        self.basis_indices_ = [view.basis for view in task.views]
-        self.n_scored_, self.n_unscored_ = len(task.target.scored), len(task.target.unscored)
-        self.n_pairs_ = task.loss.graph.n_pairs
-        return coef
+        if isinstance(views, int | np.integer):
+            if not 1 <= views <= n_items:
+                raise ValueError(
+                    f"views={views}; expected a number of views from 1 to {n_items}, the number of "
+                    "training items, or a list of View."
+                )
+            size = min(n_basis, n_items // views)
+            if views > 1 and self.kernel == "linear" and size >= n_features:
+                warn_user(
+                    f"{views} linear views of all {n_features} features with {size} basis items "
+                    "each are the same view: all of them learn what RankRLS learns. Use a kernel, "
+                    "fewer basis items than features, or a list of View with different columns.",
+                )
+            bases = rng.permutation(n_items)[: views * size].reshape(views, size)
+            views = [View(**self.kernel_arguments(), basis=np.sort(rows)) for rows in bases]
+        names, maps = getattr(self, "feature_names_in_", None), []
+        for view in check_views(views):
+            kernel, columns = view.make_kernel(), view_columns(view, n_features, names)
+            n_columns = n_features if columns is None else len(columns)
+            if kernel.is_precomputed and (sp.issparse(X) or n_items != n_columns):
+                raise ValueError(
+                    f"a view with kernel='precomputed' sees {n_columns} columns of {n_items} "
+                    "items; expected the dense square matrix of kernel values between all training "
+                    "items; select it with columns."
+                )
+            is_named = view.n_basis is not None or not isinstance(view.basis, str)
+            if kernel.is_linear and not is_named:
+                maps.append(FeatureMap(kernel, columns, n_columns))
+            else:
+                count = view.n_basis if is_named else min(n_basis, n_items)
+                maps.append(basis_map(kernel, X, count, view.basis, rng, columns))
+        return maps
 
     def _scores(self, X: Any, coef: Sequence[Array]) -> list[NDArray[Any]]:
         """Scores of each view, for coefficients of shape (n,) or (n, k)."""
@@ -394,86 +378,50 @@ class CoRankRLSPath:
         return model
 
 
-class CoSystem(NamedTuple):
-    """The blocks of [CoRankRLS10] equation 18.
+class CoTask(HoldOutTask):
+    """What CoRankRLS minimizes, for every alpha and nu, and without some of the scored rows.
 
-    In the coordinates of the features R_v, where ‖f_v‖² = ‖w_v‖², the equation reads
+    In the coordinates of the features R_v, where ‖f_v‖² = ‖w_v‖², [CoRankRLS10] equation 18 reads
 
         (B + ν C + λ I) w = E
 
     with B and E from the scored items, block by block, and C from the unscored ones. The three do
     not depend on λ or ν: one reduction of ``B + ν C`` serves all λ (section 5), and the same B, C
-    and E serve all ν.
-
-    Attributes
-    ----------
-    scored : ndarray of shape (n, n)
-        B, with one block ``R_vᵀ L R_v / W`` for each view on its diagonal.
-    coupling : ndarray of shape (n, n)
-        C for ν = 1.
-    target : ndarray of shape (n,)
-        E, the stacked ``R_vᵀ d / W``.
-    """
-
-    scored: Array
-    coupling: Array
-    target: Array
-
-
-class CoTask(HoldOutTask):
-    """What CoRankRLS minimizes, for every alpha and nu, and without some of the scored rows.
-
-    Only scored rows are held out. One reduction for each fold and nu serves all alphas.
+    and E serve all ν. Only scored rows are held out.
 
     Parameters
     ----------
     model : CoRankRLS
-        The learner with its parameters.
+        The learner with its parameters and views.
     X : array or sparse matrix
         All items.
-    views : list of FeatureMap
-        Views with their bases.
     target : PartlyScored
         Which rows are scored.
     loss : SquaredLoss
         Loss of the scored rows.
-    known_coupling : ndarray, optional
-        C, if it is known already.
     """
 
     parameters = ("alpha", "nu")
 
-    def __init__(
-        self,
-        model: CoRankRLS,
-        X: Any,
-        views: list[FeatureMap],
-        target: PartlyScored,
-        loss: SquaredLoss,
-        known_coupling: Array | None = None,
-    ) -> None:
+    def __init__(self, model: CoRankRLS, X: Any, target: PartlyScored, loss: SquaredLoss) -> None:
         super().__init__(model, loss.graph, target.scored, X.shape[0])
-        self._X, self._known_coupling = X, known_coupling
-        self.views, self.target, self.loss = views, target, loss
-        self._sizes = [view.n_features for view in views]
-        self._starts = np.cumsum(self._sizes)[:-1]  # of the second and later views
+        self._X, self.target, self.loss, self.views = X, target, loss, model.views_
 
     @cached_property
-    def system(self) -> CoSystem:
-        """B, C and E of [CoRankRLS10] equation 18."""
-        n = sum(self._sizes)
+    def system(self) -> tuple[Array, Array]:
+        """B, with one block ``R_vᵀ L R_v / W`` for each view, and E, the stacked ``R_vᵀ d / W``."""
+        n = sum(view.n_features for view in self.views)
         advice = "give the views fewer columns or a smaller n_basis, linear ones, too"
         check_matrix_fits(n, n, "the stacked system of all views", advice)
-        X = self._X[self.target.scored]
-        grams, moments = [], []
+        X, grams, moments = self._X[self.target.scored], [], []
         for view in self.views:
             gram, moment = self.loss.system(view.features(X))
             grams.append(gram)
             moments.append(moment)
-        C = self._coupling() if self._known_coupling is None else self._known_coupling
-        return CoSystem(scipy.linalg.block_diag(*grams), C, np.concatenate(moments))
+        return scipy.linalg.block_diag(*grams), np.concatenate(moments)
 
-    def _coupling(self) -> Array:
+    @cached_property
+    def coupling(self) -> Array:
         """C for ν = 1: the Hessian of the disagreement between all views, halved.
 
             Σ_{v,u} (1/W̄) Σ_{pairs} ((f_v − f_u)_i − (f_v − f_u)_j)² = wᵀ C w
@@ -482,53 +430,47 @@ class CoTask(HoldOutTask):
         one Gram matrix of the stacked features, in time linear in the number of items.
         """
         rows, graph = self.target.agreement(self.loss.graph.group_weight)
-        view = np.repeat(np.arange(len(self.views)), self._sizes)
-        if len(self.views) == 1 or not graph.n_pairs:
+        n_views = len(self.views)
+        view = np.repeat(np.arange(n_views), [view.n_features for view in self.views])
+        if n_views == 1 or not graph.n_pairs:
             return np.zeros((len(view), len(view)))
-        factor = np.where(view[:, None] == view, len(self.views) - 1.0, -1.0)
+        factor = np.where(view[:, None] == view, n_views - 1.0, -1.0)
         gram = graph.gram(FeatureRows(self.views, self._X, rows))
         return factor * gram * (2.0 / graph.total_weight)
 
-    def coefficients(self, nus: Array, alphas: Array) -> tuple[list[Array], float]:
-        """Coefficients of each view, shape (n, n_nus, n_alphas), and the smallest usable alpha.
+    def coefficients(self, nus: Array, alphas: Array, *, warns: bool = True) -> list[Array]:
+        """Coefficients of each view, shape (n, n_nus, n_alphas).
 
         [CoRankRLS10] section 5: one reduction for each nu serves all alphas. An alpha below the
-        rounding error of B + ν C is raised to it, so that a huge ν cannot make the system
-        indefinite.
+        rounding error of B + ν C is raised to it, with a warning, so that a huge ν cannot make the
+        system indefinite.
         """
-        B, C, E = self.system
+        B, E = self.system
         solutions, smallest = [], 0.0
         for nu in nus:
-            A = B + nu * C
+            A = B + nu * self.coupling
             floor = len(A) * np.finfo(float).eps * float(np.diag(A).max())
             w, _ = solve_shifted(A, E, np.maximum(alphas, floor))
             solutions.append(w[:, :, 0].T)
             smallest = max(smallest, floor)
-        stacked = np.stack(solutions, axis=1)
-        coef = []
-        for view, w in zip(self.views, np.split(stacked, self._starts), strict=True):
+        if warns and alphas.min() < smallest:
+            warn_user(
+                f"alpha={alphas.min():g} is lost in rounding beside nu={nus.max():g}; "
+                f"{smallest:.2g} is used instead. Use a larger alpha or a smaller nu.",
+            )
+        stacked, coef, start = np.stack(solutions, axis=1), [], 0
+        for view in self.views:
+            w = stacked[start : start + view.n_features]
             flat = view.coefficients(w.reshape(len(w), -1))
             coef.append(flat.reshape(-1, *w.shape[1:]))
-        return coef, smallest
-
-    def warn_about_flat_views(self) -> None:
-        """Warn of views whose features are the same for all items of a group."""
-        B, C, _ = self.system
-        first = FeatureRows(self.views, self._X, np.arange(1))[:]
-        scatter, size = np.diag(B) + np.diag(C), first[0] ** 2
-        for k, view in enumerate(np.split(np.arange(len(scatter)), self._starts)):
-            if scatter[view].sum() <= FLAT * size[view].sum():
-                warn_user(
-                    f"view {k} sees the same features in all items of every group: it cannot "
-                    "order them, and agreement draws the other views to predicting ties, too. "
-                    "Leave it out or give it other columns.",
-                )
+            start += view.n_features
+        return coef
 
     def default_values(self, name: str) -> Array:
         """40 alphas as for RankRLS, averaged over the views, and seven nus."""
         if name == "nu":
             return np.array(NUS)
-        return default_alphas(float(np.trace(self.system.scored)) / len(self.views))
+        return default_alphas(float(np.trace(self.system[0])) / len(self.views))
 
     def scores_without(self, held: Indices, candidates: Candidates) -> Array:
         """The mean of the views, trained without some of the scored rows, counted among these.
@@ -539,18 +481,22 @@ class CoTask(HoldOutTask):
         kept = np.setdiff1d(np.arange(len(self.target.scored)), held)
         loss = SquaredLoss(self.loss.graph.subset(kept))
         check_rest(loss.graph.n_pairs > 0)
-        C = self.system.coupling if self.target.agrees_on_unscored else None
-        rest = CoTask(self.learner, self._X, self.views, self.target.without(held), loss, C)
-        coef, _ = rest.coefficients(candidates.axes["nu"], candidates.axes["alpha"])
+        rest = CoTask(self.learner, self._X, self.target.without(held), loss)
+        if self.target.agrees_on_unscored:
+            rest.coupling = self.coupling
+        nus, alphas = candidates.axes["nu"], candidates.axes["alpha"]
+        coef = rest.coefficients(nus, alphas, warns=False)
+        flat = [values.reshape(len(values), -1) for values in coef]
         X = self._X[self.target.scored[held]]
-        views = zip(self.views, coef, strict=True)
-        scores = [view.scores(X, c.reshape(len(c), -1)) for view, c in views]
+        scores = [view.scores(X, c) for view, c in zip(self.views, flat, strict=True)]
         return np.asarray(np.mean(scores, axis=0))
 
     def train(self, **values: Any) -> CoRankRLS:
         """The learner trained on all data."""
         model: CoRankRLS = self.learner.set_params(**values)
-        return model._fit_task(self)
+        nus, alphas = check_alphas([model.nu], "nu"), check_alphas([model.alpha], "alpha")
+        model.view_coef_ = [coef[:, 0, 0] for coef in self.coefficients(nus, alphas)]
+        return model
 
 
 @dataclass(eq=False, repr=False)

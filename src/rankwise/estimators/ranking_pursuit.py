@@ -25,9 +25,16 @@ from rankwise.estimators.training_data import (
     ranking_loss,
     split_unscored,
 )
-from rankwise.features.feature_map import FeatureMap, choose_basis, read_points, take_columns
+from rankwise.features.feature_map import (
+    FeatureMap,
+    View,
+    check_views,
+    choose_basis,
+    read_points,
+    take_columns,
+    view_columns,
+)
 from rankwise.features.kernel import KernelParameters
-from rankwise.features.view import View, check_views, view_columns
 from rankwise.graphs import PreferenceGraph
 from rankwise.inputs import Target, as_whole, check_alphas, check_option, read_target
 from rankwise.losses import SquaredLoss

@@ -38,9 +38,8 @@ from rankwise.estimators.ranking_pursuit import (
     RankingPursuitCV,
 )
 from rankwise.estimators.transformers import GroupScaler, HingeFeatures
-from rankwise.features.feature_map import FeatureMap
+from rankwise.features.feature_map import FeatureMap, View
 from rankwise.features.kernel import Kernel
-from rankwise.features.view import View
 from rankwise.leaderboard import Leaderboard
 from rankwise.metrics import Metric, get_metric
 from rankwise.persistence.boards import board_facts, board_from
