@@ -11,13 +11,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.base import RankerMixin, Search
+from rankwise.estimators.base import RankerMixin, Search, TaskModel
 from rankwise.estimators.training_data import (
     PartlyScored,
     check_beta,
@@ -112,7 +111,7 @@ class PursuitParameters(KernelParameters):
 
 
 @dataclass(eq=False, repr=False)
-class RankingPursuit(RankerMixin, PursuitParameters):
+class RankingPursuit(TaskModel, PursuitParameters):
     """Sparse ranking by greedy choice of functions, with or without unscored items.
 
     Use it if a few features, or a few items, should carry the model.
@@ -254,28 +253,13 @@ class RankingPursuit(RankerMixin, PursuitParameters):
         RankingPursuit
             The fitted estimator.
         """
-        X, target = self._check_training_data(X, y, groups, sample_weight)
+        known = read_target(y, groups, sample_weight, X=X, allow_nan=True)
+        X, target = self._check(X, known)
         held = None
         if self.n_iter_no_change is not None:
             rng = check_random_state(self.random_state)
             held = validation_rows(scores_of(target), self.validation_fraction, rng)
         return self._fit_rows(X, target, held)
-
-    def hold_out_task(
-        self,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> PursuitTask:
-        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
-
-        Its candidates are numbers of steps. The data are those of `fit` but no graph, or y is a
-        `Target` that was read already; the estimator is left as it is.
-        """
-        model: RankingPursuit = clone(self)
-        items, target = model._check_training_data(X, y, groups, sample_weight)
-        return PursuitTask(model, items, scores_of(target))
 
     @calm
     def predict(self, X: Any) -> Array:
@@ -332,9 +316,12 @@ class RankingPursuit(RankerMixin, PursuitParameters):
         staged = [function.scores(X, slice(None)) for function in self._functions]
         return np.asarray(np.mean(staged, axis=0))
 
-    def _check_training_data(
-        self, X: Any, y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> tuple[Any, PreferenceGraph | PartlyScored]:
+    def _prepare(self, X: Any, target: Target) -> PursuitTask:
+        items, known = self._check(X, target)
+        return PursuitTask(self, items, scores_of(known))
+
+    def _check(self, X: Any, target: Target) -> tuple[Any, PreferenceGraph | PartlyScored]:
+        """The items and what is known about them, after all parameters."""
         check_beta(self.beta)
         as_whole("n_basis", self.n_basis, least=1)
         if self.n_iter_no_change is not None:
@@ -342,7 +329,6 @@ class RankingPursuit(RankerMixin, PursuitParameters):
         if self.backfit is not None:
             check_option("backfit", self.backfit, ("final", "every"))
         check_alphas([self.nu], "nu")
-        target = read_target(y, groups, sample_weight, X=X, allow_nan=True)
         X = check_rows(self, X)
         if self.views is None and isinstance(target.y, PreferenceGraph):
             return X, target.y
