@@ -494,7 +494,7 @@ def view_columns(view: View, n_features: int, names: Sequence[str] | None) -> In
             position = {name: k for k, name in enumerate(() if names is None else names)}
             unknown = [name for name in columns if name not in position]
             if unknown:
-                raise ValueError(f"a view names the column {unknown[0]!r}, which X does not have.")
+                raise ValueError(f"a view names the column '{unknown[0]}', which X does not have.")
             columns = np.array([position[name] for name in columns], dtype=np.intp)
     try:
         numbers = np.arange(n_features)[columns]
