@@ -205,10 +205,9 @@ def test_more_features_than_rows_gives_the_same_weights_either_way(data):
     np.testing.assert_allclose(model.coef_, primal.coef_, atol=1e-10)
 
 
-@pytest.mark.parametrize("basis", ["random", "kmeans++"])
-def test_basis_is_reproducible_by_its_seed(data, basis):
+def test_basis_is_reproducible_by_its_seed(data):
     X, y, groups, _ = data
-    model = RankRLS(kernel="rbf", n_basis=6, basis=basis, random_state=3)
+    model = RankRLS(kernel="rbf", n_basis=6, random_state=3)
     one = model.fit(X, y, groups).basis_indices_
     np.testing.assert_array_equal(one, model.fit(X, y, groups).basis_indices_)
     assert len(set(one)) == 6
@@ -337,8 +336,8 @@ def refuse(message, X, y, groups=None, **options):
         ("groups has 25 entries but there are 26 rows", np.arange(M), np.zeros(25), {}),
         ("24 items but X has 26 rows", ScoreGraph(np.arange(24)), None, {}),
         ("pass n_items to PairGraph", PairGraph([0], [1]), None, {}),
-        ("all pairs are tied", np.ones(M), None, {"ties": "exclude"}),
-        ("all pairs are tied", np.ones(M), None, {"cost": "sign"}),
+        ("scores that differ", np.ones(M), None, {"ties": "exclude"}),
+        ("scores that differ", np.ones(M), None, {"cost": "sign"}),
         ("shared by the items to be compared", np.arange(M), np.arange(M), {}),
         ("a graph brings its own", ScoreGraph(np.arange(M)), None, {"cost": "sign"}),
         ("groups was given as well", ScoreGraph(np.arange(M)), np.zeros(M), {}),
@@ -377,7 +376,7 @@ def test_alpha_must_be_positive_and_those_of_a_path_a_flat_list(data, alpha):
         ({"kernel": "rbf", "solver": "primal"}, "needs explicit features"),
         ({"kernel": "rbf", "n_basis": 27}, "from 1 to 26"),
         ({"kernel": "rbf", "n_basis": 2.5}, "from 1 to 26"),
-        ({"kernel": "rbf", "n_basis": 3, "basis": "best"}, "'kmeans\\+\\+'"),
+        ({"kernel": "rbf", "n_basis": 3, "basis": "best"}, "'random'"),
         ({"kernel": "rbf", "basis": [0, 26]}, "names row 26"),
         ({"kernel": "rbf", "basis": [-1, 2]}, "names row -1"),
         ({"kernel": "rbf", "basis": [1, 1]}, "twice"),

@@ -138,5 +138,3 @@ def test_numbers_and_missing_texts_are_refused():
         RankRLS(kernel="ngram").fit(np.eye(24), Y, GROUPS)
     with pytest.raises(ValueError, match="row 3"):
         RankRLS(kernel="ngram").fit([*WORDS[:3], None, *WORDS[4:]], Y, GROUPS)
-    with pytest.raises(ValueError, match="kmeans"):
-        RankRLS(kernel="ngram", n_basis=5, basis="kmeans++").fit(WORDS, Y, GROUPS)

@@ -169,7 +169,8 @@ def ranking_loss(
         scores, shape = target.y, target.y.shape[1:]
         scores = scores[:, 0] if shape == (1,) else scores
         graph = ScoreGraph(target._replace(y=scores), **options)
-    loss = SquaredLoss(graph, beta, scores, nuisance_columns(target, graph))
+    columns = None if target.nuisance is None else nuisance_columns(target, graph)
+    loss = SquaredLoss(graph, beta, scores, columns)
     check_something_to_rank(loss)
     if loss.nuisance is not None and (beta > 0 or loss.target.ndim > 1):
         raise ValueError(
@@ -267,19 +268,12 @@ def check_something_to_rank(loss: SquaredLoss) -> None:
 
 
 def why_no_pairs(graph: PreferenceGraph) -> str:
-    """The reason why a graph has no (strict) pairs, and what to do."""
-    about = graph.describe()
-    if about.n_items == 1:
-        return "found 1 sample (n_samples = 1); give at least two items of one group"
-    what = f"{about.n_items} items in {about.n_groups} groups make no pair"
-    if graph.item_weights is not None and (graph.item_weights == 0).any():
-        return f"{what} of positive weight; items of sample_weight 0 do not count"
-    if about.n_tied_pairs:
-        return (
-            f"{what} because all pairs are tied; give scores that differ, or use "
-            "cost='magnitude', ties='include'"
-        )
-    return f"{what}; give group labels that are shared by the items to be compared"
+    """What a graph without (strict) pairs has, and what to do."""
+    return (
+        f"{graph.n_items} items (n_samples = {graph.n_items}) in {graph.n_groups} groups make no "
+        "pair of positive weight; give scores that differ, or use cost='magnitude' and "
+        "ties='include', and group labels that are shared by the items to be compared"
+    )
 
 
 class PartlyScored(NamedTuple):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -240,15 +239,13 @@ class PreferenceGraph(ABC):
             n_groups=self.n_groups,
             n_pairs=self.n_pairs,
             n_tied_pairs=int((edges.magnitude == 0).sum()),
-            ties=self.ties,
             n_groups_without_pairs=self.n_groups - len(np.unique(group[inside])),
             n_isolated_items=int((np.bincount(self.components) == 1).sum()),
             total_weight=self.total_weight,
         )
 
 
-@dataclass(frozen=True)
-class GraphDescription:
+class GraphDescription(NamedTuple):
     """What a preference graph holds; prints as a small table.
 
     Attributes
@@ -258,8 +255,6 @@ class GraphDescription:
     n_tied_pairs : int
         Pairs of equal score inside groups (edges of magnitude zero for explicit pairs), whether
         or not they are edges.
-    ties : str
-        "include" if the tied pairs are edges, else "exclude".
     n_groups_without_pairs : int
         Groups that teach nothing.
     n_isolated_items : int
@@ -272,20 +267,11 @@ class GraphDescription:
     n_groups: int
     n_pairs: int
     n_tied_pairs: int
-    ties: str
     n_groups_without_pairs: int
     n_isolated_items: int
     total_weight: float
 
     def __str__(self) -> str:
-        used = "in use" if self.ties == "include" else "not in use"
-        rows = [
-            ("items", f"{self.n_items:,}"),
-            ("groups", f"{self.n_groups:,}"),
-            ("pairs", f"{self.n_pairs:,}"),
-            ("tied pairs", f"{self.n_tied_pairs:,} ({used})"),
-            ("groups without pairs", f"{self.n_groups_without_pairs:,}"),
-            ("isolated items", f"{self.n_isolated_items:,}"),
-            ("total weight", f"{self.total_weight:g}"),
-        ]
-        return "\n".join(f"{name:<22}{value}" for name, value in rows)
+        rows = self._asdict().items()
+        named = [(name.removeprefix("n_").replace("_", " "), value) for name, value in rows]
+        return "\n".join(f"{name:<22}{value:,.15g}" for name, value in named)

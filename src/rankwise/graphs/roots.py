@@ -40,7 +40,7 @@ class NestedRoot:
     def __init__(self, levels: ScoreLevels, within: Array, between: Array, shift: float) -> None:
         self._levels = levels
         self._half = None if levels.weight is None else np.sqrt(levels.weight)
-        self._factors = (np.sqrt(within), np.sqrt(between), np.full(len(within), np.sqrt(shift)))
+        self._factors = np.sqrt([within, between, np.full(len(within), shift)])
 
     def apply(self, V: Array) -> Array:
         """``F V``."""
@@ -52,11 +52,11 @@ class NestedRoot:
 
     def solve(self, d: Array) -> Array:
         """Some b with ``F b = d``, for d in the range of F."""
-        return self._scale_parts(_times(_inverse(self._half), d), self._inverse_factors)
+        return self._scale_parts(_times(_inverse(self._half), d), _inverse(self._factors))
 
     def solve_adjoint(self, r: Array) -> Array:
         """Some f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
-        return _times(_inverse(self._half), self._scale_parts(r, self._inverse_factors))
+        return _times(_inverse(self._half), self._scale_parts(r, _inverse(self._factors)))
 
     def sandwich(self, K: Array) -> Array:
         """``Fᵀ K F`` in place of the symmetric matrix K.
@@ -95,23 +95,17 @@ class NestedRoot:
             K[start : start + size] = self._scale_parts(np.ascontiguousarray(rows), self._factors).T
         return K
 
-    @property
-    def _inverse_factors(self) -> tuple[Array, ...]:
-        return tuple(_inverse(factor) for factor in self._factors)
-
-    def _scale_parts(self, V: Array, factors: tuple[Array, ...]) -> Array:
+    def _scale_parts(self, V: Array, factors: Array) -> Array:
         offset = self._offset(V, factors)
         within = factors[0] if V.ndim == 1 else factors[0][:, None]
         out: Array = V * within[self._levels.of_item]
         out += _times(self._half, offset[self._levels.of_item])
         return out
 
-    def _offset(self, V: Array, factors: tuple[Array, ...]) -> Array:
+    def _offset(self, V: Array, factors: Array) -> Array:
         """What the items of each level get beside V times the factor of the level."""
-        levels = self._levels
-        within, between, top = (f if V.ndim == 1 else f[:, None] for f in factors)
-        level_mean = levels.means(V, self._half)
-        group_mean = levels.group_means(level_mean)[levels.group]
+        within, between, top = factors if V.ndim == 1 else factors[:, :, None]
+        level_mean, group_mean = self._levels.means(V, self._half)
         offset: Array = (between - within) * level_mean + (top - between) * group_mean
         return offset
 

@@ -75,7 +75,7 @@ class ScoreGraph(PreferenceGraph):
     items                 5
     groups                2
     pairs                 4
-    tied pairs            1 (in use)
+    tied pairs            1
     groups without pairs  0
     isolated items        0
     total weight          4
@@ -205,11 +205,11 @@ class ScoreGraph(PreferenceGraph):
         if self.cost == "relative":
             return super().laplacian(V)
         levels = self.levels
-        means = levels.means(V)
+        means, group_means = levels.means(V)
         out = deviations(V, levels.of_item, means, self._within, out, levels.weight)
         if self.ties == "exclude":
             pull = self._between if V.ndim == 1 else self._between[:, None]
-            out += levels.to_items(pull * (means - levels.group_means(means)[levels.group]))
+            out += levels.to_items(pull * (means - group_means))
         return out
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
@@ -326,7 +326,6 @@ class ScoreGraph(PreferenceGraph):
             n_groups=self.n_groups,
             n_pairs=self.n_pairs,
             n_tied_pairs=sum(n_every - graph.n_pairs for graph in untied),
-            ties=self.ties,
             n_groups_without_pairs=int((self._n_pairs_of_group == 0).sum()),
             n_isolated_items=int(is_alone.sum()),
             total_weight=self.total_weight,
@@ -369,9 +368,11 @@ class ScoreLevels:
         """Number of the first level of each group."""
         return np.searchsorted(self.group, np.arange(self.n_groups))
 
-    def means(self, V: Array, mass: Array | None = None) -> Array:
-        """Mean of V over each level; with a mass, ``Σ mass v / Σ weight``."""
-        return family_means(V, self.of_item, self.size, self.weight if mass is None else mass)
+    def means(self, V: Array, mass: Array | None = None) -> tuple[Array, Array]:
+        """For each level the mean of V, with a mass ``Σ mass v / Σ weight``; that of its group."""
+        mass = self.weight if mass is None else mass
+        of_level = family_means(V, self.of_item, self.size, mass)
+        return of_level, family_means(of_level, self.group, self.group_size, self.size)[self.group]
 
     def to_items(self, values: Array) -> Array:
         """What each item gets from its level, times its weight."""
@@ -398,10 +399,6 @@ class ScoreLevels:
     def others(self) -> Array:
         """Number (or weight) of the items of the other levels of the group, for each level."""
         return np.asarray(self.group_size[self.group] - self.size)
-
-    def group_means(self, level_means: Array) -> Array:
-        """Mean over each group, from the means of its levels."""
-        return family_means(level_means, self.group, self.group_size, self.size)
 
 
 def find_levels(

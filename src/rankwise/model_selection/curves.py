@@ -227,8 +227,7 @@ def held_out_curves(
     True
     """
     metrics = [check_scoring(metric) for metric in get_metrics(scoring)]
-    advice = "For others use cross_validate of scikit-learn."
-    task = hold_out_task(estimator, X, y, groups, advice, sample_weight)
+    task = hold_out_task(estimator, X, y, groups, sample_weight)
     values = dict.fromkeys(task.parameters) if candidates is None else candidates
     if time is not None:
         target = read_target(y, groups, sample_weight, X=X, allow_nan=task.rows is not None)
@@ -271,13 +270,12 @@ def judge(
     for metric in metrics:
         by_group[metric.name], labels = score_groups(graph, held, folds, metric)
     way = plan.name, len(folds), task.refits
-    return HeldOutCurves(candidates, by_group, labels, *way, by_row(task, held))
+    held = held if task.rows is None else by_row(task, held)
+    return HeldOutCurves(candidates, by_group, labels, *way, held)
 
 
 def by_row(task: HoldOutTask, held: Array) -> Array:
     """Held-out scores of the items as those of the rows of X, nan for rows without a score."""
-    if task.rows is None:
-        return held
     out = np.full((task.n_rows, *held.shape[1:]), np.nan)
     out[task.rows] = held
     return out

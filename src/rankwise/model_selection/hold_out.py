@@ -281,7 +281,8 @@ def _terms(loss: SquaredLoss, folds: Folds) -> list[Any]:
     terms = []
     for term in loss.terms():
         total = term.amount.sum()
-        check_rest(all(total - term.amount[U].sum() > ROUNDING * total for U in folds))
+        for U in folds:
+            check_rest(total - term.amount[U].sum() > ROUNDING * total)
         terms.append(term._replace(target=term.target.reshape(len(term.target), -1)))
     return terms
 

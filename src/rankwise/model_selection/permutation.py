@@ -8,18 +8,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.errors import UndefinedMetricError
-from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.groups import Groups
-from rankwise.inputs import Target, as_whole, read_target
+from rankwise.inputs import as_whole, read_target
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
 from rankwise.model_selection.curves import judge, mean_defined
-from rankwise.model_selection.task import PAIR, PAIRWISE, HoldOutTask, choose_plan
+from rankwise.model_selection.task import PAIR, PAIRWISE, HoldOutTask, choose_plan, hold_out_task
 
 CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
 
@@ -124,25 +121,28 @@ def permutation_test(
     metric = get_metric(scoring)
     n_permutations = as_whole("n_permutations", n_permutations, least=1)
     target = read_target(y, groups, sample_weight, X=X)
-    model, graph = _check_data(estimator, target)
-    if graph.n_groups == 1 and metric.name in PAIRWISE:
-        metric(graph.y, graph.y, undefined="raise", sample_weight=graph.item_weights)
-    known = Target(graph.y, Groups(graph.groups, graph.group_labels), graph.item_weights)
+    if target.groups is None:
+        raise ValueError(f"y is a {type(y).__name__}; only scores can be permuted: pass them.")
+    if target.groups.n_groups == 1 and metric.name in PAIRWISE:
+        metric(target.y, target.y, undefined="raise", sample_weight=target.weight)
 
     def task_of(scores: Array) -> HoldOutTask:
-        task: HoldOutTask = model.hold_out_task(X, known._replace(y=scores))
-        return task
+        return hold_out_task(estimator, X, target._replace(y=scores), None)
 
-    task = task_of(graph.y)
+    task = task_of(target.y)
     if task.refits:
-        _refuse(model)
+        raise ValueError(
+            f"permutation_test takes a RankRLS, got {type(estimator).__name__}; pass alphas to "
+            "choose among several, or use sklearn.model_selection.permutation_test_score."
+        )
     candidates = task.candidates(**({} if alphas is None else {"alpha": alphas}))
     plan = choose_plan(task, cv, [metric])
     pairs = task.pairs() if plan.name == PAIR else None
-    n_alphas, n_outputs = len(candidates), graph.y[0].size
+    n_alphas, n_outputs = len(candidates), target.y[0].size
     best = np.max if metric.greater_is_better else np.min
     scores = []
-    for Y in _permuted(graph, n_permutations, n_alphas, check_random_state(random_state)):
+    rng = check_random_state(random_state)
+    for Y in _permuted(target.y, target.groups.codes, n_permutations, n_alphas, rng):
         if pairs is not None:
             error = pairs.disagreement(candidates.axes["alpha"], Y).T
             by_output = 1.0 - error if metric.greater_is_better else error
@@ -166,33 +166,12 @@ def permutation_test(
     )
 
 
-def _check_data(estimator: Any, target: Target) -> tuple[Any, ScoreGraph]:
-    """A copy of the estimator, and the scores with their groups."""
-    if not hasattr(estimator, "hold_out_task"):
-        _refuse(estimator)
-    model, y = clone(estimator), target.y
-    if not isinstance(y, PreferenceGraph):
-        return model, ScoreGraph(target)
-    if not isinstance(y, ScoreGraph):
-        raise ValueError(
-            f"y is a {type(y).__name__}; only scores can be permuted, explicit preferences cannot."
-        )
-    return model.set_params(cost=y.cost, ties=y.ties, group_weight=y.group_weight), y
-
-
-def _refuse(estimator: Any) -> None:
-    raise ValueError(
-        f"permutation_test takes a RankRLS, got {type(estimator).__name__}; pass alphas to "
-        "choose among several, or use sklearn.model_selection.permutation_test_score."
-    )
-
-
 def _permuted(
-    graph: ScoreGraph, n_permutations: int, n_alphas: int, rng: np.random.RandomState
+    y: Array, codes: Indices, n_permutations: int, n_alphas: int, rng: np.random.RandomState
 ) -> Iterator[Array]:
     """The scores, then permutations of them inside the groups, as columns of chunks."""
-    m, codes = graph.n_items, graph.groups
-    y = graph.y.reshape(m, -1)
+    m = len(y)
+    y = y.reshape(m, -1)
     by_group = np.argsort(codes, kind="stable")
     width = max(1, CHUNK_ENTRIES // (y.size * n_alphas))
     for start in range(0, n_permutations + 1, width):

@@ -118,12 +118,12 @@ def cross_val_predict_groups(
     >>> cross_val_predict_groups(RankRLS(), X, y, queries, cv=5, alphas=[0.1, 1.0]).shape
     (200, 2)
     """
-    advice = "For others use sklearn.model_selection.cross_val_predict with GroupKFold."
-    task = hold_out_task(estimator, X, y, groups, advice, sample_weight)
+    task = hold_out_task(estimator, X, y, groups, sample_weight)
     if alphas is not None and "alpha" not in task.parameters:
         raise ValueError(f"{type(estimator).__name__} has no alpha; leave out alphas.")
     candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
-    scores = by_row(task, task.held_out(make_folds(cv, task.graph), candidates))
+    scores = task.held_out(make_folds(cv, task.graph), candidates)
+    scores = scores if task.rows is None else by_row(task, scores)
     shape = (len(scores), *task.output_shape, len(candidates))
     return scores.reshape(shape if alphas is not None else shape[:-1])
 
@@ -230,8 +230,7 @@ def leave_pair_out(
     >>> result.auc.round(3)
     array([0.944, 0.939])
     """
-    advice = "For rankers without exact hold-out leave out whole groups or folds of items."
-    task = hold_out_task(estimator, X, y, None, advice, sample_weight)
+    task = hold_out_task(estimator, X, y, None, sample_weight)
     candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
     checked = candidates.axes["alpha"]
     pairs = task.pairs()

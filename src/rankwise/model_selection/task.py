@@ -463,14 +463,14 @@ def hold_out_task(
     X: Any,
     y: Any,
     groups: ArrayLike | None,
-    advice: str,
     sample_weight: ArrayLike | None = None,
 ) -> HoldOutTask:
     """The task of an estimator; a TypeError if it offers none."""
     if not hasattr(estimator, "hold_out_task"):
         raise TypeError(
             f"estimator is a {type(estimator).__name__}; expected RankRLS, RankSVM, "
-            f"RankLogistic or another learner that has hold_out_task. {advice}"
+            "RankLogistic or another learner that has hold_out_task. For others use cross_validate "
+            "or cross_val_predict of scikit-learn."
         )
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     task: HoldOutTask = estimator.hold_out_task(X, y, groups, **weights)
