@@ -64,17 +64,8 @@ def test_tables_are_compared_with_catboost_on_the_same_lists(monkeypatch, tmp_pa
     monkeypatch.setattr(quality_tables, "N_TEST", 400)
     monkeypatch.setattr(quality_tables, "fetch", lambda folder: None)
     monkeypatch.setattr(quality_tables, "read_table", lambda folder, name: (X, y, None))
-    options = [
-        "--data",
-        str(tmp_path),
-        "--output",
-        str(tmp_path),
-        "--only",
-        "hotel",
-        "--splits",
-        "1",
-    ]
-    quality_tables.main(options)
+    options = ["--data", str(tmp_path), "--output", str(tmp_path), "--only", "hotel"]
+    quality_tables.main([*options, "--splits", "1"])
     kept = json.loads((tmp_path / "quality_tables.json").read_text())
     assert {key: len(one["errors"]) for key, one in kept.items()} == {
         "hotel/0/AutoRanker": 3,

@@ -88,15 +88,11 @@ def test_a_number_of_items_is_a_whole_number(n_items):
     "rows",
     [
         [2**63],
-        np.array([2**64 - 1], dtype=np.uint64),
         [2**64],
         [1.0],
-        np.array([1], dtype=object),
         np.array([True]),
-        np.array(1),
         ["1"],
         [None],
-        [1 + 0j],
         [[1]],
         np.array(["2020"], dtype="M8[Y]"),
         pd.array([pd.NA], dtype="Int64"),
@@ -189,10 +185,6 @@ def test_groups_of_different_lengths_are_explained():
     [
         (np.arange(3 * M).reshape(M, 3).astype("M8[D]"), "X has dtype datetime64"),
         (np.arange(3 * M).reshape(M, 3).astype("m8[D]"), "X has dtype timedelta64"),
-        (
-            pd.DataFrame({"day": pd.date_range("2020", periods=M), "b": Y}),
-            r"not numbers: day \(dates\)\.",
-        ),
         (pd.DataFrame({"t": pd.to_timedelta(range(M)), "b": Y}), r"not numbers: t \(durations\)\."),
         (np.zeros(M, dtype=[("a", float)]), "X has dtype"),
         (X + 0j, "Complex data not supported"),
