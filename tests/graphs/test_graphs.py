@@ -44,7 +44,7 @@ def _score_case(cost, ties, group_weight, levels, grouped, weighted=False):
     return pytest.param(build, id=name + "-weighted" * weighted)
 
 
-def _pair_case(cost):
+def _pair_case(cost, group_weight="pairs", grouped=True):
     def build(rng):
         winner = rng.integers(0, M - 3, 60)
         loser = (winner + rng.integers(1, M - 3, 60)) % (M - 3)
@@ -53,10 +53,15 @@ def _pair_case(cost):
         if cost != "relative":
             magnitude[::9] = 0
         weight = rng.uniform(0.5, 2, 60)
-        graph = PairGraph(winner, loser, magnitude, weight, M, cost=cost)
+        groups = rng.integers(0, 4, M) if grouped else None
+        rule = {"cost": cost, "groups": groups, "group_weight": group_weight}
+        graph = PairGraph(winner, loser, magnitude, weight, M, **rule)
+        if group_weight == "groups":  # the edges of a group, that of the winner, weigh 1
+            group = groups[winner] if grouped else graph.components[winner]
+            weight = weight / np.bincount(group, weight)[group]
         return graph, oracle.pair_edges(winner, loser, magnitude, weight, cost)
 
-    return pytest.param(build, id=f"pairs-{cost}")
+    return pytest.param(build, id=f"pairs-{cost}-{group_weight}-{grouped}")
 
 
 def _champion_case():
@@ -85,7 +90,9 @@ GRAPHS += [
     _score_case(*cost, *rest, weighted=True)
     for cost, *rest in pairwise(COSTS, ("pairs", "groups"), (3, None), (True, False))
 ]
-GRAPHS += [_pair_case(cost) for cost in ("magnitude", "sign", "relative")] + [_champion_case()]
+GRAPHS += [_pair_case(cost, grouped=False) for cost in ("magnitude", "sign", "relative")]
+GRAPHS += [_pair_case(cost, "groups") for cost in ("magnitude", "sign", "relative")]
+GRAPHS += [_pair_case("magnitude", "groups", grouped=False), _champion_case()]
 
 
 @pytest.fixture(params=GRAPHS)
@@ -330,7 +337,7 @@ def test_disagreement_counts_every_strict_edge(case, folded, pooled):
     edges = graph.pairs()
     wrong, total = np.zeros((graph.n_groups, 3)), np.zeros(graph.n_groups)
     for i, j, size, weight in zip(
-        edges.winner, edges.loser, edges.magnitude, edges.weight, strict=True
+        edges.winner, edges.loser, edges.magnitude, edges.preference_weight, strict=True
     ):
         if size > 0 and (fold is None or fold[i] == fold[j]):
             wrong[graph.groups[i]] += weight * ((F[i] < F[j]) + 0.5 * (F[i] == F[j]))

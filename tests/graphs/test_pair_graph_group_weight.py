@@ -51,24 +51,6 @@ def normalized(edges, strict=False):
     return edges | {"weight": edges["weight"] / np.array([total[g] for g in group])}
 
 
-@pytest.mark.parametrize("cost", ["magnitude", "sign", "relative"])
-def test_every_group_weighs_the_same(edges, cost):
-    if cost == "relative":
-        edges = edges | {"magnitude": edges["magnitude"] + 1}
-    graph = PairGraph(**edges, cost=cost, group_weight="groups")
-    plain = PairGraph(**normalized(edges), cost=cost)
-    np.testing.assert_allclose(graph.edge_weight, plain.edge_weight)
-    np.testing.assert_allclose(graph.divergence, plain.divergence)
-    np.testing.assert_allclose(graph.laplacian(X), plain.laplacian(X))
-    if cost != "relative":
-        assert graph.total_weight == pytest.approx(3)
-
-
-def test_without_groups_the_components_count_alike():
-    graph = PairGraph([0, 0, 1, 3], [1, 2, 2, 4], group_weight="groups")
-    np.testing.assert_allclose(graph.edge_weight, [1 / 3, 1 / 3, 1 / 3, 1])
-
-
 LEARNERS = [
     RankRLS(0.1),
     RankRLS(0.1, solver="dual"),
