@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold
 
-from rankwise import PairGraph, RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise import PairGraph, RankingPursuit, RankLogistic, RankRLS, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.model_selection import (
     cross_val_predict_groups,
     hold_out,
     leave_group_out_predict,
 )
+from rankwise.uncertainty import jackknife
 from tests.pairwise import pairwise
 
 ALPHAS = np.array([1e-3, 0.1, 10.0])
@@ -172,6 +173,50 @@ def test_searches_judge_the_edges_inside_the_folds(cv, way):
     svm = RankSVMCV(**options).fit(X, graph.with_edges(graph.magnitude > 0))
     assert svm.cv_results_["cv"] == way
     assert svm.cv_results_["group_score"][0].shape == (6, 3)
+
+
+def with_plain_weights(graph, strict):
+    """The same preferences with the weights that ``group_weight="groups"`` stands for."""
+    counted = graph.weight * (graph.magnitude > 0 if strict else 1.0)
+    group = graph.groups[graph.winner]
+    weight = graph.weight / np.bincount(group, counted)[group]
+    return PairGraph(graph.winner, graph.loser, graph.magnitude, weight, graph.n_items)
+
+
+@pytest.mark.filterwarnings("ignore:.* edges have magnitude 0")
+@pytest.mark.parametrize(
+    "model",
+    [
+        *WAYS.values(),
+        RankRLS(0.1, kernel="rbf", n_basis=6, random_state=0),
+        RankSVM(0.1, tol=1e-6),
+        RankSVM(0.1, loss="squared_hinge", tol=1e-6),
+        RankLogistic(0.1, tol=1e-9),
+        RankingPursuit(n_basis=4, kernel="rbf"),
+    ],
+    ids=str,
+)
+def test_every_group_counts_alike_for_every_learner(model):
+    """[RankRLS09] end of section 2.4."""
+    X, graph, _ = preferences(2, group_weight="groups")
+    strict = isinstance(model, RankSVM)  # ties are not among its pairs
+    found = clone(model).fit(X, graph).predict(X)
+    expected = clone(model).fit(X, with_plain_weights(graph, strict)).predict(X)
+    np.testing.assert_allclose(found, expected, atol=1e-4 if strict else 1e-7)
+    again = clone(model).set_params(group_weight="groups").fit(X, graph).predict(X)
+    np.testing.assert_array_equal(again, found)
+
+
+def test_a_jackknife_trains_again_where_weights_depend_on_the_other_edges():
+    X, graph, _ = preferences(2, n_edges=60, group_weight="groups")
+    left_out = jackknife(RankRLS(0.1), X, graph, units="comparisons")
+    every, n = np.arange(graph.n_pairs), graph.n_pairs
+    whole = RankRLS(0.1).fit(X, graph).coef_
+    refits = [RankRLS(0.1).fit(X, graph.with_edges(np.delete(every, k))).coef_ for k in every]
+    moved = np.array(refits) - whole
+    np.testing.assert_allclose(
+        left_out.root @ left_out.root.T, (n - 1) / n * moved.T @ moved, rtol=1e-6
+    )
 
 
 def test_training_does_not_look_at_the_groups():
