@@ -73,6 +73,10 @@ def problem(sorted_groups=True, n_rows=600, n_groups=23, seed=0):
     return X, y, groups
 
 
+X, y, groups = problem()
+LOCAL = rankwise.RankRLS(0.1).fit(X, y, groups)
+
+
 def lazily(*arrays, chunks=97):
     return tuple(da.from_array(array, chunks=(chunks, *array.shape[1:])) for array in arrays)
 
@@ -92,26 +96,23 @@ def assert_same(model, expected, rtol=1e-8):
 
 
 def test_rank_rls_on_processes_is_rank_rls(cluster):
-    X, y, groups = problem()
     with cluster.as_current():
         model = RankRLS(0.1).fit(*lazily(X, y, groups))
-    assert_same(model, rankwise.RankRLS(0.1).fit(X, y, groups))
+    assert_same(model, LOCAL)
     assert model.n_split_groups_ == 6
 
 
 def test_small_files_that_dask_would_join_are_read_as_they_are(threads, tmp_path):
-    X, y, groups = problem()
     names = list("abcde")
     rows = pd.DataFrame(X, columns=names).assign(label=y, query=groups)
     for k in range(4):
         rows[150 * k : 150 * (k + 1)].to_parquet(tmp_path / f"{k}.parquet")
     data = dd.read_parquet(tmp_path)
     model = RankRLS(0.1).fit(data[names], data["label"], data["query"])
-    assert_same(model, rankwise.RankRLS(0.1).fit(X, y, groups))
+    assert_same(model, LOCAL)
 
 
 def test_rank_svm_on_processes_is_rank_svm_within_its_gap(cluster):
-    X, y, groups = problem()
     with cluster.as_current():
         model = RankSVM(1e-2, tol=1e-4).fit(*lazily(X, y, groups))
     local = rankwise.RankSVM(1e-2, tol=1e-4).fit(X, y, groups)
@@ -137,7 +138,6 @@ def slow(block):
 
 @pytest.mark.parametrize("estimator", [RankRLS(0.1), RankSVM(1e-2, tol=1e-5)])
 def test_a_worker_that_dies_during_the_fit_does_no_harm(cluster, estimator):
-    X, y, groups = problem()
     lazy_X, lazy_y, lazy_groups = lazily(X, y, groups, chunks=60)
     lazy_X = lazy_X.map_blocks(slow, dtype=float)
     before = cluster.run(os.getpid)
@@ -174,7 +174,6 @@ class TestRankRLS:
 
     @pytest.mark.parametrize("beta", [0.0, 0.3])
     def test_one_list_in_many_blocks(self, beta):
-        X, y, _ = problem()
         for Y in (y, np.c_[y, y**2]):
             model = RankRLS(0.1, beta=beta).fit(*lazily(X, Y))
             assert_same(model, rankwise.RankRLS(0.1, beta=beta).fit(X, Y))
@@ -182,13 +181,11 @@ class TestRankRLS:
             RankRLS(cost="sign").fit(*lazily(X, y))
 
     def test_given_basis_points(self):
-        X, y, groups = problem()
         model = RankRLS(0.1, kernel="rbf", basis=X[:9]).fit(*lazily(X, y, groups))
         local = rankwise.RankRLS(0.1, kernel="rbf", basis=np.arange(9)).fit(X, y, groups)
         np.testing.assert_allclose(model.predict(X), local.predict(X), rtol=1e-7)
 
     def test_several_outputs_and_their_lazy_scores(self):
-        X, y, groups = problem()
         Y = np.c_[y, y**2]
         lazy = lazily(X, Y, groups)
         model = RankRLS(0.1).fit(*lazy)
@@ -198,22 +195,19 @@ class TestRankRLS:
         np.testing.assert_allclose(scores.compute(), X @ model.coef_.T)
 
     def test_sparse_blocks(self):
-        X, y, groups = problem()
-        X = np.where(X > 2, X, 0)
-        blocks, lazy_y, lazy_groups = lazily(X, y, groups)
-        blocks = blocks.map_blocks(sp.csr_matrix, dtype=float)
-        model = RankRLS(0.1).fit(blocks, lazy_y, lazy_groups)
-        assert_same(model, rankwise.RankRLS(0.1).fit(X, y, groups))
+        thin = np.where(X > 2, X, 0)
+        blocks, *others = lazily(thin, y, groups)
+        model = RankRLS(0.1).fit(blocks.map_blocks(sp.csr_matrix, dtype=float), *others)
+        assert_same(model, rankwise.RankRLS(0.1).fit(thin, y, groups))
 
     def test_nothing_to_rank(self):
-        X, y, _ = problem()
         with pytest.raises(ValueError, match="nothing to rank: 600 items make no pair"):
             RankRLS().fit(*lazily(X, y, np.arange(600)))
 
     def test_more_features_than_rows_of_a_block(self):
-        X, y, groups = problem(n_rows=40)
-        model = RankRLS(0.1).fit(*lazily(X, y, groups, chunks=3))
-        assert_same(model, rankwise.RankRLS(0.1).fit(X, y, groups))
+        few = problem(n_rows=40)
+        model = RankRLS(0.1).fit(*lazily(*few, chunks=3))
+        assert_same(model, rankwise.RankRLS(0.1).fit(*few))
 
 
 @pytest.mark.usefixtures("threads")
@@ -247,7 +241,6 @@ class TestRankSVM:
         assert model.objective_ == pytest.approx(local.objective_, rel=2e-5)
 
     def test_one_list_must_be_one_block(self):
-        X, y, _ = problem()
         with pytest.raises(ValueError, match="one list, but they are in several blocks"):
             RankSVM().fit(*lazily(X, y))
         model = RankSVM(0.1).fit(*lazily(X, y, chunks=600))
@@ -255,21 +248,18 @@ class TestRankSVM:
         assert model.objective_ == pytest.approx(local.objective_, rel=2e-3)
 
     def test_features_on_any_scale(self):
-        X, y, groups = problem()
         scaled = X * 10.0 ** np.arange(-3, 2)
         model = RankSVM(1e-3).fit(*lazily(scaled, y, groups))
         assert model.gap_ <= 1e-3
         assert model.n_evaluations_ < 200
 
     def test_nothing_to_rank_and_several_outputs(self):
-        X, y, groups = problem()
         with pytest.raises(ValueError, match="no pair of different scores"):
             RankSVM().fit(*lazily(X, np.zeros(600), groups))
         with pytest.raises(ValueError, match="fit one RankSVM for each"):
             RankSVM().fit(*lazily(X, np.c_[y, y], groups))
 
     def test_an_unfinished_search_warns(self):
-        X, y, groups = problem()
         with pytest.warns(ConvergenceWarning, match="reached max_iter"):
             RankSVM(1e-6, max_iter=2).fit(*lazily(X, y, groups))
 
@@ -278,7 +268,6 @@ class TestRankSVM:
 class TestCollections:
     @pytest.mark.parametrize("estimator", [RankRLS(0.1), RankSVM(0.1)])
     def test_data_frames_in_and_series_out(self, estimator):
-        X, y, groups = problem()
         lazy = frame(X, y, groups)
         estimator.fit(*lazy)
         local = type(estimator.to_local())(0.1).fit(X, y, groups)
@@ -293,7 +282,6 @@ class TestCollections:
             estimator.predict(lazy[0][list("edcba")]).compute()
 
     def test_data_frame_of_several_outputs(self):
-        X, y, groups = problem()
         lazy_X, _, lazy_groups = frame(X, y, groups)
         outputs = dd.from_pandas(pd.DataFrame(np.c_[y, -y]), npartitions=4)
         model = RankRLS(0.1).fit(lazy_X, outputs, lazy_groups)
@@ -301,7 +289,6 @@ class TestCollections:
         assert model.predict(lazy_X).compute().shape == (600, 2)
 
     def test_blocks_of_unknown_length_and_empty_ones(self):
-        X, y, groups = problem()
         data = dd.concat(
             [part.to_frame() if part.ndim == 1 else part for part in frame(X, y, groups)], axis=1
         )
@@ -324,21 +311,17 @@ class TestCollections:
             RankRLS().fit(arrays[0], arrays[1], da.zeros(600, chunks=300))
 
     def test_other_blocks_are_cut_as_those_of_X(self):
-        X, y, groups = problem()
         columns = da.from_array(X, chunks=(97, 2))
         model = RankRLS(0.1).fit(columns, da.from_array(y, chunks=50), groups)
-        assert_same(model, rankwise.RankRLS(0.1).fit(X, y, groups))
+        assert_same(model, LOCAL)
         np.testing.assert_allclose(model.predict(columns).compute(), X @ model.coef_)
 
     def test_labels_may_be_strings(self):
-        X, y, groups = problem()
         names = np.array([f"query {g}" for g in groups])
-        local = rankwise.RankRLS(0.1).fit(X, y, groups)
-        assert_same(RankRLS(0.1).fit(*lazily(X, y, names)), local)
-        assert_same(RankRLS(0.1).fit(*frame(X, y, names)), local)
+        assert_same(RankRLS(0.1).fit(*lazily(X, y, names)), LOCAL)
+        assert_same(RankRLS(0.1).fit(*frame(X, y, names)), LOCAL)
 
     def test_nothing_is_computed_before_it_is_asked_for(self):
-        X, y, groups = problem()
         seen = []
         lazy_X, lazy_y, lazy_groups = lazily(X, y, groups)
         model = RankRLS(0.1).fit(lazy_X, lazy_y, lazy_groups)
@@ -369,7 +352,6 @@ class TestCollections:
         assert max(received) < X.nbytes / 20
 
     def test_local_models_and_data_in_memory(self):
-        X, y, groups = problem()
         lazy = lazily(X, y, groups)
         for estimator, kind in (
             (RankRLS(0.1), rankwise.RankRLS),
@@ -384,7 +366,6 @@ class TestCollections:
             assert estimator.score(*lazy) == pytest.approx(local.score(X, y, groups))
 
     def test_scores_of_single_precision_features_are_in_double_precision(self):
-        X, y, groups = problem()
         lazy = lazily(X.astype(np.float32), y, groups)
         scores = RankRLS(0.1).fit(*lazy).predict(lazy[0])
         assert scores.dtype == scores.compute().dtype == np.float64
@@ -402,16 +383,15 @@ class TestCollections:
     )
     @pytest.mark.parametrize("estimator", [RankRLS(), RankSVM()])
     def test_bad_data_are_refused(self, estimator, message, change):
-        X, y, groups = lazily(*problem())
-        data = {"X": X, "y": y, "groups": groups, **change}
+        data = dict(zip(("X", "y", "groups"), lazily(X, y, groups), strict=True)) | change
         with pytest.raises((ValueError, TypeError), match=message):
             estimator.fit(**data)
 
     def test_partitions_of_other_rows_are_refused(self):
-        X, _, groups = frame(*problem())
+        items, _, labels = frame(X, y, groups)
         other = dd.from_pandas(pd.Series(np.zeros(600), index=np.arange(600) + 7), npartitions=4)
         with pytest.raises(ValueError, match="different indices"):
-            RankRLS().fit(X, other, groups)
+            RankRLS().fit(items, other, labels)
 
     @pytest.mark.parametrize("estimator", [RankRLS, RankSVM])
     def test_kernels_need_a_basis_that_can_be_had(self, estimator):

@@ -111,19 +111,13 @@ def test_evaluate_counts_the_groups_that_have_no_value_of_their_own():
     assert (row.n_undefined, row.mean) == (1, (1 + ndcg(Y, SCORE, GROUPS)) / 2)
 
 
-def test_evaluate_reports_nan_where_no_group_has_a_value():
+def test_evaluate_reports_nan_where_no_group_has_a_value_or_raises_on_request():
     result = evaluate([0, 0], [1, 2], None, ["ndcg", "p@1"])
     assert np.isnan(result["ndcg"])
     assert result["p@1"] == 0.0
-
-
-def test_evaluate_raises_on_request():
+    assert evaluate(Y, SCORE, GROUPS).groups.tolist() == ["a", "b"]
     with pytest.raises(UndefinedMetricError, match="group 'b'"):
         evaluate(Y, SCORE, GROUPS, ["ndcg"], undefined="raise")
-
-
-def test_evaluate_knows_the_labels_of_its_groups():
-    assert evaluate(Y, SCORE, GROUPS).groups.tolist() == ["a", "b"]
 
 
 def test_an_evaluation_is_found_under_any_spelling():

@@ -114,6 +114,8 @@ def combined_models():
     seen = make_pipeline(TreeFeatures(sizes=(2,)), BoostedTrees(5))
     yield "tree features", seen.fit(np.tile(X, (2, 1)), np.tile(y, 2)), NEW
     yield "calibrated", CalibratedRanker(RankRLS()).fit(X, y, GROUPS), NEW
+    scaled = make_pipeline(StandardScaler(), RankRLSCV(kernel="rbf", n_basis=8))
+    yield "calibrated pipeline", CalibratedRanker(scaled).fit(X, y, GROUPS), NEW
     yield "calibrated again", CalibratedRanker(RankSVM(), n_folds=3).fit(X, y, GROUPS), NEW
     labels = np.column_stack([Y, Y[:, 0] - Y[:, 1]])
     yield "labels", LabelRanker(kernel="rbf").fit(X, labels), NEW

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
@@ -40,7 +39,6 @@ from rankwise import (
     make_target,
 )
 from rankwise.datasets import make_ranking
-from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import evaluate, get_metric, kendall_tau, ndcg
 from rankwise.model_selection import compare
 from rankwise.report import report, sections
@@ -118,7 +116,7 @@ def pairs_of(scored):
 
 @settings(max_examples=50)
 @given(items)
-def test_swaps_pairs_and_ties_are_those_of_a_double_loop(rows):
+def test_swaps_pairs_ties_and_margins_are_those_of_a_double_loop(rows):
     truth, scores, labels = (list(column) for column in zip(*rows, strict=True))
     scored = make_scored_items(scores, truth, labels, None)
     too_high, too_low = np.zeros(len(rows), int), np.zeros(len(rows), int)
@@ -133,20 +131,13 @@ def test_swaps_pairs_and_ties_are_those_of_a_double_loop(rows):
     np.testing.assert_array_equal(scored.swaps[1], too_low)
     np.testing.assert_array_equal(scored.counts.differing, n_pairs)
     assert scored.counts.undecided.sum() == tied
+    expected = sorted(scores[i] - scores[j] for i, j in pairs_of(scored))
+    np.testing.assert_array_equal(sorted(margins_of(scored)), expected)
 
 
 def margins_of(scored, n_pairs=10**6, seed=0):
     drawn = draw_pairs(scored.y, scored.groups.codes, n_pairs, np.random.default_rng(seed))
     return np.subtract(*(scored.scores[ends] for ends in drawn))
-
-
-@settings(max_examples=50)
-@given(items)
-def test_margins_are_those_of_all_pairs(rows):
-    truth, scores, labels = (list(column) for column in zip(*rows, strict=True))
-    scored = make_scored_items(scores, truth, labels, None)
-    expected = sorted(scores[i] - scores[j] for i, j in pairs_of(scored))
-    np.testing.assert_array_equal(sorted(margins_of(scored)), expected)
 
 
 def test_too_many_pairs_are_sampled_evenly_and_the_page_says_so(monkeypatch):
@@ -238,12 +229,6 @@ def test_no_error_at_all_is_a_question(rng):
         truth = np.repeat([0.0, 1.0], [n_low, n_high])
         said = words_of(make_report(truth, None, truth, metrics="tau"))
         assert ("No error at all" in said) == is_asked
-
-
-def test_one_defined_group_of_several_is_not_called_one_list():
-    words = words_of(make_report([1.0, 2, 3, 4], None, [1, 1, 1, 2], [0, 0, 1, 1], metrics="tau"))
-    assert "one group: no interval" in words
-    assert "one list" not in words
 
 
 @pytest.mark.parametrize(
@@ -368,8 +353,10 @@ def test_one_list_has_no_interval():
 
 
 def test_undefined_groups_are_counted_with_their_reason():
-    words = words_of(make_report([1.0, 2, 3, 4], None, [1, 1, 1, 2], ["a", "a", "b", "b"]))
+    words = words_of(make_report([1.0, 2, 3, 4], None, [1, 1, 1, 2], list("aabb"), metrics="tau"))
     assert "undefined in 1 of 2 groups, it needs two items with different y" in words
+    assert "one group: no interval" in words
+    assert "one list" not in words
 
 
 def test_a_metric_that_refuses_the_true_scores_leaves_the_others():
@@ -518,14 +505,11 @@ def test_hostile_names_stay_text():
 
 
 @settings(max_examples=25)
+@example(HOSTILE)
 @given(st.lists(st.text(ODD, max_size=12), min_size=2, max_size=6))
-def test_any_names_survive_the_way_into_the_page(names):
+def test_any_names_survive_as_data_that_html_and_script_cannot_mistake(names):
     page = make_report(np.arange(len(names)), None, np.arange(len(names)), ids=names, metrics="tau")
     assert sorted(data_of(page)["items"][0]["names"]) == sorted(as_text(name) for name in names)
-
-
-def test_data_have_no_character_that_html_or_script_could_mistake():
-    page = make_report(np.arange(8), None, np.arange(8), ids=HOSTILE, metrics="tau")
     inside = page.split('id="data">')[1].split("</script>")[0]
     assert not set(inside) & set("<>&\u2028\u2029")
 
@@ -546,12 +530,10 @@ def assert_nothing_foreign_runs(page):
     assert re.findall(r"'sha256-([^']+)'", policy) == hashes
 
 
-def test_page_loads_nothing_and_allows_its_own_script_only():
-    assert_nothing_foreign_runs(make_report(MODEL, X, y, groups))
-
-
-def test_same_input_gives_the_same_page():
-    assert make_report(MODEL, X, y, groups) == make_report(MODEL, X, y, groups)
+def test_page_loads_nothing_allows_its_own_script_only_and_is_the_same_again():
+    page = make_report(MODEL, X, y, groups)
+    assert_nothing_foreign_runs(page)
+    assert make_report(MODEL, X, y, groups) == page
 
 
 # ---------------------------------------------------------------- it stays small
@@ -627,22 +609,14 @@ def test_page_of_large_data_is_at_most_five_megabytes():
         ((RankRLS, X, y, groups), {}, "expected a fitted estimator"),
         ((None, X, y, groups), {}, "expected a fitted estimator"),
         ((MODEL, X, PairGraph([0], [1], n_items=len(y))), {}, "explicit preferences"),
+        ((RankRLS(), X, y, groups), {}, "not fitted"),
+        ((RankRLSCV(), X, y, groups), {}, "not fitted"),
+        (([1.0, 2, 3], None, [0, 0, 0], [1, 1, 2]), {}, "no metric is defined in any of the 2"),
     ],
 )
 def test_bad_input_is_refused_with_a_remedy(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         make_report(*arguments, **options)
-
-
-def test_an_unfitted_model_is_refused():
-    for model in (RankRLS(), RankRLSCV(), RankingPursuit()):
-        with pytest.raises(NotFittedError):
-            make_report(model, X, y, groups)
-
-
-def test_no_defined_group_is_refused():
-    with pytest.raises(UndefinedMetricError, match="no metric is defined in any of the 2 groups"):
-        make_report([1.0, 2, 3, 4], None, [0, 0, 0, 0], [1, 1, 2, 2])
 
 
 def test_file_appears_whole_or_not_at_all(tmp_path):

@@ -23,7 +23,6 @@ from rankwise import (
 )
 from rankwise.datasets import make_ranking
 from rankwise.model_selection.scoring import predict_items
-from rankwise.persistence import load, save
 from rankwise.uncertainty.calibrated_ranker import fit_map, held_out_pairs, reliability
 from rankwise.uncertainty.jackknife import leave_units_out
 from tests.oracle_uncertainty import refit_without
@@ -32,6 +31,7 @@ X, Y, GROUPS = make_ranking(
     n_queries=20, n_documents=(2, 8), n_features=4, noise=0.7, random_state=3
 )[:3]
 NEW = np.random.default_rng(1).standard_normal((12, 4))
+MODEL = CalibratedRanker(RankRLS()).fit(X, Y, GROUPS)
 
 
 def found_pairs(model, X, y, groups=None, units="auto", n_pairs=300):
@@ -155,59 +155,31 @@ def test_equal_items_have_no_difference_and_even_odds(inner):
 
 
 def test_probabilities_of_both_sides_add_up_and_rise_with_the_difference():
-    model = CalibratedRanker(RankRLS()).fit(X, Y, GROUPS)
     i, j = np.triu_indices(len(NEW), 1)
-    p = model.predict_above(NEW, i, j)
-    np.testing.assert_allclose(p + model.predict_above(NEW, j, i), 1)
-    value, error = model.predict_difference(NEW, i, j)
+    p = MODEL.predict_above(NEW, i, j)
+    np.testing.assert_allclose(p + MODEL.predict_above(NEW, j, i), 1)
+    value, error = MODEL.predict_difference(NEW, i, j)
     np.testing.assert_array_equal(p > 0.5, value > 0)
-    np.testing.assert_allclose(value, model.predict(NEW)[i] - model.predict(NEW)[j], atol=1e-12)
+    np.testing.assert_allclose(value, MODEL.predict(NEW)[i] - MODEL.predict(NEW)[j], atol=1e-12)
     assert (error > 0).all()
 
 
 def test_rank_intervals_hold_the_rank_and_are_wider_at_a_higher_level():
-    model = CalibratedRanker(RankRLS()).fit(X, Y, GROUPS)
-    found = model.rank_interval(X, GROUPS)
-    np.testing.assert_array_equal(found.rank, model.rank(X, GROUPS))
+    found = MODEL.rank_interval(X, GROUPS)
+    np.testing.assert_array_equal(found.rank, MODEL.rank(X, GROUPS))
     assert (found.low <= found.rank).all()
     assert (found.rank <= found.high).all()
     sizes = np.bincount(np.unique(GROUPS, return_inverse=True)[1])
     assert found.high.max() <= sizes.max()
-    narrow = model.rank_interval(X, GROUPS, level=0.5)
+    narrow = MODEL.rank_interval(X, GROUPS, level=0.5)
     assert (narrow.high - narrow.low <= found.high - found.low).all()
     assert (narrow.high - narrow.low).sum() < (found.high - found.low).sum()
 
 
-@pytest.mark.parametrize(
-    "inner",
-    [
-        RankRLSCV(),
-        RankRLS(kernel="rbf"),
-        RankRLS(kernel="rbf", n_basis=8),
-        make_pipeline(StandardScaler(), RankRLSCV()),
-        RankSVM(),
-    ],
-)
-def test_model_files_keep_everything_to_the_last_bit(tmp_path, inner):
-    model = CalibratedRanker(inner, n_folds=3).fit(X, Y, GROUPS)
-    save(model, tmp_path / "model.rw")
-    again = load(tmp_path / "model.rw")
-    i, j = np.triu_indices(len(NEW), 1)
-    np.testing.assert_array_equal(
-        again.predict_difference(NEW, i, j), model.predict_difference(NEW, i, j)
-    )
-    np.testing.assert_array_equal(again.predict_above(NEW, i, j), model.predict_above(NEW, i, j))
-    np.testing.assert_array_equal(again.rank_interval(NEW), model.rank_interval(NEW))
-
-
-def test_it_is_the_last_step_of_a_pipeline_too(tmp_path):
-    pipe = make_pipeline(StandardScaler(), CalibratedRanker(RankRLS())).fit(
-        X, make_target(Y, GROUPS)
-    )
-    save(pipe, tmp_path / "model.rw")
-    again = load(tmp_path / "model.rw")
+def test_it_is_the_last_step_of_a_pipeline_too():
+    pipe = make_pipeline(StandardScaler(), CalibratedRanker(RankRLS()))
+    pipe.fit(X, make_target(Y, GROUPS))
     inside = pipe[-1].predict_above(pipe[:-1].transform(NEW), 0, 1)
-    np.testing.assert_array_equal(again[-1].predict_above(again[:-1].transform(NEW), 0, 1), inside)
     around = CalibratedRanker(make_pipeline(StandardScaler(), RankRLS())).fit(X, Y, GROUPS)
     np.testing.assert_allclose(around.predict_above(NEW, 0, 1), inside, rtol=1e-9)
 
@@ -247,9 +219,8 @@ def test_wrong_input_is_explained():
         CalibratedRanker().fit(X, np.column_stack([Y, Y]), GROUPS)
     with pytest.raises(ValueError, match="max_pairs=0"):
         CalibratedRanker(max_pairs=0).fit(X, Y, GROUPS)
-    model = CalibratedRanker(RankRLS()).fit(X, Y, GROUPS)
     with pytest.raises(ValueError, match="level=1"):
-        model.rank_interval(NEW, level=1)
+        MODEL.rank_interval(NEW, level=1)
     within = [np.sum(GROUPS[:k] == GROUPS[k]) for k in range(len(GROUPS))]
     with pytest.raises(ValueError, match="no pair of items with different scores is held out"):
         CalibratedRanker(RankRLS(), units=within).fit(X, Y, GROUPS)
@@ -285,7 +256,7 @@ def test_intervals_of_differences_cover_the_truth():
     ],
     ids=["auto", "pipeline"],
 )
-def test_models_that_look_at_the_group_of_an_item_get_the_groups(inner, tmp_path):
+def test_models_that_look_at_the_group_of_an_item_get_the_groups(inner):
     X, y, groups = make_ranking(n_queries=12, n_documents=6, n_features=3, random_state=0)[:3]
     model = CalibratedRanker(inner, n_folds=4).fit(X, y, groups)
     scores = model.predict(X, groups)
