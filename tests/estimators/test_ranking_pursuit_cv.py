@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 
 from rankwise import PairGraph, RankingPursuit, RankingPursuitCV, View
 from rankwise.errors import UndefinedMetricError
-from rankwise.estimators.ranking_pursuit import validation_rows
-from rankwise.estimators.training_data import split_unscored
-from rankwise.inputs import read_target
 from rankwise.metrics import get_metric
 
 M, P, STEPS = 60, 4, 9
@@ -116,10 +113,9 @@ def test_patience_keeps_the_best_step_on_held_out_rows(data, grouped):
     best = int(np.argmin(errors))
     assert model.n_basis_ == best + 1 == len(model.train_error_)
     assert len(errors) == best + 4 < 50
-    held = validation_rows(
-        split_unscored(read_target(y, groups, allow_nan=True), M), 0.3, np.random.RandomState(0)
-    )
-    rest = np.setdiff1d(np.arange(M), held)
+    split = GroupShuffleSplit(1, test_size=0.3, random_state=0)
+    rest, held = next(split.split(X, groups=groups if grouped else np.arange(M)))
+    rest, held = np.sort(rest), np.sort(held)
     labels, held_labels = (None if groups is None else groups[rows] for rows in (rest, held))
     alone = RankingPursuit(best + 1, **options).fit(X[rest], y[rest], labels)
     np.testing.assert_allclose(model.predict(X), alone.predict(X), atol=1e-8)
@@ -127,20 +123,6 @@ def test_patience_keeps_the_best_step_on_held_out_rows(data, grouped):
     stages = list(alone.staged_predict(X[held]))
     expected = [get_metric("disagreement")(y[held], f, held_labels) for f in stages]
     np.testing.assert_allclose(errors[: best + 1], expected)
-
-
-def test_validation_rows_are_whole_groups_or_spread_over_the_scores_of_a_list(data):
-    _, y, groups = data
-    held = validation_rows(
-        split_unscored(read_target(y, groups, allow_nan=True), M), 0.3, np.random.RandomState(1)
-    )
-    assert len(np.unique(groups[held])) == 3
-    assert len(held) == 18
-    levels = np.repeat([0.0, 1.0, np.nan, 2.0], 10)
-    for seed in range(20):
-        part = split_unscored(read_target(levels, allow_nan=True), 40)
-        held = part.scored[validation_rows(part, 0.1, np.random.RandomState(seed))]
-        assert list(levels[held]) == [0.0, 1.0, 2.0]
 
 
 def test_patience_with_views(data):
@@ -161,7 +143,7 @@ def test_undefined_scores_and_bad_parameters_are_explained(data):
         RankingPursuitCV(cv=11).fit(X, y, groups)
     with pytest.raises(ValueError, match="gamma is an empty list"):
         RankingPursuitCV(gamma=[]).fit(X, y, groups)
-    with pytest.raises(ValueError, match="no rows are held out"):
+    with pytest.raises(ValueError, match="which cannot hold unscored"):
         RankingPursuitCV().fit(X, PairGraph([0], [1], n_items=M))
     tied = np.where(groups == 0, np.arange(M), 1.0)
     with pytest.warns(UserWarning, match="no item is preferred"):

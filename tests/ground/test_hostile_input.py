@@ -228,7 +228,7 @@ def test_leave_pair_out_judges_scores_on_any_scale_alike(factor):
 
 @pytest.mark.parametrize("factor", SCALES)
 def test_where_squares_overflow_or_vanish_it_is_said(factor):
-    with pytest.raises(ValueError, match=r"mean square is .*; multiply all of them by one factor"):
+    with pytest.raises(ValueError, match=r"mean square.*multiply all"):
         RankingPursuit(3).fit(X, factor * Y, GROUPS)
     with pytest.raises(ValueError, match="cost='relative'"):
         RankRLS(cost="relative").fit(X, factor * Y, GROUPS)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import GroupShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +22,7 @@ from rankwise.estimators.training_data import (
     PartlyScored,
     check_beta,
     check_rows,
+    one_output,
     ranking_loss,
     split_unscored,
 )
@@ -42,7 +44,6 @@ from rankwise.metrics import disagreement_error
 from rankwise.model_selection.task import Candidates, HoldOutTask
 from rankwise.solvers.pursuit import AllPairs, PursuitProblem, SharedIndices, Step, pursue
 
-SMALLEST_SQUARE = 1e-290  # smaller ones have lost digits
 DICTIONARIES = ("items", "scored", "features")
 
 
@@ -253,13 +254,20 @@ class RankingPursuit(TaskModel, PursuitParameters):
         RankingPursuit
             The fitted estimator.
         """
-        known = read_target(y, groups, sample_weight, X=X, allow_nan=True)
-        X, target = self._check(X, known)
-        held = None
-        if self.n_iter_no_change is not None:
-            rng = check_random_state(self.random_state)
-            held = validation_rows(scores_of(target), self.validation_fraction, rng)
-        return self._fit_rows(X, target, held)
+        target = read_target(y, groups, sample_weight, X=X, allow_nan=True)
+        X, holds_out = self._check(X), self.n_iter_no_change is not None
+        if self.views is None and isinstance(target.y, PreferenceGraph) and not holds_out:
+            one_output("RankingPursuit", target.y.scores)
+            return self._fit_rows(X, target.y)
+        scores, held = split_unscored(target, X.shape[0]), None
+        if holds_out:
+            codes = scores.groups.codes[scores.scored]
+            share = self.validation_fraction
+            if not np.ptp(codes):  # one list, of which two items have an order
+                codes, share = np.arange(len(codes)), max(share, 2 / len(codes))
+            split = GroupShuffleSplit(1, test_size=share, random_state=self.random_state)
+            _, held = next(split.split(codes, groups=codes))
+        return self._fit_rows(X, scores, held)
 
     @calm
     def predict(self, X: Any) -> Array:
@@ -317,11 +325,11 @@ class RankingPursuit(TaskModel, PursuitParameters):
         return np.asarray(np.mean(staged, axis=0))
 
     def _prepare(self, X: Any, target: Target) -> PursuitTask:
-        items, known = self._check(X, target)
-        return PursuitTask(self, items, scores_of(known))
+        X = self._check(X)
+        return PursuitTask(self, X, split_unscored(target, X.shape[0]))
 
-    def _check(self, X: Any, target: Target) -> tuple[Any, PreferenceGraph | PartlyScored]:
-        """The items and what is known about them, after all parameters."""
+    def _check(self, X: Any) -> Any:
+        """The items, after all parameters."""
         check_beta(self.beta)
         as_whole("n_basis", self.n_basis, least=1)
         if self.n_iter_no_change is not None:
@@ -329,21 +337,17 @@ class RankingPursuit(TaskModel, PursuitParameters):
         if self.backfit is not None:
             check_option("backfit", self.backfit, ("final", "every"))
         check_alphas([self.nu], "nu")
-        X = check_rows(self, X)
-        if self.views is None and isinstance(target.y, PreferenceGraph):
-            return X, target.y
-        return X, split_unscored(target, X.shape[0])
+        return check_rows(self, X)
 
     def _fit_rows(
         self, X: Any, target: PreferenceGraph | PartlyScored, held: Indices | None = None
     ) -> Self:
         """Fit to checked data. Scored rows that are held out say when to stop."""
         known = target
-        if held is not None:
-            scores = scores_of(target)
-            known, tested = scores.without(held), scores.scored[held]
-            truth, weight = scores.y[held], scores.weights_of(tested)
-            labels = scores.scored_labels[held]
+        if held is not None and isinstance(target, PartlyScored):
+            known, tested = target.without(held), target.scored[held]
+            truth, weight = target.y[held], target.weights_of(tested)
+            labels = target.groups.codes[tested]
         loss, mean_score = self._loss(X.shape[0], known)
         rows = scored = np.arange(X.shape[0])
         if isinstance(known, PartlyScored):
@@ -390,26 +394,18 @@ class RankingPursuit(TaskModel, PursuitParameters):
     def _loss(
         self, n_items: int, known: PreferenceGraph | PartlyScored
     ) -> tuple[SquaredLoss, float | None]:
-        """The loss of the scored rows, and their mean score if there is an intercept.
-
-        Steps compare squares, which must not overflow or vanish.
-        """
+        """The loss of the scored rows, and their mean score if there is an intercept."""
         options, beta = (self.cost, self.ties, self.group_weight), self.beta
         if isinstance(known, PartlyScored):
             loss = known.loss(*options, beta=beta)
         else:
-            loss, shape = ranking_loss(n_items, Target(known), *options, beta)
-            if shape:
-                raise ValueError(
-                    f"the graph given as y has {shape[0]} outputs; RankingPursuit takes one, so "
-                    "fit a model for each."
-                )
+            loss, _ = ranking_loss(n_items, Target(known), *options, beta)
         with np.errstate(over="ignore", invalid="ignore"):
             squares = loss.at_zero
-        if not np.isfinite(squares) or (squares < SMALLEST_SQUARE and loss.target.any()):
+        if not 0 < squares < np.inf and loss.target.any():
             raise ValueError(
-                f"the scores or magnitudes are so large or so small that their mean square is "
-                f"{squares:g}; multiply all of them by one factor that brings them nearer to 1."
+                f"the mean square of the scores or magnitudes is {squares:g}; multiply all of them "
+                "by one factor that brings them nearer to 1."
             )
         if loss.y is None or beta == 0 or not self.fit_intercept:
             return loss, None
@@ -429,21 +425,33 @@ class RankingPursuit(TaskModel, PursuitParameters):
         elif self.views is not None:
             views = check_views(self.views)
             parts = parts * len(views)
-        names = getattr(self, "feature_names_in_", None)
-        maps = []
+        names, maps = getattr(self, "feature_names_in_", None), []
         for view, functions in zip(views, parts, strict=True):
             kernel, columns = view.make_kernel(), view_columns(view, X.shape[1], names)
-            if not is_features:
-                maps.append(_kernels(view, X, rows, functions, points, columns, rng))
+            if is_features:
+                if not kernel.is_linear or view.n_basis is not None:
+                    raise ValueError(
+                        "dictionary='features' takes the columns of X as they are, but "
+                        f"kernel={view.kernel!r} and n_basis={view.n_basis!r} were given; use "
+                        "kernel='linear' without n_basis, or dictionary='items'."
+                    )
+                own = functions if columns is None else columns
+                maps.append(FeatureMap(kernel, own, len(own)))
                 continue
-            if not kernel.is_linear or view.n_basis is not None:
+            items = take_columns(X, columns)
+            source = items if points is None else take_columns(points, columns)
+            if kernel.is_precomputed and (points is not None or items.shape[0] != items.shape[1]):
                 raise ValueError(
-                    "dictionary='features' takes the columns of X as they are, but "
-                    f"kernel={view.kernel!r} and n_basis={view.n_basis!r} were given; use "
-                    "kernel='linear' without n_basis, or dictionary='items'."
+                    f"kernel='precomputed' needs the square matrix of kernel values between all "
+                    f"training items, and no points as dictionary; X has shape {items.shape}."
                 )
-            own = functions if columns is None else columns
-            maps.append(FeatureMap(kernel, own, len(own)))
+            if not isinstance(view.basis, str):  # a basis of the view comes first
+                functions, source = choose_basis(items, view.n_basis, view.basis, rng), items
+            elif view.n_basis is not None:
+                basis = choose_basis(items[rows], view.n_basis, view.basis, rng)
+                functions, source = rows[basis], items
+            centers = None if kernel.is_precomputed else source[functions]
+            maps.append(FeatureMap(kernel, columns, len(functions), functions, centers))
         return maps
 
     def _store(self, steps: list[Step], functions: list[PursuitFunction]) -> None:
@@ -558,7 +566,6 @@ class PursuitTask(HoldOutTask):
     parameters = ("n_basis",)
 
     def __init__(self, learner: RankingPursuit, X: Any, scores: PartlyScored) -> None:
-        _units(scores)  # refuses a single row
         self._X, self._scores = X, scores
         graph = scores.graph(learner.cost, learner.ties, learner.group_weight)
         super().__init__(learner, graph, scores.scored, X.shape[0])
@@ -582,49 +589,6 @@ class PursuitTask(HoldOutTask):
         model: RankingPursuit = copy.copy(self.learner)
         model.n_basis = n_basis
         return model._fit_rows(self._X, scores)
-
-
-def scores_of(target: PreferenceGraph | PartlyScored) -> PartlyScored:
-    """Scores and groups, from which rows can be held out; graphs are refused."""
-    if isinstance(target, PartlyScored):
-        return target
-    raise ValueError(
-        f"y is a {type(target).__name__}, from which no rows are held out to choose the number of "
-        "steps; pass scores and groups, or a fixed n_basis and n_iter_no_change=None to "
-        "RankingPursuit."
-    )
-
-
-def validation_rows(scores: PartlyScored, fraction: float, rng: Any) -> Indices:
-    """A random share of the groups, or of the items if there is one group; numbers of scored rows.
-
-    Items of one list are taken evenly over the order of their scores (at least two of them), so
-    that those held out have an order of their own.
-    """
-    if not isinstance(fraction, numbers.Real) or not 0 < fraction < 1:
-        raise ValueError(f"validation_fraction={fraction!r}; expected a number between 0 and 1.")
-    unit = _units(scores)
-    n_units = int(unit.max()) + 1
-    n_held = min(max(1, round(fraction * n_units)), n_units - 1)
-    if n_units < len(unit):
-        return np.flatnonzero(np.isin(unit, rng.permutation(n_units)[:n_held]))
-    n_held = min(max(2, n_held), max(1, n_units - 2))
-    order = np.lexsort((rng.permutation(n_units), scores.y))
-    places = ((np.arange(n_held) + rng.uniform()) * (n_units / n_held)).astype(np.intp)
-    return np.sort(order[places])
-
-
-def _units(scores: PartlyScored) -> Indices:
-    """What is held out together: the group of each scored row, or the row if there is one group."""
-    codes = scores.groups.codes[scores.scored]
-    if len(codes) < 2:
-        raise ValueError(
-            "found 1 sample with a score (n_samples = 1), of which none can be held out; score at "
-            "least two items, or fix n_basis."
-        )
-    if (codes == codes[0]).all():
-        return np.arange(len(codes))
-    return np.unique(codes, return_inverse=True)[1].astype(np.intp)
 
 
 def _choose_functions(
@@ -666,30 +630,6 @@ def _deal(chosen: Indices, is_scored: Any, n_views: int, rng: Any) -> list[Indic
         [rng.permutation(chosen[is_scored]), rng.permutation(chosen[~is_scored])]
     )
     return [np.sort(shuffled[v::n_views]) for v in range(n_views)]
-
-
-def _kernels(
-    view: View, X: Any, rows: Indices, chosen: Indices, points: Any, columns: Any, rng: Any
-) -> FeatureMap:
-    """Kernel functions at chosen rows of X, or of points; a basis of the view comes first."""
-    kernel, items = view.make_kernel(), take_columns(X, columns)
-    if kernel.is_precomputed and points is not None:
-        raise ValueError(
-            "dictionary gives points, but kernel='precomputed' has no kernel values to them; use "
-            "dictionary='items' or a number of items."
-        )
-    if kernel.is_precomputed and items.shape[0] != items.shape[1]:
-        raise ValueError(
-            f"X has shape {items.shape}; kernel='precomputed' needs the square matrix of kernel "
-            "values between all training items."
-        )
-    if not isinstance(view.basis, str):
-        chosen, points = choose_basis(items, view.n_basis, view.basis, rng), None
-    elif view.n_basis is not None:
-        chosen, points = rows[choose_basis(items[rows], view.n_basis, view.basis, rng)], None
-    source = items if points is None else take_columns(points, columns)
-    centers = None if kernel.is_precomputed else source[chosen]
-    return FeatureMap(kernel, columns, len(chosen), chosen, centers)
 
 
 def choose_search(search: str, dictionaries: list[FeatureMap]) -> str:

@@ -6,7 +6,6 @@ import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.validation import validate_data
@@ -296,12 +295,6 @@ class PartlyScored(NamedTuple):
     y: Array
     groups: Groups
     weights: Array | None = None
-
-    @property
-    def scored_labels(self) -> NDArray[Any]:
-        """Group labels of the scored rows."""
-        labels: NDArray[Any] = self.groups.labels[self.groups.codes[self.scored]]
-        return labels
 
     def weights_of(self, rows: Indices) -> Array | None:
         """Weights of some rows, None without weights."""
