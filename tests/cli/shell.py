@@ -17,15 +17,15 @@ def shell(*arguments, code=None, **options):
     )
 
 
-def run(*arguments):
+def run(*arguments, input=None):
     from rankwise.cli.app import app
 
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=input)
 
 
-def succeed(*arguments):
-    done = run(*arguments)
-    assert done.exit_code == 0, f"{done.output}\n{done.exception!r}"
+def succeed(*arguments, code=0, input=None):
+    done = run(*arguments, input=input)
+    assert done.exit_code == code, f"{done.output}\n{done.exception!r}"
     return done
 
 

@@ -85,6 +85,9 @@ def test_outputs_are_checked_before_anything_is_read(tmp_path):
     assert "folder" in fail("cv", data, "--per-group", tmp_path)
     assert "does not exist" in fail("report", data, data, "-o", tmp_path / "no" / "r.html")
     assert "does not exist" in fail("rank", data, "-o", tmp_path / "no" / "r.csv")
+    assert "--leave pair gives no score" in fail(
+        "cv", data, "--leave", "pair", "-o", tmp_path / "a"
+    )
 
 
 def test_an_output_never_replaces_an_input(tmp_path, table, model):

@@ -15,18 +15,10 @@ from rankwise.persistence import load
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-from typer.testing import CliRunner
+from tests.cli.shell import NAMES
+from tests.cli.shell import succeed as run
 
-NAMES = ["size", "age", "stars"]
 ROW_NUMBERS = 1000 + np.arange(60)
-
-
-def run(*arguments, code=0, input=None):
-    from rankwise.cli.app import app
-
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments], input=input)
-    assert done.exit_code == code, f"{done.output}\n{done.exception!r}"
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -94,16 +86,6 @@ def test_a_file_of_scores_skips_blank_targets_as_a_model_does(write, model, tmp_
 def test_nothing_to_measure_is_said(write, model, problem):
     done = run("evaluate", model, write("flat.csv", y=[0.5] * len(problem[1])))
     assert "no group has items of different scores" in done.stderr
-
-
-# Ranks beside the table
-
-
-def test_ranks_in_a_table_are_whole_numbers(write, model, tmp_path):
-    out = tmp_path / "out.csv"
-    run("predict", model, write("a.csv"), "--rank", "--column", "place", "-o", out)
-    places = [line.rsplit(",", 1)[1] for line in out.read_text().splitlines()[1:]]
-    assert set(places) == set("123456")
 
 
 # Wrong files and wrong order
@@ -177,12 +159,6 @@ def test_new_features_of_sparse_data_are_left_out_and_this_is_said(tmp_path):
     assert f"beyond the {X.shape[1]} of the training data are left out" in done.stderr
     same = run("predict", tmp_path / "m.rw", tmp_path / "train")
     assert done.stdout == same.stdout
-
-
-def test_what_cannot_be_written_is_refused_before_the_data_are_read(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = run("cv", "there-is-no-such-file.csv", "--leave", "pair", "-o", "a.txt", code=1)
-    assert "-o: --leave pair gives no score" in done.stderr
 
 
 # Narrow terminals
@@ -295,12 +271,3 @@ def test_a_gap_in_the_features_of_items_does_not_end_a_board(tmp_path):
     games.write_text("winner,loser\na,b\nb,c\na,c\nc,d\nd,a\nb,d\n")
     for model in ("least-squares", "bradley-terry"):
         run("rank", games, "--features", items, "--model", model)
-
-
-def test_bradley_terry_does_not_ignore_margins_in_silence(tmp_path):
-    games = tmp_path / "games.csv"
-    games.write_text("home,away,hg,ag\na,b,3,0\nb,c,2,1\nc,a,0,0\n")
-    options = ["--sides", "home,away", "--scores", "hg,ag", "--model", "bradley-terry"]
-    run("rank", games, *options)
-    failed = run("rank", games, *options, "--margin", code=1)
-    assert "takes wins, ties and losses, but the outcomes are margins" in failed.output

@@ -62,11 +62,6 @@ def test_harmless_variations_of_the_format(tmp_path, change):
     check_toy(read_letor(save(tmp_path / "toy.txt", change(TOY))))
 
 
-def test_unpacks_into_what_fit_takes(tmp_path):
-    X, y, groups = read_letor(save(tmp_path / "toy.txt", TOY))[:3]
-    assert len(X) == len(y) == len(groups) == 4
-
-
 def test_ids_are_the_comments_of_the_rows(tmp_path):
     path = save(tmp_path / "toy.txt", TOY.replace(b"doc b", b" caf\xe9 # 2 \r"))
     assert read_letor(path).ids is None
@@ -107,12 +102,6 @@ def test_dtype(tmp_path):
     assert data.X.dtype == np.float32
     assert data.y.dtype == np.float64
     assert_array_equal(data.X, np.float32(TOY_X))
-
-
-def test_n_features_pads(tmp_path):
-    path = save(tmp_path / "toy.txt", TOY)
-    assert read_letor(path, n_features=5).X.shape == (4, 5)
-    assert read_letor(path, n_features=3).X.shape == (4, 3)
 
 
 @pytest.mark.parametrize("sparse", [True, False, "auto"])

@@ -310,18 +310,6 @@ def test_a_full_disk_keeps_what_was_there_and_says_so(store):
     assert store.n_answers() == n + 1
 
 
-def test_many_threads_lose_nothing(store):
-    def judge(name):
-        for k in range(25):
-            question = store.ask(name, lambda k=k: (k % 5, (k + 1) % 5))
-            store.answer(name, question.id, "tie")
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(judge, [f"judge {k}" for k in range(8)]))
-    assert store.n_answers() == 200
-    assert store.n_answers("judge 3") == 25
-
-
 # ---------------------------------------------------------------- choice of questions
 
 
