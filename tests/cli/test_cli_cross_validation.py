@@ -267,4 +267,4 @@ def test_boards_in_every_format(tmp_path, games):
     shown = succeed("rank", games, "--judge", "judge", "--reweight").stdout
     assert "judges who stand out" in shown
     succeed("rank", games, "--group", "league", "-o", tmp_path / "a.md")
-    assert "## x" in (tmp_path / "a.md").read_text()
+    assert "**x**" in (tmp_path / "a.md").read_text()

@@ -10,14 +10,13 @@ import typer
 
 from rankwise.cli import terminal
 from rankwise.cli.options import ItemOptions, TableOptions
-from rankwise.text_tables import text_width
+from rankwise.text_tables import TABLE_FORMATS, text_width
 
 if TYPE_CHECKING:
     from rankwise.metrics import Evaluation, Metric
     from rankwise.model_selection import Comparison
 
 SPARED = ("mean a", "mean b", "p")
-TITLES = {"text": "{}", "markdown": "## {}\n", "latex": "% {}", "html": "<h2>{}</h2>"}
 
 
 def compare(
@@ -52,7 +51,7 @@ def compare(
     from rankwise.metrics import evaluate
     from rankwise.model_selection import compare as paired_test
 
-    check_option("--as", style, list(TITLES))
+    check_option("--as", style, TABLE_FORMATS)
     if len(rankers) < 2:
         raise ValueError("compare needs two rankers or more: `rankwise compare DATA A B`.")
     terminal.check_files([data, pairs.items, *rankers])
@@ -79,11 +78,11 @@ def compare(
         terminal.print_json({name: result.to_dict() for name, result in found_by.items()})
         return
     for name, result in found_by.items():
-        typer.echo(TITLES[style].format(name))
         if style == "text":
+            typer.echo(name)
             print_comparison(result)
         else:
-            typer.echo(result.to_text(style))
+            typer.echo(getattr(replace(result.table(), title=name), style)())
 
 
 def print_comparison(test: Comparison) -> None:

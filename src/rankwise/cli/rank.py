@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import typer
 
 from rankwise.cli import terminal
 from rankwise.cli.options import PairOptions
-from rankwise.text_tables import csv_text, one_line
+from rankwise.text_tables import Table, csv_text, join_tables, one_line
 
 if TYPE_CHECKING:
     from rankwise.datasets import PairData
@@ -229,22 +229,27 @@ def _until(
 
 
 def _deliver(boards: dict[Any, Leaderboard], output: Path | None, as_json: bool) -> None:
-    from rankwise.leaderboard.formats import tables
-
     if output is not None:
         terminal.write_text(output, _joined(boards, FORMAT_OF.get(output.suffix.lower(), "csv")))
     if as_json:
         documents = {label: board.to_dict() for label, board in boards.items()}
         terminal.print_json(documents.get(None, documents))
     elif output is None:
-        for label, board in boards.items():
-            if label is not None:
-                typer.echo(one_line(label))
-            for table in tables(board):
-                if table.title:
-                    typer.echo(f"\n{one_line(table.title)}")
-                terminal.print_table(table)
-            typer.echo("")
+        for table in _titled(boards):
+            if table.title:
+                typer.echo(f"\n{one_line(table.title)}")
+            terminal.print_table(table)
+
+
+def _titled(boards: dict[Any, Leaderboard]) -> list[Table]:
+    """The tables of all boards, the first of each under the name of its group."""
+    from rankwise.leaderboard.formats import tables
+
+    titled = []
+    for label, board in boards.items():
+        first, *others = tables(board)
+        titled += [replace(first, title="" if label is None else str(label)), *others]
+    return titled
 
 
 def _joined(boards: dict[Any, Leaderboard], format: str) -> str:
@@ -255,12 +260,7 @@ def _joined(boards: dict[Any, Leaderboard], format: str) -> str:
         documents = {str(label): board.to_dict() for label, board in boards.items()}
         return json.dumps(documents, indent=2, ensure_ascii=False) + "\n"
     if format != "csv":
-        title = {"markdown": "## {}\n\n", "latex": "% {}\n", "html": "<h2>{}</h2>"}
-        texts = [
-            title.get(format, "{}\n").format(label) + board.to_text(format)
-            for label, board in boards.items()
-        ]
-        return "\n".join(texts)
+        return join_tables(_titled(boards), format)
     columns = next(iter(boards.values())).columns
     rows = [[label, *row] for label, board in boards.items() for row in board.rows]
     return csv_text(["group", *columns], rows)
