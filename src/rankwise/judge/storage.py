@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import RLock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rankwise.judge.items import Item
 from rankwise.text_tables import csv_text
@@ -180,37 +180,29 @@ class JudgementStore:
 
     def comparisons(self) -> list[Comparison]:
         """Answers that stand, oldest question first."""
-        with self._reading():
-            rows = self._db.execute(
-                "SELECT first, second, outcome, judge, answered FROM question "
-                "WHERE outcome IS NOT NULL AND is_undone = 0 ORDER BY id"
-            )
-            return [Comparison(*row) for row in rows]
+        rows = self._rows(
+            "SELECT first, second, outcome, judge, answered FROM question "
+            "WHERE outcome IS NOT NULL AND is_undone = 0 ORDER BY id"
+        )
+        return [Comparison(*row) for row in rows]
 
     def open_pairs(self) -> set[tuple[int, int]]:
         """Pairs of items, the smaller code first, that somebody was asked about minutes ago."""
-        with self._reading():
-            rows = self._db.execute(
-                "SELECT first, second FROM question "
-                "WHERE outcome IS NULL AND is_undone = 0 AND asked > ?",
-                (_time(before=LENT),),
-            )
-            return {(min(pair), max(pair)) for pair in rows}
+        rows = self._rows(
+            "SELECT min(first, second), max(first, second) FROM question "
+            "WHERE outcome IS NULL AND is_undone = 0 AND asked > ?",
+            _time(before=LENT),
+        )
+        return set(rows)
 
     def n_answers(self, judge: str | None = None) -> int:
         """Number of answers that stand, of one judge or of all."""
-        with self._reading():
-            (n,) = self._db.execute(
-                "SELECT count(*) FROM question WHERE outcome IS NOT NULL AND is_undone = 0 "
-                "AND (? IS NULL OR judge = ?)",
-                (judge, judge),
-            ).fetchone()
-            return int(n)
+        kept = "SELECT count(*) FROM question WHERE outcome IS NOT NULL AND is_undone = 0"
+        return int(self._rows(f"{kept} AND ifnull(?, judge) = judge", judge)[0][0])
 
     def item_names(self) -> list[str]:
         """Names of all items that were ever judged in this file, by code."""
-        with self._reading():
-            return [name for (name,) in self._db.execute("SELECT name FROM item ORDER BY code")]
+        return [name for (name,) in self._rows("SELECT name FROM item ORDER BY code")]
 
     def csv(self) -> str:
         """All answers that stand, one a line, as `rankwise rank` reads them."""
@@ -218,6 +210,10 @@ class JudgementStore:
         answers = self.comparisons()
         rows = [(names[a.first], names[a.second], *a[2:]) for a in answers]
         return csv_text(["first", "second", "outcome", "judge", "answered"], rows)
+
+    def _rows(self, query: str, *values: str | None) -> list[Any]:
+        with self._reading():
+            return self._db.execute(query, values).fetchall()
 
     def _open(self, is_new: bool) -> None:
         if is_new:
