@@ -155,13 +155,13 @@ def print_boards(battles, top):
     print_table(f"The first {top} of {len(board)} models", header, rows)
     widths = [np.mean([row.high - row.low for row in of]) for of in (board, judges)]
     prompts = rate_groups(battles.graph(), battles.prompt, intervals=False).values()
-    ratios = [of_prompt.cycle_ratio for of_prompt in prompts]
+    ratios = [of_prompt.circles.cycle_ratio for of_prompt in prompts]
     tau = kendalltau(board.ratings, logits).statistic
     print_notes(
         f"Kendall tau of the two boards: {tau:.3f} (least squares, Bradley–Terry)",
         f"intervals from judges are {widths[1] / widths[0]:.2f} times as wide on average",
-        f"alpha {board.alpha:.2g}; unexplained {board.unexplained:.3f}",
-        f"circles: {board.cyclicity:.3f} of the mean margins, {board.cycle_ratio:.2f} times what "
+        f"alpha {board.alpha:.2g}; unexplained {board.circles.unexplained:.3f}",
+        f"circles: {board.circles.cyclicity:.3f} of the mean margins, {board.circles.cycle_ratio:.2f} times what "
         "disagreement about the same two models gives by chance",
         f"inside one prompt: {np.mean(ratios):.2f} times ({min(ratios):.2f} … {max(ratios):.2f})",
         f"a board of {board.n_comparisons} battles took {seconds:.2f} s",

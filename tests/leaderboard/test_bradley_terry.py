@@ -139,8 +139,7 @@ def _without(data, Z, kept):
 def test_a_newton_step_without_a_comparison_misses_little_of_the_refit(ties):
     data, Z = _games(4, 120, n_covariates=1)
     alpha, model = 1e-3, _model(data, Z, ties)
-    steps, caution = held_out_margins(model.solve(alpha).left_out(), np.arange(data.n_pairs))
-    assert not caution
+    steps = held_out_margins(model.solve(alpha).left_out(), np.arange(data.n_pairs))
     tally = model.tally
     inside = model.margins()[tally.pair][tally.outcome]
     for k in range(0, data.n_pairs, 7):
@@ -211,9 +210,6 @@ def test_features_give_the_ratings_of_rank_logistic():
     model = RankLogistic(0.01, tol=1e-12).fit(X, data.graph())
     f = model.predict(X)
     np.testing.assert_allclose(board.ratings, f - f.mean(), atol=1e-7)
-    np.testing.assert_allclose(board.rate_features(X), board.ratings, atol=1e-3)
-    sided = rate(data, model="bradley-terry", features=X, alpha=0.01, intervals=False, side=True)
-    np.testing.assert_allclose(sided.rate_features(X), sided.ratings, atol=1e-7)
 
 
 def test_rate_makes_the_board_with_side_effect_intervals_and_ties():
@@ -232,7 +228,7 @@ def test_margins_are_refused_and_unknown_models_of_ties_are_named():
     more = PairData(data.first, data.second, 3 * data.outcome, data.weight, data.items)
     with pytest.raises(ValueError, match="takes wins, ties and losses, but the outcomes are margi"):
         rate(more, model="bradley-terry")
-    assert 0 < rate(data, model="bradley-terry", intervals=False).unexplained < 1
+    assert 0 < rate(data, model="bradley-terry", intervals=False).circles.unexplained < 1
     with pytest.raises(ValueError, match=r"ties='davids'.*davidson"):
         rate(data, model="bradley-terry", ties="davids")
     with pytest.raises(ValueError, match="least squares takes a tie as half"):

@@ -127,7 +127,7 @@ def test_conjugate_gradients_and_dense_solve_agree(monkeypatch):
     iterative = rate(graph, alpha=1e-4)
     np.testing.assert_allclose(iterative.ratings, dense.ratings, atol=1e-8)
     np.testing.assert_allclose(iterative.spread.errors, dense.spread.errors, atol=1e-7)
-    assert iterative.cyclicity == pytest.approx(dense.cyclicity)
+    assert iterative.circles.cyclicity == pytest.approx(dense.circles.cyclicity)
 
 
 def test_conjugate_gradients_that_do_not_end_are_noticed(monkeypatch):
@@ -145,7 +145,7 @@ def test_ties_only_give_equal_ratings_and_one_shared_rank():
     assert [(row.n, row.wins, row.ties, row.losses) for row in board] == [
         (3, 0, 3, 0), (3, 0, 3, 0), (2, 0, 2, 0),
     ]  # fmt: skip
-    assert (board.unexplained, board.cyclicity, board.cycle_ratio) == (0, 0, None)
+    assert board.circles == (0, 0, None)
     assert "0.000" in repr(board)
 
 
@@ -174,12 +174,6 @@ def test_with_features_the_ratings_are_those_of_rank_rls(n_features, limit, monk
     board = rate(graph, alpha=0.01, features=X)
     scores = RankRLS(0.01).fit(X, graph).predict(X)
     np.testing.assert_allclose(board.ratings, scores - scores.mean(), atol=1e-10)
-    np.testing.assert_allclose(board.rate_features(X), board.ratings, atol=1e-10)
-    others = np.random.default_rng(1).standard_normal((5, n_features))
-    expected = RankRLS(0.01).fit(X, graph).predict(others) - scores.mean()
-    np.testing.assert_allclose(board.rate_features(others), expected, atol=1e-9)
-    with pytest.raises(ValueError, match="mismatch"):
-        board.rate_features(others[:, 1:])
 
 
 def test_features_rate_items_that_were_never_compared():
@@ -189,11 +183,6 @@ def test_features_rate_items_that_were_never_compared():
     assert [row.item for row in board] == [3, 2, 1, 0]
     assert (board[3].n, board.n_components) == (0, 1)
     assert board.expected_margin(3, 0).value == pytest.approx(3, abs=1e-4)
-
-
-def test_a_board_without_features_cannot_predict():
-    with pytest.raises(ValueError, match="without features"):
-        rate(random_games(), intervals=False).rate_features([[1.0]])
 
 
 # -- alpha --------------------------------------------------------------------------------------
@@ -407,9 +396,9 @@ def test_numbers_as_labels_are_ready_for_json():
 def test_circles_are_cyclic_and_trees_are_not():
     circle = rate(PairGraph([0, 1, 2], [1, 2, 0]), intervals=False)
     tree = rate(PairGraph([0, 0, 1], [1, 2, 3], magnitude=[1, 2, 3]), intervals=False)
-    assert circle.cyclicity == pytest.approx(1)
-    assert tree.cyclicity == pytest.approx(0, abs=1e-12)
-    assert (circle.cycle_ratio, tree.cycle_ratio) == (None, None)
+    assert circle.circles.cyclicity == pytest.approx(1)
+    assert tree.circles.cyclicity == pytest.approx(0, abs=1e-12)
+    assert (circle.circles.cycle_ratio, tree.circles.cycle_ratio) == (None, None)
 
 
 @settings(max_examples=30, deadline=None)
@@ -431,22 +420,27 @@ def test_the_square_sum_splits_in_disagreement_circles_and_ratings(graph):
     r, *_ = np.linalg.lstsq(root[:, None] * rows, y, rcond=None)
     circles = np.sum((y - root * (rows @ r)) ** 2)
     disagreement = sum(w * (m - means[i, j]) ** 2 for i, j, m, w in margins)
-    np.testing.assert_allclose(board.cyclicity, circles / (y @ y) if y.any() else 0, atol=1e-9)
+    np.testing.assert_allclose(
+        board.circles.cyclicity, circles / (y @ y) if y.any() else 0, atol=1e-9
+    )
     total = sum(w * m**2 for _, _, m, w in margins)
     residual = sum(w * (m - board.ratings[i] + board.ratings[j]) ** 2 for i, j, m, w in margins)
-    assert board.unexplained == pytest.approx(residual / total if total else 0)
+    assert board.circles.unexplained == pytest.approx(residual / total if total else 0)
     free = len(pairs) - np.linalg.matrix_rank(rows)
     repeats = graph.n_pairs - len(pairs)
     if free and repeats and disagreement > 1e-9:
         expected = circles / free * repeats / disagreement
-        assert board.cycle_ratio == pytest.approx(expected, abs=1e-9)
+        assert board.circles.cycle_ratio == pytest.approx(expected, abs=1e-9)
     else:
-        assert board.cycle_ratio is None
+        assert board.circles.cycle_ratio is None
 
 
 def test_the_ratio_tells_chance_from_real_circles():
     truth = np.zeros(6)
-    ratios = [rate(consistent_games(truth, 600, s), intervals=False).cycle_ratio for s in range(30)]
+    ratios = [
+        rate(consistent_games(truth, 600, s), intervals=False).circles.cycle_ratio
+        for s in range(30)
+    ]
     assert np.mean(ratios) == pytest.approx(1, abs=0.15)
     games = consistent_games(truth, 600, 0)
     step = (games.loser - games.winner) % 3 == 1  # 0 beats 1 beats 2 beats 0
@@ -454,7 +448,7 @@ def test_the_ratio_tells_chance_from_real_circles():
     margin = games.magnitude + 2.0 * step
     won = np.where(turned, games.loser, games.winner)
     lost = np.where(turned, games.winner, games.loser)
-    assert rate(PairGraph(won, lost, margin), intervals=False).cycle_ratio > 5
+    assert rate(PairGraph(won, lost, margin), intervals=False).circles.cycle_ratio > 5
 
 
 # -- groups -------------------------------------------------------------------------------------

@@ -263,8 +263,9 @@ def _read(table: Table, columns: PairColumns) -> PairData:
     for name, role in {"groups": "group", "judges": "judge", "clusters": "cluster"}.items():
         for cells in rows.cells.get(role, ()):
             known[name] = cells.labels()
-    contexts = zip(rows.names.get("context", ()), rows.cells.get("context", ()), strict=True)
-    known["contexts"] = {name: cells.labels() for name, cells in contexts}
+    known["contexts"] = {}
+    for k, cells in enumerate(rows.cells.get("context", ())):
+        known["contexts"][rows.names["context"][k]] = cells.labels()
     (weight,) = rows.numbers.get("weight", [np.ones(len(rows.kept))])
     rows.refuse(weight <= 0, "the weight is {}, expected more than 0. Leave out the row.", weight)
     items = _joined(rows.cells["items"])
@@ -387,11 +388,13 @@ def _as_numbers(table: Table, at: int, column: Any) -> Array:
 
 def _joined(columns: list[_Cells]) -> list[_Cells]:
     """The same columns, whose texts are those of all of them."""
-    texts = list(dict.fromkeys(text for cells in columns for text in cells.texts))
-    place = {text: k for k, text in enumerate(texts)}
+    place: dict[str, int] = {}
+    codes = [
+        cells.each([place.setdefault(text, len(place)) for text in cells.texts])
+        for cells in columns
+    ]
     are_words = any(cells.are_words for cells in columns)
-    codes = [cells.each([place[text] for text in cells.texts]) for cells in columns]
-    return [_Cells(each, texts, are_words) for each in codes]
+    return [_Cells(each, list(place), are_words) for each in codes]
 
 
 def _times(rows: _Rows, asked: Any) -> NDArray[Any] | None:

@@ -15,11 +15,10 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import in_days
 from rankwise.environment import require
-from rankwise.frames import as_array
 from rankwise.groups import encode_groups
 from rankwise.inputs import check_option
 from rankwise.leaderboard import formats
-from rankwise.leaderboard.border import Effect
+from rankwise.leaderboard.border import Covariates, Effect, effects_of
 from rankwise.leaderboard.context import Parts, Scales
 from rankwise.leaderboard.forecast import Chances, Forecast, chances_of, forecast
 from rankwise.leaderboard.jackknife import (
@@ -29,7 +28,7 @@ from rankwise.leaderboard.jackknife import (
     next_places,
     votes_to_overturn,
 )
-from rankwise.leaderboard.judges import Judge
+from rankwise.leaderboard.judges import Judge, judges_of, krippendorff
 from rankwise.leaderboard.models import LeastSquares
 from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.solving import RatingSystem, Tally
@@ -182,7 +181,29 @@ def scale_of(
     return Scale(name, factor, base, components == components[at], at)
 
 
-def consistency(model: LeastSquares) -> dict[str, Any]:
+class Circles(NamedTuple):
+    """What ratings do not explain.
+
+    Attributes
+    ----------
+    unexplained : float
+        Share of Σ ω δ² that these ratings do not explain: circles, disagreement about the same two
+        items, and what regularization (or the features) cannot follow.
+    cyclicity : float
+        Share of the mean margins that no rating of the items can explain, because they go in
+        circles: 0 if all margins add up, 1 if all of them go in circles.
+    cycle_ratio : float or None
+        Mean square of the circles over that of the disagreement about the same two items, each by
+        its degrees of freedom: about 1 if the circles are chance, more if they are real. None if
+        no two items were compared twice, their comparisons all agree, or no circle is possible.
+    """
+
+    unexplained: float
+    cyclicity: float
+    cycle_ratio: float | None
+
+
+def circles_of(model: LeastSquares) -> Circles:
     """Split Σ ω δ² in disagreement about the same two items, circles and the rest.
 
     With w and ȳ the weight and the mean margin of each distinct pair, and L r = d,
@@ -190,7 +211,7 @@ def consistency(model: LeastSquares) -> dict[str, Any]:
         Σ ω δ² = Σ ω (δ − ȳ)² + Σ w (ȳ − (r_i − r_j))² + rᵀ d
 
     The middle term are the circles: HodgeRank's curl and harmonic flow. The effects of covariates
-    are taken from δ first. The names are those of `Leaderboard`.
+    are taken from δ first.
     """
     tally, system = model.tally, model.system
     residual = tally.target - model.expected(model.margins())[tally.pair]
@@ -216,32 +237,23 @@ def consistency(model: LeastSquares) -> dict[str, Any]:
     if n_circles and n_repeats and disagreement > 1e-12 * tally.squared_target:
         ratio = (circles / n_circles) / (disagreement / n_repeats)
     cyclicity = min(1.0, circles / between) if between > 0 else 0.0
-    return {"unexplained": unexplained, "cyclicity": cyclicity, "cycle_ratio": ratio}
+    return Circles(unexplained, cyclicity, ratio)
 
 
 class HeadToHead(NamedTuple):
-    """Matrices by items: row against column; NaN where two never met.
+    """Two items that met, in every entry.
 
     Attributes
     ----------
-    items : ndarray of shape (n_shown,)
-        Labels of rows and columns.
-    n : ndarray of shape (n_shown, n_shown)
+    first, second : ndarray of shape (n_edges,)
+        Their numbers in the items of the board.
+    n : ndarray of shape (n_edges,)
         Number of comparisons.
-    observed : ndarray of shape (n_shown, n_shown)
-        Weighted mean outcome of the row's item: 1 if it won all, −1 if it lost all.
-    expected : ndarray of shape (n_shown, n_shown)
+    observed : ndarray of shape (n_edges,)
+        Weighted mean outcome of the first one: 1 if it won all, −1 if it lost all.
+    expected : ndarray of shape (n_edges,)
         Mean outcome that ratings and effects let expect in the same comparisons.
     """
-
-    items: NDArray[Any]
-    n: Indices
-    observed: Array
-    expected: Array
-
-
-class Meetings(NamedTuple):
-    """The same by edges: the two items of each, the first one's outcomes."""
 
     first: Indices
     second: Indices
@@ -267,10 +279,8 @@ class Leaderboard:
         Their ratings.
     spread : Spread or None
         Covariance of the ratings and effects by the jackknife.
-    effects : tuple of Effect
-        What the covariates add to the margin of the first item, with intervals.
-    judges : tuple of Judge
-        How far each judge agrees with the others; empty if the data name no judges.
+    control : Covariates
+        Columns of the covariates.
     scale : Scale
         The unit of ratings, margins and effects.
     model : str
@@ -287,21 +297,8 @@ class Leaderboard:
         Number of clusters (judges, matches) if whole clusters were left out.
     notes : tuple of str
         What a reader must know, one sentence each.
-    cyclicity : float
-        Share of the mean margins that no rating of the items can explain, because they go in
-        circles: 0 if all margins add up, 1 if all of them go in circles.
-    unexplained : float
-        Share of Σ ω δ² that these ratings do not explain: circles, disagreement about the same two
-        items, and what regularization (or the features) cannot follow.
-    cycle_ratio : float or None
-        Mean square of the circles over that of the disagreement about the same two items, each by
-        its degrees of freedom: about 1 if the circles are chance, more if they are real. None if
-        no two items were compared twice, their comparisons all agree, or no circle is possible.
     comparisons : PairData
         What the board was made from.
-    krippendorff : float or None
-        How far the judges agree about the same two items: 1 is always, 0 no more than by chance.
-        None without judges.
     prior : Prior or None
         What the priors were worth, if there were any.
     fitted : LeastSquares
@@ -321,8 +318,7 @@ class Leaderboard:
     items: NDArray[Any]
     ratings: Array
     spread: Spread | None
-    effects: tuple[Effect, ...]
-    judges: tuple[Judge, ...]
+    control: Covariates
     scale: Scale
     model: str
     ties: float | None
@@ -331,14 +327,32 @@ class Leaderboard:
     n_comparisons: int
     n_clusters: int | None
     notes: tuple[str, ...]
-    unexplained: float
-    cyclicity: float
-    cycle_ratio: float | None
     comparisons: PairData
     prior: Prior | None
-    krippendorff: float | None
     fitted: LeastSquares
     asked: dict[str, Any]
+
+    @cached_property
+    def effects(self) -> tuple[Effect, ...]:
+        """What the covariates add to the margin of the first item, with intervals."""
+        values = self.scale.factor * self.fitted.effects
+        return effects_of(self.control, values, self.spread, self.confidence)
+
+    @cached_property
+    def judges(self) -> tuple[Judge, ...]:
+        """How far each judge agrees with the others; empty if the data name no judges."""
+        return judges_of(self.comparisons, self.fitted, self.confidence)
+
+    @cached_property
+    def krippendorff(self) -> float | None:
+        """How far the judges agree about the same two items: 1 is always, 0 chance; or None."""
+        data = self.comparisons
+        return krippendorff(data.first, data.second, data.outcome) if self.judges else None
+
+    @cached_property
+    def circles(self) -> Circles:
+        """How far the comparisons go in circles, and what else the ratings do not explain."""
+        return circles_of(self.fitted)
 
     @property
     def n_components(self) -> int:
@@ -594,59 +608,26 @@ class Leaderboard:
         """The scales of a board with time or context, which `rate` takes for the next one."""
         return None if self.parts is None else self.parts.scales
 
-    def head_to_head(self, items: Any = None) -> HeadToHead:
-        """Observed and expected outcomes of the items against each other.
-
-        Parameters
-        ----------
-        items : sequence of labels, optional
-            Which items, in which order; by default the first 30 of the board.
-        """
-        shown = [row.item for row in self.rows[:30]] if items is None else list(items)
-        chosen = np.array([self.position(item) for item in shown], dtype=np.intp)
-        place = np.full(len(self), -1)
-        place[chosen] = np.arange(len(chosen))
-        met = self.meetings
-        i, j = place[met.first], place[met.second]
-        both = np.flatnonzero((i >= 0) & (j >= 0))
-        i, j, shape = i[both], j[both], (len(chosen), len(chosen))
-        n, observed, expected = np.zeros(shape, np.intp), *np.full((2, *shape), np.nan)
-        n[i, j] = n[j, i] = met.n[both]
-        for matrix, values in ((observed, met.observed), (expected, met.expected)):
-            matrix[i, j], matrix[j, i] = values[both], -values[both] + 0.0
-        return HeadToHead(self.items[chosen], n, observed, expected)
-
     @cached_property
-    def meetings(self) -> Meetings:
-        """Head-to-head results by pairs of items."""
+    def head_to_head(self) -> HeadToHead:
+        """Observed and expected outcomes of every two items that met."""
         tally, expected = self.fitted.tally, self.fitted.expected(self.fitted.margins())
         weights, flows = tally.sums
         total, ends = tally.by_edge(weights), (tally.first[tally.edges], tally.second[tally.edges])
         count = tally.by_edge(tally.by_pair(tally.count.astype(np.float64))).astype(np.intp)
         observed, expected = tally.by_edge(flows) / total, tally.by_edge(weights * expected) / total
-        return Meetings(*ends, count, observed, expected)
-
-    def rate_features(self, features: Any) -> Array:
-        """Ratings of other items, on the scale of the board, from their features."""
-        system = self.fitted.system
-        if system.X is None:
-            raise ValueError(
-                "the board was made without features, so it knows only its own items; "
-                "pass features= to rate."
-            )
-        weights = system.directions @ self.fitted.unknowns[: system.n_regularized]
-        scores = np.asarray(as_array(features), np.float64) @ weights - system.center @ weights
-        return np.asarray(self.scale.factor * scores + self.ratings.mean())
+        return HeadToHead(*ends, count, observed, expected)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the resamples and the model, ready for JSON."""
         alike = (
             *("model", "ties", "alpha", "confidence", "intervals", "n_comparisons"),
-            *("n_components", "n_clusters", "unexplained", "cyclicity", "cycle_ratio"),
-            "krippendorff",
+            *("n_components", "n_clusters"),
         )
         return {
             **{name: getattr(self, name) for name in alike},
+            **self.circles._asdict(),
+            "krippendorff": self.krippendorff,
             "scale": self.scale.name,
             "anchor": None if self.scale.members is None else self.items.tolist()[self.scale.at],
             "notes": list(self.notes),

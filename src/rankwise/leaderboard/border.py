@@ -329,8 +329,6 @@ def check_identified(system: RatingSystem, names: tuple[str, ...]) -> None:
     ``Zᵀ W Z − Cᵀ L⁺ C`` with C = Bᵀ W Z. The reciprocal of a diagonal entry of its inverse is
     what is left of that column next to the others, too.
     """
-    if not names:
-        return
     tally, Z = system.tally, system.tally.covariates
     weights, _ = tally.sums
     items = RatingSystem(replace(tally, covariates=Z[:, :0]), system.X, system.B)

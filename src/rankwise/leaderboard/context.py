@@ -275,6 +275,7 @@ class InContext(BradleyTerry):
     """
 
     can_leave_out = False
+    is_in_context = True
 
     def __init__(
         self,

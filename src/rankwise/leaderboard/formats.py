@@ -106,6 +106,8 @@ def _judges(board: Leaderboard) -> Table:
 def footnotes(board: Leaderboard) -> list[str]:
     """What the columns mean and where the numbers come from, one short line each."""
     lines = list(board.notes)
+    if board.judges and board.fitted.system.is_huge:
+        lines.append("judges are compared with ratings with their own votes in")
     sure = f"{100 * board.confidence:g}"
     if board.intervals:
         lines.append(f"ranks: those it may have, {sure}% sure for each item; at once: for all")
@@ -136,10 +138,11 @@ def footnotes(board: Leaderboard) -> list[str]:
     if spread is not None and not spread.is_exact:
         made += f" estimated from {spread.root.shape[1]} draws"
     lines.append(made)
-    explained = f"{max(0.0, 100 - 100 * board.unexplained):.0f}%"
+    unexplained, cyclicity, ratio = board.circles
+    explained = f"{max(0.0, 100 - 100 * unexplained):.0f}%"
     lines.append(f"ratings explain {explained} of how comparisons ended; the rest contradict them")
-    chance = "" if board.cycle_ratio is None else f", {board.cycle_ratio:.2f} times chance"
-    circles = f"{100 * board.cyclicity:.0f}% of the results{chance}"
+    chance = "" if ratio is None else f", {ratio:.2f} times chance"
+    circles = f"{100 * cyclicity:.0f}% of the results{chance}"
     lines.append(f"circles (a beats b, b beats c, c beats a): {circles}")
     if board.krippendorff is not None:
         lines.append(

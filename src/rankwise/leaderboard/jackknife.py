@@ -103,7 +103,7 @@ class LeaveOut:
         """``xᵀ A⁻¹ x`` of each distinct pair."""
         system, n = self.system, len(self.margins)
         if system.T is None:  # few entries in a row, as many in each
-            at, values = (part.reshape(n, -1) for part in (system.E.indices, system.E.data))
+            at, values = system.E.indices.reshape(n, -1), system.E.data.reshape(n, -1)
             between = self.inverse[at[:, :, None], at[:, None, :]]
             return np.asarray(np.einsum("ka,kab,kb->k", values, between, values))
         resistances, size = np.empty(n), max(1, BLOCK // system.size)
@@ -138,19 +138,17 @@ class LeaveOut:
         return np.asarray(np.linalg.solve(inner, left) @ Y)
 
 
-def held_out_margins(exact: LeaveOut, clusters: Indices) -> tuple[Array, str]:
-    """Margin of every comparison without its own cluster, and a note if that is not so.
+def held_out_margins(exact: LeaveOut, clusters: Indices) -> Array:
+    """Margin of every comparison without its own cluster, by Woodbury's formula.
 
-    By Woodbury's formula; above 2,000 items with the cluster in.
+    Above 2,000 items the cluster is in.
     """
     tally = exact.system.tally
     pair = tally.pair[tally.outcome]
     margins = exact.margins[pair]
-    if exact.system.is_huge:
-        return margins, "judges are compared with ratings with their own votes in"
-    for rows in members_of(clusters):
+    for rows in [] if exact.system.is_huge else members_of(clusters):
         margins[rows] -= exact.system.rows(pair[rows]) @ exact.change(rows)
-    return margins, ""
+    return margins
 
 
 def held_out_residuals(tally: Tally, margins: Array, resistances: Array) -> Array:

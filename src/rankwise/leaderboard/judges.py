@@ -10,6 +10,9 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from rankwise.arrays import Array, Indices
+from rankwise.datasets import PairData
+from rankwise.groups import encode_groups
+from rankwise.leaderboard.jackknife import held_out_margins
 
 LEAST_WEIGHT = 1e-6  # of a judge whose votes say nothing; a weight must be positive
 
@@ -71,7 +74,19 @@ def krippendorff(first: Indices, second: Indices, outcome: Array) -> float | Non
     return 1 - float(within.sum() / n) * (2 * n - 1) / (4 * total)
 
 
-def judges_of(
+def judges_of(data: PairData, model: Any, confidence: float) -> tuple[Judge, ...]:
+    """The judges of comparisons, if there are at least two; boards in context have none."""
+    if data.judges is None or len(np.unique(data.judges)) < 2 or model.is_in_context:
+        return ()
+    judged = encode_groups(data.judges, data.n_pairs)
+    margins = held_out_margins(model.left_out(), judged.codes)
+    sign = np.where(data.first < data.second, 1.0, -1.0)
+    outcome = np.sign(data.outcome) if model.logits is not None else data.outcome
+    expected = sign * model.expected(margins)
+    return compare_judges(outcome, expected, judged.codes, judged.labels, confidence)
+
+
+def compare_judges(
     outcome: Array,
     margin: Array,
     codes: Indices,

@@ -253,6 +253,7 @@ class LeastSquares:
 
     is_linear = True
     can_leave_out = True  # single comparisons, in closed form or by a Newton step
+    is_in_context = False
     every = 1  # so many alphas of the grid are one that is tried
     stiffness = 1.0  # of alpha beside the curvature of a comparison
     ties: float | None = None

@@ -12,8 +12,7 @@ from rankwise.datasets import PairData
 from rankwise.datasets.pair_data import PAIR_COLUMNS
 from rankwise.datasets.times import as_times
 from rankwise.errors import warn_user
-from rankwise.groups import Groups
-from rankwise.leaderboard.board import Leaderboard, consistency, scale_of
+from rankwise.leaderboard.board import Leaderboard, scale_of
 from rankwise.leaderboard.border import (
     check_clusters,
     check_features,
@@ -21,11 +20,10 @@ from rankwise.leaderboard.border import (
     check_model,
     check_options,
     covariates_of,
-    effects_of,
     encode_labels,
     read_comparisons,
 )
-from rankwise.leaderboard.context import InContext, Scales, in_context
+from rankwise.leaderboard.context import Scales, in_context
 from rankwise.leaderboard.forecast import (
     ForecastScore,
     base_chances,
@@ -33,8 +31,7 @@ from rankwise.leaderboard.forecast import (
     compare_forecasts,
     elo_chances,
 )
-from rankwise.leaderboard.jackknife import held_out_margins
-from rankwise.leaderboard.judges import LEAST_WEIGHT, Judge, judges_of, krippendorff
+from rankwise.leaderboard.judges import LEAST_WEIGHT, judges_of
 from rankwise.leaderboard.models import BradleyTerry, LeastSquares, PlackettLuce
 from rankwise.leaderboard.prior import read_prior
 from rankwise.leaderboard.solving import Tally
@@ -217,7 +214,6 @@ def rate(
     if prior is not None:
         data, priors = read_prior(prior, data)
     codes = check_clusters(data, clusters, intervals)
-    judged = None if data.judges is None else encode_labels("judges", data.judges, data.n_pairs)
 
     def learn(data: PairData) -> LeastSquares:
         tally, B = Tally.of(data, control.columns), None if priors is None else priors.basis
@@ -225,7 +221,8 @@ def rate(
             learner: LeastSquares = PlackettLuce(tally, data.rankings)
         else:
             learner = MODELS[name](tally, X, B, ties)
-        check_identified(learner.system, control.names)
+        if control.names:
+            check_identified(learner.system, control.names)
         if data.times is not None or data.contexts:
             return in_context(data, control.columns, ties, scales, half_life)
         strength = (1e-8 if priors is None else "auto") if alpha is None else alpha
@@ -235,14 +232,14 @@ def rate(
     control = covariates_of(data, side)
     fitted = learn(data)
     if reweight:
-        judges, _ = _judges(data, judged, fitted, confidence)
-        if not judges or judged is None:
+        weights = {judge.name: judge.weight for judge in judges_of(data, fitted, confidence)}
+        if not weights:
             raise ValueError(
                 "reweight=True weighs judges by how far they agree; say who judged with judge=, "
                 "and have at least two."
             )
-        weights = np.maximum([judge.weight for judge in judges], LEAST_WEIGHT)
-        data = replace(data, weight=data.weight * weights[judged.codes])
+        factors = [max(weights[name], LEAST_WEIGHT) for name in np.asarray(data.judges).tolist()]
+        data = replace(data, weight=data.weight * factors)
         control = covariates_of(data, side)
         fitted = learn(data)
     n_components = int(fitted.components.max())
@@ -262,7 +259,6 @@ def rate(
         data.items, ratings, spread, fitted.components, records, confidence=confidence,
         order=order, known=is_known, counted=is_known & (records.n >= min_comparisons),
     )  # fmt: skip
-    judges, note = _judges(data, judged, fitted, confidence)
     worth, said = None, ""
     if priors is not None:
         worth = priors.worth(fitted.ratings, unit.factor, fitted.left_out())
@@ -272,9 +268,7 @@ def rate(
         items=data.items,
         ratings=ratings,
         spread=spread,
-        effects=effects_of(control, unit.factor * fitted.effects, spread, confidence),
-        judges=judges,
-        krippendorff=krippendorff(data.first, data.second, data.outcome) if judges else None,
+        control=control,
         scale=unit,
         model=name,
         ties=fitted.ties,
@@ -282,8 +276,7 @@ def rate(
         confidence=float(confidence),
         n_comparisons=data.n_pairs,
         n_clusters=None if codes is None or not intervals else int(codes.max()) + 1,
-        notes=tuple(filter(None, [said, fitted.note, note])),
-        **consistency(fitted),
+        notes=tuple(filter(None, [said, fitted.note])),
         comparisons=data,
         prior=worth,
         fitted=fitted,
@@ -295,19 +288,6 @@ def rate(
             "prior": None if priors is None else priors.table,
         },
     )  # fmt: skip
-
-
-def _judges(
-    data: PairData, judged: Groups | None, model: LeastSquares, confidence: float
-) -> tuple[tuple[Judge, ...], str]:
-    """The table of judges, if there are at least two, and what is to be said of it."""
-    if judged is None or judged.n_groups < 2 or isinstance(model, InContext):
-        return (), ""
-    margins, note = held_out_margins(model.left_out(), judged.codes)
-    sign = np.where(data.first < data.second, 1.0, -1.0)
-    outcome = np.sign(data.outcome) if model.logits is not None else data.outcome
-    expected = sign * model.expected(margins)
-    return judges_of(outcome, expected, judged.codes, judged.labels, confidence), note
 
 
 def rate_groups(

@@ -251,8 +251,7 @@ class RatingSystem:
                     "can be learned from them; pass other features, or none."
                 )
             _, size, directions = svd(tally.centered(X), full_matrices=False)
-            self.center, self.directions = X.mean(axis=0), directions[size > RANK * size[0]].T
-            self.X = (X - self.center) @ self.directions
+            self.X = (X - X.mean(axis=0)) @ directions[size > RANK * size[0]].T
             self.T = block_diag(self.X, np.eye(n_free))
             self.n_features, self.n_regularized = min(X.shape), self.X.shape[1]
         self.size = self.n_regularized + n_free

@@ -149,7 +149,7 @@ def _rows(board: Leaderboard) -> dict[str, list[Any] | None]:
 
 def _meetings(board: Leaderboard, n_matrix: int) -> dict[str, Any]:
     """Head-to-head results of the first items, and the most surprising ones of all."""
-    met = board.meetings
+    met = board.head_to_head
     place = {label: k for k, label in enumerate(np.asarray(board.columns["item"]).tolist())}
     at = np.array([place[label] for label in board.items.tolist()], np.intp)
     first, second = at[met.first], at[met.second]
