@@ -288,7 +288,7 @@ def test_other_bytes_and_labels_are_refused():
         with pytest.raises(ValueError, match=r"no rankwise\.Sums"):
             Sums.from_bytes(data)
     sums = Sums().add(X, y, [(0, group) for group in groups.tolist()])
-    with pytest.raises(ValueError, match="only numbers and text"):
+    with pytest.raises(ValueError, match="numbers and text only"):
         sums.to_bytes()
     for labels in (groups.astype(str), groups.astype(float), None):
         sums = Sums().add(X, y, labels)

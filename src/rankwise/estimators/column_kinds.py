@@ -220,20 +220,14 @@ def column_numbers(column: ColumnFacts, cells: NDArray[Any]) -> Array:
 
 
 def _floats(column: ColumnFacts, cells: NDArray[Any]) -> Array:
-    name = column.name
-    if cells.dtype == object:
-        texts = spelled(cells) if cells.ndim == 1 else []
-        floats = np.array([np.nan if text is None else parse_number(text) for text in texts])
-        words = [text for text, x in zip(texts, floats, strict=True) if text is not None and x != x]
-        if cells.ndim > 1 or (words and not column.why):
-            shown = "lists" if cells.ndim > 1 else f"words, such as {words[0]!r:.40}"
-            raise ValueError(f"column {name!r} has {shown}, expected numbers.")
-        return floats
-    floats = cells.astype(np.float64)
-    if cells.dtype.kind in "iu" and (floats.astype(cells.dtype) != cells).any():
+    if cells.dtype != object:
+        return cells.astype(np.float64)
+    texts = spelled(cells) if cells.ndim == 1 else ["lists"]
+    floats = np.array([np.nan if text is None else parse_number(text) for text in texts])
+    words = [text for text, x in zip(texts, floats, strict=True) if text is not None and x != x]
+    if words and (cells.ndim > 1 or not column.why):
         raise ValueError(
-            f"column {name!r} has whole numbers that a float would round. If it is an identifier, "
-            "leave it out, or take it as a category."
+            f"column {column.name!r} has words, such as {words[0]!r:.40}, expected numbers."
         )
     return floats
 

@@ -26,6 +26,7 @@ from rankwise.estimators.column_kinds import (
     spelled,
 )
 from rankwise.frames import frame_columns, narwhals_frame, with_names
+from rankwise.text_tables import listed
 
 DENSE_FEATURES = 1000
 MOST_WORDS = 2000  # of a text, the most frequent ones
@@ -173,10 +174,8 @@ class Columns(TransformerMixin, BaseEstimator):
         order = dict(self.order or {})
         categorical, numeric = set(self.categorical), set(self.numeric)
         asked = categorical | numeric | set(self.wanted) | set(order)
-        twice = categorical & numeric | (categorical | numeric) & set(order)
-        for name in sorted(twice):
-            ways = "as a category and as a number" if name not in order else "in two ways"
-            raise ValueError(f"{name!r} is asked for {ways}; choose one.")
+        for name in sorted(categorical & numeric | (categorical | numeric) & set(order)):
+            raise ValueError(f"{name!r} is asked for in two ways; choose one.")
         missing = sorted(asked - set(columns))
         if missing:
             raise ValueError(f"X has no column {', '.join(map(repr, missing))}.")
@@ -188,11 +187,9 @@ class Columns(TransformerMixin, BaseEstimator):
             self.facts_ += [self._learn(column, cells) for column in made]
         refused = [column for column in self._left_out() if column.name in asked]
         if refused or len(self._left_out()) == len(self.facts_):
-            listed = refused or self.facts_
-            shown = "; ".join(f"{column.name!r} ({column.why})" for column in listed[:20])
-            more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
             what = "these columns cannot" if refused else "no column can"
-            raise ValueError(f"{what} be learned from: {shown}{more}.")
+            reasons = [f"{column.name!r} ({column.why})" for column in refused or self.facts_]
+            raise ValueError(f"{what} be learned from: {listed(reasons, 20)}.")
         return self
 
     def _left_out(self) -> list[ColumnFacts]:
@@ -246,18 +243,12 @@ class Columns(TransformerMixin, BaseEstimator):
         return self._views(columns)
 
     def probe(self) -> Views:
-        """The views of two made-up rows, one of which has gaps only; for checks of model files."""
-        cells: dict[str, Any] = {}
-        for column in self.facts_:
-            if column.kind == "vector":
-                cells[column.name] = np.array([[0.0], [np.nan]]).repeat(len(column.medians), 1)
-            elif column.kind in ("category", "text", "order"):
-                cells[column.name] = np.array([*column.categories[:1], "", None][:2], dtype=object)
-            else:
-                cells[column.name] = np.array([0, None], dtype="M8[s]")
-                if column.kind == "number":
-                    cells[column.name] = np.array([0.0, np.nan])
-        return self._views(cells)
+        """The views of two made-up rows of gaps; for checks of model files."""
+        gaps = np.array([None, None], dtype=object)
+        vectors = {c.name: c.medians for c in self.facts_ if c.kind == "vector"}
+        cells = {column.name: gaps for column in self.facts_}
+        nothing = {name: np.full((2, len(numbers)), np.nan) for name, numbers in vectors.items()}
+        return self._views(cells | nothing)
 
     def _views(self, columns: dict[str, Any]) -> Views:
         empty = np.empty((len(next(iter(columns.values()))), 0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import io
 import json
 import zipfile
@@ -32,7 +31,6 @@ from rankwise.model_selection.hold_out import dense_rows
 from rankwise.solvers.sums import OpenGroup, Part, solve_sums
 
 OPEN_BYTES = 2**27  # for groups that may go on, at least four Gram matrices
-BLOCK = 4096  # rows
 ONE_LIST = None  # the name of the group that all rows are in if there are no groups
 FORMAT = "rankwise.Sums 2"
 DAMAGES = (ValueError, KeyError, TypeError, EOFError, OSError, RuntimeError, zipfile.BadZipFile)
@@ -308,13 +306,8 @@ class Sums:
 
         Numbers and words only, no pickle: group labels must be numbers or text.
         """
-        names = [*self._open, *self._closed]
-        other = [name for name in names if not isinstance(name, (str, int, float, type(None)))]
-        if other:
-            raise ValueError(
-                f"the group label {other[0]!r} is a {type(other[0]).__name__}, and only numbers "
-                "and text can be written. Make text of the labels."
-            )
+        if not all(isinstance(name, str | int | float | None) for name in self._counts()):
+            raise ValueError("group labels can be written if they are numbers and text only.")
         groups = list(self._open.values())
         facts = {
             "format": FORMAT,
@@ -493,12 +486,9 @@ def _counted(target: Target, rows: Indices) -> Indices:
 
 
 def _open_group(X: Any, target: Target, rows: Indices) -> OpenGroup:
-    """The group of rows of positive weight; long ones in blocks that stay in the cache."""
-    parts = []
-    for block in np.array_split(rows, 1 + len(rows) // max(BLOCK, 8 * X.shape[1])):
-        weight = np.ones(len(block)) if target.weight is None else target.weight[block]
-        parts.append(OpenGroup.of_rows(np.hstack([dense_rows(X[block]), target.y[block]]), weight))
-    return functools.reduce(OpenGroup.joined, parts)
+    """The group of rows of positive weight."""
+    weight = np.ones(len(rows)) if target.weight is None else target.weight[rows]
+    return OpenGroup.of_rows(np.hstack([dense_rows(X[rows]), target.y[rows]]), weight)
 
 
 def _named(name: Hashable) -> str:

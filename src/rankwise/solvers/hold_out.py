@@ -31,7 +31,6 @@ Fold = Indices
 BATCH_ENTRIES = 2**18  # numbers in a batch of folds: as many as fit in a cache
 LARGE_BATCH = 2**21  # the same for blocks of a kernel matrix that is much larger
 SHORT = 4  # a fold is short if there are so many times more features
-SIDE_BY_SIDE = 8  # systems up to this size are eliminated side by side
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,35 +177,13 @@ def _downdate(Z: Array, rest: Array, shrink: Array) -> Array:
     overlap = np.empty((k, n, n, shrink.shape[2]))
     overlap[:, i, j] = -((Z[:, i] * Z[:, j]) @ shrink)
     overlap[:, j, i] = overlap[:, i, j]
-    overlap[:, np.arange(n), np.arange(n)] += 1.0
+    overlap[:, np.arange(n), np.arange(n)] += 1.0 + np.finfo(float).eps  # not zero by rounding
     u = rest[:, :, :, None] * shrink[:, :, None, :]
-    shape = (k, n, *u.shape[2:])
-    lift = _solve_each(overlap, (Z @ u.reshape(k, p, -1)).reshape(shape))
-    back = Z.transpose(0, 2, 1) @ lift.reshape(k, n, u[0, 0].size)
+    right = (Z @ u.reshape(k, p, -1)).reshape(k, n, *u.shape[2:])
+    lift = np.linalg.solve(overlap.transpose(0, 3, 1, 2), right.transpose(0, 3, 1, 2))
+    back = Z.transpose(0, 2, 1) @ lift.transpose(0, 2, 3, 1).reshape(k, n, u[0, 0].size)
     u += shrink[:, :, None, :] * back.reshape(u.shape)
     return np.asarray(u)
-
-
-def _solve_each(A: Array, B: Array) -> Array:
-    """Solve positive definite systems of shape (k, n, n, n_alphas) that are overwritten, as is B.
-
-    All systems are eliminated side by side if n is small: one call of LAPACK each takes longer.
-    """
-    n = A.shape[1]
-    if n > SIDE_BY_SIDE:
-        X = np.linalg.solve(A.transpose(0, 3, 1, 2), B.transpose(0, 3, 1, 2))
-        return np.ascontiguousarray(X.transpose(0, 2, 3, 1))
-    for c in range(n):
-        pivot = np.maximum(A[:, c, c], np.finfo(float).eps)  # smaller ones are rounding
-        A[:, c, c:] /= pivot[:, None]
-        B[:, c] /= pivot[:, None]
-        for r in range(c + 1, n):
-            factor = A[:, r, c].copy()
-            A[:, r, c:] -= factor[:, None] * A[:, c, c:]
-            B[:, r] -= factor[:, None] * B[:, c]
-    for c in range(n - 1, 0, -1):
-        B[:, :c] -= A[:, :c, c, None] * B[:, c, None]
-    return B
 
 
 def hold_out_dual(

@@ -108,12 +108,10 @@ def solve_shifted(A: Array, t: Array, shifts: Sequence[float] | Array) -> tuple[
     if not np.isfinite(np.diagonal(A)).all():
         return np.full((len(shifts), *t.shape), np.nan), True
     with idle_cores(len(A) ** 3):
-        if len(shifts) == 1:
-            x, is_definite = solve_symmetric(A, t, float(shifts[0]))
-            return x[None], is_definite
-        if len(A) > 2:
+        if len(shifts) > 1 and len(A) > 2:
             return solve_reduced(A, t, np.asarray(shifts, dtype=np.float64))
-    solved = [solve_symmetric(A.copy(), t, float(shift)) for shift in shifts]
+        is_one = len(shifts) == 1
+        solved = [solve_symmetric(A if is_one else A.copy(), t, float(x)) for x in shifts]
     return np.stack([x for x, _ in solved]), all(is_definite for _, is_definite in solved)
 
 
@@ -161,26 +159,16 @@ def solve_reduced(A: Array, t: Array, shifts: Array) -> tuple[Array, bool]:
         out[1:], _, _ = lapack.dormqr("L", flag, vectors[1:, :-1], scales, out[1:], lwork=work)
         return out
 
-    solved, is_definite = _solve_tridiagonal(diagonal, off_diagonal, rotate("T", t), shifts)
-    rotated = rotate("N", solved.transpose(1, 0, 2).reshape(n, -1))
-    return rotated.reshape(n, len(shifts), t.shape[1]).transpose(1, 0, 2), is_definite
-
-
-def _solve_tridiagonal(
-    diagonal: Array, off_diagonal: Array, target: Array, shifts: Array
-) -> tuple[Array, bool]:
-    """``(T + λI)⁻¹ z`` for every λ, shape (n_shifts, n, n_outputs); and whether all are definite.
-
-    All λ are solved as one system with the diagonal blocks T + λI.
-    """
-    n, n_outputs = target.shape
+    n_shifts, n_outputs = len(shifts), t.shape[1]  # one system with the diagonal blocks T + λI
     diagonal = (diagonal + shifts[:, None]).ravel()
-    off_diagonal = np.tile(np.append(off_diagonal, 0.0), len(shifts))[:-1]
-    target = np.tile(target, (len(shifts), 1))
+    off_diagonal = np.tile(np.append(off_diagonal, 0.0), n_shifts)[:-1]
+    target = np.tile(rotate("T", t), (n_shifts, 1))
     _, _, x, info = lapack.dptsv(diagonal, off_diagonal, target)
     if info != 0:
         x = lapack.dgtsv(off_diagonal, diagonal, off_diagonal, target)[3]
-    return np.asarray(x).reshape(len(shifts), n, n_outputs), info == 0
+    solved = np.asarray(x).reshape(n_shifts, n, n_outputs)
+    rotated = rotate("N", solved.transpose(1, 0, 2).reshape(n, -1))
+    return rotated.reshape(n, n_shifts, n_outputs).transpose(1, 0, 2), info == 0
 
 
 def _columns_first(A: Array) -> Array:
