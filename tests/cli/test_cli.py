@@ -393,9 +393,11 @@ def test_comparison_is_that_of_the_library(tmp_path, letor, problem):
     assert [row["a"] for row in found["comparisons"]] == [row.a for row in expected]
     shown = succeed("compare", letor, *files, "-m", "tau", "-m", "map", "--baseline", "one").stdout
     assert shown.count("w/t/l:") == 2
-    by_tau = ("compare", letor, *files, "-m", "tau")
-    assert f"% tau\n{expected.to_text('latex')}" in succeed(*by_tau, "--as", "latex").stdout
-    assert "--as='tex' is unknown; did you mean 'text'" in fail(*by_tau, "--as", "tex")
+    by_mean = ("compare", letor, *files, "-m", "tau", "--test", "randomization")
+    expected = compare(values, greater_is_better=True, test="randomization")
+    assert f"% tau\n{expected.to_text('latex')}" in succeed(*by_mean, "--as", "latex").stdout
+    assert "; randomization test" in succeed(*by_mean).stdout
+    assert "--as='tex' is unknown; did you mean 'text'" in fail(*by_mean, "--as", "tex")
     assert "baseline" in fail("compare", letor, *files, "--baseline", "three")
     assert "two" in fail("compare", letor, files[0])
 

@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 
 from rankwise.model_selection import Comparison, compare
-from rankwise.model_selection.comparison import _holm
+from rankwise.model_selection.comparison import _holm, _randomization_p
 
 
 @pytest.fixture
@@ -55,22 +55,47 @@ def test_p_value_is_that_of_scipy(n):
     assert compare({"a": a, "b": b}).rows[0].p == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("test", ["wilcoxon", "randomization"])
 @pytest.mark.parametrize(
     "differences",
     [[0.1, -0.2, 0.3, 0.4, 0.5], [0.1, 0.1, -0.1, 0.2, 0.0, 0.0, 0.4], [0.5, 0.0], [0.3], [0, 0]],
     ids=str,
 )
-def test_p_value_of_few_groups_tries_all_signs(differences):
+def test_p_value_of_few_groups_tries_all_signs(differences, test):
     d = np.array(differences)
-    row = compare({"a": d, "b": np.zeros(len(d))}).rows[0]
-    assert row.p == pytest.approx(statistic_p(d, scipy.stats.rankdata(np.abs(d)) * (d != 0)))
+    sizes = scipy.stats.rankdata(np.abs(d)) * (d != 0) if test == "wilcoxon" else np.abs(d)
+    row = compare({"a": d, "b": np.zeros(len(d))}, test=test).rows[0]
+    assert row.p == pytest.approx(statistic_p(d, sizes))
+
+
+def test_randomization_by_draws_is_close_to_all_signs_and_to_scipy(monkeypatch):
+    differences = np.random.default_rng(3).normal(0.4, 1, 18)
+    exact = _randomization_p(differences)
+    monkeypatch.setattr("rankwise.model_selection.comparison.ALL_SIGNS", 5)
+    drawn = _randomization_p(differences)
+    assert drawn == pytest.approx(exact, abs=5 * np.sqrt(exact * (1 - exact) / 1e5))
+    assert drawn == _randomization_p(differences)
+    many = np.random.default_rng(4).normal(0.15, 1, 150)
+    scipy_p = scipy.stats.permutation_test(
+        (many,), np.mean, permutation_type="samples", n_resamples=9_999, rng=1
+    ).pvalue
+    assert _randomization_p(many) == pytest.approx(scipy_p, abs=0.02)
+
+
+def test_randomization_is_the_test_of_the_mean_where_wilcoxon_is_of_ranks():
+    values = {"a": [*[0.01] * 11, -3.0], "b": np.zeros(12)}  # one group decides the mean
+    assert compare(values).rows[0].significant
+    assert not compare(values, test="randomization").rows[0].significant
+    with pytest.raises(ValueError, match=r"test='wilcoxn' is unknown; did you mean 'wilcoxon'"):
+        compare(values, test="wilcoxn")
 
 
 def test_formats_have_the_numbers_of_the_table(errors):
-    result = compare({"a_1": errors["good"], "b": errors["bad"]})
+    result = compare({"a_1": errors["good"], "b": errors["bad"]}, test="randomization")
     row = result.rows[0]
     for name in ("text", "markdown", "latex", "html"):
         assert f"{row.mean_a:.4f}" in result.to_text(name)
+        assert "randomization" in result.to_text(name)
     assert r"a\_1 & b &" in result.to_text("latex")
     assert "| a\\_1 | b |" in result.to_text("markdown")
     assert result.to_dict()["comparisons"] == [row._asdict()]

@@ -27,6 +27,7 @@ def compare(
     pairs: ItemOptions,
     metric: list[str] | None = None,
     baseline: str | None = None,
+    test: str = "wilcoxon",
     confidence: float = 0.95,
     style: str = "text",
     as_json: bool = False,
@@ -42,6 +43,8 @@ def compare(
         Two or more models, or files of scores.
     baseline : NAME
         Compare the others with this one only.
+    test : NAME
+        wilcoxon (ranks of differences) or randomization (their mean).
     style : --as NAME
         text, markdown, latex or html.
     """  # noqa: D301
@@ -50,7 +53,9 @@ def compare(
     from rankwise.inputs import check_option
     from rankwise.metrics import evaluate
     from rankwise.model_selection import compare as paired_test
+    from rankwise.model_selection.comparison import TESTS
 
+    check_option("--test", test, TESTS)
     check_option("--as", style, TABLE_FORMATS)
     if len(rankers) < 2:
         raise ValueError("compare needs two rankers or more: `rankwise compare DATA A B`.")
@@ -71,6 +76,7 @@ def compare(
             confidence=confidence,
             greater_is_better=one.greater_is_better,
             baseline=baseline,
+            test=test,
         )
         for one in chosen
     }

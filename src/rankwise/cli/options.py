@@ -115,6 +115,8 @@ class TrainingTableOptions(TableOptions):
         value (of numbers by --numeric: one slope) is taken out.
     time : COLUMN
         Dates or numbers: parameters are judged on groups that came later.
+    no_impute : flag
+        Refuse gaps in numbers instead of filling them.
     """
 
     features: list[str] | None = None
@@ -123,6 +125,7 @@ class TrainingTableOptions(TableOptions):
     numeric: list[str] | None = None
     nuisance: list[str] | None = None
     time: str | None = None
+    no_impute: bool = False
 
 
 @dataclass

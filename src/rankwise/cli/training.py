@@ -279,6 +279,12 @@ def _training_table(
     except ValueError as error:
         remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
         raise ValueError(f"{file.path}: {error} {remedy}") from None
+    gaps = [f"{c.name} ({c.n_gaps:,})" for c in facts if c.kind == "number" and c.n_gaps]
+    if gaps and table.no_impute:
+        raise ValueError(
+            f"{file.path} has gaps in the columns {', '.join(gaps)}; fill them in, leave these "
+            "columns out with --ignore, or leave out --no-impute."
+        )
     known = {*(column.name for column in facts), *data.roles.values(), *nuisance}
     known |= {*split_names([data.roles.get("group") or ""], file.names)}
     facts += [
