@@ -205,9 +205,10 @@ def test_more_features_than_rows_gives_the_same_weights_either_way(data):
     np.testing.assert_allclose(model.coef_, primal.coef_, atol=1e-10)
 
 
-def test_basis_is_reproducible_by_its_seed(data):
+@pytest.mark.parametrize("basis", ["random", "kmeans++"])
+def test_basis_is_reproducible_by_its_seed(data, basis):
     X, y, groups, _ = data
-    model = RankRLS(kernel="rbf", n_basis=6, random_state=3)
+    model = RankRLS(kernel="rbf", n_basis=6, basis=basis, random_state=3)
     one = model.fit(X, y, groups).basis_indices_
     np.testing.assert_array_equal(one, model.fit(X, y, groups).basis_indices_)
     assert len(set(one)) == 6
@@ -376,7 +377,7 @@ def test_alpha_must_be_positive_and_those_of_a_path_a_flat_list(data, alpha):
         ({"kernel": "rbf", "solver": "primal"}, "needs explicit features"),
         ({"kernel": "rbf", "n_basis": 27}, "from 1 to 26"),
         ({"kernel": "rbf", "n_basis": 2.5}, "from 1 to 26"),
-        ({"kernel": "rbf", "n_basis": 3, "basis": "best"}, "'random'"),
+        ({"kernel": "rbf", "n_basis": 3, "basis": "best"}, "'kmeans\\+\\+'"),
         ({"kernel": "rbf", "basis": [0, 26]}, "names row 26"),
         ({"kernel": "rbf", "basis": [-1, 2]}, "names row -1"),
         ({"kernel": "rbf", "basis": [1, 1]}, "twice"),

@@ -386,7 +386,7 @@ class RankSVM(MarginRanker):
         Whether every pair or every group counts alike ([TreeRSVM11] end of section 4).
     n_basis : int, optional
         Train a kernel model on this many basis items only.
-    basis : "random", array of int, or array of shape (n_basis, n_features)
+    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
         How the basis is chosen, the row numbers of the basis items (for example `basis_indices_`
         of a `RankingPursuit`), or points of any kind; duplicates among points do no harm.
     tol : float
@@ -619,7 +619,7 @@ class RankLogistic(LogisticModel, MarginRanker):
         Whether every pair or every group counts alike.
     n_basis : int, optional
         Train a kernel model on this many basis items only.
-    basis : "random", array of int, or array of shape (n_basis, n_features)
+    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
         How the basis is chosen, the row numbers of the basis items, or points of any kind.
     tol : float
         Stop when ``(J − lower bound)/J`` is at most this.

@@ -142,7 +142,7 @@ class RankRLS(RankRLSParameters, PathModel):
         Train a kernel model on this many basis items only: the sparse RankRLS of [RankRLS09]
         section 3.5. Time linear in the number of items; kernel values are made a block of rows at a
         time and not stored.
-    basis : "random", array of int, or array of shape (n_basis, n_features)
+    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
         How the basis is chosen, the row numbers of the basis items (for example `basis_indices_`
         of a `RankingPursuit`), or points of any kind; duplicates among points do no harm.
     solver : {"auto", "primal", "dual", "iterative"}

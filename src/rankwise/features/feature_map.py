@@ -20,6 +20,7 @@ from rankwise.inputs import check_option
 from rankwise.machine import available_bytes, check_matrix_fits, idle_cores
 from rankwise.rows import first_equal_rows, row_products
 
+BASES = ("random", "kmeans++")
 SOLVERS = ("auto", "primal", "dual", "iterative")
 MATRICES = 2.5  # kernel matrices in memory at a time
 SPARSE_DIRECT_LIMIT = 5000  # sparse X with more rows and columns than this is solved iteratively
@@ -165,7 +166,7 @@ def choose_basis(
         The training items.
     n_basis : int or None
         How many; None for given row numbers.
-    basis : "random" or array of int
+    basis : {"random", "kmeans++"} or array of int
         A way of choosing, or row numbers. [RankRLS09] section 3.5 finds random choice no worse than
         more careful ones.
     random_state : int, RandomState or None
@@ -182,14 +183,21 @@ def choose_basis(
         if n_basis is not None and n_basis != len(rows):
             raise ValueError(f"n_basis={n_basis} but basis names {len(rows)} rows; drop n_basis.")
         return check_numbers("basis", "row", rows, n_items)
-    check_option("basis", basis, ("random",))
+    check_option("basis", basis, BASES)
     if not isinstance(n_basis, numbers.Integral) or not 1 <= n_basis <= n_items:
         raise ValueError(
             f"n_basis={n_basis!r}; expected a whole number from 1 to {n_items}, the number of "
             "training items."
         )
     rng = check_random_state(random_state)
-    return np.sort(rng.choice(n_items, size=n_basis, replace=False)).astype(np.intp)
+    if basis == "random":
+        return np.sort(rng.choice(n_items, size=n_basis, replace=False)).astype(np.intp)
+    from sklearn.cluster import kmeans_plusplus
+
+    if not sp.issparse(X):
+        X = X - X.mean(axis=0, dtype=np.float64)  # distances far from zero would cancel
+    _, rows = kmeans_plusplus(X, n_basis, random_state=rng)
+    return np.unique(rows).astype(np.intp)
 
 
 def check_numbers(name: str, what: str, numbers: NDArray[Any], n: int) -> NDArray[np.intp]:
@@ -446,7 +454,7 @@ class View(KernelParameters):
     n_basis : int, optional
         Number of basis items. None leaves it to the learner; a linear view then uses its columns
         as they are.
-    basis : "random", array of int, or array of shape (n_basis, n_features)
+    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
         How the basis is chosen, the row numbers of the basis items, or points with all columns.
 
     Examples
