@@ -28,6 +28,7 @@ from rankwise.model_selection.task import Folds, fold_numbers, make_folds
 FEW_LEAVES, MAX_LEAVES = 15, 63
 MANY = 50_000  # items from which trees have many leaves
 LEARNING_RATE = 0.1
+PATIENCE = 20  # trees after which idle cores are counted again
 BLOCK = 2**20  # entries of X, or places in trees, that are made at a time
 N_CODES = 256  # codes of categories that a split tells apart
 FOLDS = 5  # in which a column is scored by a model of the others
@@ -399,8 +400,9 @@ def grow_trees(
             params=options,
         )
         model = lightgbm.Booster(options, rows)
-    model.reset_parameter({"num_threads": n_threads})
-    for _ in range(model.current_iteration(), n_trees):
+    for k in range(model.current_iteration(), n_trees):
+        if k % PATIENCE == 0:
+            model.reset_parameter({"num_threads": count_idle_cores(ENTRY_OF_TREE * X.size)})
         model.update()
     return model
 
