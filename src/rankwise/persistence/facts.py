@@ -73,7 +73,7 @@ SHAPES = {
     "float o": "intercept_",
     "float m": "weights_",
     "float ih": "held_out_scores_",
-    "float k": "knots_ coefficients_",
+    "float k": "knots_",
     "float ku": "root_",
     "float g": "gaps_",
     "float sn": "coef_path_",

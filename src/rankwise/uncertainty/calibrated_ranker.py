@@ -105,8 +105,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     grades_ : ndarray
         The true scores that may be asked for as `grade`: all but the lowest, if there are at most
         20 of them.
-    root_, coefficients_ : ndarray or None
-        Root of the covariance of the coefficients, and the coefficients themselves.
+    root_ : ndarray or None
+        Root of the covariance of the coefficients.
     members_ : list of estimator or None
         Models without each fold, for rankers that are trained again.
 
@@ -176,7 +176,6 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         self.units_: str = errors.units
         self.n_units_: int = errors.n_units
         self.root_: Array | None = errors.root
-        self.coefficients_: Array | None = errors.coefficients
         self.members_: list[Any] | None = errors.members
         self.slope_: float = curve.slope
         self.error_weight_: float = curve.error_weight
@@ -327,14 +326,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     def jackknife(self) -> Jackknife:
         """The standard errors behind all this."""
         check_is_fitted(self)
-        return Jackknife(
-            self.estimator_,
-            self.units_,
-            self.n_units_,
-            coefficients=self.coefficients_,
-            root=self.root_,
-            members=self.members_,
-        )
+        known = self.estimator_, self.units_, self.n_units_, self.root_, self.members_
+        return Jackknife(*known)
 
     def reliability(self) -> Reliability:
         """How often held-out pairs came out as their probability said."""

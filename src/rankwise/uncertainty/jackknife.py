@@ -172,10 +172,9 @@ class Jackknife:
         What was left out.
     n_units : int
         How many of them; for rankers that are trained again the number of folds.
-    coefficients : ndarray of shape (n_coefficients,) or None
-        Of the model of all data, its `coef_` or `dual_coef_`; None if it was trained again.
     root : ndarray of shape (n_coefficients, n_columns) or None
-        F with F Fᵀ the covariance of the coefficients. At most one column for each unit.
+        F with F Fᵀ the covariance of the coefficients, `coef_` or `dual_coef_` of the model; None
+        if it was trained again. At most one column for each unit.
     members : list of estimator or None
         Models without each fold, for rankers that are trained again.
 
@@ -193,7 +192,6 @@ class Jackknife:
     model: Any
     units: str
     n_units: int
-    coefficients: Array | None = None
     root: Array | None = None
     members: list[Any] | None = None
 
@@ -204,7 +202,7 @@ class Jackknife:
 
     @property
     def coefficient_errors(self) -> Array:
-        """Standard error of each of the `coefficients`."""
+        """Standard error of each of the coefficients."""
         if self.root is None:
             raise ValueError("the model was trained again without folds and has no coefficients.")
         return np.asarray(np.linalg.norm(self.root, axis=1))
@@ -215,9 +213,7 @@ class Jackknife:
 
         `groups` are for models that compare an item with the others of its group.
         """
-        if self.coefficients is None:
-            return np.asarray(predict_items(self.model, X, groups), dtype=np.float64)
-        return self._by(X, groups, self.coefficients[:, None])[:, 0]
+        return np.asarray(predict_items(self.model, X, groups), dtype=np.float64)
 
     def spread(self, X: Any, groups: ArrayLike | None = None) -> Spread:
         """Covariance of the scores of items, as its root: errors of scores, and of differences.
@@ -225,7 +221,9 @@ class Jackknife:
         The level of the scores means nothing, so it is the differences that matter.
         """
         if self.root is not None:
-            return Spread(self._by(X, groups, self.root), self.freedom)
+            items = transform_items(self.model, X, groups)
+            by_column = exact_ranker(self.model).predict_by(items, self.root)
+            return Spread(np.asarray(by_column, dtype=np.float64), self.freedom)
         scores = [predict_items(member, X, groups) for member in self.members or []]
         changes = np.stack(scores, axis=1) - self.predict(X, groups)[:, None]
         return Spread(changes * np.sqrt(self.freedom / self.n_units), self.freedom)
@@ -262,10 +260,6 @@ class Jackknife:
         for at in blocks(len(first), root.shape[1]):
             error[at] = np.linalg.norm(root[first[at]] - root[second[at]], axis=1)
         return Difference(scores[first] - scores[second], error)
-
-    def _by(self, X: Any, groups: ArrayLike | None, columns: Array) -> Array:
-        items = transform_items(self.model, X, groups)
-        return np.asarray(exact_ranker(self.model).predict_by(items, columns), dtype=np.float64)
 
 
 @calm
@@ -362,12 +356,11 @@ class LeftOut:
         n_units, kind = len(self.units.members), self.units.kind
         if self.coefficients is None:
             return Jackknife(self.model, kind, n_units, members=self.members)
-        w = self.coefficients[:, -1].copy()
-        root = (self.coefficients[:, :-1] - w[:, None]) * np.sqrt((n_units - 1) / n_units)
+        changes = self.coefficients[:, :-1] - self.coefficients[:, [-1]]
+        root = changes * np.sqrt((n_units - 1) / n_units)
         if root.shape[1] > root.shape[0]:  # a root with no more columns than rows
             root = np.asarray(np.linalg.qr(root.T, mode="r")).T
-        root = np.ascontiguousarray(root)
-        return Jackknife(self.model, kind, n_units, coefficients=w, root=root)
+        return Jackknife(self.model, kind, n_units, np.ascontiguousarray(root))
 
     def scores(self, rows: Indices, unit: Indices) -> Array:
         """Score of each row of X by the model without a unit; by that of all data for unit −1."""
