@@ -68,10 +68,9 @@ def test_learners_take_a_graph_that_only_lists_its_edges(model):
     X = np.random.default_rng(0).normal(size=(12, 2))
     model.fit(X, Chain(12))
     f = model.predict(X)
-    right = np.mean([(f[i] > f[i + 1]) + 0.5 * (f[i] == f[i + 1]) for i in range(11)])
-    assert model.score(X, Chain(12)) == pytest.approx(right)
-    w = np.random.default_rng(1).uniform(0, 2, 12)
     right = [(f[i] > f[i + 1]) + 0.5 * (f[i] == f[i + 1]) for i in range(11)]
+    assert model.score(X, Chain(12)) == pytest.approx(np.mean(right))
+    w = np.random.default_rng(1).uniform(0, 2, 12)
     weighted = np.average(right, weights=w[:-1] * w[1:])
     assert model.score(X, Chain(12), sample_weight=w) == pytest.approx(weighted)
     with pytest.raises(ValueError, match="graph has 5 items but X has 12 rows"):
