@@ -26,32 +26,27 @@ def _clicks(seed=0, n_groups=8, size=5, offset=0.0, scale=1.0):
 
 
 @pytest.mark.parametrize("cost", ["magnitude", "sign"])
-@pytest.mark.parametrize("group_weight", ["pairs", "groups"])
+@pytest.mark.parametrize("group_weight", ["pairs", "groups", "explicit"])
 def test_least_squares_on_explicit_pairs_gives_the_same_weights_and_effects(cost, group_weight):
     X, y, groups, Z = _clicks()
-    weight = np.random.default_rng(1).uniform(size=len(y))
-    model = RankRLS(0.1, cost=cost, group_weight=group_weight)
-    model.fit(X, y, groups, weight, nuisance=Z)
-    edges = score_edges(y, groups, cost, "include", group_weight, weight)
+    rng = np.random.default_rng(1)
+    if group_weight == "explicit":
+        i, j = rng.integers(0, len(X), (2, 60))
+        i, j = i[i != j], j[i != j]
+        magnitude, weight = rng.uniform(size=(2, len(i)))
+        data = {"y": PairGraph(i, j, magnitude, weight, n_items=len(X), cost=cost)}
+        edges, model = pair_edges(i, j, magnitude, weight, cost), RankRLS(0.1)
+    else:
+        data = {"y": y, "groups": groups, "sample_weight": rng.uniform(size=len(y))}
+        edges = score_edges(y, groups, cost, "include", group_weight, data["sample_weight"])
+        model = RankRLS(0.1, cost=cost, group_weight=group_weight)
+    model.fit(X, **data, nuisance=Z)
     w, gamma = with_nuisance(edges, X, Z, 0.1)
     np.testing.assert_allclose(model.coef_, w, atol=1e-12)
     np.testing.assert_allclose(model.nuisance_coef_, gamma, atol=1e-12)
     assert model.nuisance_coef_.sum() == pytest.approx(0, abs=1e-12)
-    path = model.path(X, y, groups, alphas=ALPHAS, sample_weight=weight, nuisance=Z)
+    path = model.path(X, **data, alphas=ALPHAS, nuisance=Z)
     np.testing.assert_allclose(path.coefficients[1, :, 0], w, atol=1e-12)
-
-
-def test_explicit_preferences_may_have_nuisance():
-    X, _, _, Z = _clicks()
-    rng = np.random.default_rng(2)
-    i, j = rng.integers(0, len(X), (2, 60))
-    i, j = i[i != j], j[i != j]
-    magnitude, weight = rng.uniform(size=(2, len(i)))
-    graph = PairGraph(i, j, magnitude, weight, n_items=len(X))
-    w, gamma = with_nuisance(pair_edges(i, j, magnitude, weight), X, Z, 0.1)
-    model = RankRLS(0.1).fit(X, graph, nuisance=Z)
-    np.testing.assert_allclose(model.coef_, w, atol=1e-12)
-    np.testing.assert_allclose(model.nuisance_coef_, gamma, atol=1e-12)
 
 
 @pytest.mark.parametrize("options", [{}, {"kernel": "rbf"}, {"kernel": "rbf", "n_basis": 9}])

@@ -20,18 +20,11 @@ def system(n, definite=True):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("definite", [True, False])
 @pytest.mark.parametrize("n", SIZES)
-def test_one_shift_equals_dense_solve(n, definite, order):
+def test_one_shift_and_many_equal_dense_solves(n, definite, order):
     A, t = system(n, definite)
     x, is_definite = solve_symmetric(A.copy(order=order), t, 0.3)
     np.testing.assert_allclose(x, np.linalg.solve(A + 0.3 * np.eye(n), t), rtol=1e-8)
     assert is_definite == (np.linalg.eigvalsh(A + 0.3 * np.eye(n)).min() > 0)
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("definite", [True, False])
-@pytest.mark.parametrize("n", SIZES)
-def test_reduction_gives_every_shift(n, definite, order):
-    A, t = system(n, definite)
     shifts = [0.3, 1e-6, 50.0]
     solutions, is_definite = solve_shifted(A.copy(order=order), t, shifts)
     assert solutions.shape == (3, n, 2)
