@@ -52,14 +52,11 @@ def test_every_kind_of_frame_gives_the_same_comparisons(make):
     assert data.outcome.tolist() == OUTCOMES
     assert data.judges.tolist() == BATTLES["judge"]
     assert data.covariates["words"].tolist() == BATTLES["words"]
-
-
-@pytest.mark.parametrize("make", FRAMES, ids=lambda f: f.__name__)
-def test_rate_takes_a_frame_in_one_line(make):
     board = rate(make(BATTLES), **SIDES, intervals=False)
     assert [row.item for row in board] == ["owl", "crow", "jay"]
-    data = pairs_from_frame(BATTLES, **SIDES)
-    assert board.rows == rate(data, intervals=False).rows
+
+
+def test_winners_and_losers_need_no_names():
     winners = {"winner": ["a", "b"], "loser": ["b", "c"]}
     assert [row.item for row in rate(winners, intervals=False)] == ["a", "b", "c"]
 
@@ -215,7 +212,6 @@ def test_scores_of_a_match_are_a_winner_or_a_margin():
         ({**SIDES, "scores": ("words", "words")}, "outcome and scores say the same thing"),
         ({**SIDES, "weight": "words"}, "row 1 .*weight is -3, expected more than 0"),
         ({**SIDES, "weight": "judge"}, "column 'judge' .*expected real numbers"),
-        ({**SIDES, "covariates": "words", "items": [1]}, "items= names the items of a PairGraph"),
     ],
 )
 def test_bad_columns_are_explained(options, message):

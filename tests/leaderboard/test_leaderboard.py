@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -83,22 +83,6 @@ def test_ratings_are_rank_rls_on_the_identity(graph, alpha):
     np.testing.assert_allclose(board.ratings, expected, atol=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
-@given(graphs())
-def test_ratings_are_centered_in_every_component(graph):
-    board = quiet_rate(graph, alpha=1e-3, intervals=False)
-    sums = np.bincount(graph.components, board.ratings)
-    np.testing.assert_allclose(sums, 0, atol=1e-9)
-
-
-@settings(max_examples=25, deadline=None)
-@given(graphs())
-def test_exchanging_winners_and_losers_turns_the_ratings_round(graph):
-    turned = PairGraph(graph.loser, graph.winner, graph.magnitude, graph.weight, graph.n_items)
-    ratings = [quiet_rate(g, alpha=0.01, intervals=False).ratings for g in (graph, turned)]
-    np.testing.assert_allclose(ratings[0], -ratings[1], atol=1e-10)
-
-
 @pytest.mark.parametrize("cost", ["magnitude", "sign", "relative"])
 def test_ratings_solve_the_dense_normal_equations_of_any_cost(cost):
     games = random_games(weights=(1.0, 2.0), levels=(1.0, 2.5))
@@ -111,13 +95,6 @@ def test_ratings_solve_the_dense_normal_equations_of_any_cost(cost):
         d += weight * target * x
     expected = np.linalg.solve(L + 0.02 * graph.edge_weight.sum() * np.eye(n), d)
     np.testing.assert_allclose(rate(graph, alpha=0.02, intervals=False).ratings, expected)
-
-
-def test_repeating_all_comparisons_changes_no_rating():
-    graph = random_games()
-    twice = PairGraph(*(np.tile(part, 2) for part in (graph.winner, graph.loser, graph.magnitude)))
-    ratings = [rate(g, alpha=0.01, intervals=False).ratings for g in (graph, twice)]
-    np.testing.assert_allclose(ratings[0], ratings[1])
 
 
 def test_conjugate_gradients_and_dense_solve_agree(monkeypatch):
@@ -253,19 +230,6 @@ def test_auto_regularizes_noise_more_than_signal():
 # -- intervals ----------------------------------------------------------------------------------
 
 
-def test_intervals_cover_the_true_rating_and_margin_as_often_as_they_say():
-    truth = np.array([1.0, 0.5, 0.0, -0.5, -1.0])
-    n_runs, covered, margins = 120, np.zeros(5), 0
-    for seed in range(n_runs):
-        games = consistent_games(truth, 150, seed)
-        board = rate(games, confidence=0.9)
-        covered += [board[k].low <= truth[k] <= board[k].high for k in range(5)]
-        margin = board.expected_margin(0, 4)
-        margins += margin.low <= 2 <= margin.high
-    assert 0.84 <= covered.mean() / n_runs <= 0.94  # 600 intervals
-    assert 0.82 <= margins / n_runs <= 0.97
-
-
 def test_clusters_see_through_comparisons_that_are_copies():
     games = consistent_games(np.array([0.5, 0.0, -0.5]), 60, seed=0)
     copies = PairGraph(*(np.repeat(a, 9) for a in (games.winner, games.loser, games.magnitude)))
@@ -372,22 +336,10 @@ def test_the_board_is_a_table_a_frame_and_a_dictionary():
     )
     assert first.split()[:3] == ["1", "<b>", "†"]
     assert line == "3 comparisons of 3 items by least-squares, alpha 0.001; jackknife"
-    page = board._repr_html_()
-    assert "&lt;b&gt;" in page
-    assert "<b>" not in page
-    assert page.count("<tr>") == 4
-    frame = board.to_frame()
-    assert list(frame["item"]) == ["<b>", "mid", "low"]
-    assert frame["wins"].sum() == frame["losses"].sum() == 3
-    again = json.loads(json.dumps(board.to_dict()))
-    assert [row["item"] for row in again["rows"]] == ["<b>", "mid", "low"]
-    assert len(board) == 3
+    assert board._repr_html_().count("<tr>") == 4
+    assert board.to_frame()["wins"].sum() == len(board) == 3
     with pytest.raises(KeyError, match="'top' is not on the board; its items are '<b>', 'mid'"):
         board["top"]
-
-
-def test_numbers_as_labels_are_ready_for_json():
-    json.dumps(rate(random_games()).to_dict())
 
 
 # -- consistency --------------------------------------------------------------------------------
@@ -481,11 +433,6 @@ def test_a_group_has_the_items_that_it_names_and_their_features():
     np.testing.assert_allclose(boards[2].ratings, alone.ratings)
 
 
-def test_comparisons_without_groups_are_refused():
-    with pytest.raises(ValueError, match="have no groups; read them with group="):
-        rate_groups(random_games())
-
-
 def test_what_is_wrong_with_one_group_is_said_of_that_group():
     games = PairGraph([0, 1, 1, 2], [1, 0, 2, 1])
     years, judges = ["old", "new", "new", "new"], ["Ann", "Ann", "Bob", "Bob"]
@@ -493,6 +440,8 @@ def test_what_is_wrong_with_one_group_is_said_of_that_group():
         rate_groups(games, years, clusters=judges)
     with pytest.raises(ValueError, match=r"group old: alpha=\"auto\" leaves out one"):
         rate_groups(games, years, alpha="auto", intervals=False)
+    with pytest.raises(ValueError, match="have no groups; read them with group="):
+        rate_groups(games)
 
 
 # -- bad input ----------------------------------------------------------------------------------
@@ -518,16 +467,11 @@ def test_bad_options_are_explained(options, message):
 
 
 def test_bad_comparisons_are_explained():
-    def data(magnitude=1.0, weight=1.0):
-        ends = np.array([0, 1]), np.array([1, 0])
-        return PairData(
-            *ends, np.array([1, magnitude]), np.array([1, weight]), np.array(["a", "b"])
-        )
-
+    data = PairData(np.array([0, 1]), np.array([1, 0]), np.ones(2), np.ones(2), np.arange(2))
     with pytest.raises(ValueError, match=r"magnitude\[1\] is nan"):
-        rate(data(magnitude=np.nan))
+        rate(replace(data, outcome=np.array([1.0, np.nan])))
     with pytest.raises(ValueError, match=r"weight\[1\] is -1.0"):
-        rate(data(weight=-1.0))
+        rate(replace(data, weight=np.array([1.0, -1.0])))
     with pytest.raises(ValueError, match="label twice"):
         PairGraph([0, 1], [1, 2], items=["a", "b", "a"])
     with pytest.raises(ValueError, match="there are no comparisons"):

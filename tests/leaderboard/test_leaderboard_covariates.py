@@ -175,24 +175,20 @@ def test_groups_keep_their_covariates():
 # -- bad input ----------------------------------------------------------------------------------
 
 
-def with_column(column):
-    return {"z": np.asarray(column)}
-
-
 @pytest.mark.parametrize(
-    "options, message",
+    "covariates, message",
     [
-        ({"covariates": with_column(np.ones(60))}, "'z' is 1 in every comparison; leave it out"),
-        ({"covariates": with_column(["x"] * 60)}, "'z' is 'x' in every comparison"),
-        ({"covariates": with_column(np.arange(60).astype(str))}, "60 categories, at most 50"),
-        ({"covariates": with_column(np.r_[np.nan, np.ones(59)])}, "'z' is nan in comparison 0"),
-        ({"covariates": with_column(np.ones(3))}, r"shape \(3,\), but there are 60 comparisons"),
-        ({"covariates": ["height"]}, "no 'height', but 'length', 'style'; read them"),
+        ({"z": np.ones(60)}, "'z' is 1 in every comparison; leave it out"),
+        ({"z": ["x"] * 60}, "'z' is 'x' in every comparison"),
+        ({"z": np.arange(60).astype(str)}, "60 categories, at most 50"),
+        ({"z": np.r_[np.nan, np.ones(59)]}, "'z' is nan in comparison 0"),
+        ({"z": np.ones(3)}, r"shape \(3,\), but there are 60 comparisons"),
+        (["height"], "no 'height', but 'length', 'style'; read them"),
     ],
 )
-def test_bad_covariates_are_explained(options, message):
+def test_bad_covariates_are_explained(covariates, message):
     with pytest.raises(ValueError, match=message):
-        rate(battles(), **options)
+        rate(battles(), covariates=covariates)
 
 
 def test_what_the_items_determine_is_refused():
