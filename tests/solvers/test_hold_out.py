@@ -20,6 +20,7 @@ from rankwise.model_selection import (
     leave_group_out_predict,
     leave_pair_out,
 )
+from rankwise.model_selection.hold_out import Units
 from tests.pairwise import pairwise
 
 M = 30
@@ -250,6 +251,19 @@ def test_a_fold_that_holds_nearly_everything_keeps_its_digits(rng):
     U = np.flatnonzero(groups == 5)
     expected = refit(RankRLS(), X, y, groups, [U])
     np.testing.assert_allclose(scores[U], expected[U], rtol=1e-6)
+
+
+def test_comparisons_that_alone_teach_something_are_left_out_at_any_alpha():
+    winner, loser = np.array([0, 0, 2, 4]), np.array([1, 1, 3, 5])
+    X, graph = np.eye(16), PairGraph(winner, loser, n_items=16)
+    members = [np.array(some) for some in ([0], [0, 1], [2])]
+    units = Units("comparisons", members, of_edges=True)
+    found = RankRLS().hold_out_task(X, graph).coefficients_without(units, np.array([1e-30, 1e-3]))
+    assert np.isfinite(found).all()  # whether or not rounding makes a system singular
+    for k, some in enumerate(members):
+        rest = PairGraph(np.delete(winner, some), np.delete(loser, some), n_items=16)
+        expected = RankRLS(1e-3).fit(X, rest).coef_
+        np.testing.assert_allclose(found[:, k, 0, 1], expected, atol=1e-9)
 
 
 def test_shortcuts_are_taken_where_the_docs_say_so(rng, monkeypatch):

@@ -30,6 +30,7 @@ from rankwise.solvers.least_squares import solve_shifted
 Fold = Indices
 BATCH_ENTRIES = 2**18  # numbers in a batch of folds: as many as fit in a cache
 LARGE_BATCH = 2**21  # the same for blocks of a kernel matrix that is much larger
+ROUNDING = np.finfo(float).eps
 SHORT = 4  # a fold is short if there are so many times more features
 
 
@@ -177,10 +178,15 @@ def _downdate(Z: Array, rest: Array, shrink: Array) -> Array:
     overlap = np.empty((k, n, n, shrink.shape[2]))
     overlap[:, i, j] = -((Z[:, i] * Z[:, j]) @ shrink)
     overlap[:, j, i] = overlap[:, i, j]
-    overlap[:, np.arange(n), np.arange(n)] += 1.0 + np.finfo(float).eps  # not zero by rounding
+    diagonal = np.arange(n)
+    overlap[:, diagonal, diagonal] = np.maximum(overlap[:, diagonal, diagonal] + 1.0, ROUNDING)
     u = rest[:, :, :, None] * shrink[:, :, None, :]
     right = (Z @ u.reshape(k, p, -1)).reshape(k, n, *u.shape[2:])
-    lift = np.linalg.solve(overlap.transpose(0, 3, 1, 2), right.transpose(0, 3, 1, 2))
+    systems, right = overlap.transpose(0, 3, 1, 2), right.transpose(0, 3, 1, 2)
+    try:
+        lift = np.linalg.solve(systems, right)
+    except np.linalg.LinAlgError:  # singular by rounding
+        lift = np.linalg.solve(systems + 64 * ROUNDING * np.eye(n), right)
     back = Z.transpose(0, 2, 1) @ lift.transpose(0, 2, 3, 1).reshape(k, n, u[0, 0].size)
     u += shrink[:, :, None, :] * back.reshape(u.shape)
     return np.asarray(u)
