@@ -70,29 +70,38 @@ WAYS = {
     "dual": RankRLS(solver="dual"),
     "iterative": RankRLS(solver="iterative", tol=1e-12),
     "rbf": RankRLS(kernel="rbf", gamma=0.2),
+    "basis": RankRLS(kernel="rbf", gamma=0.2, basis=np.random.default_rng(7).normal(size=(6, P))),
 }
 COSTS = ("magnitude", "sign", "relative")
 
 
 @pytest.mark.parametrize(
-    "way, cost, group_weight, cv, form",
+    "way, cost, group_weight, cv, form, grouped",
     pairwise(
         WAYS,
         COSTS,
         ("pairs", "groups"),
         (None, 2, 5, KFold(4, shuffle=True, random_state=0)),
         (np.asarray, sp.csr_matrix, np.float32),
+        (True, False),
     ),
     ids=str,
 )
 def test_held_out_scores_equal_training_without_the_fold_and_the_edges_into_it(
-    way, cost, group_weight, cv, form
+    way, cost, group_weight, cv, form, grouped
 ):
-    X, graph, groups = preferences(1, cost=cost, ties=False, group_weight=group_weight)
+    rule = {"cost": cost, "group_weight": group_weight}
+    X, graph, groups = preferences(1, ties=False, **rule)
     X = X.astype(np.float32).astype(float)
-    groups = np.arange(M) if isinstance(cv, KFold) else groups
-    splits = cv.split(X) if isinstance(cv, KFold) else GroupKFold(cv or 6).split(X, None, groups)
-    folds = [test for _, test in splits]
+    if not grouped:  # components take the place of groups
+        inside = groups[graph.winner] == groups[graph.loser]
+        edges = (graph.winner, graph.loser, graph.magnitude, graph.weight)
+        graph = PairGraph(*(part[inside] for part in edges), M, **rule)
+        groups = graph.components
+    n_groups = len(set(groups))
+    splitter = cv if isinstance(cv, KFold) else GroupKFold(cv or n_groups)
+    labels = None if isinstance(cv, KFold) else groups
+    folds = [test for _, test in splitter.split(X, None, labels)]
     fast = cross_val_predict_groups(WAYS[way], form(X), graph, cv=cv, alphas=ALPHAS)
     slow = refits(WAYS[way], X, graph, folds)
     for held in folds:  # a common constant is free in a dual model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -36,8 +37,13 @@ def part_of(path):
     return path.relative_to(SOURCE).with_suffix("").parts[0]
 
 
+@functools.cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported_parts(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             names = [node.module or ""]
@@ -85,17 +91,17 @@ BUDGET = {
 CODE_LINES_OF_A_FILE = 400
 
 
+@functools.cache
 def code_lines(path):
-    text = path.read_text(encoding="utf-8")
     documented = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
     docstrings = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
             first = node.body[0]
             docstrings |= set(range(first.lineno, first.end_lineno + 1))
     return sum(
         1
-        for number, line in enumerate(text.splitlines(), 1)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if number not in docstrings and line.strip() and not line.strip().startswith("#")
     )
 
@@ -178,7 +184,7 @@ def test_every_room_is_on_the_map_and_above_all_that_it_imports():
 
 def private_names_of_other_rooms(path):
     """Private names that a module imports from another room."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
         if module.startswith("rankwise.") and module.split(".")[1] != part_of(path):
             yield from (alias.name for alias in node.names if re.match(r"_[a-z]", alias.name))

@@ -194,28 +194,6 @@ def test_folds_that_cut_groups_equal_refitting(rng, way):
     np.testing.assert_allclose(scores, refit(model, X, y, groups, folds), atol=1e-7)
 
 
-@pytest.mark.parametrize("cost", ["magnitude", "sign", "relative"])
-@pytest.mark.parametrize("way", WAYS)
-def test_leave_component_out_equals_refitting(rng, way, cost):
-    options, p = WAYS[way]
-    X, _, groups = items(rng, p)
-    i, j = np.triu_indices(M, 1)
-    same = np.flatnonzero(groups[i] == groups[j])
-    edges = rng.choice(same, 60)
-    graph = PairGraph(
-        i[edges], j[edges], rng.uniform(0.5, 2, 60), rng.uniform(1, 2, 60), M, cost=cost
-    )
-    model = RankRLS(**options)
-    scores = leave_group_out_predict(model, X, graph, alphas=ALPHAS)
-    for c in range(graph.components.max() + 1):
-        U = np.flatnonzero(graph.components == c)
-        rest = np.setdiff1d(np.arange(M), U)
-        Z = X if isinstance(model.basis, str) else basis_features(model, X)
-        part = model if isinstance(model.basis, str) else RankRLS(solver="primal")
-        expected = part.path(Z[rest], graph.subset(rest), alphas=ALPHAS).predict(Z[U])
-        np.testing.assert_allclose(scores[U], expected, atol=1e-7)
-
-
 def test_sparse_features_and_structured_targets_give_the_same(rng):
     X, y, groups = items(rng, 3)
     plain = leave_group_out_predict(RankRLS(), X, y, groups)
