@@ -11,7 +11,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -310,20 +309,16 @@ class CoRankRLS(CoParameters, TaskModel, KernelParameters):
                     "fewer basis items than features, or a list of View with different columns.",
                 )
             bases = rng.permutation(n_items)[: views * size].reshape(views, size)
-            views = [View(**self.kernel_arguments(), basis=np.sort(rows)) for rows in bases]
+            kernel = self.make_kernel()
+            return [basis_map(kernel, X, None, np.sort(rows), rng) for rows in bases]
         names, maps = getattr(self, "feature_names_in_", None), []
         for view in check_views(views):
             kernel, columns = view.make_kernel(), view_columns(view, n_features, names)
-            n_columns = n_features if columns is None else len(columns)
-            if kernel.is_precomputed and (sp.issparse(X) or n_items != n_columns):
-                raise ValueError(
-                    f"a view with kernel='precomputed' sees {n_columns} columns of {n_items} "
-                    "items; expected the dense square matrix of kernel values between all training "
-                    "items; select it with columns."
-                )
             is_named = view.n_basis is not None or not isinstance(view.basis, str)
             if kernel.is_linear and not is_named:
-                maps.append(FeatureMap(kernel, columns, n_columns))
+                maps.append(
+                    FeatureMap(kernel, columns, n_features if columns is None else len(columns))
+                )
             else:
                 count = view.n_basis if is_named else min(n_basis, n_items)
                 maps.append(basis_map(kernel, X, count, view.basis, rng, columns))
@@ -406,11 +401,12 @@ class CoTask(HoldOutTask):
     def __init__(self, model: CoRankRLS, X: Any, target: PartlyScored, loss: SquaredLoss) -> None:
         super().__init__(model, loss.graph, target.scored, X.shape[0])
         self._X, self.target, self.loss, self.views = X, target, loss, model.views_
+        self._sizes = [view.n_features for view in self.views]
 
     @cached_property
     def system(self) -> tuple[Array, Array]:
         """B, with one block ``R_vᵀ L R_v / W`` for each view, and E, the stacked ``R_vᵀ d / W``."""
-        n = sum(view.n_features for view in self.views)
+        n = sum(self._sizes)
         advice = "give the views fewer columns or a smaller n_basis, linear ones, too"
         check_matrix_fits(n, n, "the stacked system of all views", advice)
         X, grams, moments = self._X[self.target.scored], [], []
@@ -431,7 +427,7 @@ class CoTask(HoldOutTask):
         """
         rows, graph = self.target.agreement(self.loss.graph.group_weight)
         n_views = len(self.views)
-        view = np.repeat(np.arange(n_views), [view.n_features for view in self.views])
+        view = np.repeat(np.arange(n_views), self._sizes)
         if n_views == 1 or not graph.n_pairs:
             return np.zeros((len(view), len(view)))
         factor = np.where(view[:, None] == view, n_views - 1.0, -1.0)
@@ -458,12 +454,11 @@ class CoTask(HoldOutTask):
                 f"alpha={alphas.min():g} is lost in rounding beside nu={nus.max():g}; "
                 f"{smallest:.2g} is used instead. Use a larger alpha or a smaller nu.",
             )
-        stacked, coef, start = np.stack(solutions, axis=1), [], 0
-        for view in self.views:
-            w = stacked[start : start + view.n_features]
+        stacked, coef = np.stack(solutions, axis=1), []
+        parts = np.split(stacked, np.cumsum(self._sizes)[:-1])
+        for view, w in zip(self.views, parts, strict=True):
             flat = view.coefficients(w.reshape(len(w), -1))
             coef.append(flat.reshape(-1, *w.shape[1:]))
-            start += view.n_features
         return coef
 
     def default_values(self, name: str) -> Array:

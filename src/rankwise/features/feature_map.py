@@ -230,13 +230,16 @@ def basis_map(
     random_state: Any,
     columns: Indices | None = None,
 ) -> FeatureMap:
-    """The map of a kernel on basis items that are chosen from the rows of X, or on given points.
-
-    The kernel matrix of precomputed values is square.
-    """
+    """The map of a kernel on basis items that are chosen from the rows of X, or on given points."""
     rows, points = None, read_points("basis", basis, X.shape[1])
     if points is None:
         seen = take_columns(X, columns)
+        if kernel.is_precomputed and (sp.issparse(X) or seen.shape[0] != seen.shape[1]):
+            raise ValueError(
+                f"kernel='precomputed' sees {seen.shape[1]} columns of {seen.shape[0]} items; "
+                "expected the dense square matrix of kernel values between all training items; a "
+                "View selects it with columns."
+            )
         rows = choose_basis(seen, n_basis, basis, random_state)
         items = seen[rows]
     elif kernel.is_precomputed:
