@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import warnings
 from types import SimpleNamespace
 
@@ -76,22 +77,24 @@ def alphas_of(model):
     return {row["name"]: row["alpha"] for row in model.members_}
 
 
+def assert_refitted(held, model, R, y, groups, weights=None):
+    """The scores of each group are those of the model trained on the others."""
+    weights = np.ones(len(y)) if weights is None else weights
+    for g in np.unique(groups):
+        rest = groups != g
+        model.fit(R[rest], y[rest], groups[rest], sample_weight=weights[rest])
+        np.testing.assert_allclose(held[~rest], model.predict(R[~rest]), atol=1e-6)
+
+
 def test_held_out_scores_equal_refitting(data, fitted):
     X, y, groups = data
     menu = {recipe.name: recipe for recipe in MENU if recipe is not TREES}
     assert [row["name"] for row in fitted.members_] == list(menu)
-    for column, (name, alpha) in zip(
-        fitted.held_out_scores_.T, alphas_of(fitted).items(), strict=True
-    ):
-        recipe = menu[name]
+    alphas = alphas_of(fitted)
+    for held, recipe in zip(fitted.held_out_scores_.T, menu.values(), strict=True):
         R = make_features(recipe, checked_data(X, y, groups), 0)[1]  # of X only
-        for g in np.unique(groups):
-            rest = groups != g
-            model = RankRLS(alpha, cost=recipe.cost, ties=recipe.ties)
-            model.fit(R[rest], y[rest], groups[rest])
-            np.testing.assert_allclose(
-                column[~rest], model.predict(R[~rest]), atol=1e-6, err_msg=name
-            )
+        model = RankRLS(alphas[recipe.name], cost=recipe.cost, ties=recipe.ties)
+        assert_refitted(held, model, R, y, groups)
 
 
 def test_the_alpha_of_a_member_is_the_best_of_all_decades_by_brute_force(data):
@@ -119,7 +122,7 @@ def combiner(data, fitted, monkeypatch):
     monkeypatch.setattr(auto_data, "LEAST_FOR_STACK", 0)
     held_out = HeldOut.of(checked_data(*data), None)
     members = [
-        SimpleNamespace(held=held, by_unit=held_out.judge(held[:, None])[:, 0])
+        SimpleNamespace(held=held, by_unit=held_out.judge(held))
         for held in fitted.held_out_scores_.T
     ]
     return Combiner(members, held_out, "stack")
@@ -331,17 +334,13 @@ class ByQuery(Ridge):
         return super().fit(X, y)
 
 
-def test_other_models_get_groups_as_they_take_them(data):
+def test_other_models_get_groups_as_they_take_them_and_one_thread_if_not_told(data):
     X, y, groups = data
     checked = checked_data(X, y, groups)
     assert list(fit_any(Foreign(), checked).group_) == list(np.bincount(groups))
     assert list(fit_any(ByQuery(), checked).qid_) == sorted(groups)
     assert fit_any(Ridge(), checked).coef_.shape == (4,)
     assert fit_any(RankRLS(), checked).n_pairs_ == RankRLS().fit(X, y, groups).n_pairs_
-
-
-def test_other_models_of_small_data_get_one_thread_unless_the_user_says_how_many(data):
-    checked = checked_data(*data)
     assert fit_any(LinearRegression(), checked).n_jobs == 1
     assert fit_any(LinearRegression(n_jobs=2), checked).n_jobs == 2
 
@@ -369,14 +368,16 @@ def test_members_may_be_names_rankers_and_pairs(data):
 
 
 class Broken(Ridge):
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         raise RuntimeError("no luck today")
 
 
-def test_a_member_that_fails_is_left_out_and_said(data):
-    with pytest.warns(UserWarning, match="no luck today"):
-        model = AutoRanker([*LINEAR, Broken()], n_resamples=0).fit(*data)
-    assert "no luck today" in model.members_[-1]["note"]
+@pytest.mark.parametrize("ranker, why", [(Broken(), "no luck today"), (ByQuery(), "no weights")])
+def test_a_member_that_fails_or_takes_no_weights_is_left_out_and_said(data, ranker, why):
+    weights = np.ones(len(data[1]))
+    with pytest.warns(UserWarning, match=why):
+        model = AutoRanker([*LINEAR, ranker], n_resamples=0).fit(*data, weights)
+    assert why in model.members_[-1]["note"]
     assert "score" not in model.members_[-1]
 
 
@@ -445,14 +446,21 @@ def test_a_slow_machine_keeps_to_the_time_limit(many, monkeypatch, slow, later, 
 def test_members_side_by_side_are_the_same_to_the_bit(monkeypatch):
     X, y, groups = make_ranking(n_queries=60, n_documents=10, n_features=3, random_state=0)[:3]
     monkeypatch.setattr(auto_ranker, "LARGE", 2**40)
-    models = []
+    models, workers = [], []
+
+    def judge(*arguments):
+        workers.append(threading.get_ident())
+        return judge_member(*arguments)
+
+    monkeypatch.setattr(auto_ranker, "judge_member", judge)
     with threadpool_limits(2):
         for n in (1, 2):
-            monkeypatch.setattr(
-                machine, "count_idle_cores", lambda work, n=n: 1 + (n - 1) * (work > 2**35)
-            )
+            count = {False: 1, True: n}
+            monkeypatch.setattr(machine, "count_idle_cores", lambda work, c=count: c[work > 2**35])
             models.append(AutoRanker().fit(X, y, groups))
     one, two = models
+    assert set(workers[:11]) == {threading.get_ident()}
+    assert threading.get_ident() not in workers[11:]
     assert [row["name"] for row in one.members_] == [row["name"] for row in two.members_]
     np.testing.assert_array_equal(one.held_out_scores_, two.held_out_scores_)
     np.testing.assert_array_equal(one.predict(X, groups), two.predict(X, groups))
@@ -599,12 +607,8 @@ def test_held_out_scores_of_wide_members_equal_refitting():
     n_dense = model._see(X)["dense"].shape[1]
     R = wide.toarray()
     R[:, :n_dense] /= R[:, :n_dense].std(axis=0)
-    for g in range(30):
-        rest = groups != g
-        again = RankRLS(model.members_[0]["alpha"]).fit(R[rest], y[rest], groups[rest])
-        np.testing.assert_allclose(
-            model.held_out_scores_[~rest, 0], again.predict(R[~rest]), atol=1e-6
-        )
+    again = RankRLS(model.members_[0]["alpha"])
+    assert_refitted(model.held_out_scores_[:, 0], again, R, y, groups)
 
 
 def test_arrays_may_have_gaps(data):
@@ -624,26 +628,21 @@ def test_a_member_that_does_not_fit_in_memory_is_left_out(data, monkeypatch):
     assert "score" in model.members_[0]
 
 
-@pytest.mark.parametrize("case", ["one group", "three items", "constant features", "one pair"])
-def test_small_and_empty_data(case):
+@pytest.mark.parametrize(
+    "n, groups", [(30, np.zeros(30)), (30, np.arange(30) % 5), (3, None), (4, [0, 0, 1, 2])]
+)
+def test_small_and_empty_data(n, groups):
     rng = np.random.default_rng(0)
-    X, y, groups = rng.normal(size=(30, 2)), rng.normal(size=30), None
-    if case == "one group":
-        groups = np.zeros(30)
-    if case == "three items":
-        X, y = X[:3], y[:3]
-    if case == "constant features":
-        X, groups = np.ones((30, 2)), np.arange(30) % 5
-    if case == "one pair":
-        X, y, groups = X[:4], y[:4], [0, 0, 1, 2]
-    if case in ("three items", "one pair"):
+    X, y = np.ones((n, 2)), rng.normal(size=n)
+    if n < 30:
         with pytest.raises(ValueError, match="no member could be held out: a fold leaves"):
             AutoRanker().fit(X, y, groups)
-    else:
+        return
+    for items in (X, rng.normal(size=(n, 2))):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            model = AutoRanker().fit(X, y, groups)
-        assert np.isfinite(model.predict(X, groups)).all()
+            model = AutoRanker().fit(items, y, groups)
+        assert np.isfinite(model.predict(items, groups)).all()
     with pytest.raises(ValueError, match="one output"):
         AutoRanker().fit(X, np.stack([y, y], axis=1), groups)
 
@@ -677,7 +676,7 @@ def test_a_stack_that_is_clearly_worse_gives_way_and_says_so(data, monkeypatch):
 
     def bad(combiner, counts):
         weights = np.full(2, -1.0)
-        return Combination("stack", weights, combiner._judge(combiner._Z @ weights))
+        return Combination("stack", weights, combiner._held_out.judge(combiner._Z @ weights))
 
     monkeypatch.setattr(Combiner, "_stack", bad)
     model = AutoRanker(LINEAR, n_resamples=0).fit(*data)
@@ -690,27 +689,13 @@ def test_weights_of_items_reach_members_stack_and_metric(data):
     rng = np.random.default_rng(0)
     weights = rng.integers(0, 3, size=len(y)).astype(float)
     model = AutoRanker(LINEAR, n_resamples=0).fit(X, y, groups, weights)
-    R = StandardScaler().fit_transform(X)
-    for g in np.unique(groups):
-        rest = groups != g
-        ranker = RankRLS(model.members_[0]["alpha"])
-        ranker.fit(R[rest], y[rest], groups[rest], sample_weight=weights[rest])
-        np.testing.assert_allclose(
-            model.held_out_scores_[~rest, 0], ranker.predict(R[~rest]), atol=1e-8
-        )
+    R, again = StandardScaler().fit_transform(X), RankRLS(model.members_[0]["alpha"])
+    assert_refitted(model.held_out_scores_[:, 0], again, R, y, groups, weights)
     carried = AutoRanker(LINEAR, n_resamples=0).fit(X, make_target(y, groups, weights))
     np.testing.assert_allclose(carried.predict(X, groups), model.predict(X, groups))
     metric = get_metric("ndcg@10")
     expected = metric(y, model.held_out_scores_[:, 0], groups, sample_weight=weights)
     assert model.members_[0]["score"] == pytest.approx(expected)
-
-
-def test_weights_that_a_model_cannot_take_leave_it_out(data):
-    X, y, groups = data
-    weights = np.ones(len(y))
-    with pytest.warns(UserWarning, match="takes no weights"):
-        model = AutoRanker([*LINEAR, ByQuery()], n_resamples=0).fit(X, y, groups, weights)
-    assert "score" not in model.members_[-1]
 
 
 @pytest.mark.parametrize("limit", [-1, "5", float("nan"), True])

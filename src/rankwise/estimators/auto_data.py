@@ -197,9 +197,10 @@ class HeldOut:
         return 1.0 if self.metric.greater_is_better else -1.0
 
     def judge(self, held: Array, metric: Metric | None = None) -> Array:
-        """The metric in each unit, (n_units, n_candidates), of scores (n_items, n_candidates)."""
-        metric = metric or self.metric
-        return score_groups(self.graph, held[:, None], self.folds, metric)[0][:, :, 0]
+        """The metric in each unit of scores, or of several candidates for them, side by side."""
+        columns = held.reshape(len(held), 1, -1)
+        values = score_groups(self.graph, columns, self.folds, metric or self.metric)[0]
+        return values.reshape(len(values), *held.shape[1:])
 
     def scaled(self, held: Array) -> Array:
         """Columns of held-out scores with mean 0 and deviation 1 in each unit."""
@@ -279,7 +280,7 @@ class Combiner:
         if self._how == "mean" or n_items < LEAST_FOR_STACK:
             averaged = order[:AVERAGED]
             weights = np.bincount(averaged, minlength=n_members) / len(averaged)
-            mean = Combination("mean", weights, self._judge(self._Z @ weights))
+            mean = Combination("mean", weights, held_out.judge(self._Z @ weights))
             if self._how == "stack":
                 what = "the mean of the best takes the place of the stack"
                 mean.note = f"{what}: {n_items} items are too few for its weights"
@@ -306,9 +307,6 @@ class Combiner:
             total[counts] += by_unit[counts]
             count += counts
         return np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
-
-    def _judge(self, held: Array) -> Array:
-        return self._held_out.judge(held[:, None])[:, 0]
 
     def _sum_systems(self) -> None:
         """``G = Zᵀ L Z``, ``t = Zᵀ d`` and W, the weight of the pairs, of each unit; and alpha.
@@ -340,7 +338,7 @@ class Combiner:
         gram = np.tensordot(counts, self._grams, 1) / total
         moment = counts @ self._moments / total
         weights = np.linalg.solve(gram + self._alpha * np.eye(len(gram)), moment)
-        by_unit = self._judge(self._stacked(counts, self._alpha))
+        by_unit = self._held_out.judge(self._stacked(counts, self._alpha))
         return Combination("stack", weights / (np.abs(weights).sum() or 1.0), by_unit)
 
     def _stacked(self, counts: NDArray[Any], alpha: float) -> Array:
@@ -379,10 +377,6 @@ class Clock:
         """Whether work that is expected to take so long fits in a share of what is left."""
         left = self.left()
         return left > 0 and self.pace * expected <= share * left
-
-    def is_over(self) -> bool:
-        """Whether the limit has passed."""
-        return perf_counter() > self._end
 
 
 def measure_pace() -> float:

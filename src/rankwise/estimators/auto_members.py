@@ -9,6 +9,7 @@ trees were added for features that interact.
 from __future__ import annotations
 
 import inspect
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -288,11 +289,12 @@ def may_go_together(asked: dict[str, Any], held_out: HeldOut) -> bool:
 
     Other people's models may not allow anything beside them.
     """
-    if not all(isinstance(what, Recipe) for what in asked.values()):
-        return False
-    shapes = [feature_shape(what, held_out.data) for what in asked.values()]
-    free = available_bytes()
-    return free is None or 8 * COPIES * sum(n * p for n, p in shapes) < free
+    free, needed = available_bytes(), 0
+    for what in asked.values():
+        if not isinstance(what, Recipe):
+            return False
+        needed += 8 * COPIES * math.prod(feature_shape(what, held_out.data))
+    return free is None or needed < free
 
 
 def first_seconds(held_out: HeldOut) -> float:
@@ -319,7 +321,7 @@ def _judge_ranker(ranker: Any, held_out: HeldOut) -> Member:
             held[rows] = predict_items(model, data.X[rows], data.labels(rows))
         if not np.isfinite(held).all():
             raise ValueError("its scores are not finite")
-    by_unit = held_out.judge(held[:, None])[:, 0]
+    by_unit = held_out.judge(held)
     return Member(alpha, held, by_unit, partial(fit_any, ranker, held_out.every))
 
 
@@ -408,18 +410,18 @@ def _judge_trees(held_out: HeldOut, seconds: float, pace: float) -> Member:
     for stage in STAGES:
         if stage > USUAL and stage * n_cells > MOST_WORK:
             break
-        held = np.empty((n_judged, 1))
+        held = np.empty(n_judged)
         for k, (R, graph, new) in enumerate(seen):
             models[k] = grow_trees(models[k], stage, R, graph, codes)
-            held[folds[k], 0] = predict_trees(models[k], new)
-        wrong = float(mean_defined(held_out.judge(held, check_scoring("disagreement")))[0])
+            held[folds[k]] = predict_trees(models[k], new)
+        wrong = float(mean_defined(held_out.judge(held, check_scoring("disagreement"))))
         is_slow = stage >= USUAL and wrong > (1 - GAIN) * fewest
         if wrong < fewest or not n_trees:
-            fewest, n_trees, best = wrong, stage, held[:, 0]
+            fewest, n_trees, best = wrong, stage, held
         is_over = is_slow or (n_trees < stage and stage >= ALWAYS_GROWN)
         if is_over or 2 * (time.perf_counter() - start) * (1 + more) > seconds:
             break
-    by_unit = held_out.judge(best[:, None])[:, 0]
+    by_unit = held_out.judge(best)
     trees = BoostedTrees(n_trees, categorical=codes)
     train = partial(train_trees, trees, every)
     if more == 0:

@@ -218,7 +218,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         rng = np.random.default_rng(int(seed))
         asked = asked_members(self.members, every)
         held_out = self._plan(asked, every, clock, rng)
-        held_out.judge(np.zeros((held_out.graph.n_items, 1)))  # a metric that fails is to fail here
+        held_out.judge(np.zeros(held_out.graph.n_items))  # a metric that fails is to fail here
         self.scoring_ = held_out.metric.name
         judged = self._judge(asked, held_out, int(seed), clock)
         combiner = Combiner(list(judged.values()), held_out, self.combine)
@@ -231,7 +231,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             )
         if later is not None:
             self._estimate(later, "the latest groups, by a model of earlier ones")
-        elif n_resamples and clock.is_over():
+        elif n_resamples and clock.left() <= 0:
             self.notes_.append("no time was left for the honest estimate")
         elif n_resamples and combiner.n_units >= LEAST_UNITS:
             units = "groups" if held_out.graph.n_groups > 1 else "folds of the list"
@@ -517,8 +517,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
         weights = dict(zip(judged, combination.weights.tolist(), strict=True))
         in_use = sorted((name for name in weights if weights[name]), key=lambda n: -abs(weights[n]))
         trained: dict[str, Any] = {}
+        clock.reserved.clear()
         for name in track(in_use, "AutoRanker trains"):
-            if not trained or not clock.is_over():
+            if not trained or clock.left() > 0:
                 trained[name] = judged[name].train()
         if len(trained) < len(in_use):
             combiner = Combiner([judged[name] for name in trained], held_out, self.combine)
