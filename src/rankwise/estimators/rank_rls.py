@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
@@ -22,7 +23,6 @@ from rankwise.features.feature_map import (
     FeatureMap,
     Features,
     basis_map,
-    is_searched_by_iterations,
     make_features,
 )
 from rankwise.frames import check_same_index
@@ -53,6 +53,8 @@ from rankwise.rows import row_products
 from rankwise.solvers import minimize
 from rankwise.solvers.least_squares import SHARED_STEPS
 
+PASSES = 3000  # over the non-zeros of sparse X, which iterations of a whole search take
+GAIN = 10  # times faster, from which a search goes by iterations
 MOST_REFITS = 10  # folds that are trained by iterations; more are dearer than a Gram matrix
 ITERATIVE_DECADES = (-7.0, 0.0)  # where alphas start and end that iterations can tell apart
 JUDGED_TOL = 1e-4  # of the residuals of models that are judged and not kept
@@ -446,8 +448,10 @@ class RankRLSTask(HoldOutTask):
     def __init__(self, learner: RankRLS, X: Any, loss: SquaredLoss) -> None:
         super().__init__(learner, loss.graph)
         self.output_shape, self.loss, self._X = learner.output_shape_, loss, X
-        is_wide = is_searched_by_iterations(learner.make_kernel(), X, learner.solver)
-        self.refits = is_wide and loss.nuisance is None
+        self.refits = False
+        if sp.issparse(X) and (learner.kernel, learner.solver) == ("linear", "auto"):
+            n_products = X.shape[0] * X.shape[1] * min(X.shape)  # of a Gram matrix
+            self.refits = GAIN * PASSES * X.nnz < n_products and loss.nuisance is None
         self._features: Features | None = None
         self._limits: dict[str, Any] = {"tol": learner.tol, "max_iter": learner.max_iter}
 

@@ -24,8 +24,6 @@ BASES = ("random", "kmeans++")
 SOLVERS = ("auto", "primal", "dual", "iterative")
 MATRICES = 2.5  # kernel matrices in memory at a time
 SPARSE_DIRECT_LIMIT = 5000  # sparse X with more rows and columns than this is solved iteratively
-PASSES = 3000  # over the non-zeros of sparse X, which iterations of a whole search take
-GAIN = 10  # times faster, from which a search goes by iterations
 
 
 class FeatureMap(NamedTuple):
@@ -304,14 +302,6 @@ class Features(NamedTuple):
             return self
         check_matrix_fits(*self.matrix.shape, "a kernel matrix", "use a smaller n_basis")
         return self._replace(matrix=self.matrix[:])
-
-
-def is_searched_by_iterations(kernel: Kernel, X: Any, solver: str) -> bool:
-    """Whether X is so sparse and wide, as one-hot categories are, that no Gram matrix pays."""
-    if solver != "auto" or not kernel.is_linear or not sp.issparse(X):
-        return False
-    n_rows, n_columns = X.shape
-    return bool(GAIN * PASSES * X.nnz < n_rows * n_columns * min(X.shape))
 
 
 def make_features(
