@@ -403,7 +403,7 @@ class BaseSearch(BaseEstimator):
             raise ValueError(f"cv={self.cv!r} and time both say what is held out; give one.")
         metric, points, cv = check_scoring(self.scoring), self._points(), read_splits(self.cv)
         values = {name: getattr(self, asked or "", None) for name, asked in self.axes.items()}
-        runs = []
+        runs, scores = [], []
         for point in points:  # one at a time: a task may hold a kernel matrix
             model = self._model(**point)
             task = model.hold_out_task(*data)
@@ -413,7 +413,7 @@ class BaseSearch(BaseEstimator):
                 X, target = data
                 run = later_curves(model, X, target, time, values, [metric])
             runs.append(run)
-        scores = [run.overall(metric)[run.best(metric)] for run in runs]
+            scores.append(run.overall(metric)[run.best(metric)])
         best = int((np.argmax if metric.greater_is_better else np.argmin)(scores))
         chosen = self._report(runs, points, best, metric)
         if len(points) > 1:
