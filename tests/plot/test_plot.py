@@ -241,32 +241,10 @@ def test_comparison_scatter_draws_every_group_once(data):
     assert (better[:, 0] > better[:, 1]).all()
     (x0, x1), (y0, y1) = display.line_.get_data()
     assert (x0, x1) == (y0, y1)
-    assert display.interval_ is None
-
-
-def test_comparison_differences_are_sorted_with_their_mean(data):
-    _, y, groups = data
-    rng = np.random.default_rng(1)
-    display = GroupComparisonDisplay.from_predictions(
-        y, *rng.normal(size=(2, len(y))), groups, kind="difference", metric="tau"
-    )
-    bars = [bar for part in display.points_ for bar in part]
-    bars.sort(key=lambda bar: bar.get_x())
-    heights = [bar.get_height() for bar in bars]
-    np.testing.assert_allclose(heights, np.sort(display.values_a - display.values_b))
-    assert display.line_.get_ydata()[0] == pytest.approx(display.row.difference)
-    low, high = (
-        display.interval_.get_y(),
-        display.interval_.get_y() + display.interval_.get_height(),
-    )
-    assert (low, high) == pytest.approx((display.row.low, display.row.high))
 
 
 def test_comparison_of_equal_values_and_of_one_group():
-    display = GroupComparisonDisplay(values_a=[0.5], values_b=[0.5], metric="map")
-    for kind in ("scatter", "difference"):
-        display.plot(kind=kind)
-        assert display.interval_ is None
+    display = GroupComparisonDisplay(values_a=[0.5], values_b=[0.5], metric="map").plot()
     assert display.winner.tolist() == [0]
     assert "equal: 1" in [text.get_text() for text in display.ax_.get_legend().get_texts()]
 
@@ -277,8 +255,6 @@ def test_comparison_says_what_is_wrong(data):
         GroupComparisonDisplay.from_predictions(y, y, y)
     with pytest.raises(ValueError, match="two different names"):
         GroupComparisonDisplay.from_predictions(y, y, y, groups, names=("x", "x"))
-    with pytest.raises(ValueError, match="kind='violin' is unknown"):
-        GroupComparisonDisplay.from_predictions(y, y, y, groups, kind="violin")
     with pytest.raises(ValueError, match="no group is left"):
         GroupComparisonDisplay.from_predictions(0 * y, y, y, groups, metric="map")
 

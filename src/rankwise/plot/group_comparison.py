@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.inputs import check_option, split_target
+from rankwise.inputs import split_target
 from rankwise.metrics import get_metric
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection import ComparisonRow, compare
@@ -16,7 +16,7 @@ from rankwise.plot.figure import BAD, GOOD, NEUTRAL, Display, describe_metric
 
 
 class GroupComparisonDisplay(Display):
-    """A metric of two rankers in every group: against each other, or their differences sorted.
+    """A metric of two rankers in every group, against each other.
 
     Make it by `from_predictions`. Groups where the metric is undefined are
     left out and counted.
@@ -43,11 +43,9 @@ class GroupComparisonDisplay(Display):
     ax_, figure_
         Axes and figure.
     points_ : list
-        Points of "scatter", bars of "difference": those where a is better, b is better, equal.
+        Points of the groups where a is better, b is better, and where both are equal.
     line_
-        The diagonal, or the line of the mean difference.
-    interval_
-        Band of the interval of the mean difference; None for "scatter" and for a single group.
+        The diagonal.
 
     Examples
     --------
@@ -64,7 +62,6 @@ class GroupComparisonDisplay(Display):
 
     points_: list[Any]
     line_: Any
-    interval_: Any
 
     def __init__(
         self,
@@ -93,34 +90,24 @@ class GroupComparisonDisplay(Display):
         sign = np.sign(np.round(difference / largest, 12))  # as `compare` tells values apart
         self.winner = (sign if better else -sign).astype(int)
 
-    def plot(
-        self, ax: Any = None, *, kind: str = "scatter", name: str | None = None, **kwargs: Any
-    ) -> Self:
-        """Draw the comparison.
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw one point for each group, a against b, and the diagonal.
 
         Parameters
         ----------
         ax : axes, optional
             Where to draw; by default a new figure.
-        kind : {"scatter", "difference"}
-            One point for each group, a against b with the diagonal; or the differences a − b of
-            all groups in order of size, with their mean and its interval.
         name : str, optional
             Title above the numbers of the comparison.
         **kwargs
-            Options of the points (``ax.scatter``) or bars (``ax.bar``).
+            Options of the points, as for ``ax.scatter``.
 
         Returns
         -------
         GroupComparisonDisplay
             The display itself.
         """
-        check_option("kind", kind, ("scatter", "difference"))
         self._begin(ax, name)
-        self.interval_ = None
-        is_scatter = kind == "scatter"
-        difference = self.values_a - self.values_b
-        place = np.argsort(np.argsort(difference, kind="stable"))
         a, b = self.names
         outcomes = [
             (self.winner == 1, f"{a} better: {self.row.wins}", GOOD, "o"),
@@ -129,18 +116,15 @@ class GroupComparisonDisplay(Display):
         ]
         self.points_ = []
         for rows, label, color, marker in outcomes:
-            options: dict[str, Any] = {"label": label, "color": color}
-            if is_scatter:
-                options |= {"marker": marker, "s": 28, "alpha": 0.75, "linewidth": 0, **kwargs}
-                x, y = self.values_a[rows], self.values_b[rows]
-                self.points_.append(self.ax_.scatter(x, y, **options))
-            else:
-                options |= {"width": 0.9, **kwargs}
-                self.points_.append(self.ax_.bar(place[rows], difference[rows], **options))
-        if is_scatter:
-            self._draw_diagonal()
-        else:
-            self._draw_mean()
+            options = {"s": 28, "alpha": 0.75, "linewidth": 0, "color": color, "marker": marker}
+            x, y = self.values_a[rows], self.values_b[rows]
+            self.points_.append(self.ax_.scatter(x, y, label=label, **options | kwargs))
+        values = np.concatenate([self.values_a, self.values_b])
+        margin = 0.05 * (np.ptp(values) or 1.0)
+        ends = [values.min() - margin, values.max() + margin]
+        (self.line_,) = self.ax_.plot(ends, ends, color="black", linewidth=1, linestyle="--")
+        a, b = (f"{one}: {describe_metric(self.metric)}" for one in self.names)
+        self.ax_.set(xlim=ends, ylim=ends, aspect="equal", xlabel=a, ylabel=b)
         self.ax_.legend(fontsize="small")
         self.ax_.set_title("\n".join(filter(None, [name, self._summary()])), fontsize="medium")
         return self
@@ -195,25 +179,6 @@ class GroupComparisonDisplay(Display):
         )
         options: dict[str, Any] = {"metric": judge, "names": names, "confidence": confidence}
         return cls(values_a=a, values_b=b, **options).plot(ax, **kwargs)
-
-    def _draw_diagonal(self) -> None:
-        values = np.concatenate([self.values_a, self.values_b])
-        margin = 0.05 * (np.ptp(values) or 1.0)
-        ends = [values.min() - margin, values.max() + margin]
-        (self.line_,) = self.ax_.plot(ends, ends, color="black", linewidth=1, linestyle="--")
-        a, b = (f"{name}: {describe_metric(self.metric)}" for name in self.names)
-        self.ax_.set(xlim=ends, ylim=ends, aspect="equal", xlabel=a, ylabel=b)
-
-    def _draw_mean(self) -> None:
-        ax, row = self.ax_, self.row
-        label = f"mean {row.difference:+.3g}"
-        self.line_ = ax.axhline(row.difference, color="black", linewidth=1.5, label=label)
-        if np.isfinite(row.low):
-            label = f"{100 * self.confidence:g} % interval"
-            self.interval_ = ax.axhspan(row.low, row.high, color="black", alpha=0.15, label=label)
-        ax.axhline(0.0, color="black", linewidth=0.8)
-        a, b = self.names
-        ax.set(xlabel="groups, in order of the difference", ylabel=f"{self.metric}: {a} − {b}")
 
     def _summary(self) -> str:
         row, level = self.row, 100 * self.confidence
