@@ -21,6 +21,7 @@ from rankwise.machine import idle_cores
 Watch = Callable[[int, float], None]  # told the number of iterations and the largest residual
 BLOCK = 64  # columns that LAPACK takes at a time at most
 SHARED_STEPS = 200  # that all λ share before each goes on alone
+ROUNDING = 1e-14  # a relative residual that no step makes smaller
 
 
 class IterativeSolution(NamedTuple):
@@ -303,7 +304,7 @@ def shared_path(
             y = np.linalg.solve(H[:k, :k] + shifts[a] * np.eye(k), moment[:k])
             r = t - y @ AV[:k] - shifts[a] * (y @ V[:k])
             Y[a, :k], residuals[a] = y, np.linalg.norm(r)
-            if residuals[a] <= tol or k == n_steps:
+            if residuals[a] <= max(tol, ROUNDING) or k == n_steps:
                 break
             v = r / (diagonal + shifts[a])
             v -= (V[:k] @ v) @ V[:k]
