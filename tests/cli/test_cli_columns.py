@@ -235,9 +235,9 @@ def test_a_headerless_table_has_numbers_for_names(tmp_path, problem):
     bare = ["--no-header", "--target", "0", "--group", "1"]
     done = succeed("train", data, *bare, "-o", tmp_path / "m.rw")
     assert "features        3: 2, 3, 4\n" in done.stdout
-    assert len(succeed("predict", tmp_path / "m.rw", data, "--no-header").stdout.split()) == len(
-        rows
-    )
+    for options in ([], ["--rank"]):
+        scores = succeed("predict", tmp_path / "m.rw", data, "--no-header", *options).stdout
+        assert len(scores.split()) == len(rows)
 
 
 # Figures on training rows

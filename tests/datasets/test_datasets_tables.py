@@ -473,6 +473,8 @@ def test_format_by_option(tmp_path):
     path = save(tmp_path / "a", HOTELS.replace(",", "\t"))
     check_hotels(read_ranking(path, format="tsv", id="hotel"))
     check_hotels(read_ranking(path, format="csv", id="hotel", delimiter="\t"))
+    blanks = save(tmp_path / "c", HOTELS.replace(",", " "))
+    check_hotels(read_ranking(blanks, id="hotel", delimiter=" "))
     refused(read_ranking, path, 1, "expected 'label qid", format="letor")
     path = save(tmp_path / "b", "1\n2\n")
     assert read_ranking(path, format="letor").y.tolist() == [1, 2]

@@ -32,7 +32,7 @@ def predict(
         Write a copy of the table with a column of this name added.
     rank : flag
         A ranked list: a copy of the table sorted by group, the best item first, with a column of
-        ranks (rank, or --column). Of svmlight rows the ranks alone, in the order of the input.
+        ranks (rank, or --column). Without names of columns the ranks alone, in the order of DATA.
     intervals : flag
         Scores with standard errors, and ranks with intervals; CSV, or columns with --column. For
         models of rankwise train --calibrate.
@@ -66,7 +66,7 @@ def predict(
     if found.rows is not None:  # rows without a group have no score
         columns = {name: _with_gaps(v, found.rows, file.n_rows()) for name, v in columns.items()}
     order = None
-    if rank and not file.is_letor:
+    if rank and not file.is_letor and not table.no_header:
         column = column or "rank"
         order = _in_order(columns["score"], found)
     if column is not None:

@@ -483,7 +483,7 @@ def _owned_by_arrow(content: bytes) -> Any:
 
 
 def _check_marks(delimiter: str | None, decimal: str | None) -> None:
-    if delimiter is not None and not re.fullmatch(r"[^\w\n\r\0\" .+-]", str(delimiter), re.ASCII):
+    if delimiter is not None and not re.fullmatch(r"[^\w\n\r\0\".+-]", str(delimiter), re.ASCII):
         raise ValueError(f"delimiter is {delimiter!r}; pass one character, such as ',' or '\\t'.")
     if decimal not in (None, ".", ","):
         raise ValueError(f"decimal is {decimal!r}; pass '.', ',' or None.")
