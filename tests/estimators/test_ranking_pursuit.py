@@ -139,28 +139,22 @@ def test_equation_5_beta_0_ignores_the_level_of_each_group(data):
     assert model.intercept_ == 0
 
 
-def test_equation_5_beta_1_is_orthogonal_matching_pursuit_on_the_scale_of_y(data):
+@pytest.mark.parametrize("level", [True, False])
+def test_equation_5_beta_1_is_orthogonal_matching_pursuit_on_the_scale_of_y(data, level):
     X, y, groups, X_new = data
-    y = y + 50.0
+    y = y + 50.0 * level
     K = rbf_kernel(X, gamma=0.3)
-    centred = K - K.mean(axis=0)
-    norms = np.linalg.norm(centred, axis=0)
-    peer = OrthogonalMatchingPursuit(n_nonzero_coefs=6).fit(K / norms, y)
-    model = RankingPursuit(6, gamma=0.3, beta=1.0, backfit="every").fit(X, y, groups)
+    norms = np.linalg.norm(K - K.mean(axis=0) * level, axis=0)
+    peer = OrthogonalMatchingPursuit(n_nonzero_coefs=6, fit_intercept=level).fit(K / norms, y)
+    model = RankingPursuit(6, gamma=0.3, beta=1.0, backfit="every", fit_intercept=level)
+    model.fit(X, y, groups)
     assert set(model.basis_indices_) == set(np.flatnonzero(peer.coef_))
     expected = peer.predict(rbf_kernel(X_new, X, gamma=0.3) / norms)
     np.testing.assert_allclose(model.predict(X_new), expected, rtol=1e-9)
-    assert model.predict(X).mean() == pytest.approx(y.mean())
-
-
-@pytest.mark.parametrize("backfit", ["final", "every"])
-def test_back_fitted_coefficients_are_least_squares_on_the_chosen_columns(data, backfit):
-    X, y, groups, _ = data
-    model = RankingPursuit(7, gamma=0.3, backfit=backfit).fit(X, y, groups)
-    white = ScoreGraph(y, groups).root().adjoint
-    D = white(rbf_kernel(X, X[model.basis_indices_], gamma=0.3))
-    expected = np.linalg.lstsq(D, white(y), rcond=None)[0]
-    np.testing.assert_allclose(model.dual_coef_, expected, rtol=1e-6)
+    if level:
+        assert model.predict(X).mean() == pytest.approx(y.mean())
+    else:
+        assert model.intercept_ == 0
 
 
 @pytest.mark.parametrize("backfit", BACKFITS)
@@ -174,16 +168,6 @@ def test_staged_predictions_are_those_of_a_smaller_model(data, backfit, beta):
         small = RankingPursuit(p, beta=beta, backfit=backfit).fit(X, y, groups)
         np.testing.assert_allclose(stages[p - 1], small.predict(X_new), atol=1e-9)
     np.testing.assert_allclose(stages[-1], model.predict(X_new), atol=1e-12)
-
-
-def test_back_fitting_lowers_the_error_of_every_step(data):
-    X, y, groups, _ = data
-    final = RankingPursuit(10).fit(X, y, groups)
-    plain = RankingPursuit(10, backfit=None).fit(X, y, groups)
-    np.testing.assert_array_equal(final.choice_path_, plain.choice_path_)
-    assert (final.train_error_ <= plain.train_error_ + 1e-12).all()
-    every = RankingPursuit(10, backfit="every").fit(X, y, groups)
-    assert len(set(every.basis_indices_)) == every.n_basis_
 
 
 @pytest.mark.parametrize("cost, beta", [("magnitude", 0.0), ("sign", 0.3), ("relative", 1.0)])
@@ -390,17 +374,6 @@ def test_bad_data_are_explained(data):
         RankingPursuit(kernel="precomputed", dictionary=X @ X.T).fit(X @ X.T, y, groups)
     with pytest.raises(ValueError, match="expecting 5 features"):
         model.fit(X, y, groups).predict(X_new[:, :3])
-
-
-def test_equation_5_without_intercept_is_matching_pursuit_from_zero(data):
-    X, y, groups, X_new = data
-    model = RankingPursuit(6, gamma=0.3, beta=1.0, backfit="every", fit_intercept=False)
-    K = rbf_kernel(X, gamma=0.3)
-    norms = np.linalg.norm(K, axis=0)
-    peer = OrthogonalMatchingPursuit(n_nonzero_coefs=6, fit_intercept=False).fit(K / norms, y)
-    expected = peer.predict(rbf_kernel(X_new, X, gamma=0.3) / norms)
-    np.testing.assert_allclose(model.fit(X, y, groups).predict(X_new), expected, rtol=1e-9)
-    assert model.intercept_ == 0
 
 
 def test_whitened_data_make_orthogonal_matching_pursuit_rank(data):

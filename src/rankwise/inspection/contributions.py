@@ -16,8 +16,6 @@ from rankwise.groups import Groups, encode_groups
 from rankwise.inputs import check_option
 from rankwise.inspection.model_parts import input_columns, name_columns, take_apart
 
-BLOCK_ENTRIES = 2**22
-
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
@@ -78,11 +76,7 @@ class Contributions:
             between = self.groups.sizes @ self.means.multiply(self.means)
             total = np.maximum(squares - between, 0.0)
         else:
-            total, width = np.empty(len(self.weights)), max(1, BLOCK_ENTRIES // n_items)
-            for start in range(0, len(total), width):
-                block = slice(start, start + width)
-                centered = self.X[:, block] - self.means[self.groups.codes, block]
-                total[block] = (centered * centered).sum(axis=0)
+            total = ((self.X - self.means[self.groups.codes]) ** 2).sum(axis=0)
         return np.asarray(np.abs(self.weights) * np.sqrt(total / n_items))
 
     @cached_property
