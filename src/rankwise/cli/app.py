@@ -35,7 +35,7 @@ MAIN = {  # options that the short help shows
     "cv": ("model", "alpha", "kernel", "leave", "metric", "target", "group", "items", "output",
            "help"),
     "evaluate": ("target", "group", "items", "metric", "per_group", "as_json", "help"),
-    "compare": ("target", "group", "items", "metric", "baseline", "style", "as_json",
+    "compare": ("target", "group", "items", "metric", "baseline", "test", "style", "as_json",
                 "help"),
     "report": ("target", "group", "items", "metric", "previous", "output", "help"),
     "predict": ("group", "column", "rank", "intervals", "output", "help"),
