@@ -44,3 +44,11 @@ def test_short_work_leaves_no_line_on_a_terminal_and_long_work_does(capsys, monk
     monkeypatch.setattr("rankwise.machine.Progress.DELAY", 0.0)
     assert list(track([1, 2], "work")) == [1, 2]
     assert "2/2\n" in capsys.readouterr().err
+
+
+def test_a_line_of_many_steps_is_drawn_a_few_times_and_filled(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("rankwise.machine.Progress.DELAY", 0.0)
+    monkeypatch.setattr("rankwise.machine.Progress.PAUSE", 60.0)
+    list(track(range(1000), "work"))
+    assert capsys.readouterr().err.count("work") == 2
