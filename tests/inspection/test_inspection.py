@@ -357,7 +357,7 @@ def test_graphs_of_scores_and_the_printed_table():
         ({"confidence": 1.0}, "confidence=1.0; expected a number between"),
         ({"scoring": "r2"}, "r2"),
         ({"y": PairGraph([0], [1], n_items=60)}, "explicit preferences"),
-        ({"groups": np.arange(60)}, "disagreement is defined in none of the 60 groups"),
+        ({"groups": np.arange(60)}, "disagreement is undefined for each of the 60 groups"),
         ({"model": RankRLS().fit(X, np.column_stack([y, -y]))}, "one output"),
     ],
     ids=["repeats", "confidence", "scoring", "pairs", "groups", "outputs"],

@@ -12,7 +12,6 @@ import scipy.stats
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.errors import UndefinedMetricError
 from rankwise.frames import column_names, narwhals_frame
 from rankwise.graphs import PreferenceGraph
 from rankwise.inputs import as_whole, split_target
@@ -179,10 +178,8 @@ def permutation_importance(
     targets, sign = Targets(truth, encoded), 1.0 if metric.greater_is_better else -1.0
     before = metric.by_group(Ranking(targets, scores))
     if np.isnan(before.values).all():
-        raise UndefinedMetricError(
-            f"{metric} is defined in none of the {encoded.n_groups} groups: it needs "
-            f"{metric.needs}. Check y and groups."
-        )
+        where = f"each of the {encoded.n_groups} groups"
+        raise metric.undefined_error(where, "Check y and groups.")
     lost = np.empty((len(names), n_repeats, encoded.n_groups))
     rng, by_group = np.random.default_rng(random_state), np.argsort(encoded.codes, kind="stable")
     for repeat in range(n_repeats):
