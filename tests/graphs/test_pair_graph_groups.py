@@ -137,17 +137,16 @@ def test_held_out_scores_hold_for_any_graph_scale_and_offset(seed, scale, offset
     np.testing.assert_allclose(centered(fast, groups), centered(slow, groups), atol=1e-6)
 
 
-def test_where_the_rest_prefers_nothing_held_out_items_tie():
-    X = np.random.default_rng(0).normal(size=(6, 2))
-    graph = PairGraph(
-        [0, 1, 2, 3, 4],
-        [1, 2, 3, 4, 5],
-        [0.3, 0.1, 0.7, 0, 0],
-        n_items=6,
-        groups=[0, 0, 0, 1, 1, 1],
-    )
-    scores = leave_group_out_predict(RankRLS(1e-3), X, graph)
-    np.testing.assert_array_equal(scores[:3], 0.0)  # what is left without them are ties
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("options", [{}, {"solver": "dual"}])
+def test_where_the_rest_prefers_nothing_on_balance_held_out_items_tie(seed, options):
+    """Rounding must not order them."""
+    X = np.random.default_rng(seed).normal(size=(6, 2))
+    winner, loser = [0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 3]  # the last three are a circle
+    magnitude, groups = [0.3, 0.1, 0.7, 0.1, 0.1, 0.1], [0, 0, 0, 1, 1, 1]
+    graph = PairGraph(winner, loser, magnitude, n_items=6, groups=groups)
+    scores = leave_group_out_predict(RankRLS(1e-3, **options), X, graph)
+    np.testing.assert_array_equal(scores[:3], 0.0)
     assert len(set(scores[3:])) == 3
 
 
