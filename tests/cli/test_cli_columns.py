@@ -207,7 +207,7 @@ def test_the_user_overrules_what_columns_are(tmp_path, messy):
         ),
         (["--numeric", "Heizung"], ":2: the feature, column 'Heizung', is"),
         (["--categorical", "leer"], "'leer' (it has no values)"),
-        (["--categorical", "Zimmer", "--numeric", "Zimmer"], "as a category and as a number"),
+        (["--categorical", "Zimmer", "--numeric", "Zimmer"], "asked for in two ways"),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_nothing_is_written(tmp_path, messy, options, words):
