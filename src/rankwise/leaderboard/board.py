@@ -217,9 +217,9 @@ def circles_of(model: LeastSquares) -> Circles:
     residual = tally.target - model.expected(model.margins())[tally.pair]
     left = float((tally.count * tally.weight) @ residual**2)
     unexplained = left / tally.squared_target if tally.squared_target > 0 else 0.0
-    if tally.n_covariates or tally.cell is not None:
+    if tally.covariates.shape[1] or tally.cell is not None:
         effects = model.effects
-        if tally.n_covariates and not model.is_linear:  # in the unit of the outcomes
+        if tally.covariates.shape[1] and not model.is_linear:  # in the unit of the outcomes
             effects = LeastSquares(tally, system.X, system.B).solve(model.alpha).effects
         tally = Tally.of(tally.comparisons(effects))
     if tally is not system.tally or system.has_prior or system.X is not None:

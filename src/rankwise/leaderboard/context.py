@@ -217,9 +217,9 @@ class ContextSystem(RatingSystem):
         at, values = (each.reshape(len(tally.first), -1) for each in (rows.indices, rows.data))
         columns = np.hstack([end[:, None] * q + at for end in (tally.first, tally.second)])
         self.E = even_rows(columns, np.hstack([values, -values]), tally.covariates, n * q)
-        every = sp.identity(tally.n_covariates)
+        every = sp.identity(tally.covariates.shape[1])
         self.T = sp.block_diag([sp.kron(sp.identity(n), parts.root()), every], format="csr")
-        self.n_regularized, self.size = n * q, n * q + tally.n_covariates
+        self.n_regularized, self.size = n * q, n * q + tally.covariates.shape[1]
 
     def parts_of(self, unknowns: Array) -> Array:
         """Parts of the items, of shape (n_items, q) or (n_items, q, n_columns)."""

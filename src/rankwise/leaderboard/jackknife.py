@@ -177,7 +177,7 @@ def missing_noise(tally: Tally, held_out: Array, thin: NDArray[np.bool_]) -> Arr
     of them are ties, one win stands for that.
     """
     n, unknown = len(tally.outcome), tally.n_items - int(tally.components.max())
-    unknown += tally.n_covariates
+    unknown += tally.covariates.shape[1]
     noise = mean_noise(tally, held_out, np.ones(len(held_out), bool))
     size = tally.squared_target or tally.total_weight
     average = (n * noise + unknown * size / n) / (n + unknown) / tally.weight

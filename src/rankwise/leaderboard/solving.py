@@ -107,11 +107,6 @@ class Tally:
             None if cells is None else cells[one_of_each],
         )  # fmt: skip
 
-    @property
-    def n_covariates(self) -> int:
-        """Number of covariates."""
-        return int(self.covariates.shape[1])
-
     @cached_property
     def total_weight(self) -> float:
         """W, the sum of the weights of all comparisons."""
