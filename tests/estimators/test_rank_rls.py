@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
@@ -225,6 +226,15 @@ def test_rank_rls_is_ridge_with_one_free_intercept_per_group(data):
     np.testing.assert_allclose(RankRLS(0.1).fit(X, y, groups).coef_, ridge.coef_[:P], atol=1e-6)
 
 
+def test_beta_one_is_plain_regression(data):
+    X, y, _, X_new = data
+    ridge = Ridge(alpha=0.1 * M, fit_intercept=False).fit(X, y)
+    np.testing.assert_allclose(RankRLS(0.1, beta=1).fit(X, y).coef_, ridge.coef_, atol=1e-10)
+    kernel_model = RankRLS(0.1, beta=1, kernel="rbf", gamma=0.3).fit(X, y)
+    kernel_ridge = KernelRidge(alpha=0.1 * M, kernel="rbf", gamma=0.3).fit(X, y)
+    np.testing.assert_allclose(kernel_model.predict(X_new), kernel_ridge.predict(X_new), atol=1e-10)
+
+
 def test_solution_minimises_the_stated_objective(data):
     X, y, groups, _ = data
     edges = oracle.score_edges(y, groups, "relative", "exclude", "groups")
@@ -349,6 +359,15 @@ def refuse(message, X, y, groups=None, **options):
 )
 def test_targets_that_cannot_be_are_refused_with_the_reason(data, message, y, groups, options):
     refuse(message, data[0], y, groups, **options)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused(data, value):
+    X, y, groups, _ = data
+    y_bad, X_bad = y.copy(), X.copy()
+    y_bad[3] = X_bad[3, 1] = value
+    refuse("Input y contains", X, y_bad, groups)
+    refuse("X contains", X_bad, y, groups)
 
 
 @pytest.mark.parametrize("alpha", [0, -1.0, np.nan, np.inf, "much", None])

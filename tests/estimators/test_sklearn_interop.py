@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.stats
 import sklearn
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
@@ -20,6 +21,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    RandomizedSearchCV,
     cross_val_predict,
     cross_val_score,
     cross_validate,
@@ -173,6 +175,15 @@ def test_grid_search_by_several_metrics(data, route, ranker):
     score_options = route.fit_options if route.is_routing else {}
     score = search.score(data[0], route.y, **score_options)
     assert score == pytest.approx(scoring["tau"](best, *data))
+
+
+def test_randomized_search(data, route):
+    options = {"n_iter": 3, "cv": CV, "random_state": 0, "error_score": "raise"}
+    search = RandomizedSearchCV(RankRLS(), {"alpha": scipy.stats.loguniform(1e-3, 10)}, **options)
+    search.fit(data[0], route.y, **route.fit_options)
+    best = RankRLS(**search.best_params_)
+    assert_same_model(search.best_estimator_, fitted(best, *data))
+    assert search.best_score_ == pytest.approx(np.mean(expected_scores(best, data)))
 
 
 def test_learning_curve(data, route):
