@@ -161,8 +161,9 @@ def print_boards(battles, top):
         f"Kendall tau of the two boards: {tau:.3f} (least squares, Bradley–Terry)",
         f"intervals from judges are {widths[1] / widths[0]:.2f} times as wide on average",
         f"alpha {board.alpha:.2g}; unexplained {board.circles.unexplained:.3f}",
-        f"circles: {board.circles.cyclicity:.3f} of the mean margins, {board.circles.cycle_ratio:.2f} times what "
-        "disagreement about the same two models gives by chance",
+        f"circles: {board.circles.cyclicity:.3f} of the mean margins, "
+        f"{board.circles.cycle_ratio:.2f} times what disagreement about the same two models gives "
+        "by chance",
         f"inside one prompt: {np.mean(ratios):.2f} times ({min(ratios):.2f} … {max(ratios):.2f})",
         f"a board of {board.n_comparisons} battles took {seconds:.2f} s",
     )

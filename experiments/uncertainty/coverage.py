@@ -94,7 +94,7 @@ SETTINGS = {
 def model_errors(found, X, y, groups, D):
     """Standard errors of differences D by ridge regression with independent errors; linear only."""
     centered = X.copy()
-    residual = y - X @ found.coefficients
+    residual = y - found.model.predict(X)
     for g in np.unique(groups):
         centered[groups == g] -= X[groups == g].mean(axis=0)
         residual[groups == g] -= residual[groups == g].mean()

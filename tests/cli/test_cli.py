@@ -475,6 +475,7 @@ def test_auto_trains_saves_and_works_in_every_command(tmp_path, table):
     said = succeed("train", table, *TABLE, "--model", "auto", "-o", path).stdout
     assert "choice and weights had not seen" in said
     assert "rbf, group, magnitude without ties" in said
+    assert "rankwise train" in fail("cv", table, *TABLE, "--model", "auto")
 
 
 def test_calibrated_models_give_intervals(letor, tmp_path):

@@ -66,7 +66,10 @@ def make_folds(cv: Any, graph: PreferenceGraph) -> Folds:
         n_units = n_groups if n_groups > 1 else graph.n_items
         if not 2 <= cv <= n_units:
             unit = "groups" if n_groups > 1 else "items"
-            raise ValueError(f"cv={cv}; expected 2 to {n_units} folds of the {n_units} {unit}.")
+            raise ValueError(
+                f"cv={cv}; expected 2 to {n_units} folds of the {n_units} {unit} "
+                f"(n_samples = {graph.n_items})."
+            )
         cv = GroupKFold(cv) if n_groups > 1 else KFold(cv, shuffle=True, random_state=0)
     if hasattr(cv, "split"):
         with warnings.catch_warnings():  # of splitters that say that they do not look at groups
