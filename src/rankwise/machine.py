@@ -25,6 +25,11 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 LARGE = 2**30  # multiplications in one step, such as a product of 1,000 × 1,000 matrices
+LOOKS = (
+    0.0,
+    0.001,
+    0.001,
+)  # waits before looks at what runs; a program that ran for a moment is gone
 ENTRY_OF_TREE = 512  # multiplications that take as long as one entry of X while a tree grows
 
 _lock = threading.Lock()
@@ -94,10 +99,16 @@ def count_idle_cores(n_multiplications: float) -> int:
     n_cores, n_running = os.cpu_count() or 1, 1
     with suppress(AttributeError, OSError):  # another system than Linux
         n_cores = len(os.sched_getaffinity(0))
-        with open("/proc/loadavg", encoding="ascii") as file:
-            n_running = int(file.read().split()[3].partition("/")[0])  # now, this thread included
-        n_running -= count_spinning_threads()
+        n_running = min(count_running_threads(wait) for wait in LOOKS)
     return min(n_cores, max(1, n_cores - max(n_running, len(_side_by_side)) + 1))
+
+
+def count_running_threads(wait: float) -> int:
+    """Threads of all programs that run, this one included, after so many seconds."""
+    time.sleep(wait)
+    with open("/proc/loadavg", encoding="ascii") as file:
+        n_running = int(file.read().split()[3].partition("/")[0])
+    return n_running - count_spinning_threads()
 
 
 def count_spinning_threads() -> int:

@@ -123,6 +123,9 @@ def test_idle_cores_are_those_that_no_other_program_uses(monkeypatch, tmp_path):
         assert machine.count_idle_cores(2.0**29) == 1
     monkeypatch.setattr(machine, "count_spinning_threads", lambda: 15)
     assert machine.count_idle_cores(2.0**30) == 4
+    looks = iter([5, 2, 8])  # programs that run for a moment take no core
+    monkeypatch.setattr(machine, "count_running_threads", lambda wait: next(looks))
+    assert machine.count_idle_cores(2.0**30) == 7
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux tells")
