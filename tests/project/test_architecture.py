@@ -78,7 +78,7 @@ BUDGET = {
     "graphs": 1040,
     "inspection": 312,
     "judge": 830,
-    "leaderboard": 2694,
+    "leaderboard": 2697,
     "losses": 544,
     "metrics": 1000,
     "model_selection": 1480,

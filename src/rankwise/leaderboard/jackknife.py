@@ -401,10 +401,9 @@ def votes_to_overturn(model: Any, a: int, b: int, exact: LeaveOut | None = None)
             break
         current = _refitted(model, tally.count - removed)  # a Newton step is not the whole way
         exact = current.left_out()
-    order = np.argsort(tally.outcome, kind="stable")
-    number = np.arange(len(order)) - np.repeat(np.cumsum(tally.count) - tally.count, tally.count)
-    rows = np.sort(order[number < np.repeat(removed, tally.count)])  # the first of each outcome
-    return Overturn(len(rows) if is_turned else None, at_least, len(order), rows)
+    first = [tally.rows[k][: removed[k]] for k in np.flatnonzero(removed)]
+    rows = np.sort(np.concatenate([np.empty(0, np.intp), *first]))
+    return Overturn(len(rows) if is_turned else None, at_least, len(tally.outcome), rows)
 
 
 def blocks_to_overturn(model: Any, a: int, b: int, codes: Indices, labels: Any) -> Overturn:

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.errors import warn_user
+from rankwise.groups import members_of
 from rankwise.solvers.least_squares import conjugate_gradients
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
 
@@ -106,6 +107,11 @@ class Tally:
             target[chosen], weight[chosen], count, outcome,
             None if cells is None else cells[one_of_each],
         )  # fmt: skip
+
+    @cached_property
+    def rows(self) -> list[Indices]:
+        """The comparisons of each outcome."""
+        return members_of(self.outcome)
 
     @cached_property
     def total_weight(self) -> float:
