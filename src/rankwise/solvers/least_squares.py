@@ -111,9 +111,9 @@ def solve_shifted(A: Array, t: Array, shifts: Sequence[float] | Array) -> tuple[
     with idle_cores(len(A) ** 3):
         if len(shifts) > 1 and len(A) > 2:
             return solve_reduced(A, t, np.asarray(shifts, dtype=np.float64))
-        is_one = len(shifts) == 1
-        solved = [solve_symmetric(A if is_one else A.copy(), t, float(x)) for x in shifts]
-    return np.stack([x for x, _ in solved]), all(is_definite for _, is_definite in solved)
+        solved = [solve_symmetric(A.copy() if len(shifts) > 1 else A, t, float(x)) for x in shifts]
+    solutions, are_definite = zip(*solved, strict=True)
+    return np.stack(solutions), all(are_definite)
 
 
 def solve_symmetric(A: Array, t: Array, shift: float) -> tuple[Array, bool]:
