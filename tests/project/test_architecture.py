@@ -81,7 +81,7 @@ BUDGET = {
     "leaderboard": 2697,
     "losses": 544,
     "metrics": 1000,
-    "model_selection": 1480,
+    "model_selection": 1474,
     "persistence": 1125,
     "plot": 331,
     "report": 1119,

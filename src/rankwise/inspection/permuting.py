@@ -178,7 +178,7 @@ def permutation_importance(
     targets, sign = Targets(truth, encoded), 1.0 if metric.greater_is_better else -1.0
     before = metric.by_group(Ranking(targets, scores))
     if np.isnan(before.values).all():
-        where = f"each of the {encoded.n_groups} groups"
+        where = f"for each of the {encoded.n_groups} groups"
         raise metric.undefined_error(where, "Check y and groups.")
     lost = np.empty((len(names), n_repeats, encoded.n_groups))
     rng, by_group = np.random.default_rng(random_state), np.argsort(encoded.codes, kind="stable")

@@ -155,7 +155,7 @@ class Metric:
             if np.isnan(average) and undefined == "skip":
                 n_groups = targets.n_groups
                 where = "the data" if n_groups == 1 else f"each of the {n_groups} groups"
-                raise self.undefined_error(where, ADVICE)
+                raise self.undefined_error(f"for {where}", ADVICE)
             columns.append(average)
         return columns[0] if score.ndim == 1 else np.stack(columns, axis=-1)
 
@@ -196,7 +196,7 @@ class Metric:
         if undefined == "raise" and missing.any():
             first = int(np.argmax(missing))
             label = targets.labels.tolist()[first]
-            where = f"group {label!r} ({targets.sizes[first]} items)"
+            where = f"for group {label!r} ({targets.sizes[first]} items)"
             raise self.undefined_error(where, ADVICE)
         if undefined in ("zero", "one"):
             return np.where(missing, float(undefined == "one"), by_group.values)
@@ -212,7 +212,7 @@ class Metric:
 
     def undefined_error(self, where: str, advice: str) -> UndefinedMetricError:
         """The error that there is no value "for each of the 7 groups", and what to do."""
-        message = f"{self.name} is undefined for {where}: it needs {self.needs}. {advice}"
+        message = f"{self.name} is undefined {where}: it needs {self.needs}. {advice}"
         return UndefinedMetricError(message)
 
     def __repr__(self) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.errors import UndefinedMetricError
 from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
@@ -87,11 +86,8 @@ def check_scoring(scoring: MetricName) -> Metric:
 def check_defined(metric: Metric, values: Array) -> None:
     """Raise an UndefinedMetricError if there is no value of the metric to choose by."""
     if np.isnan(values).all():
-        raise UndefinedMetricError(
-            f"{metric.name} is undefined in every held-out fold: it is NaN there (no two items of "
-            "different score in one group, for example); use larger groups or folds, or another "
-            "metric."
-        )
+        advice = "It is NaN there; use larger groups or folds, or another metric."
+        raise metric.undefined_error("in every held-out fold", advice)
 
 
 def mean_defined(scores: Array) -> Array:

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from rankwise.arrays import Array, Indices
-from rankwise.errors import UndefinedMetricError
 from rankwise.inputs import as_whole, read_target
 from rankwise.machine import calm
 from rankwise.metrics import Metric, get_metric
-from rankwise.model_selection.curves import judge, mean_defined
+from rankwise.model_selection.curves import check_defined, judge, mean_defined
 from rankwise.model_selection.task import PAIR, PAIRWISE, HoldOutTask, choose_plan, hold_out_task
 
 CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
@@ -155,8 +154,7 @@ def permutation_test(
         scores.append(best(by_permutation, axis=0))
     observed, null = np.split(np.concatenate(scores), [1])
     score = float(observed[0])
-    if np.isnan(score):
-        raise UndefinedMetricError(f"{metric} is undefined in some output, in every held-out fold.")
+    check_defined(metric, observed)
     return PermutationTest(
         pvalue=_pvalue(score, null, metric.greater_is_better),
         score=score,

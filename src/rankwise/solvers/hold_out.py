@@ -143,7 +143,7 @@ def _weights_by_downdates(
 
     Folds of one size go together, for all alphas at once.
     """
-    values = np.diagonal(term.gram)
+    values = np.asarray(term.values)
     moment, total = R.T @ term.target, term.amount.sum()
     p, n_columns = len(values), len(alphas) * term.target.shape[1]
 
