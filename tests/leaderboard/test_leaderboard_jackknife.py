@@ -120,6 +120,69 @@ def test_standard_errors_have_the_unit_of_the_margins_and_none_of_the_weights(sc
     np.testing.assert_allclose(spread_of(weights).errors, errors)
 
 
+# -- unknowns of very different size ----------------------------------------------------------------
+
+
+def errors_by_dense_refits(D, target, penalty):
+    """Standard errors of the unknowns of ridge regression, refitted without each row."""
+    n = len(target)
+
+    def solution(rows):
+        gram = D[rows].T @ D[rows] + np.diag(penalty)
+        return np.linalg.solve(gram, D[rows].T @ target[rows])
+
+    every = np.arange(n)
+    changes = [solution(np.delete(every, k)) - solution(every) for k in range(n)]
+    return np.sqrt((n - 1) / n * np.sum(np.square(changes), axis=0))
+
+
+def games_by_two_features():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(12, 2))
+    first = rng.integers(12, size=400)
+    second = (first + rng.integers(1, 12, size=400)) % 12
+    is_win = (Z[first] - Z[second]).sum(axis=1) + rng.logistic(size=400) > 0
+    winner, loser = np.where(is_win, first, second), np.where(is_win, second, first)
+    return PairGraph(winner, loser), Z
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e6, 1e7, 1e-7])
+def test_errors_do_not_depend_on_the_units_of_the_features(unit):
+    graph, Z = games_by_two_features()
+    D = Z[graph.winner] - Z[graph.loser]
+    expected = errors_by_dense_refits(D, np.ones(len(D)), np.zeros(2))
+    spread = spread_of(graph, 1e-20, Z * [unit, 1.0])
+    centered = Z - Z.mean(axis=0)
+    weights = np.linalg.lstsq(centered, spread.root, rcond=None)[0]
+    np.testing.assert_allclose(np.linalg.norm(weights, axis=1), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [1e-8, 1.0, 1e6])
+def test_errors_of_ratings_do_not_depend_on_those_of_a_covariate(alpha):
+    graph, _ = games_by_two_features()
+    z = np.random.default_rng(1).normal(size=400)
+    board = rate(graph, alpha=alpha, covariates={"z": z})
+    rows = np.arange(400)
+    D = np.zeros((400, 13))
+    D[rows, graph.winner], D[rows, graph.loser] = 1.0, -1.0
+    D[:, 12] = z
+    penalty = np.append(np.full(12, 400 * alpha), 1e-10)
+    expected = errors_by_dense_refits(D, np.ones(400), penalty)
+    np.testing.assert_allclose(board.spread.errors, expected[:12], rtol=1e-5)
+    assert board.effects[0].error == pytest.approx(expected[12], rel=1e-5)
+
+
+def test_the_root_of_a_singular_covariance_has_its_variances_in_every_unit():
+    changes = np.random.default_rng(0).normal(size=(6, 3))
+    units = np.array([1e8, 1.0, 1e-8, 1.0, 1e-3, 0.0])[:, None] * changes
+    V = units @ units.T
+    root = module.root_of(V)
+    errors = np.sqrt(V.diagonal())
+    np.testing.assert_allclose(np.linalg.norm(root, axis=1), errors, rtol=1e-10)
+    np.testing.assert_allclose(root @ root.T, V, atol=1e-7 * np.outer(errors, errors).max())
+    assert not module.root_of(np.zeros((3, 3))).any()
+
+
 # -- comparisons that no other one checks ---------------------------------------------------------
 
 

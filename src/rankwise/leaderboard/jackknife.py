@@ -22,6 +22,7 @@ N_DRAWS = 200
 N_SKETCHES = 64
 SKETCH_TOLERANCE = 1e-4
 DRAW_TOLERANCE = 1e-3
+JITTER = 1e-11  # added to correlations, of which the diagonal is 1
 ALONE = 1e-3  # 1 − leverage of a comparison that the others cannot check
 LARGEST = 2_500_000  # items times outcomes of boards whose neighbors are all looked at: a second
 RIVALS = 10  # of the first place, which any of them may take
@@ -186,16 +187,27 @@ def missing_noise(tally: Tally, held_out: Array, thin: NDArray[np.bool_]) -> Arr
 
 
 def root_of(V: Array) -> Array:
-    """F with F Fᵀ = V, which is positive semidefinite up to rounding."""
-    largest = V.diagonal().max()
-    if largest <= 0:
+    """F with F Fᵀ = V, which is positive semidefinite up to rounding.
+
+    The correlations of V are factorized, and the rows of the factor multiplied by the standard
+    errors. What makes the factorization possible in spite of rounding is therefore small beside
+    each variance, also if one unknown is a million times as uncertain as another.
+    """
+    variances = np.maximum(V.diagonal(), 0.0)
+    errors = np.sqrt(variances)
+    if not errors.any():
         return np.zeros((len(V), 1))
-    V = (V + V.T) / 2
+    inverse_errors = np.divide(1.0, errors, out=np.zeros_like(errors), where=errors > 0)
+    correlations = (V + V.T) / 2 * inverse_errors[:, None] * inverse_errors
+    correlations = np.clip(correlations, -1.0, 1.0)
     try:
-        return np.linalg.cholesky(V + 1e-11 * largest * np.eye(len(V)))
-    except np.linalg.LinAlgError:  # rounding is larger where features are nearly alike
-        values, vectors = np.linalg.eigh(V)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+        factor = np.linalg.cholesky(correlations + JITTER * np.eye(len(V)))
+    except np.linalg.LinAlgError:  # rounding exceeds the jitter if features are nearly collinear
+        values, vectors = np.linalg.eigh(correlations)
+        factor = vectors * np.sqrt(np.maximum(values, 0.0))
+        norms = np.linalg.norm(factor, axis=1, keepdims=True)
+        factor /= np.where(norms > 0, norms, 1.0)
+    return np.asarray(errors[:, None] * factor)
 
 
 def _by_draws(exact: LeaveOut, clusters: Indices | None, thin: NDArray[np.bool_]) -> Array:
