@@ -120,7 +120,7 @@ def test_standard_errors_have_the_unit_of_the_margins_and_none_of_the_weights(sc
     np.testing.assert_allclose(spread_of(weights).errors, errors)
 
 
-# -- unknowns of very different size ----------------------------------------------------------------
+# -- unknowns of very different size --------------------------------------------------------------
 
 
 def errors_by_dense_refits(D, target, penalty):
