@@ -785,3 +785,71 @@ def test_the_command_fails_in_one_line(tmp_path):
     taken.socket.close()
     left = {"items.csv", "items.csv.judged.db"}
     assert {name for name in os.listdir(tmp_path) if "-" not in name} <= left
+
+
+@pytest.mark.parametrize("token", ["a&b=c d%20#e", "salaisuus-äö", "秘密の言葉は八文字", "x" * 8])
+def test_the_printed_address_of_any_token_lets_judges_in(session, token):
+    address = Address(port=0, token=token)
+    address.socket.close()
+    app = judging_app(session, hosts=address.hosts, token=token)
+    with TestClient(app, base_url=f"http://127.0.0.1:{address.port}") as client:
+        assert client.get("/").status_code == 403
+        assert client.get(address.url).status_code == 200
+        assert post(client, "/api/question").status_code == 200  # by the cookie
+
+
+def test_two_servers_of_one_host_keep_their_tokens_apart(session):
+    first = judging_app(session, hosts={"127.0.0.1"}, token="first-token")
+    second = judging_app(session, hosts={"127.0.0.1"}, token="second-token")
+    with TestClient(first, base_url=f"{LOCAL}:8001") as one:
+        one.get("/?token=first-token")
+        with TestClient(second, base_url=f"{LOCAL}:8002", cookies=one.cookies) as two:
+            two.get("/?token=second-token")
+            names = sorted(two.cookies)
+            assert names == ["rankwise_token_8001", "rankwise_token_8002"]
+        one.cookies.update(two.cookies)  # a browser sends both cookies to both ports
+        assert one.get("/").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["علی\u200cرضا", "👩\u200d🚀", "Ann"])
+def test_names_with_zero_width_joiners_are_names(client, name):
+    assert post(client, "/api/question", judge=name).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["\u200d", "\u200c \u200d", "Ann\u202eb", "A\u0007"])
+def test_names_that_cannot_be_seen_are_refused(client, name):
+    assert post(client, "/api/question", judge=name).status_code == 400
+
+
+def test_joiners_at_the_ends_do_not_make_another_judge(client, session):
+    first = post(client, "/api/question", judge="Ann").json()
+    assert post(client, "/api/question", judge="\u200dAnn\u200c").json() == first
+
+
+def test_brackets_without_end_are_shown_as_text_at_once(tmp_path):
+    items = [Item(name, (("", "[" * 100_000 if name == "a" else "*b*"),)) for name in "ab"]
+    store = JudgementStore(tmp_path / "brackets.db", items)
+    session = JudgingSession(ItemSet(items), store, random_state=0)
+    app = judging_app(session, hosts={"127.0.0.1"}, is_markdown=True)
+    start = time.process_time()
+    with TestClient(app, base_url=LOCAL) as client:
+        question = post(client, "/api/question").json()
+    seconds = time.process_time() - start
+    session.close()
+    store.close()
+    cells = {question[side]["name"]: question[side]["cells"][0] for side in ("first", "second")}
+    assert cells["a"] == {"column": "", "text": "[" * 100_000}
+    assert cells["b"]["html"].strip() == "<p><em>b</em></p>"
+    assert seconds < 2
+
+
+def test_the_database_of_answers_is_not_replaced_by_their_csv(tmp_path):
+    items = tmp_path / "items.csv"
+    items.write_text("name\na\nb\nc\n")
+    database = tmp_path / "items.csv.judged.db"
+    store = JudgementStore(database, read_items(items).items)
+    store.close()
+    content = database.read_bytes()
+    assert str(database) in fail("judge", items, "-o", database)
+    assert str(database) in fail("judge", items, "--database", database, "-o", database)
+    assert database.read_bytes() == content

@@ -95,9 +95,9 @@ def judge(
             f"--goal is top or order, --level from 0.5 to 1, --top from 1; got {goal}, {level}, "
             f"{top}."
         )
-    terminal.check_files([items], output)
-    shown = [column.strip() for column in show.split(",")] if show else []
     path = database or Path(f"{str(items).rstrip('/')}.judged.db")
+    terminal.check_files([items, path], output)
+    shown = [column.strip() for column in show.split(",")] if show else []
     if output is not None and not path.exists():
         raise ValueError(f"there are no answers yet: {path} is not there.")
     found = read_items(

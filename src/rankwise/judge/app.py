@@ -9,9 +9,10 @@ import json
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Collection
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import uvicorn
 from markdown_it import MarkdownIt
@@ -29,7 +30,10 @@ from rankwise.judge.storage import NotOpenError
 LONGEST_BODY = 4096
 LONGEST_NAME = 60
 LARGEST_NUMBER = 2**63 - 1  # that SQLite can hold
-COOKIE = "rankwise_token"
+COOKIE = "rankwise_token"  # the port follows: browsers send cookies to all ports of a host
+MOST_BRACKETS = 1_000  # "[" in a text; the Markdown parser takes about 60 µs for one
+RENDERED_TEXTS = 500  # Markdown texts whose HTML is cached
+JOINERS = "\u200c\u200d"  # zero-width (non-)joiner, part of Persian names and of emoji
 PAGES = ("judge.html", "judge.css", "judge.js")
 SAFETY = {
     "Content-Security-Policy": (
@@ -78,7 +82,8 @@ class Address:
     def url(self) -> str:
         """What judges open."""
         host = f"[{self.shown_host}]" if ":" in self.shown_host else self.shown_host
-        return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+        query = f"?token={quote(self.token, safe='')}" if self.token else ""
+        return f"http://{host}:{self.port}/{query}"
 
 
 def serve(session: JudgingSession, address: Address, **options: Any) -> None:
@@ -185,7 +190,8 @@ class _Guard(BaseHTTPMiddleware):
             response = await call_next(request)
             sent = request.query_params.get("token")
             if self.token and sent:  # checked above
-                response.set_cookie(COOKIE, sent, httponly=True, samesite="strict")
+                value = quote(sent, safe="")  # a header takes Latin-1 characters only
+                response.set_cookie(_cookie_name(request), value, httponly=True, samesite="strict")
         response.headers.update(SAFETY)
         return response
 
@@ -194,8 +200,11 @@ class _Guard(BaseHTTPMiddleware):
         if not self._is_ours(address):
             return "This page is not served under that name."
         if self.token:
-            sent = request.query_params.get("token") or request.cookies.get(COOKIE) or ""
-            if not hmac.compare_digest(sent.encode(), self.token.encode()):
+            sent = request.query_params.get("token")
+            cookie = request.cookies.get(_cookie_name(request), "")
+            quoted = quote(sent, safe="") if sent else cookie
+            expected = quote(self.token, safe="")
+            if not hmac.compare_digest(quoted.encode(), expected.encode()):
                 return "Open the whole address that rankwise judge printed, token included."
         if request.method == "POST":
             origin = request.headers.get("origin")
@@ -209,16 +218,26 @@ class _Guard(BaseHTTPMiddleware):
 
     def _is_ours(self, address: str) -> bool:
         try:
-            host = urlsplit(f"//{address}").hostname or ""
+            parts = urlsplit(f"//{address}")
+            parts.port  # noqa: B018, raises ValueError if the port is not a number
+            host = parts.hostname or ""
             return host in self.hosts or bool(ipaddress.ip_address(host))
         except ValueError:
             return False
 
 
+def _cookie_name(request: Request) -> str:
+    """Name of the token's cookie: one for each port, so that servers of one host do not share it."""
+    port = urlsplit(f"//{request.headers.get('host', '')}").port
+    return COOKIE if port is None else f"{COOKIE}_{port}"
+
+
 class _Endpoints:
     def __init__(self, session: JudgingSession, title: str, is_markdown: bool) -> None:
         self.session, self.title = session, title
-        self.markdown = MarkdownIt("js-default", {"linkify": False}) if is_markdown else None
+        self.is_markdown = is_markdown
+        markdown = MarkdownIt("js-default", {"linkify": False})
+        self._render = lru_cache(maxsize=RENDERED_TEXTS)(markdown.render)
         self.images = {str(k): item.image for k, item in enumerate(session.items)}
 
     async def page(self, request: Request) -> Response:
@@ -276,9 +295,10 @@ class _Endpoints:
         item = self.session.items[place]
         cells = []
         for column, text in item.cells:
-            kind = "html" if self.markdown else "text"
-            shown = self.markdown.render(text) if self.markdown else text
-            cells.append({"column": column, kind: shown})
+            if self.is_markdown and text.count("[") <= MOST_BRACKETS:
+                cells.append({"column": column, "html": self._render(text)})
+            else:
+                cells.append({"column": column, "text": text})
         name = "a picture" if self.session.is_blind else item.name
         return {"name": name, "cells": cells, "image": place if item.image else None}
 
@@ -300,9 +320,12 @@ async def _read_object(request: Request) -> dict[str, Any]:
 
 def _judge(body: dict[str, Any]) -> str:
     name = body.get("judge")
-    name = " ".join(name.split()) if isinstance(name, str) else ""
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise ValueError(f"give a name of 1 to {LONGEST_NAME} characters.")
+    name = " ".join(name.split()).strip(JOINERS) if isinstance(name, str) else ""
+    visible = name.translate(dict.fromkeys(map(ord, JOINERS)))
+    if not visible.strip() or len(name) > LONGEST_NAME or not visible.isprintable():
+        raise ValueError(
+            f"give a name of 1 to {LONGEST_NAME} printable characters; got {name[:80]!r}."
+        )
     return name
 
 
