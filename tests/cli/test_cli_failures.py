@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
+from rankwise.cli import terminal
+from rankwise.datasets.files import write_files
 from tests.cli.shell import TABLE, fail, run, succeed
 
 FULL = Path("/dev/full")
@@ -217,3 +220,70 @@ def test_a_terminal_without_greek_letters_still_gets_its_table(tmp_path, monkeyp
         main()
     assert end.value.code == 0
     assert b"disagreement" in out.buffer.getvalue()
+
+
+GAMES = "winner,loser\na,b\nb,c\na,c\nc,a\n"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+def test_no_file_of_cv_is_replaced_if_one_cannot_be_written(tmp_path, table):
+    scores = tmp_path / "scores.txt"
+    scores.write_text("the scores of yesterday")
+    command = ["cv", table, *TABLE, "--leave", "3", "-o", scores, "--per-group", FULL]
+    assert str(FULL) in fail(*command)
+    assert scores.read_text() == "the scores of yesterday"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+def test_no_file_of_rank_is_replaced_if_one_cannot_be_written(tmp_path):
+    games, board = tmp_path / "games.csv", tmp_path / "board.csv"
+    games.write_text(GAMES)
+    board.write_text("the board of yesterday")
+    assert str(FULL) in fail("rank", games, "-o", board, "--page", FULL)
+    assert board.read_text() == "the board of yesterday"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["board.csv", "games.csv"]
+
+
+def test_rank_writes_board_and_page(tmp_path):
+    games, board, page = tmp_path / "games.csv", tmp_path / "board.csv", tmp_path / "page.html"
+    games.write_text(GAMES)
+    succeed("rank", games, "-o", board, "--page", page)
+    assert len(board.read_text().splitlines()) == 4
+    assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_later_file_that_fails_leaves_the_earlier_files_unchanged(tmp_path):
+    first = tmp_path / "first"
+    first.write_text("before")
+    with pytest.raises(OSError, match="folder"):
+        write_files([(first, b"after"), (tmp_path / "nowhere" / "second", b"after")])
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
+
+
+@pytest.mark.parametrize("command", ["train", "cv"])
+def test_features_whose_squares_overflow_are_refused_by_name(tmp_path, command):
+    path = tmp_path / "huge.csv"
+    path.write_text("a,b,y\n" + "".join(f"{k}.5e300,{k},{k % 3}\n" for k in range(1, 40)))
+    output = ["-o", tmp_path / "m.rw"] if command == "train" else []
+    message = fail(command, path, *output)
+    assert "column a" in message
+    assert "encountered" not in message
+
+
+def test_the_skewness_of_scores_of_1e300_is_a_number(tmp_path):
+    path = tmp_path / "huge.csv"
+    rows = [f"{k * 7 % 61},{(1 if k % 9 else 1e300) * k}\n" for k in range(1, 60)]
+    path.write_text("a,y\n" + "".join(rows))
+    shown = succeed("train", path, "-o", tmp_path / "m.rw").stderr
+    assert "encountered" not in shown
+    assert "skewness nan" not in shown
+    assert re.search(r"skewness [34]\.\d", shown)
+
+
+def test_numpy_warnings_become_one_note_in_our_words(tmp_path, capsys):
+    with terminal.telling():
+        warnings.warn("overflow encountered in square", RuntimeWarning, stacklevel=1)
+        warnings.warn("invalid value encountered in subtract", RuntimeWarning, stacklevel=1)
+    shown = capsys.readouterr().err
+    assert shown.count("rankwise: note:") == 1
+    assert "encountered" not in shown

@@ -44,7 +44,7 @@ def cv(
     """  # noqa: D301
     from rankwise.cli.models import DEFAULT_METRIC, make_model, metrics_for
     from rankwise.cli.training import hold_out, read_training
-    from rankwise.datasets import write_scores
+    from rankwise.datasets.scores import scores_text
     from rankwise.model_selection.curves import standard_error
 
     terminal.check_files([data, pairs.items], output, per_group)
@@ -62,17 +62,19 @@ def cv(
     curves, fixed = hold_out(model, metrics, leave, training)
     seconds = time.perf_counter() - start
     best = curves.best(metrics[0])
+    files: list[tuple[Path, str]] = []
     if output is not None:
         if curves.predictions is None:
             raise ValueError(NO_SCORES.format(curves.describe()))
-        write_scores(output, curves.predictions[:, 0, best], gaps=True)
+        files.append((output, scores_text(curves.predictions[:, 0, best], gaps=True)))
         n_gaps = training.summary["items_without_score"]
         if n_gaps:
             terminal.note(f"{n_gaps:,} items without score are never held out: nan in {output}")
     if per_group is not None:
         columns = [scores[:, best, 0].tolist() for scores in curves.by_group.values()]
         rows = zip(curves.groups.tolist(), *columns, strict=True)
-        terminal.write_text(per_group, csv_text(["group", *curves.by_group], rows))
+        files.append((per_group, csv_text(["group", *curves.by_group], rows)))
+    terminal.write_texts(files)
     error = float(standard_error(curves.by_group[metrics[0].name])[best].mean())
     means = {one.name: curves.overall(one).tolist() for one in metrics}
     candidates = [

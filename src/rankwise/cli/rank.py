@@ -184,14 +184,21 @@ def rank(
         raise ValueError("--test judges what came from a date on; pass --time and --until.")
     is_one = data.groups is None
     boards = {None: rate(data, **options)} if is_one else rate_groups(data, **options)
+    files: list[tuple[Path, str]] = []
+    if output is not None:
+        format = FORMAT_OF.get(output.suffix.lower(), "csv")
+        files.append((output, _joined(boards, format)))
+    if reading.page is not None:
+        title = "Leaderboard" if str(pairs) == "-" else f"Leaderboard of {pairs.name}"
+        page = board_page(boards.get(None, boards), title=title)
+        files.append((reading.page, page.text))
+    terminal.write_texts(files)
     if output is not None or str(reading.page) != "-":
-        _deliver(boards, output, as_json)
+        _print_boards(boards, as_json, is_written=output is not None)
     if tested is not None:
         typer.echo(f"\n{tested.table().title}")
         terminal.print_table(tested.table())
     if reading.page is not None:
-        title = "Leaderboard" if str(pairs) == "-" else f"Leaderboard of {pairs.name}"
-        board_page(boards.get(None, boards), title=title).save(reading.page)
         terminal.note(f"the page was written to {reading.page}")
 
 
@@ -228,13 +235,12 @@ def _until(
     return data.take(before).compact()[0], tested
 
 
-def _deliver(boards: dict[Any, Leaderboard], output: Path | None, as_json: bool) -> None:
-    if output is not None:
-        terminal.write_text(output, _joined(boards, FORMAT_OF.get(output.suffix.lower(), "csv")))
+def _print_boards(boards: dict[Any, Leaderboard], as_json: bool, is_written: bool) -> None:
+    """Print the boards as JSON, or as tables unless they are written to a file."""
     if as_json:
         documents = {label: board.to_dict() for label, board in boards.items()}
         terminal.print_json(documents.get(None, documents))
-    elif output is None:
+    elif not is_written:
         for table in _titled(boards):
             if table.title:
                 typer.echo(f"\n{one_line(table.title)}")

@@ -22,6 +22,10 @@ from rankwise.machine import Progress
 from rankwise.text_tables import Table, one_line, plain, text_width
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the number of the signal, as shells count
+OVERFLOW = (  # in place of NumPy's warnings, such as "overflow encountered in square"
+    "some calculations overflowed or have no result, so that results may be wrong: the data "
+    "contain very large or very small numbers; correct or rescale them"
+)
 
 
 @dataclass
@@ -73,8 +77,9 @@ def telling(*, quiet: bool = False, debug: bool = False) -> Iterator[None]:
 def _warnings_as_notes() -> Iterator[None]:
     """Show warnings without the source line that Python adds."""
 
-    def show(message: Warning | str, *_: Any) -> None:
-        note(str(message))
+    def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
+        is_arithmetic = issubclass(category, RuntimeWarning) and "encountered in" in str(message)
+        note(OVERFLOW if is_arithmetic else str(message))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -136,6 +141,13 @@ def check_files(inputs: Sequence[Path | None], *outputs: Path | None) -> None:
                 problem = "the output would replace an input, or another output"
                 raise ValueError(f"{path}: {problem}; choose another name.")
             taken.add(target)
+
+
+def write_texts(texts: Sequence[tuple[Path, str]]) -> None:
+    """Write several files, or none of them if one cannot be written."""
+    from rankwise.datasets.files import write_files
+
+    write_files([(path, text.encode()) for path, text in texts])
 
 
 def write_text(path: Path | None, text: str) -> None:

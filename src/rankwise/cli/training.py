@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,8 @@ from rankwise.cli import terminal
 from rankwise.cli.data import SHOWN_NAMES, DataFile, PairFile, TrainingNotes, open_data
 from rankwise.cli.models import make_model, make_scaler, numbers_in, settings
 from rankwise.cli.options import ItemOptions, ModelOptions, TrainingTableOptions, split_names
+from rankwise.datasets.columns import is_number
+from rankwise.datasets.files import import_arrow
 from rankwise.datasets.row_sketch import sketch_rows
 from rankwise.estimators.anatomy import fit_transform
 from rankwise.estimators.column_kinds import ColumnFacts
@@ -30,6 +33,7 @@ from rankwise.text_tables import Table, listed
 ROLES = {"id": "names of the items", "weight": "weights of the items"}
 FOLDS_OF_EDGES = 10
 LEARN_UNSCORED = ("corankrls", "pursuit")
+LARGEST_FEATURE = 1e100  # sums of squares of larger numbers overflow
 MANY_LEVELS, VERY_SKEWED = 20, 3.0  # different scores, and their skewness
 
 
@@ -269,6 +273,7 @@ def _training_table(
         scale=isinstance(make_scaler(options, estimator, False), StandardScaler),
         order=table.orders() or None,
     )
+    check_magnitudes(file.path, data.X, data.X.column_names)
     try:
         X, facts = data.X, list(columns.fit(data.X).facts_)
         if len(kept) < n_rows or pairs is not None:  # a row counter is one before rows go
@@ -339,10 +344,36 @@ def _training_rows(
             f"{path}: {n_unscored} items have no score, and {options.model} needs one for each; "
             "leave these rows out, or use --model corankrls or pursuit, which learn from them, too."
         )
+    check_magnitudes(path, data.X)
     data = data._replace(roles={"target": "label", "group": "" if data.groups is None else "qid"})
     scaler = make_scaler(options, estimator, bool(issparse(data.X)))
     steps = [("scale", scaler)] if scaler is not None else []
     return TrainingSet(path, file, data, data.X, data.y, scaler, steps)
+
+
+def check_magnitudes(path: Path, X: Any, names: Sequence[str] | None = None) -> None:
+    """Refuse features beyond `LARGEST_FEATURE`, whose squares overflow."""
+    if names is None:
+        values = X.data if issparse(X) else X
+        largest = {"": float(np.abs(values).max(initial=0.0))}
+    else:
+        largest = {name: _largest_number(X.column(name)) for name in names}
+    for name, number in largest.items():
+        if number > LARGEST_FEATURE:
+            where = f"column {name}" if name else "a feature"
+            raise ValueError(
+                f"{path}: {where} has a number of magnitude {number:.3g}; beyond "
+                f"{LARGEST_FEATURE:g} squares overflow. Correct it, divide the column, or leave it "
+                "out with --ignore."
+            )
+
+
+def _largest_number(column: Any) -> float:
+    """Largest absolute value of a column of Arrow; 0 if it has no numbers."""
+    if not is_number(column.type) or column.null_count == len(column):
+        return 0.0
+    ends = import_arrow("pyarrow.compute").min_max(column.cast("double", safe=False)).as_py()
+    return max(abs(ends["min"]), abs(ends["max"]))
 
 
 def skew_note(y: Any, estimator: Any) -> str:
@@ -350,6 +381,7 @@ def skew_note(y: Any, estimator: Any) -> str:
     known = y[~np.isnan(y)]
     if getattr(estimator, "cost", "") != "magnitude" or len(np.unique(known)) <= MANY_LEVELS:
         return ""
+    known = known / np.abs(known).max()  # or the cube of 1e200 is infinite
     skewness = float(np.mean((known - known.mean()) ** 3) / known.std() ** 3)
     if abs(skewness) < VERY_SKEWED:
         return ""

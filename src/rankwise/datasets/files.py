@@ -14,8 +14,8 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import IO, Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
@@ -176,20 +176,74 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
             yield stream
         return
     target = check_writable(name)
+    with _temporary_beside(target) as temporary:
+        with _writing(temporary, name) as stream:
+            yield stream
+        _put_in_place(temporary, target)
+
+
+def write_files(contents: Sequence[tuple[PathLike, bytes]]) -> None:
+    """Write several files, each as `replace_file` does; no file is replaced if one of them fails.
+
+    Parameters
+    ----------
+    contents : sequence of (path, bytes)
+        Files and their uncompressed contents.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written. Files on disk are then unchanged; what went to standard output
+        or a pipe cannot be taken back.
+    """
+    with ExitStack() as stack:
+        finished: list[tuple[str, str]] = []
+        for path, content in contents:
+            name = os.fspath(path)
+            if _is_stream(name):
+                with replace_file(name) as stream:
+                    stream.write(content)
+                continue
+            target = check_writable(name)
+            temporary = stack.enter_context(_temporary_beside(target))
+            with _writing(temporary, name) as stream:
+                stream.write(content)
+            finished.append((temporary, target))
+        for temporary, target in finished:
+            _put_in_place(temporary, target)
+
+
+def _is_stream(name: str) -> bool:
+    """Whether a path is standard output, a pipe or a device, which cannot be replaced."""
+    return name == "-" or (os.path.exists(name) and not os.path.isfile(name))
+
+
+@contextmanager
+def _temporary_beside(target: str) -> Iterator[str]:
+    """Path of a temporary file in the directory of `target`; removed at the end if it exists."""
     temporary = os.path.join(os.path.dirname(target), f".rankwise-{secrets.token_hex(8)}.tmp")
     try:
-        with _naming(name, temporary), open(temporary, "xb") as raw:
-            with _compressing(raw, name) as stream:
-                yield stream
-            raw.flush()
-            os.fsync(raw.fileno())
-        if os.path.exists(target):
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException:
+        yield temporary
+    finally:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
-        raise
+
+
+@contextmanager
+def _writing(temporary: str, name: str) -> Iterator[IO[bytes]]:
+    """Open a stream of the temporary file for `name`; its bytes are on the disk at the end."""
+    with _naming(name, temporary), open(temporary, "xb") as raw:
+        with _compressing(raw, name) as stream:
+            yield stream
+        raw.flush()
+        os.fsync(raw.fileno())
+
+
+def _put_in_place(temporary: str, target: str) -> None:
+    """Replace `target`, whose permissions are kept, by the temporary file."""
+    if os.path.exists(target):
+        shutil.copymode(target, temporary)
+    os.replace(temporary, target)
 
 
 @contextmanager

@@ -49,9 +49,14 @@ def write_scores(path: PathLike, scores: ArrayLike, *, gaps: bool = False) -> No
     >>> scores.tolist()
     [0.1, -2.0, 1e-09]
     """
-    numbers = _as_scores(scores, gaps).astype(np.float64)
     with replace_file(path) as stream:
-        stream.write("".join([f"{number!r}\n" for number in numbers.tolist()]).encode())
+        stream.write(scores_text(scores, gaps).encode())
+
+
+def scores_text(scores: ArrayLike, gaps: bool = False) -> str:
+    """One score a line, in the shortest way that reads back as the same number."""
+    numbers = _as_scores(scores, gaps).astype(np.float64)
+    return "".join([f"{number!r}\n" for number in numbers.tolist()])
 
 
 def read_scores(path: PathLike) -> NDArray[np.float64]:

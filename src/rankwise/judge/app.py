@@ -227,7 +227,7 @@ class _Guard(BaseHTTPMiddleware):
 
 
 def _cookie_name(request: Request) -> str:
-    """Name of the token's cookie: one for each port, so that servers of one host do not share it."""
+    """Name of the token's cookie; it has the port, or servers of one host would share a cookie."""
     port = urlsplit(f"//{request.headers.get('host', '')}").port
     return COOKIE if port is None else f"{COOKIE}_{port}"
 
