@@ -29,6 +29,7 @@ _HOMES = {
 }
 _ROOMS = ["datasets", "inspection", "leaderboard", "metrics", "model_selection", "persistence"]
 _ROOMS += ["plot", "report", "uncertainty"]
+_FURTHER = ["dask", "graphs", "judge", "losses"]  # attributes, but not for ``import *``
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = sorted([*_HOME, *_ROOMS])
@@ -36,7 +37,7 @@ __all__ = sorted([*_HOME, *_ROOMS])
 
 def __getattr__(name: str) -> object:
     """Import on first use, so that ``rankwise --help`` need not wait for scikit-learn."""
-    if name in _ROOMS:
+    if name in _ROOMS or name in _FURTHER:
         return import_module(f"rankwise.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'rankwise' has no attribute {name!r}")
@@ -45,4 +46,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_FURTHER})
