@@ -96,7 +96,8 @@ def test_scores_are_those_of_held_out_items_of_one_group_and_fold(data, cv):
     lists = fold if groups is None else groups * 10 + fold
     expected = [disagreement_error(y, scores, lists) for scores in held.T]
     np.testing.assert_allclose(model.cv_results_["mean_score"][0], expected)
-    assert model.cv_results_["cv"] == ("folds of items" if groups is None else "folds of groups")
+    keeps_groups = isinstance(cv, GroupKFold)
+    assert model.cv_results_["cv"] == ("folds of groups" if keeps_groups else "folds of items")
 
 
 def test_default_grid_follows_the_scale_of_the_features(data):

@@ -161,7 +161,7 @@ def test_balanced_circles_still_tell_an_order_when_they_are_cut():
 
 
 @pytest.mark.parametrize(
-    "cv, way", [("auto", "leave-group-out"), (3, "folds of groups"), (KFold(4), "folds of groups")]
+    "cv, way", [("auto", "leave-group-out"), (3, "folds of groups"), (KFold(4), "folds of items")]
 )
 def test_searches_judge_the_edges_inside_the_folds(cv, way):
     X, graph, _ = preferences(5, n_edges=300, labels=["f", "e", "d", "c", "b", "a"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -158,7 +160,8 @@ def test_with_ties_pairs_of_copies_count_in_the_total_weight_only(case):
 def test_leave_pair_out_takes_no_weights(data):
     X, y, _, weights = data
     with pytest.raises(ValueError, match="without weights"):
-        leave_pair_out(RankRLS(), X, y, sample_weight=weights)
+        leave_pair_out(RankRLS(), X, make_target(y, np.zeros(len(y)), weights))
+    assert "sample_weight" not in inspect.signature(leave_pair_out).parameters
     search = RankRLSCV(ALPHAS).fit(X, y, sample_weight=weights)
     assert search.cv_results_["cv"] == "folds of items"
 

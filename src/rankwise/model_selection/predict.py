@@ -137,8 +137,8 @@ class LeavePairOut:
     alphas : ndarray of shape (n_alphas,)
         Regularization of the models.
     disagreement : float, or ndarray of shape (n_alphas,), (n_outputs,) or (n_outputs, n_alphas)
-        Share (by weight) of the pairs with different scores that are ordered wrongly by the model
-        trained without both; a tied prediction counts one half.
+        Share of the pairs with different scores that are ordered wrongly by the model trained
+        without both items; a tied prediction counts one half.
     n_pairs : int or ndarray of shape (n_outputs,)
         Number of pairs with different scores.
 
@@ -191,7 +191,6 @@ def leave_pair_out(
     y: Any,
     *,
     alphas: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
 ) -> LeavePairOut:
     """Hold out every pair of items in turn, train on the rest, and see how the pair is ordered.
 
@@ -209,9 +208,6 @@ def leave_pair_out(
         Items and scores of one list, as in ``RankRLS.fit``.
     alphas : array-like of shape (n_alphas,), optional
         Several values of alpha; the estimator's own if not given.
-    sample_weight : array-like of shape (n_items,), optional
-        Weights of the items, in training and where pairs are judged: a pair weighs the product of
-        its two. Items of weight 0 are left out of the result. Not for ``0 < beta < 1``.
 
     Returns
     -------
@@ -230,7 +226,7 @@ def leave_pair_out(
     >>> result.auc.round(3)
     array([0.944, 0.939])
     """
-    task = hold_out_task(estimator, X, y, None, sample_weight)
+    task = hold_out_task(estimator, X, y, None)
     candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
     checked = candidates.axes["alpha"]
     pairs = task.pairs()

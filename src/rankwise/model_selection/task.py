@@ -135,8 +135,8 @@ class HoldOutPlan(NamedTuple):
     Attributes
     ----------
     name : str
-        "leave-group-out", "leave-pair-out", "folds of groups", "folds of items" or "folds of
-        edges".
+        "leave-group-out", "leave-pair-out", "folds of groups", "folds of items" (of one list, or
+        if a splitter puts items of one group in different folds) or "folds of edges".
     folds : list of ndarray of int
         Items, or edges, that are held out together; none for leave-pair-out.
     """
@@ -194,8 +194,20 @@ def choose_plan(task: Any, cv: Any, metrics: Sequence[Any]) -> HoldOutPlan:
         name = EDGES if graph.scores is None else ITEMS
     if name == PAIR:
         return HoldOutPlan(name, [])
-    folds = edge_folds(cv, graph.n_pairs) if name == EDGES else make_folds(cv, graph)
+    if name == EDGES:
+        return HoldOutPlan(name, edge_folds(cv, graph.n_pairs))
+    folds = make_folds(cv, graph)
+    if name == GROUPS and cuts_groups(folds, graph):
+        name = ITEMS
     return HoldOutPlan(name, folds)
+
+
+def cuts_groups(folds: Folds, graph: PreferenceGraph) -> bool:
+    """Whether two items of one group are in different folds, as with a KFold of items."""
+    fold = fold_numbers(folds, graph.n_items)
+    fold_of_group = np.zeros(graph.n_groups, dtype=np.intp)
+    fold_of_group[graph.groups] = fold
+    return bool((fold_of_group[graph.groups] != fold).any())
 
 
 def _automatic(task: Any, metrics: Sequence[Any]) -> tuple[str, int | None]:
