@@ -57,6 +57,10 @@ def encode_groups(groups: ArrayLike | None, n_items: int) -> Groups:
     >>> encode_groups(["b", "a", "b"], 3).codes
     array([1, 0, 1])
     """
+    if isinstance(groups, str):
+        raise ValueError(
+            f'groups={groups!r} is the name of a column; pass its values: groups=frame["{groups}"].'
+        )
     if groups is None:
         return Groups(np.zeros(n_items, dtype=np.intp), np.zeros(min(n_items, 1), dtype=np.intp))
     labels = as_array(groups, "groups")

@@ -110,6 +110,14 @@ def as_real(name: str, values: Any, advice: str = "pass real numbers") -> Array:
     return real
 
 
+def refuse_column_name(name: str, values: Any) -> None:
+    """Raise a ValueError if a column's name was passed instead of its values."""
+    if isinstance(values, str):
+        raise ValueError(
+            f'{name}={values!r} is the name of a column; pass its values: {name}=frame["{values}"].'
+        )
+
+
 def as_whole(name: str, value: Any, meaning: str = "", least: int = 0) -> int:
     """A whole number of at least `least`; a NumPy integer, too, but no bool, float or text."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -243,9 +251,11 @@ def read_target(
     """
     if isinstance(y, Target):
         return y
+    refuse_column_name("y", y)
+    refuse_column_name("groups", groups)
     check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight, nuisance=nuisance)
     columns = None if nuisance is None else read_nuisance(nuisance)
-    if hasattr(y, "laplacian"):
+    if getattr(y, "is_preference_graph", False):
         if groups is not None:
             raise ValueError(
                 "y is a preference graph, which knows its groups, and groups was given as well; "
@@ -254,6 +264,11 @@ def read_target(
         if sample_weight is not None:
             y = y.weighted(some_positive(sample_weight, y.n_items))
         return Target(y, nuisance=columns)
+    if hasattr(y, "laplacian"):
+        raise ValueError(
+            f"y is a {type(y).__name__}, which has a laplacian but is not a PreferenceGraph; "
+            "derive its class from rankwise.PreferenceGraph."
+        )
     y, groups, sample_weight = split_weighted(y, groups, sample_weight)
     scores = as_scores(y, allow_nan=allow_nan)
     shape = (len(X),) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
@@ -397,7 +412,14 @@ def as_scores(y: Any, *, allow_nan: bool = False) -> Array:
         scores.flags.writeable = False
     else:
         advice = "map the labels to numbers so that a larger number means a better item"
-        scores = as_real("y", y, advice)
+        values = as_array(y, "y")
+        is_list = isinstance(values, (list, tuple))
+        if not is_list and not np.isscalar(values) and np.ndim(values) == 0:
+            raise ValueError(
+                f"y is a {type(y).__name__}; expected scores, a target of make_target, or a "
+                "PreferenceGraph."
+            )
+        scores = as_real("y", values, advice)
     if scores.ndim not in (1, 2) or 0 in scores.shape:
         raise ValueError(
             f"y has shape {scores.shape}; expected one score per item, shape (n_items,), "

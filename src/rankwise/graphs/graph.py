@@ -40,6 +40,9 @@ class PreferenceGraph(ABC):
     ties = "include"
     group_weight = "pairs"
 
+    is_preference_graph = True
+    """How functions that cannot import this class recognize its objects."""
+
     scores: Array | None = None
     """Scores of the items, (n_items,) or (n_items, v); None if there are preferences only."""
 

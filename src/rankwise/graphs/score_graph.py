@@ -98,7 +98,10 @@ class ScoreGraph(PreferenceGraph):
         check_option("group_weight", group_weight, GROUP_WEIGHTS)
         target = read_target(y, groups, sample_weight)
         if target.groups is None:
-            raise ValueError(f"y is a {type(y).__name__}; expected the scores of the items.")
+            raise ValueError(
+                f"y is a {type(target.y).__name__}, which is a PreferenceGraph already; expected "
+                "the scores of the items."
+            )
         scores = target.y if target is y else target.y.copy()  # the caller may change y
         ties = ties if cost == "magnitude" else "exclude"
         if scores.ndim == 2 and ties == "exclude":

@@ -1,0 +1,101 @@
+"""Common mistakes of users get a warning or an error that names the argument to change."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.model_selection import GroupKFold, KFold
+
+from rankwise import RankingPursuit, RankLogistic, RankRLS, RankRLSCV, RankSVM, ScoreGraph
+
+GROUPS = np.repeat([0, 1, 2, 3], 5)
+pytestmark = pytest.mark.filterwarnings("ignore:the best")  # alpha at the edge of the grid
+
+
+@pytest.fixture
+def lists():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    return X, X @ [1.0, -1.0] + 0.1 * rng.normal(size=20)
+
+
+# ---- objects and names in the place of values
+
+
+class HasLaplacian:
+    """Not derived from PreferenceGraph."""
+
+    n_items = 20
+
+    def laplacian(self, V):
+        return V
+
+
+@pytest.mark.parametrize("model", [RankRLS(), RankRLSCV(), RankSVM(), RankingPursuit()])
+def test_an_object_with_a_laplacian_is_told_the_base_class(lists, model):
+    with pytest.raises(ValueError, match=r"HasLaplacian.* PreferenceGraph"):
+        model.fit(lists[0], HasLaplacian())
+
+
+@pytest.mark.parametrize("model", [RankRLS(), RankRLSCV(), RankSVM(), RankingPursuit()])
+def test_any_other_object_is_told_the_base_class(lists, model):
+    with pytest.raises(ValueError, match=r"y is a dict.* PreferenceGraph"):
+        model.fit(lists[0], {"score": 1})
+
+
+def test_a_graph_of_a_graph_names_the_class_that_was_passed(lists):
+    graph = ScoreGraph(lists[1])
+    with pytest.raises(ValueError, match="y is a ScoreGraph"):
+        ScoreGraph(graph)
+
+
+@pytest.mark.parametrize("model", [RankRLS(), RankLogistic(), RankRLSCV()])
+def test_the_name_of_a_column_is_not_its_values(lists, model):
+    X, y = lists
+    frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    with pytest.raises(ValueError, match=r'groups=frame\["qid"\]'):
+        model.fit(frame, y, groups="qid")
+    with pytest.raises(ValueError, match=r'y=frame\["grade"\]'):
+        model.fit(frame, "grade", groups=GROUPS)
+    fitted = model.fit(frame, y, groups=GROUPS)
+    with pytest.raises(ValueError, match=r'groups=frame\["qid"\]'):
+        fitted.rank(frame, groups="qid")
+
+
+# ---- names of what was held out
+
+
+@pytest.mark.parametrize(
+    "cv, way",
+    [
+        (KFold(4), "folds of items"),
+        (KFold(4, shuffle=True, random_state=0), "folds of items"),
+        (GroupKFold(4), "folds of groups"),
+        (2, "folds of groups"),
+    ],
+)
+def test_folds_are_of_groups_only_if_no_group_is_cut(lists, cv, way):
+    X, y = lists
+    groups = np.roll(GROUPS, 2)  # so that KFold without shuffling cuts them, too
+    model = RankRLSCV(alphas=[0.1, 1.0, 10.0], cv=cv).fit(X, y, groups)
+    assert model.cv_results_["cv"] == way
+
+
+def test_folds_of_splitters_that_fit_the_groups_are_of_groups(lists):
+    X, y = lists
+    model = RankRLSCV(alphas=[0.1, 1.0, 10.0], cv=KFold(4)).fit(X, y, GROUPS)
+    assert model.cv_results_["cv"] == "folds of groups"
+
+
+# ---- attributes of the package
+
+
+@pytest.mark.parametrize("name", ["dask", "graphs", "judge", "losses"])
+def test_subpackages_are_attributes_after_import_rankwise(name):
+    code = f"import rankwise; print(rankwise.{name}.__name__, {name!r} in dir(rankwise))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == [f"rankwise.{name}", "True"]
