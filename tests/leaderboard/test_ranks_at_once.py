@@ -47,7 +47,7 @@ def test_ranks_at_once_of_few_units_are_those_of_holm(seed, freedom):
     rng = np.random.default_rng(seed)
     lists = rng.permutation(np.repeat([3, 1, 2], [7, 4, 1]))
     scores = 3.0 * rng.normal(size=12)
-    root = 0.3 * rng.normal(size=(12, freedom + 1))
+    root = 0.3 / np.sqrt(freedom) * rng.normal(size=(12, freedom + 1))
     best, worst = simultaneous_ranks(scores, Spread(root, freedom), lists, 0.9)
     expected_best, expected_worst = ranks_by_hand(scores, root, freedom, lists, 0.1)
     np.testing.assert_array_equal(best, expected_best)
