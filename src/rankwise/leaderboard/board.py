@@ -284,7 +284,7 @@ class Leaderboard:
     scale : Scale
         The unit of ratings, margins and effects.
     model : str
-        How outcomes are explained: "least-squares" or "bradley-terry".
+        How outcomes are explained: "least-squares", "bradley-terry" or "plackett-luce".
     ties : float or None
         The parameter of the ties, if the model has one.
     alpha : float
