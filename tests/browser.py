@@ -115,4 +115,4 @@ def texts(page, selector):
 def wait_for(page, condition):
     from selenium.webdriver.support.ui import WebDriverWait
 
-    return WebDriverWait(page, 20).until(lambda _: condition())
+    return WebDriverWait(page, 60).until(lambda _: condition())

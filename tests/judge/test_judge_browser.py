@@ -37,11 +37,24 @@ def items(tmp_path):
 
 
 @pytest.fixture
-def program(items):
-    program = Program(items)
-    yield program
-    if program.process.poll() is None:
-        program.end(signal.SIGTERM)
+def start_program(items):
+    """Start `rankwise judge`; what still runs after the test is stopped."""
+    programs = []
+
+    def start(*options):
+        program = Program(items, *options)
+        programs.append(program)
+        return program
+
+    yield start
+    for program in programs:
+        if program.process.poll() is None:
+            program.end(signal.SIGTERM)
+
+
+@pytest.fixture
+def program(start_program):
+    return start_program()
 
 
 def enter(page, program, name="Ann", width=1200, scheme="light"):
@@ -144,10 +157,10 @@ def test_two_browsers_at_once(browser, other_browser, program):
     assert "10 in all" in progress(other_browser)
 
 
-def test_a_killed_server_is_told_and_nothing_is_lost(browser, items):
+def test_a_killed_server_is_told_and_nothing_is_lost(browser, start_program):
     from selenium.webdriver.common.keys import Keys
 
-    program = Program(items)
+    program = start_program()
     enter(browser, program)
     press(browser, Keys.ARROW_LEFT)
     press(browser, Keys.ARROW_UP)
@@ -157,12 +170,10 @@ def test_a_killed_server_is_told_and_nothing_is_lost(browser, items):
     wait_for(browser, lambda: "does not answer" in find(browser, "#message").text)
     assert shown(browser) == waiting
     port = program.url.rsplit(":", 1)[1].strip("/")
-    again = Program(items, "--port", port)
+    again = start_program("--port", port)
     find(browser, "button[data-outcome=first]").click()
     wait_for(browser, lambda: progress(browser).startswith("3 answers"))
     assert [row["outcome"] for row in answers(again)] == ["first", "tie", "first"]
-    again.end(signal.SIGTERM)
-    browser.get_log("browser")  # which complains about the server, rightly
 
 
 def test_names_and_texts_are_never_executed(browser, program):
@@ -178,8 +189,8 @@ def test_names_and_texts_are_never_executed(browser, program):
     assert complaints(browser) == []
 
 
-def test_a_blind_judge_sees_no_name_before_the_answer_and_no_board(browser, items):
-    program = Program(items, "--blind")
+def test_a_blind_judge_sees_no_name_before_the_answer_and_no_board(browser, start_program):
+    program = start_program("--blind")
     enter(browser, program)
     page = browser.execute_script("return document.body.innerText")
     assert not [name for name in NAMES if name in page]
@@ -187,8 +198,6 @@ def test_a_blind_judge_sees_no_name_before_the_answer_and_no_board(browser, item
     find(browser, "#second").click()
     wait_for(browser, lambda: "That was" in find(browser, "#message").text)
     assert [name in find(browser, "#message").text for name in NAMES].count(True) == 2
-    browser.get("about:blank")
-    program.end(signal.SIGTERM)
 
 
 def test_buttons_are_large_enough_for_a_thumb(browser, program):

@@ -40,12 +40,6 @@ ALPHAS = [1.0, 0.01, 100.0]
 VIEWS = [View(slice(0, 2)), View(slice(2, None))]
 
 
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def data():
     return make_ranking(n_queries=12, n_documents=6, n_features=4, noise=0.8, random_state=0)[:3]

@@ -40,13 +40,11 @@ return [...document.querySelectorAll("figure svg text")].filter((node) => {
 
 
 @pytest.fixture(scope="module")
-def judge(browser, tmp_path_factory):
+def judge(tmp_path_factory):
     path = tmp_path_factory.mktemp("judge") / "items.txt"
     path.write_text("\n".join(ODD_NAMES), encoding="utf-8")
     program = Program(path)
     yield program
-    browser.get("about:blank")  # or the page goes on asking for its board
-    browser.get_log("browser")
     program.end(signal.SIGTERM)
 
 
