@@ -5,10 +5,15 @@ BIN = $(VENV)/bin
 # Three processes, as many tests wait for programs that they start; one BLAS thread each, as on a busy machine
 # more of them wait for each other.
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -n 3
+# The seed orders the tests and draws the cases of Hypothesis; make test SEED=... repeats a run.
+ifndef SEED
+SEED := $(shell date +%s)
+endif
+SEEDS = --randomly-seed=$(SEED) --hypothesis-seed=$(SEED)
+PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -n 3 $(SEEDS)
 AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help demo test check format coverage test-oldest dist test-browser chromium bench experiments docs screenshots clean
+.PHONY: help demo test test-repeat check format coverage test-oldest dist test-browser chromium bench experiments docs screenshots clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -16,8 +21,11 @@ help:  ## List the targets
 demo: $(VENV)/installed  ## Train, compare and write a report page, on data made on the spot
 	$(BIN)/rankwise demo
 
-test: $(VENV)/installed-test  ## Run all tests and doctests
+test: $(VENV)/installed-test  ## Run all tests and doctests in random order; SEED=... repeats a run
 	$(PYTEST)
+
+test-repeat: $(VENV)/installed-test  ## Run all tests N times (20), each in another order; a line per run in test-repeat.log
+	$(ONE_THREAD) $(BIN)/python tests/repeat.py --runs $(or $(N),20)
 
 check: $(VENV)/installed-test  ## Formatting, lint and types
 	$(BIN)/ruff format --check .
@@ -32,7 +40,7 @@ coverage: $(VENV)/installed-coverage  ## Branch coverage of the core rooms, by a
 	$(PYTEST) --cov=rankwise --cov-branch --cov-config=pyproject.toml --cov-report=term:skip-covered tests
 
 test-oldest: $(VENV)-oldest/installed  ## The tests on the oldest versions that pyproject.toml allows
-	$(ONE_THREAD) $(VENV)-oldest/bin/python -m pytest -n 2 tests
+	$(ONE_THREAD) $(VENV)-oldest/bin/python -m pytest -n 2 $(SEEDS) tests
 
 # The wheel is built from the sdist, so the sdist is not compiled once more. The dependencies are installed
 # once; the sdist and the pure wheel then take the place of the compiled wheel.
@@ -50,7 +58,7 @@ dist: $(VENV)-dist/installed  ## Build sdist and wheels, check them, install eac
 
 test-browser: $(VENV)/installed-test  ## The pages in a real Chromium, installed by apt-get if need be
 	@command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
-	RANKWISE_BROWSER=required $(ONE_THREAD) $(BIN)/python -m pytest tests/*/test_*_browser.py
+	RANKWISE_BROWSER=required $(ONE_THREAD) $(BIN)/python -m pytest $(SEEDS) tests/*/test_*_browser.py
 
 chromium:
 	@command -v apt-get >/dev/null || { echo "There is no apt-get here: install Chromium and chromedriver by hand, then make test-browser again."; exit 1; }
