@@ -48,7 +48,7 @@ def test_metrics_can_be_pickled_and_hashed():
 
 
 def with_cutoff(name):
-    return get_metric(f"{name}@5" if name in ("p", "recall", "judged") else name)
+    return get_metric(f"{name}@5" if name in ("p", "recall", "judged", "success") else name)
 
 
 def test_only_errors_are_better_when_smaller():

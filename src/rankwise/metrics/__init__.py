@@ -23,9 +23,11 @@ from rankwise.metrics.top_heavy import (
     letor_ndcg,
     ndcg,
     precision,
+    r_precision,
     rank_biased_precision,
     recall,
     reciprocal_rank,
+    success,
     top_k,
 )
 
@@ -49,9 +51,11 @@ __all__ = [
     "ndcg",
     "pooled_auc",
     "precision",
+    "r_precision",
     "rank_biased_precision",
     "recall",
     "reciprocal_rank",
     "spearman",
+    "success",
     "top_k",
 ]

@@ -18,7 +18,14 @@ from rankwise.metrics.averaging import METRICS, GroupValues, Metric
 from rankwise.metrics.ranking import Ranking
 
 _ALIASES = {kind.function.__name__: word for word, kind in METRICS.items()}
-_ALIASES |= {"ap": "map", "rr": "mrr"}
+_ALIASES |= {"ap": "map", "rr": "mrr", "recip_rank": "mrr", "r": "recall"}
+_OF_TREC_EVAL = re.compile(r"(?P<word>p|recall|success)_(?P<k>\d+)")  # P_10 for P@10
+_ELSEWHERE = re.compile(
+    r"alpha_|bpm|bpref|compat|err_ia|gm_|inf_?ap|inst|iprec|map_cut|ndcg_cut|nerr|nrbp|num_|"
+    r"numq|numrel|numret|relative_p|sdcg|set_|strec|utility"
+)
+"""Beginnings of measures of trec_eval and ir_measures that do not exist here."""
+SHORTEST_TYPO = 2  # characters; shorter words resemble too many names
 MetricName: TypeAlias = "str | Metric | Callable[..., Any]"
 _NAME = re.compile(r"(?P<kind>[a-z_]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^@]*))?")
 
@@ -104,7 +111,8 @@ def get_metric(name: MetricName) -> Metric:
     A name is a word of `metric_names`, in upper or lower case, with a cut-off after ``@`` and
     options of the metric's function in parentheses: ``"map"``, ``"nDCG@10"``,
     ``"ndcg(gain=linear)@10"``, ``"p(relevant=2)@5"``. Function names such as ``"precision@5"``
-    are understood too.
+    are understood too, and so are ``"R@100"``, ``"P_10"``, ``"recall_100"``, ``"success_5"`` and
+    ``"recip_rank"`` of trec_eval and ir_measures.
 
     Parameters
     ----------
@@ -124,6 +132,12 @@ def get_metric(name: MetricName) -> Metric:
     """
     if isinstance(name, Metric):
         return name
+    if hasattr(name, "_score_func"):
+        raise ValueError(
+            f"{name!r} is a scorer of scikit-learn, which does not know groups; give the name of a "
+            "metric, such as 'ndcg(gain=linear)' for ndcg_score, or a function of the y and the "
+            "scores of one group."
+        )
     if callable(name):
         known: Metric | None = getattr(name, "metric", None)  # of a function of this library
         if known is None:
@@ -133,11 +147,19 @@ def get_metric(name: MetricName) -> Metric:
         raise ValueError(
             f"a metric is given by name, such as 'ndcg@10', or as a function, got {name!r}."
         )
-    parts = _NAME.fullmatch(name.strip().lower().replace(" ", "").replace("-", "_"))
+    spelled = name.strip().lower().replace(" ", "").replace("-", "_")
+    of_trec_eval = _OF_TREC_EVAL.fullmatch(spelled)
+    if of_trec_eval is not None:
+        spelled = f"{of_trec_eval['word']}@{of_trec_eval['k']}"
+    parts = _NAME.fullmatch(spelled)
     word = parts["kind"] if parts else name.strip().lower()
     word = _ALIASES.get(word, word)
     if parts is None or word not in METRICS:
-        guess = suggestion(word, [*METRICS, *_ALIASES])
+        guess = ""
+        if _ELSEWHERE.match(spelled):
+            guess = "it is a measure of trec_eval or ir_measures that rankwise does not compute; "
+        elif len(word) > SHORTEST_TYPO:
+            guess = suggestion(word, [*METRICS, *_ALIASES])
         raise ValueError(
             f"metric {name!r} is not known; {guess}known are {', '.join(metric_names())}; "
             "a cut-off follows @ (ndcg@10), options go in parentheses (ndcg(gain=linear)@10)."
@@ -176,7 +198,7 @@ def metric_names() -> tuple[str, ...]:
     --------
     >>> metric_names()  # doctest: +NORMALIZE_WHITESPACE
     ('auc', 'concordance', 'disagreement', 'err', 'hit', 'judged', 'letor_ndcg', 'map', 'mrr',
-     'mse', 'ndcg', 'p', 'pooled_auc', 'rbp', 'recall', 'spearman', 'tau')
+     'mse', 'ndcg', 'p', 'pooled_auc', 'rbp', 'recall', 'rprec', 'spearman', 'success', 'tau')
     """
     return tuple(sorted(METRICS))
 

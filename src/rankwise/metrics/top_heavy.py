@@ -288,6 +288,68 @@ def recall(
     return GroupValues(np.minimum(divide(hits, ranking.targets.sum_rows(is_relevant)), 1.0))
 
 
+@group_metric("rprec", "R-precision", needs=_RELEVANT)
+def r_precision(
+    ranking: Ranking, *, relevant: float | None = None, tied_scores: str = "average"
+) -> GroupValues:
+    """Share of relevant items at the first R places of a group that has R relevant items.
+
+    Precision and recall are equal at this place. trec_eval calls it ``Rprec`` and counts groups
+    without relevant items as 0 (``undefined="zero"``).
+
+    Parameters
+    ----------
+    relevant, tied_scores
+        As in `average_precision`.
+
+    Examples
+    --------
+    >>> r_precision([1, 0, 1, 0], [4, 3, 2, 1])  # one of the first two items
+    0.5
+    """
+    is_relevant = _relevant(ranking, relevant, tied_scores)
+    targets = ranking.targets
+    n_relevant = targets.sum_rows(is_relevant)
+    is_counted = targets.position <= np.repeat(n_relevant, targets.sizes)
+    hits = targets.sum(ranking.ranked(is_relevant, tied_scores) * is_counted)
+    return GroupValues(np.minimum(divide(hits, n_relevant), 1.0))
+
+
+@group_metric("success", "Success", needs=_RELEVANT)
+def success(
+    ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
+) -> GroupValues:
+    r"""Share of the groups that have a relevant item at the first k places.
+
+    trec_eval calls it ``success_k`` and counts groups without relevant items as 0
+    (``undefined="zero"``). With tied scores, the expectation over all orders of the tied items, as
+    in `hit_rate`, which asks for the best item of the group in the place of any relevant one.
+
+    Parameters
+    ----------
+    relevant, tied_scores
+        As in `average_precision`.
+    k : int
+        Cut-off.
+
+    Examples
+    --------
+    >>> success([1, 0, 0, 0, 0, 1], [3, 2, 1, 3, 2, 1], ["a", "a", "a", "b", "b", "b"], k=2)
+    0.5
+    """
+    is_relevant = _relevant(ranking, relevant, tied_scores)[ranking.order(tied_scores)]
+    targets = ranking.targets
+    if ranking.has_ties and tied_scores == "average":
+        starts = ranking.run_starts
+        sizes = ranking.run_sizes
+    else:
+        starts = np.arange(len(is_relevant))
+        sizes = np.ones(len(is_relevant), dtype=np.intp)
+    values = _chance_of_any(ranking, is_relevant, starts, sizes, as_whole("k", k, least=1))
+    values[targets.sum(is_relevant) == 0] = np.nan
+    return GroupValues(values)
+
+
 @group_metric("mrr", "Mean reciprocal rank", needs=_RELEVANT, short="RR")
 def reciprocal_rank(
     ranking: Ranking,
@@ -367,17 +429,11 @@ def hit_rate(ranking: Ranking, *, k: int = 1) -> GroupValues:
     0.5
     """
     as_whole("k", k, least=1)
-    targets, starts = ranking.targets, ranking.run_starts
+    targets = ranking.targets
     sorted_y = targets.y[targets.order]
     best = np.repeat(sorted_y[targets.starts], targets.sizes)
     is_best = targets.y[ranking.order()] == best
-    n_best = np.add.reduceat(is_best, starts, dtype=np.int64)
-    above = targets.position[starts] - 1
-    taken = np.clip(k - above, 0, ranking.run_sizes)
-    missed = _none_taken(ranking.run_sizes, n_best, taken)
-    group = np.searchsorted(targets.starts, starts, side="right") - 1
-    first = np.searchsorted(group, np.arange(targets.n_groups))
-    values = 1.0 - np.multiply.reduceat(missed, first)
+    values = _chance_of_any(ranking, is_best, ranking.run_starts, ranking.run_sizes, k)
     values[np.logical_and.reduceat(sorted_y == best, targets.starts)] = np.nan
     return GroupValues(values)
 
@@ -541,6 +597,32 @@ def _sum_first(
     position = ranking.targets.position
     counted = np.where(position <= (k or len(position)), worth, 0.0)
     return ranking.targets.sum(ranking.ranked(values, tied_scores) * counted)
+
+
+def _chance_of_any(
+    ranking: Ranking, is_wanted: NDArray[np.bool_], starts: Indices, sizes: Indices, k: int
+) -> Array:
+    """For each group, the probability that one of the wanted items is at the first k places.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        The groups.
+    is_wanted : ndarray of bool
+        Which items are wanted, in the order of the ranking.
+    starts, sizes : ndarray of int
+        Runs of items whose order is random.
+    k : int
+        Cut-off.
+    """
+    targets = ranking.targets
+    n_wanted = np.add.reduceat(is_wanted, starts, dtype=np.int64)
+    above = targets.position[starts] - 1
+    taken = np.clip(k - above, 0, sizes)
+    missed = _none_taken(sizes, n_wanted, taken)
+    group = np.searchsorted(targets.starts, starts, side="right") - 1
+    first = np.searchsorted(group, np.arange(targets.n_groups))
+    return np.asarray(1.0 - np.multiply.reduceat(missed, first))
 
 
 def _none_taken(n: Indices, r: NDArray[np.int64], s: Indices) -> Array:
