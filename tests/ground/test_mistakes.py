@@ -11,6 +11,7 @@ import pytest
 from sklearn.model_selection import GroupKFold, KFold
 
 from rankwise import RankingPursuit, RankLogistic, RankRLS, RankRLSCV, RankSVM, ScoreGraph
+from rankwise.model_selection import compare
 
 GROUPS = np.repeat([0, 1, 2, 3], 5)
 pytestmark = pytest.mark.filterwarnings("ignore:the best")  # alpha at the edge of the grid
@@ -99,3 +100,26 @@ def test_subpackages_are_attributes_after_import_rankwise(name):
     code = f"import rankwise; print(rankwise.{name}.__name__, {name!r} in dir(rankwise))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == [f"rankwise.{name}", "True"]
+
+
+# ---- compare
+
+
+@pytest.mark.parametrize(
+    "constant, greater_is_better", [(0.0, True), (0.5, False), (0.5, True), (1.0, False)]
+)
+def test_compare_warns_of_a_ranker_with_one_value_in_all_groups(constant, greater_is_better):
+    values = np.random.default_rng(0).uniform(0.3, 0.9, 40)
+    with pytest.warns(UserWarning, match="'old'"):
+        compare({"new": values, "old": np.full(40, constant)}, greater_is_better=greater_is_better)
+
+
+@pytest.mark.parametrize(
+    "constant, greater_is_better, n_groups", [(1.0, True, 40), (0.0, False, 40), (0.0, True, 5)]
+)
+def test_compare_does_not_warn_of_perfect_rankers_and_few_groups(
+    constant, greater_is_better, n_groups
+):
+    values = np.random.default_rng(0).uniform(0.3, 0.9, n_groups)
+    errors = {"new": values, "old": np.full(n_groups, constant)}
+    assert len(compare(errors, greater_is_better=greater_is_better)) == 1

@@ -68,6 +68,8 @@ def compare(
         ranker = open_ranker(path)
         predicted, found = ranker.scores(file)
         terminal.note(ranker.seen_items(file, found))
+        if len(predicted) > 1 and (predicted == predicted[0]).all():
+            terminal.note(f"all scores of {name} are equal, so it does not rank anything")
         chosen = chosen or metrics_for(metric or file.usual_metrics, found.y)
         evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
     found_by = {

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array
 from rankwise.environment import require
+from rankwise.errors import warn_user
 from rankwise.frames import frame_columns
 from rankwise.inputs import as_real, check_option
 from rankwise.machine import calm
@@ -20,6 +21,7 @@ from rankwise.text_tables import TABLE_FORMATS, Table, count, join_tables, plain
 
 TESTS = ("wilcoxon", "randomization")
 EXACT_LIMIT = 100  # groups of the signed-rank test; more are left to the normal approximation
+FEWEST_FOR_TEST = 6  # groups; with fewer no signed-rank test is below 0.05
 ALL_SIGNS = 20  # differences whose signs are all tried by the randomization test
 HOLDS_BY = "holds by: leave out so many groups, the right ones, and neither is ahead"
 N_DRAWS, BATCH = 100_000, 1000  # signs drawn for more of them
@@ -231,6 +233,7 @@ def compare(
     holds by: leave out so many groups, the right ones, and neither is ahead
     """
     values, n_dropped = _check(errors)
+    _warn_of_constant_values(values, best=1.0 if greater_is_better else 0.0)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     check_option("test", test, TESTS)
@@ -295,6 +298,17 @@ def _check(errors: Any) -> tuple[dict[str, Array], int]:
             f"no group is left: in each of the {n_groups} groups some ranker has no value."
         )
     return {name: array[defined] for name, array in arrays.items()}, n_groups - len(defined)
+
+
+def _warn_of_constant_values(values: dict[str, Array], best: float) -> None:
+    """Warn of a ranker whose value is the same in all groups, unless it is the best possible."""
+    for name, array in values.items():
+        is_constant = len(array) >= FEWEST_FOR_TEST and bool((array == array[0]).all())
+        if is_constant and array[0] != best:
+            warn_user(
+                f"the value of {name!r} is {array[0]:g} in each of the {len(array)} groups, as if "
+                "all its scores were equal; check the scores before you read the p-value."
+            )
 
 
 def _pairs(names: list[str], baseline: str | None) -> list[tuple[str, str]]:
