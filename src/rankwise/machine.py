@@ -1,8 +1,8 @@
 """What the machine has to give: threads, memory, and a line on the terminal.
 
-**Threads.** The threads of BLAS and OpenMP wait for each other in a loop that never sleeps. Beside
-other programs they take the cores from the very threads they wait for: two threads then take five
-to a hundred times as long as one. So every public call that computes runs in one thread (`calm`).
+**Threads.** The threads of BLAS and OpenMP wait for each other in a loop that never sleeps. While
+other programs run, they take the cores from the very threads that they wait for: two threads can
+then be much slower than one. So every public call that computes runs in one thread (`calm`).
 Only large steps, in which a second thread gains at least 1.5 times on an idle machine, have as many
 threads as there are idle cores (`idle_cores`), and never more than the user has set.
 """
