@@ -150,3 +150,74 @@ def test_equal_ratings_are_turned_whatever_rounding_says(weight, alpha):
         held = rate(votes, alpha=alpha, intervals=False).votes_to_overturn(0, 1)
         assert held.n == wins - losses
         assert held.at_least <= held.n
+
+
+# -- bounds against every subset of the votes -----------------------------------------------------
+
+
+def is_turned(data, kept, a, b, alpha):
+    """Whether a is not above b after a refit, or no chain of comparisons joins them any more."""
+    n = data.n_items
+    laplacian, right = np.zeros((n, n)), np.zeros(n)
+    for k in kept:
+        i, j, weight = data.first[k], data.second[k], data.weight[k]
+        laplacian[[i, j], [i, j]] += weight
+        laplacian[[i, j], [j, i]] -= weight
+        right[i] += weight * data.outcome[k]
+        right[j] -= weight * data.outcome[k]
+    if alpha < 1e-6:
+        is_joined = np.linalg.matrix_power(np.eye(n) + (laplacian != 0), n)[a, b] > 0
+        if not is_joined:
+            return True
+    ratings = np.linalg.solve(laplacian + alpha * data.weight.sum() * np.eye(n), right)
+    return ratings[a] - ratings[b] <= 1e-7 * np.abs(ratings).max()
+
+
+def fewest_of_all_subsets(data, a, b, alpha):
+    every = range(data.n_pairs)
+    for size in range(data.n_pairs):
+        for removed in combinations(every, size):
+            kept = [k for k in every if k not in removed]
+            if is_turned(data, kept, a, b, alpha):
+                return size
+    return data.n_pairs
+
+
+@pytest.mark.parametrize("alpha", [1e-8, 1e-2])
+@pytest.mark.parametrize("margins", [False, True])
+def test_bounds_are_on_both_sides_of_the_fewest_of_all_subsets(margins, alpha):
+    for seed in range(24):
+        data = votes(seed, n_items=3 + seed % 2, n_votes=6 + seed % 3, margins=margins)
+        board = rate(data, alpha=alpha, model="least-squares")
+        a, b, *_ = np.argsort(-board.ratings)
+        held = board.votes_to_overturn(a, b)
+        fewest = fewest_of_all_subsets(data, a, b, alpha)
+        assert held.at_least <= fewest
+        if held.n is not None:
+            assert fewest <= held.n == len(held.removed)
+            kept = np.setdiff1d(np.arange(data.n_pairs), held.removed)
+            assert is_turned(data, kept, a, b, alpha)
+
+
+@pytest.mark.parametrize("alpha", [1e-8, 1e-2])
+def test_bounds_of_places_are_on_both_sides_of_the_fewest_of_all_subsets(alpha):
+    for seed in range(16):
+        data = votes(seed, n_items=4, n_votes=7)
+        board = rate(data, alpha=alpha, model="least-squares")
+        place = {row.item: k for k, row in enumerate(board)}
+        order = sorted(range(4), key=place.get)
+        for above, below in list(pairwise(order))[1:]:
+            held = board.holds_by[above]
+            fewest = fewest_of_all_subsets(data, above, below, alpha)
+            assert held.at_least <= fewest
+            assert held.n is None or fewest <= held.n
+        held = board.holds_by[order[0]]
+        fewest = min(fewest_of_all_subsets(data, order[0], b, alpha) for b in order[1:])
+        assert held.at_least <= fewest
+        assert held.n is None or fewest <= held.n
+
+
+def test_a_shared_first_place_holds_by_nothing():
+    games = {"winner": list("ABAABBAB"), "loser": list("BACCCCCC")}
+    held = rate(games, model="least-squares").holds_by["A"]
+    assert (held.n, held.at_least, str(held)) == (0, 0, "0")

@@ -269,7 +269,8 @@ class Overturn(NamedTuple):
         So many were found, one at a time, each time the one that helps most: an upper bound of the
         fewest. None if leaving out more of them does not turn the order around.
     at_least : int or None
-        Fewer than so many cannot do it: a lower bound, which only least squares has.
+        Fewer than so many cannot do it: a lower bound, never above `n`, which only least squares
+        has. It is 0 if the two are level.
     of : int
         How many there are.
     removed : ndarray
@@ -376,7 +377,9 @@ def least_units(terms: Array, leverages: Array, counts: Indices, gap: float) -> 
     Without the votes of a set it falls by ``cᵀ (I − H)⁻¹ e``, H being their block of the hat
     matrix. That is at most ``Σ c e + ‖c‖ ‖e‖ η / (1 − η)`` with η the sum of the leverages (of a
     unit of many votes: the norm of its block). Each of the four sums is at most that of its k
-    largest terms.
+    largest terms. The order also counts as turned if the votes left over no longer join the two
+    items, by the same limit as in `Case`: then H has an eigenvalue of at least 1 − `ALONE`, and so
+    has η.
     """
     tops = []
     for values in (*terms, leverages):
@@ -386,7 +389,10 @@ def least_units(terms: Array, leverages: Array, counts: Indices, gap: float) -> 
 
     def may_close(k: int) -> bool:
         first, slope, error, eta = (float(np.interp(k, *top)) for top in tops)
-        return eta >= 1 or first + np.sqrt(slope * error) * eta / (1 - eta) >= gap * (1 - 1e-9)
+        if eta >= 1 - ALONE:
+            return True
+        largest_fall = first + np.sqrt(slope * error) * eta / (1 - eta)
+        return bool(largest_fall >= gap * (1 - 2 * EQUAL))
 
     low, high = 0, int(counts.sum())
     while high - low > 1:
@@ -400,7 +406,8 @@ def votes_to_overturn(model: Any, a: int, b: int, exact: LeaveOut | None = None)
     tally, current = model.tally, model
     is_final = model.is_linear or exact is not None
     exact = exact or model.left_out()
-    at_least, is_turned = None, True
+    at_least: int | None = 0 if model.is_linear else None
+    is_turned = True
     removed = np.zeros(len(tally.count), np.intp)
     while (gap := _gap(current, a, b)) > 0:
         case = Case(exact, exact.system.difference(a, b), gap)
@@ -422,7 +429,8 @@ def blocks_to_overturn(model: Any, a: int, b: int, codes: Indices, labels: Any) 
     """The same by whole blocks of comparisons: judges, prompts."""
     tally, current, members = model.tally, model, members_of(codes)
     direction = model.system.difference(a, b)
-    left, at_least = list(range(len(labels))), None
+    left = list(range(len(labels)))
+    at_least: int | None = 0 if model.is_linear else None
     while (gap := _gap(current, a, b)) > 0:
         exact = current.left_out()
         if current is model and model.is_linear:
@@ -456,11 +464,14 @@ def next_places(model: Any, order: list[int]) -> list[Overturn]:
     exact = model.left_out()
     found = [votes_to_overturn(model, a, b, exact) for a, b in pairwise(order)]
     others = [votes_to_overturn(model, order[0], b, exact) for b in order[2 : RIVALS + 1]]
-    rivals = [each for each in [*found[:1], *others] if each.n is not None]
-    if rivals:
-        fewest = min(rivals, key=lambda each: each.n or 0)
-        bounds = [each.at_least for each in rivals if each.at_least is not None]
-        found[0] = fewest._replace(at_least=min(bounds, default=None))
+    rivals = [*found[:1], *others]
+    lower_bounds = [rival.at_least for rival in rivals if rival.at_least is not None]
+    overturned = [rival for rival in rivals if rival.n is not None]
+    if overturned:
+        fewest = min(overturned, key=lambda rival: rival.n or 0)
+        found[0] = fewest._replace(at_least=min(lower_bounds, default=None))
+    elif lower_bounds:
+        found[0] = found[0]._replace(at_least=min(lower_bounds))
     return found
 
 
