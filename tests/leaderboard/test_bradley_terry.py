@@ -263,3 +263,44 @@ def test_the_experiment_times_and_judges(capsys):
     ratings, before = comparisons.elo(games, 24.0)
     assert before[0] == 0
     assert ratings.sum() == pytest.approx(0.0, abs=1e-9)
+
+
+# -- next to no regularization -------------------------------------------------------------------
+
+
+def newton_in_full(D, verdicts, penalty):
+    """Maximum of the penalized likelihood; dense Newton steps of at most 3 until they vanish."""
+    unknowns = np.zeros(D.shape[1])
+    for _ in range(200):
+        losing = expit(-verdicts * (D @ unknowns))
+        slope = penalty * unknowns - D.T @ (verdicts * losing)
+        hessian = (D.T * (losing * (1 - losing))) @ D + np.diag(penalty)
+        step = -np.linalg.solve(hessian, slope)
+        unknowns += step * min(1.0, 3.0 / np.abs(step).max())
+        if np.abs(step).max() < 1e-12:
+            break
+    return unknowns
+
+
+@pytest.mark.parametrize("alpha", [1e-8, 1e-10, 1e-12])
+def test_ratings_are_exact_also_where_only_alpha_keeps_them_finite(alpha):
+    n_items, n_games, rows = 8, 60, np.arange(60)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        strength = 1.5 * rng.normal(size=n_items)
+        first = rng.integers(n_items, size=n_games)
+        second = (first + rng.integers(1, n_items, size=n_games)) % n_items
+        chance = expit(strength[first] - strength[second])
+        verdicts = np.where(rng.random(n_games) < chance, 1.0, -1.0)
+        z = rng.normal(size=n_games)
+        data = PairData(first, second, verdicts, np.ones(n_games), np.arange(n_items))
+        board = rate(data, model="bradley-terry", alpha=alpha, covariates={"z": z}, intervals=False)
+        D = np.zeros((n_games, n_items + 1))
+        D[rows, first] = 1.0
+        D[rows, second] = -1.0
+        D[:, -1] = z
+        penalty = np.append(np.full(n_items, 2 * alpha * n_games), 1e-12 * n_games)
+        expected = newton_in_full(D, verdicts, penalty)
+        ratings = expected[:-1] - expected[:-1].mean()
+        np.testing.assert_allclose(board.ratings, ratings, atol=1e-6)
+        assert board.effects[0].value == pytest.approx(expected[-1], abs=1e-6)

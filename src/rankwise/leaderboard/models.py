@@ -34,6 +34,7 @@ from rankwise.uncertainty.jackknife import Spread
 TOLERANCE = 1e-14  # of the gap, relative to the objective
 MAX_ITERATIONS = 200
 LEAST_STEP = 1e-10
+SHORT = 1e-5  # length of a last step, relative to the unknowns
 ROUGH, EXACT = 0.03, 1e-7  # tolerance of conjugate gradients, far from the minimum and at it
 EIGEN_LIMIT = 3000  # items or features, of which alpha is chosen
 GAP = 1e-13  # of rankings, relative to the objective
@@ -172,15 +173,19 @@ class PairLikelihood:
 
 
 def newton(problem: Any, start: Array, tol: float) -> Point:
-    """Minimize until the relative gap is `tol`; a warning if it ends much before.
+    """Minimize until the relative gap is at most `tol` and the last step is short.
+
+    After a step of length δ the distance to the minimum is about δ², so the last step bounds the
+    error of the unknowns. The gap alone does not: with a tiny alpha J hardly depends on ratings
+    that only alpha keeps finite. A warning is issued if the search ends at a much larger gap.
 
     A problem has `penalty`, `total`, `at` and `step`, as `PairLikelihood` has them.
     """
-    first_size, n_iter = None, 0
+    first_size, n_iter, is_short = None, 0, True
     point: Point = problem.at(start)
     while True:
         gap = float(0.5 * point.slope**2 @ (1 / problem.penalty) / problem.total) / point.value
-        if gap <= tol or n_iter == MAX_ITERATIONS:
+        if (gap <= tol and is_short) or n_iter == MAX_ITERATIONS:
             break
         size = float(np.linalg.norm(point.slope))
         first_size = first_size or size
@@ -188,7 +193,10 @@ def newton(problem: Any, start: Array, tol: float) -> Point:
         lower = _search(problem, point, step)
         if lower is None:
             break
-        point, n_iter = lower, n_iter + 1
+        change = np.abs(lower.unknowns - point.unknowns).max()
+        is_short = bool(change <= SHORT * (1 + np.abs(lower.unknowns).max()))
+        point = lower
+        n_iter += 1
     if gap > 1e5 * tol:
         warn_user(
             f"the ratings stopped after {n_iter} steps at a relative gap of {gap:.1e}; "
