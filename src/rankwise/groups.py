@@ -37,7 +37,7 @@ class Groups(NamedTuple):
         return np.bincount(self.codes, minlength=self.n_groups)
 
 
-def encode_groups(groups: ArrayLike | None, n_items: int) -> Groups:
+def encode_groups(groups: ArrayLike | None, n_items: int, name: str = "groups") -> Groups:
     """Encode one label per row as integers ``0 .. n_groups - 1``.
 
     Parameters
@@ -46,6 +46,8 @@ def encode_groups(groups: ArrayLike | None, n_items: int) -> Groups:
         Any hashable labels in any order; None puts all items in one group.
     n_items : int
         The number of rows that the labels must match.
+    name : str
+        Name of the argument in error messages.
 
     Returns
     -------
@@ -59,31 +61,31 @@ def encode_groups(groups: ArrayLike | None, n_items: int) -> Groups:
     """
     if isinstance(groups, str):
         raise ValueError(
-            f'groups={groups!r} is the name of a column; pass its values: groups=frame["{groups}"].'
+            f'{name}={groups!r} is the name of a column; pass its values: {name}=frame["{groups}"].'
         )
     if groups is None:
         return Groups(np.zeros(n_items, dtype=np.intp), np.zeros(min(n_items, 1), dtype=np.intp))
-    labels = as_array(groups, "groups")
-    labels = labels if isinstance(labels, np.ndarray) else _array_of_labels(labels)
+    labels = as_array(groups, name)
+    labels = labels if isinstance(labels, np.ndarray) else _array_of_labels(labels, name)
     if labels.ndim != 1 and labels.shape[1:] != (1,):
         raise ValueError(
-            f"groups has shape {labels.shape}; pass one group label per row, shape (n_rows,)."
+            f"{name} has shape {labels.shape}; pass one label per row, shape (n_rows,)."
         )
     labels = labels.reshape(len(labels))
     if len(labels) != n_items:
-        message = f"groups has {len(labels)} entries but there are {n_items} rows"
+        message = f"{name} has {len(labels)} entries but there are {n_items} rows"
         if labels.dtype.kind in "iu" and (labels >= 0).all() and labels.sum() == n_items:
             raise ValueError(
                 f"{message}. They sum to {n_items}, so these look like group sizes: pass "
                 "rankwise.datasets.groups_from_sizes(groups) to get one label per row."
             )
-        raise ValueError(f"{message}; pass one group label per row.")
+        raise ValueError(f"{message}; pass one label per row.")
     if labels.dtype == object:
-        return _encode_objects(labels)
+        return _encode_objects(labels, name)
     if labels.dtype.kind in "fcmM":
         missing = np.isnat(labels) if labels.dtype.kind in "mM" else np.isnan(labels)
         if missing.any():
-            _raise_missing(int(np.argmax(missing)))
+            _raise_missing(int(np.argmax(missing)), name)
     # sort only the first label of each run of equal ones: cheap where groups are contiguous
     starts = np.flatnonzero(np.r_[True, labels[1:] != labels[:-1]][:n_items])
     distinct, codes = np.unique(labels[starts], return_inverse=True)
@@ -136,7 +138,7 @@ def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
     return np.repeat(np.arange(len(array), dtype=np.intp), array)
 
 
-def _array_of_labels(groups: Any) -> NDArray[Any]:
+def _array_of_labels(groups: Any, name: str) -> NDArray[Any]:
     """The labels of a list, different ones kept apart."""
     is_list = isinstance(groups, (list, tuple))
     if is_list and any(isinstance(label, tuple) for label in groups):
@@ -149,7 +151,7 @@ def _array_of_labels(groups: Any) -> NDArray[Any]:
         return np.asarray(groups)
     except ValueError:
         raise ValueError(
-            "groups has entries of different lengths; pass one group label per row (tuples, "
+            f"{name} has entries of different lengths; pass one label per row (tuples, "
             "not lists, for labels of several parts)."
         ) from None
 
@@ -168,18 +170,18 @@ def _keeps_labels_apart(groups: Sequence[Any]) -> bool:
     return not any(word[-1:] in ("\0", b"\0") for word in words)
 
 
-def _encode_objects(labels: NDArray[Any]) -> Groups:
+def _encode_objects(labels: NDArray[Any], name: str) -> Groups:
     code_of: dict[Any, int] = {}
     codes = np.empty(len(labels), dtype=np.intp)
     for row, label in enumerate(labels):
         if label is None or type(label).__name__ == "NAType" or label != label:
-            _raise_missing(row)
+            _raise_missing(row, name)
         try:
             codes[row] = code_of.setdefault(label, len(code_of))
         except TypeError:
             raise ValueError(
-                f"groups[{row}] is a {type(label).__name__}, which is not hashable; "
-                "use numbers, strings or tuples as group labels."
+                f"{name}[{row}] is a {type(label).__name__}, which is not hashable; "
+                "use numbers, strings or tuples as labels."
             ) from None
     distinct = np.empty(len(code_of), dtype=object)
     distinct[:] = list(code_of)
@@ -192,8 +194,8 @@ def _encode_objects(labels: NDArray[Any]) -> Groups:
     return Groups(position[codes], distinct[order])
 
 
-def _raise_missing(row: int) -> None:
+def _raise_missing(row: int, name: str) -> None:
     raise ValueError(
-        f"groups has no label in row {row} (None or NaN); give every row a label, "
+        f"{name} has no label in row {row} (None or NaN); give every row a label, "
         "or drop the rows that have none."
     )

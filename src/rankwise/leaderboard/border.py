@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData, pairs_from_frame
+from rankwise.datasets.times import as_times
 from rankwise.errors import warn_user
 from rankwise.frames import as_array
 from rankwise.graphs import PreferenceGraph
@@ -24,6 +25,8 @@ from rankwise.uncertainty.jackknife import Spread
 MODEL_NAMES = ("least-squares", "bradley-terry", "plackett-luce")
 ORDERS = ("rating", "lower")
 LARGEST_MARGIN = 1e100
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100
+LARGEST_ALPHA = 1e100
 ROWS, MANY = 10_000, 0.4  # rows that are looked at for races, and the share that must be in some
 SIDE = "first side"
 LARGEST_CATEGORY = 50  # levels
@@ -40,16 +43,20 @@ def read_comparisons(pairs: Any, covariates: Any, columns: Any) -> PairData:
     if isinstance(pairs, PairData):
         data = with_covariates(pairs, covariates)
         _ = data.graph()  # checks outcomes, weights and items
+        if data.times is not None:
+            data = replace(data, times=as_times(data.times, data.n_pairs))
     elif isinstance(pairs, PreferenceGraph):
         graph = pairs.pairs()
         ends = graph.winner, graph.loser
         data = PairData(*ends, graph.edge_target, graph.edge_weight, graph.items)
         data = with_covariates(data, covariates)
-    else:
-        if covariates is not None:
-            several = [covariates] if isinstance(covariates, str) else covariates
-            columns = {**columns, "covariates": several}
+    elif covariates is None:
         data = pairs_from_frame(pairs, **columns)
+    elif isinstance(covariates, Mapping):
+        data = with_covariates(pairs_from_frame(pairs, **columns), covariates)
+    else:
+        names = [covariates] if isinstance(covariates, str) else covariates
+        data = pairs_from_frame(pairs, covariates=names, **columns)
     if not data.n_pairs:
         raise ValueError("there are no comparisons; a rating needs at least one.")
     largest = float(np.abs(data.outcome).max())
@@ -57,6 +64,13 @@ def read_comparisons(pairs: Any, covariates: Any, columns: Any) -> PairData:
         raise ValueError(
             f"there is a margin of {largest:.3g}; beyond {LARGEST_MARGIN:g} squares overflow. "
             "Correct it, or divide all margins."
+        )
+    lightest, heaviest = float(data.weight.min()), float(data.weight.max())
+    if lightest < LEAST_WEIGHT or heaviest > LARGEST_WEIGHT:
+        raise ValueError(
+            f"the weights of the comparisons are from {lightest:.3g} to {heaviest:.3g}; expected "
+            f"{LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}. Only their ratios count: multiply all of "
+            "them by the same number, or leave out comparisons that weigh next to nothing."
         )
     return data
 
@@ -83,11 +97,13 @@ def check_model(
             f"ties={ties!r} is for model='bradley-terry'; least squares takes a tie as half a win, "
             "and rankings share places (ties='half')."
         )
-    if not (
-        alpha is None or alpha == "auto" or (isinstance(alpha, Real) and 0 < float(alpha) < np.inf)
-    ):
-        raise ValueError(f'alpha={alpha!r}; expected a positive number or "auto".')
-    if (alpha == "auto" or (alpha is None and prior is not None)) and data.n_pairs < 2:
+    is_automatic = alpha is None or (isinstance(alpha, str) and alpha == "auto")
+    if not is_automatic and not _is_number_between(alpha, 0.0, LARGEST_ALPHA):
+        raise ValueError(
+            f'alpha={alpha!r}; expected a positive number below {LARGEST_ALPHA:g}, or "auto".'
+        )
+    is_chosen = is_automatic and (alpha is not None or prior is not None)
+    if is_chosen and data.n_pairs < 2:
         raise ValueError(
             'alpha="auto" leaves out one comparison at a time, and there is only one; '
             "pass a number such as alpha=0.01."
@@ -113,9 +129,15 @@ def check_model(
     return model
 
 
+def _is_number_between(value: Any, low: float, high: float) -> bool:
+    """Whether a value is a number, not a bool, and strictly between two others."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    return is_number and low < float(value) < high
+
+
 def check_options(intervals: Any, confidence: Any, order: Any, min_comparisons: Any) -> None:
     """Check how the board is ordered."""
-    if not 0 < confidence < 1:
+    if not _is_number_between(confidence, 0.0, 1.0):
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     check_option("order", order, ORDERS)
     if order == "lower" and not intervals:
@@ -183,7 +205,7 @@ def encode_labels(name: str, labels: Any, n_comparisons: int) -> Groups:
             f"{name} has shape {np.shape(labels)}, but there are {n_comparisons} comparisons; "
             "pass one label for each."
         )
-    return encode_groups(labels, n_comparisons)
+    return encode_groups(labels, n_comparisons, name)
 
 
 @dataclass(frozen=True)

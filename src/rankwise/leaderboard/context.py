@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ FIRST = (1.0, 0.5, 0.3, 0.3)  # constant, time, half-life as a share of all time
 FACTORS = (2.0, 0.5, 2**0.5, 0.5**0.5)
 LARGEST = 4.0  # logits, a scale of 700 Elo points
 ROUNDS = 3
+LEAST_COMPARISONS = 3  # one in each third
 SPLITS = ((1 / 3, 2 / 3), (2 / 3, 1.0))  # comparisons before and until which share
 
 
@@ -345,8 +347,7 @@ def in_context(
                 f"the context {name!r} is {known[0]} in every comparison, so that it tells "
                 "nothing; leave it out."
             )
-    if half_life is not None and not half_life > 0:
-        raise ValueError(f"half_life={half_life!r}; expected a positive number.")
+    check_scales(scales, half_life)
     if scales is None:
         scales = choose_scales(data, levels, Z, ties, half_life)
     elif half_life is not None:
@@ -355,13 +356,38 @@ def in_context(
     return model.solve(model.alpha)
 
 
+def check_scales(scales: Any, half_life: Any) -> None:
+    """Check the types and the range of both arguments of `rate`."""
+    if half_life is not None:
+        is_number = isinstance(half_life, Real) and not isinstance(half_life, bool)
+        if not is_number or not 0 < half_life < np.inf:
+            raise ValueError(
+                f"half_life={half_life!r}; expected a positive, finite number (of days, if times "
+                "are dates)."
+            )
+    if scales is None:
+        return
+    if not isinstance(scales, Scales):
+        raise TypeError(
+            f"scales is of type {type(scales).__name__}; expected "
+            "rankwise.leaderboard.context.Scales, such as board.scales of another board."
+        )
+    is_in_range = all(isinstance(scale, Real) and 0 <= scale < np.inf for scale in scales)
+    if not is_in_range or not scales.constant > 0 or not scales.half_life > 0:
+        raise ValueError(
+            f"scales={scales!r}; expected finite standard deviations in logits, the constant "
+            "positive and the others from 0, and a positive half_life."
+        )
+
+
 def choose_scales(
     data: PairData, levels: Levels, Z: Array, ties: str, half_life: float | None
 ) -> Scales:
     """The scales of least log loss on later comparisons, by a search along one after the other.
 
     The last third is foreseen from all before it, and the third before that likewise. Without times
-    the thirds are random.
+    the thirds are random. Fewer than three comparisons have no thirds, and get the scales that the
+    search starts from.
     """
     span = 1.0
     if data.times is None:
@@ -377,6 +403,8 @@ def choose_scales(
         half_life or share * span,
         offset if has_levels else 0.0,
     )
+    if data.n_pairs < LEAST_COMPARISONS:
+        return now
     free = ["constant"] + ["context"] * has_levels + ["time"] * has_time
     free += ["half_life"] * (has_time and half_life is None)
 

@@ -132,6 +132,9 @@ def compare_judges(
 
 def _slopes(outcome: Array, margin: Array, codes: Indices) -> tuple[Array, Array, float]:
     """``b = Σ m δ / Σ m²`` of each judge over the average one, its standard error, the average."""
+    unit = max(float(np.abs(margin).max()), float(np.abs(outcome).max()))
+    if unit > 0:  # the slopes have no unit, and fourth powers of margins overflow
+        margin, outcome = margin / unit, outcome / unit
     average = float(margin @ outcome) / max(float(margin @ margin), 1e-300)
     average = average if average > 0 else 1.0
     strength, n = np.bincount(codes, margin**2), np.bincount(codes)

@@ -93,10 +93,13 @@ class Priors(NamedTuple):
         centered = self.columns - self.columns.mean(axis=0)
         slopes = np.linalg.lstsq(centered, ratings, rcond=SAME)[0]
         explained = float(np.mean((centered @ slopes) ** 2))
-        (error,) = leave_one_out_errors(exact.system, np.array([alpha]))
-        left = error / (alpha * n_votes)
-        per_item = alpha * n_votes * explained / (explained + left)  # λ in votes, and the share
-        votes = per_item * tally.n_items / 2
+        share = 0.0  # one vote, which cannot support the prior if it is left out, or only ties
+        if n_votes > 1:
+            (error,) = leave_one_out_errors(exact.system, np.array([alpha]))
+            total = explained + error / (alpha * n_votes)
+            share = explained / total if total > 0 else 0.0
+        regularization = alpha * n_votes  # λ in votes
+        votes = regularization * share * tally.n_items / 2
         told = tuple((factor * slopes).tolist())
         return Prior(self.names, told, votes, votes / (votes + n_votes))
 

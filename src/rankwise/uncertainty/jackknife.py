@@ -133,12 +133,14 @@ def joint_quantile(spread: Spread, lists: Indices, confidence: float) -> float:
     rng = np.random.default_rng(0)
     normal = rng.standard_normal((spread.root.shape[1], JOINT_DRAWS))
     scale = np.sqrt(rng.chisquare(spread.freedom, JOINT_DRAWS) / spread.freedom)
-    errors = (spread.root @ (normal / scale)).astype(np.float32)
+    unit = float(np.abs(spread.root).max(initial=0.0))
+    root = spread.root / unit if unit > 0 else spread.root  # single precision overflows at 3e38
+    errors = (root @ (normal / scale)).astype(np.float32)
     largest = np.zeros(JOINT_DRAWS)
     for items in members_of(lists):
         for k, i in enumerate(items[:-1]):
             others = items[k + 1 :]
-            s = np.linalg.norm(spread.root[others] - spread.root[i], axis=1)
+            s = np.linalg.norm(root[others] - root[i], axis=1)
             apart = s > 0
             ratios = np.abs(errors[others[apart]] - errors[i]) / s[apart, None]
             largest = np.maximum(largest, ratios.max(axis=0, initial=0.0))
