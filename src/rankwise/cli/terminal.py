@@ -18,6 +18,7 @@ from typing import Any
 
 import typer
 
+from rankwise.cli.argument_names import with_options
 from rankwise.machine import Progress
 from rankwise.text_tables import Table, one_line, plain, text_width
 
@@ -67,7 +68,7 @@ def telling(*, quiet: bool = False, debug: bool = False) -> Iterator[None]:
             _fail("interrupted; no file is half-written")
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
-            _fail(_one_line(error))
+            _fail(with_options(_one_line(error)))
             if isinstance(error, OSError):
                 _discard_output()
             raise typer.Exit(1) from None
@@ -79,7 +80,7 @@ def _warnings_as_notes() -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
         is_arithmetic = issubclass(category, RuntimeWarning) and "encountered in" in str(message)
-        note(OVERFLOW if is_arithmetic else str(message))
+        note(OVERFLOW if is_arithmetic else with_options(str(message)))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")

@@ -46,6 +46,7 @@ _REMEDY = {
     "feature": "Fill in gaps, write words as numbers, or leave the column out with ignore=.",
     "target": "Write numbers for words, the larger the better. Pass target= for another column.",
 }
+_MOST_LEVELS = 20  # words of scores that a message lists
 
 
 # Roles ------------------------------------------------------------------------------------------
@@ -316,7 +317,26 @@ def _cell_error(table: Table, row: int, at: int, column: Any, role: str) -> Exce
     cell = show(as_text(column[row].as_py()).replace("\n", " "))
     name = show(table.names[at])
     problem = f"the {role}, column {name}, is {cell}, expected a finite number."
-    return table.error(f"{problem} {_REMEDY.get(role, '')}".strip(), row)
+    remedy = _REMEDY.get(role, "")
+    levels = _levels(column) if role == "target" else []
+    if levels:
+        order = ", ".join(levels)
+        remedy = (
+            f"Pass the order of the words with the worst first, such as levels=({order}). Pass "
+            "target= for another column."
+        )
+    return table.error(f"{problem} {remedy}".strip(), row)
+
+
+def _levels(column: Any) -> list[str]:
+    """The words of a column of scores in alphabetical order; none if it has numbers or too many."""
+    if not is_text(column):
+        return []
+    texts = distinct_cells(column)[1]
+    words = sorted(text for text in texts if text.lower() not in MISSING | GAPS)
+    has_numbers = any(finite_number(word) is not None for word in words)
+    is_list = 2 <= len(words) <= _MOST_LEVELS and not has_numbers
+    return [repr(word) for word in words] if is_list else []
 
 
 def with_gaps(column: Any, words: frozenset[str] = MISSING) -> Any:
