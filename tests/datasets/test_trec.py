@@ -1,6 +1,7 @@
 """Runs and qrels of TREC: read, written, joined, and judged as trec_eval does."""
 
 import gzip
+import json
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytrec_eval
 from rankwise.datasets import TrecRun, read_qrels, read_trec_run, write_qrels, write_trec_run
 from rankwise.errors import TableFormatError
 from rankwise.metrics import evaluate
+from tests.cli.shell import fail, succeed
 
 
 @pytest.fixture
@@ -55,6 +57,63 @@ def test_joined_rows_are_judged_as_by_trec_eval(files, theirs, ours):
     assert 0.4 < found["judged@10"] < 1
 
 
+MEASURES = [
+    ("ndcg_cut_10", "ndcg(gain=linear)@10"),
+    ("P_5", "p@5"),
+    ("recall_10", "recall@10"),
+]
+
+
+def trec_eval(qrels, run, measure):
+    evaluator = pytrec_eval.RelevanceEvaluator(as_dict(qrels, "relevance"), {measure})
+    rows = evaluator.evaluate(as_dict(run, "score"))
+    return {query: row[measure] for query, row in rows.items()}
+
+
+@pytest.mark.parametrize(("theirs", "ours"), MEASURES)
+def test_missing_queries_count_zero_as_by_trec_eval_c(files, theirs, ours):
+    run, qrels = files
+    kept = ~np.isin(run.query, ["q2", "q5", "q7"])
+    run = TrecRun(*(column[kept] for column in run))
+    truth = trec_eval(qrels, run, theirs)
+    assert len(truth) == 5
+    with pytest.warns(UserWarning, match="3 of 8 judged queries"):
+        table = run.judged_by(qrels)
+    found = evaluate(table.relevance, table.score, table.query, [ours, "judged@10"])
+    assert found[ours] == pytest.approx(sum(truth.values()) / 8)  # trec_eval -c
+    values = dict(zip(found.groups.tolist(), found.per_group[ours].tolist(), strict=True))
+    assert [values[query] for query in ("q2", "q5", "q7")] == [0, 0, 0]
+    with pytest.warns(UserWarning, match="3 of 8 judged queries"):
+        table = run.judged_by(qrels, missing_queries="skip")
+    found = evaluate(table.relevance, table.score, table.query, [ours, "judged@10"])
+    assert found[ours] == pytest.approx(sum(truth.values()) / 5)
+
+
+def test_a_run_without_any_judged_query_has_the_value_zero(files):
+    run, qrels = files
+    other = TrecRun(np.array(["z"]), np.array(["d"]), np.array([1.0]), np.array([np.nan]))
+    with pytest.warns(UserWarning, match="8 of 8 judged queries.*1 queries of the run"):
+        table = other.judged_by(qrels)
+    found = evaluate(table.relevance, table.score, table.query, ["ndcg@10", "judged@10"])
+    assert found.to_dict() == {"ndcg@10": 0, "judged@10": 0}
+    with pytest.raises(ValueError, match="missing_queries"):
+        run.judged_by(qrels, missing_queries="drop")
+
+
+def test_the_command_evaluates_a_run_on_qrels(files, tmp_path):
+    run, qrels = files
+    kept = ~np.isin(run.query, ["q2", "q5", "q7"])
+    write_trec_run(tmp_path / "run", run.query[kept], run.document[kept], run.score[kept])
+    truth = trec_eval(qrels, read_trec_run(tmp_path / "run"), "P_5")
+    command = ["evaluate", tmp_path / "run", tmp_path / "qrels", "-m", "p@5", "--json"]
+    for option, n_queries in (([], 8), (["--missing-queries", "skip"], 5)):
+        done = succeed(*command, *option)
+        row = json.loads(done.stdout)["metrics"][0]
+        assert row["mean"] == pytest.approx(sum(truth.values()) / n_queries)
+        assert "3 of 8 judged queries" in done.stderr
+    assert "--missing-queries" in fail(*command, "--missing-queries", "drop")
+
+
 def test_relevant_documents_that_were_not_found_come_last_and_others_do_not():
     run = TrecRun(
         np.array(["a", "a", "c"]),
@@ -68,7 +127,8 @@ def test_relevant_documents_that_were_not_found_come_last_and_others_do_not():
         np.full(4, np.nan),
         np.array([1.0, 2, 0, 1]),
     )
-    table = run.judged_by(qrels)
+    with pytest.warns(UserWarning, match="1 of 2 judged queries"):
+        table = run.judged_by(qrels, missing_queries="skip")
     assert table.document.tolist() == ["x", "y", "z"]
     assert table.score[2] < 1
     np.testing.assert_array_equal(table.relevance, [np.nan, 1, 2])

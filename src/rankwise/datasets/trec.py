@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
-from rankwise.datasets.files import PathLike, open_unpacked, replace_file
-from rankwise.datasets.words import finite_number
-from rankwise.errors import TableFormatError
+from rankwise.datasets.files import PathLike, numbered_lines, open_unpacked, replace_file
+from rankwise.datasets.words import finite_number, show
+from rankwise.errors import TableFormatError, warn_user
 from rankwise.groups import encode_groups
+from rankwise.inputs import check_option
 
 RUN = ("query", "Q0", "document", "rank", "score", "tag")
 QRELS = ("query", "0", "document", "relevance")
+UNKNOWN = ""  # document of a query that the run lacks
+SHORTEST_UNKNOWN = 100  # such documents, at least, above the relevant ones of the query
 
 
 class TrecRun(NamedTuple):
@@ -35,29 +38,115 @@ class TrecRun(NamedTuple):
     score: Array
     relevance: Array
 
-    def judged_by(self, qrels: TrecRun) -> TrecRun:
-        """The rows of this run with the relevance of the judgments, NaN where there is none.
+    def judged_by(self, qrels: TrecRun, *, missing_queries: str = "zero") -> TrecRun:
+        """Join the run with relevance judgments, for `rankwise.metrics.evaluate`.
 
-        Relevant documents that the run lacks for its queries come after it, with a score below all
-        others of the run: they belong to the best order of NDCG, and to all relevant items of
-        recall. So NDCG, precision, recall and reciprocal rank equal those of trec_eval, as long as
-        the cut-off is no larger than the lists. Queries that have no judgments are left out.
+        Relevance is NaN for documents without a judgment. Relevant documents that the run lacks
+        come last in their query, with a score below all others of the run: they belong to the
+        ideal order of NDCG, and to all relevant documents of recall. So NDCG, precision, recall
+        and reciprocal rank equal those of trec_eval, as long as the cut-off is no larger than the
+        lists. Queries of the run without judgments are left out. A UserWarning reports how many
+        queries are missing in the run, and how many have no judgments.
+
+        Parameters
+        ----------
+        qrels : TrecRun
+            Relevance judgments, as `read_qrels` returns them.
+        missing_queries : {"zero", "skip"}, default="zero"
+            What to do with judged queries for which the run has no documents. "zero" counts them
+            with the value 0, as ``trec_eval -c`` does: they get documents without a name, not
+            judged and above the relevant ones, as many as the longest list of the run has and at
+            least 100. Metrics with a cut-off up to that number are exactly 0 (errors are 1).
+            "skip" leaves the queries out, as trec_eval does without ``-c``.
+
+        Returns
+        -------
+        TrecRun
+            The rows of the run that belong to judged queries, then the documents it lacks.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> import numpy as np
+        >>> from rankwise.datasets import TrecRun
+        >>> from rankwise.metrics import evaluate
+        >>> run = TrecRun(*np.array([["q1"], ["a"]]), np.array([1.0]), np.array([np.nan]))
+        >>> two = np.array([["q1", "q2"], ["a", "b"]])
+        >>> qrels = TrecRun(*two, np.array([np.nan, np.nan]), np.array([1.0, 1.0]))
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     judged = run.judged_by(qrels)
+        >>> evaluate(judged.relevance, judged.score, judged.query, ["p@1", "judged@1"])["p@1"]
+        0.5
         """
-        judged = zip(qrels.query, qrels.document, strict=True)
-        known = dict(zip(judged, qrels.relevance, strict=True))
-        kept = np.isin(self.query, qrels.query)
-        query, document, score = (column[kept] for column in self[:3])
-        rows = list(zip(query, document, strict=True))
-        relevance = np.array([known.get(row, np.nan) for row in rows], dtype=np.float64)
-        found, asked = set(rows), set(query)
-        lost = [row for row in known if row not in found and row[0] in asked and known[row] > 0]
-        below = np.full(len(lost), score.min(initial=0.0) - 1.0)
+        check_option("missing_queries", missing_queries, ("zero", "skip"))
+        judgments = zip(qrels.query, qrels.document, strict=True)
+        grade_of = dict(zip(judgments, qrels.relevance, strict=True))
+        has_judgments = np.isin(self.query, qrels.query)
+        query, document, score = (column[has_judgments] for column in self[:3])
+        rows = list(zip(query.tolist(), document.tolist(), strict=True))
+        relevance = np.array([grade_of.get(row, np.nan) for row in rows], dtype=np.float64)
+
+        judged_queries = set(qrels.query.tolist())
+        run_queries = set(self.query.tolist())
+        missing = sorted(judged_queries - run_queries)
+        _warn_of_queries(missing, run_queries - judged_queries, judged_queries, missing_queries)
+        evaluated = judged_queries if missing_queries == "zero" else judged_queries & run_queries
+
+        added: list[tuple[str, str]] = []
+        if missing and missing_queries == "zero":
+            list_sizes = np.unique(query, return_counts=True)[1]
+            n_unknown = max(SHORTEST_UNKNOWN, int(list_sizes.max(initial=0)))
+            added += [(name, UNKNOWN) for name in missing for _ in range(n_unknown)]
+        n_unknown_rows = len(added)
+        retrieved = set(rows)
+        added += [
+            row
+            for row, grade in grade_of.items()
+            if grade > 0 and row[0] in evaluated and row not in retrieved
+        ]
+        below = np.full(len(added), score.min(initial=0.0) - 1.0)
+        below[n_unknown_rows:] -= 1.0
         return TrecRun(
-            np.r_[query, np.array([row[0] for row in lost], dtype=query.dtype)],
-            np.array([*document, *(row[1] for row in lost)]),
-            np.r_[score, below],
-            np.r_[relevance, [known[row] for row in lost]],
+            np.array([*query.tolist(), *(row[0] for row in added)], dtype=np.str_),
+            np.array([*document.tolist(), *(row[1] for row in added)], dtype=np.str_),
+            np.concatenate([score, below]),
+            np.concatenate([relevance, [grade_of.get(row, np.nan) for row in added]]),
         )
+
+
+def _warn_of_queries(
+    missing: list[str], unjudged: set[str], judged: set[str], missing_queries: str
+) -> None:
+    """Report the queries that only one of run and judgments has, if there are some."""
+    problems = []
+    if missing:
+        fate = "count 0, as by trec_eval -c," if missing_queries == "zero" else "are left out"
+        problems.append(
+            f"{len(missing):,} of {len(judged):,} judged queries, such as {show(missing[0])}, are "
+            f"missing in the run and {fate}"
+        )
+    if unjudged:
+        problems.append(f"{len(unjudged):,} queries of the run have no judgments and are left out")
+    if not problems:
+        return
+    other = "skip" if missing_queries == "zero" else "zero"
+    verb = "leave them out" if missing_queries == "zero" else "count them as 0"
+    remedy = f" (missing_queries={other!r} to {verb})" if missing else ""
+    warn_user(f"{'; '.join(problems)}{remedy}.")
+
+
+def is_trec_run(path: PathLike) -> bool:
+    """Whether the first line of a file is one of a run: query, Q0, document, rank, score, name."""
+    try:
+        lines = numbered_lines(str(path), error=TableFormatError)
+        first = next((line for _, line in lines if line.strip()), b"")
+    except TableFormatError:
+        return False
+    cells = first.decode("utf-8", errors="replace").split()
+    if len(cells) != len(RUN):
+        return False
+    return cells[1].upper() == "Q0" and finite_number(cells[4]) is not None
 
 
 def read_trec_run(path: PathLike) -> TrecRun:
