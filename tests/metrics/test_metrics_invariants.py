@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankwise.metrics import disagreement_error, get_metric, ndcg
+from rankwise.metrics.grades import LARGEST_GRADE
 
 NAMES = [
     *("ndcg", "ndcg(gain=linear)@2", "map@2", "p@3", "recall@2", "mrr@2", "err@3", "hit@2"),
@@ -147,7 +148,7 @@ def test_the_size_of_the_weights_in_a_group_does_not_matter(data, exponent):
 
 @quick
 @given(
-    y=st.lists(st.floats(0, 50), min_size=1, max_size=8),
+    y=st.lists(st.floats(0, LARGEST_GRADE), min_size=1, max_size=8),
     score=st.lists(st.floats(-1e300, 1e300), min_size=8, max_size=8),
     k=st.integers(1, 9),
 )

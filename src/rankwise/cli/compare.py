@@ -10,6 +10,7 @@ import typer
 
 from rankwise.cli import terminal
 from rankwise.cli.options import ItemOptions, TableOptions
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.text_tables import TABLE_FORMATS, text_width
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def compare(
     metric: list[str] | None = None,
     baseline: str | None = None,
     test: str = "wilcoxon",
-    confidence: float = 0.95,
+    confidence: float = DEFAULT_CONFIDENCE,
     style: str = "text",
     as_json: bool = False,
 ) -> None:

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from rankwise.cli.options import ModelOptions
 from rankwise.estimators.transformers import GroupScaler
 from rankwise.inputs import check_option
 from rankwise.metrics import Metric, get_metric
-from rankwise.metrics.evaluation import usual_metrics
+from rankwise.metrics.grades import default_metrics
 from rankwise.metrics.registry import get_metrics
 
 CLASSES = {  # names in the front door of the package
@@ -28,8 +27,6 @@ CLASSES = {  # names in the front door of the package
 }
 SCALES = ("auto", "standard", "group", "log+group", "standard+group", "none")
 DEFAULT_METRIC = "disagreement"  # chooses parameters
-METRICS = ("disagreement", "tau")
-MOST_LEVELS = 32  # 2 ** y is the gain of NDCG
 
 
 def settings(options: ModelOptions) -> dict[str, Any]:
@@ -120,13 +117,10 @@ def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
 
 
 def metrics_for(names: Sequence[str | Metric] | None, y: Any, weights: Any = None) -> list[Metric]:
-    """The metrics asked for, or those that suit the scores and take the weights, if any."""
+    """The metrics of --metric, or the default metrics of `rankwise.metrics.evaluate`."""
     if names:
         return get_metrics([read_metric(name) for name in names])
-    known = y[~np.isnan(y)]
-    is_graded = (known >= 0).all() and (known < MOST_LEVELS).all() and (known % 1 == 0).all()
-    usual = usual_metrics(known, weights is not None) if is_graded else METRICS
-    return get_metrics(usual)
+    return get_metrics(default_metrics(y, weights is not None))
 
 
 def read_metric(name: str | Metric) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rankwise.cli import terminal
 from rankwise.cli.options import TableOptions
+from rankwise.defaults import DEFAULT_CONFIDENCE
 
 
 def predict(
@@ -18,7 +19,7 @@ def predict(
     column: str | None = None,
     rank: bool = False,
     intervals: bool = False,
-    level: float = 0.95,
+    level: float = DEFAULT_CONFIDENCE,
     best_set: float | None = None,
 ) -> None:
     """Score items: one number a line, in the order of the input.

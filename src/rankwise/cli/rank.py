@@ -11,6 +11,7 @@ import typer
 
 from rankwise.cli import terminal
 from rankwise.cli.options import PairOptions
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.text_tables import Table, csv_text, join_tables, one_line
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class RatingOptions:
     alpha: str | None = None
     side: bool = False
     reweight: bool = False
-    confidence: float = 0.95
+    confidence: float = DEFAULT_CONFIDENCE
     half_life: float | None = None
 
 

@@ -18,6 +18,7 @@ from rankwise.features.group_scaling import scale_in_groups
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.inputs import Target, read_target, split_weighted
 from rankwise.metrics import Metric
+from rankwise.metrics.grades import are_grades
 from rankwise.model_selection.curves import (
     check_scoring,
     mean_defined,
@@ -28,7 +29,6 @@ from rankwise.model_selection.task import Folds, fold_numbers, make_folds
 
 WIDE = 2000  # columns of sparse items from which groups are held out in folds, by iterations
 LIST_FOLDS = 5  # of the items of one list
-MOST_GRADES = 32  # 2 ** y is the gain of NDCG
 AVERAGED = 4  # members that the mean is taken of
 LEAST_FOR_STACK = 200  # items: weights from fewer are noise
 STACK_ALPHAS = 10.0 ** np.arange(2, -7, -1)  # relative to the mean square of a column
@@ -162,8 +162,7 @@ class HeldOut:
         if scoring is None:
             scoring = "disagreement"
             if y is not None and data.groups is not None:
-                is_grade = (y >= 0) & (y < MOST_GRADES) & (y % 1 == 0)
-                scoring = "ndcg@10" if is_grade.all() else scoring
+                scoring = "ndcg@10" if are_grades(y) else scoring
         metric = check_scoring(scoring)
         if y is None and metric.name not in ("disagreement", "concordance"):
             raise ValueError(

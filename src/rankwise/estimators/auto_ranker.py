@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.errors import warn_user
 from rankwise.estimators.auto_data import (
     Clock,
@@ -68,7 +69,6 @@ MOST_WIDE = 1000  # values and words that exact members see, the most frequent o
 TREE_SHARE = 0.5  # of the time that is left
 LONG = 3.0  # seconds of work that are announced on a terminal
 LEAST_UNITS = 4  # groups, or folds of one list, for an estimate
-CONFIDENCE = 0.95
 
 
 class AutoRanker(RankerMixin, BaseEstimator):
@@ -385,7 +385,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         known = self.estimate_ or {"score": self.score_}
         first = f"{self.scoring_} {known['score']:.4f} on held-out data"
         if "low" in known:
-            first += f" (95% from {known['low']:.4f} to {known['high']:.4f})"
+            first += f" ({DEFAULT_CONFIDENCE:.0%} from {known['low']:.4f} to {known['high']:.4f})"
         rows = []
         for row in self.members_:
             numbers = ["", ""]
@@ -551,15 +551,16 @@ class AutoRanker(RankerMixin, BaseEstimator):
         """Say how good the combination is where it was neither chosen nor weighted."""
         self.estimate_ = _interval(by_unit)
         low, high = self.estimate_["low"], self.estimate_["high"]
-        self.notes_.append(
-            f"{self.scoring_} {self.estimate_['score']:.4f} (95% from {low:.4f} to {high:.4f}) on "
-            f"{where}"
-        )
+        interval = f"{DEFAULT_CONFIDENCE:.0%} from {low:.4f} to {high:.4f}"
+        score = self.estimate_["score"]
+        self.notes_.append(f"{self.scoring_} {score:.4f} ({interval}) on {where}")
 
 
 def _interval(by_unit: Array) -> dict[str, float]:
     """The mean over units, and Student's interval for it."""
     mean, error = float(mean_defined(by_unit)), float(standard_error(by_unit))
     n = int((~np.isnan(by_unit)).sum())
-    reach = float(student.ppf((1 + CONFIDENCE) / 2, n - 1)) * error if n > 1 else float("nan")
+    reach = (
+        float(student.ppf((1 + DEFAULT_CONFIDENCE) / 2, n - 1)) * error if n > 1 else float("nan")
+    )
     return {"score": mean, "low": mean - reach, "high": mean + reach}

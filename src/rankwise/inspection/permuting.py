@@ -12,6 +12,7 @@ import scipy.stats
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.frames import column_names, narwhals_frame
 from rankwise.graphs import PreferenceGraph
 from rankwise.inputs import as_whole, split_target
@@ -95,7 +96,7 @@ def permutation_importance(
     *,
     scoring: str | Metric = "disagreement",
     n_repeats: int = 5,
-    confidence: float = 0.95,
+    confidence: float = DEFAULT_CONFIDENCE,
     random_state: int | np.random.Generator = 0,
 ) -> PermutationImportance:
     """What a metric loses if a column is shuffled inside the groups.

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from rankwise.arrays import Array, Indices
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.graphs import PairGraph
 from rankwise.judge.items import Item, ItemSet
 from rankwise.judge.storage import Comparison, JudgementStore, Question
@@ -24,7 +25,7 @@ QUEUE = 20  # pairs chosen at a time
 PRIOR = 1.0  # every item begins as if it had tied with an average one
 REST = 2.0  # of the time that a rating takes; many judges need the processor, too
 FORESEEN = 200  # items; with more it takes too long to tell how many answers are still needed
-CONFIDENCE, N_DRAWS = 0.95, 1000  # of the intervals of the live board
+N_DRAWS = 1000  # of the ratings, for the ranks of the live board
 
 
 class JudgingSession:
@@ -162,7 +163,7 @@ class JudgingSession:
             note = "No answers yet."
         else:
             note = (
-                f"From {count(n, 'answer')}. A dot is a rating, a bar its {CONFIDENCE:.0%} "
+                f"From {count(n, 'answer')}. A dot is a rating, a bar its {DEFAULT_CONFIDENCE:.0%} "
                 "interval. Few answers leave all ratings near the middle and all intervals wide."
             )
         return {"rows": rows if n else [], "note": note}
@@ -251,9 +252,9 @@ class JudgingSession:
         self, belief: Belief, graph: PairGraph, rng: np.random.Generator
     ) -> list[dict[str, Any]]:
         n = len(self.items)
-        half = float(ndtri((1 + CONFIDENCE) / 2)) * np.sqrt(belief.item_variances())
+        half = float(ndtri((1 + DEFAULT_CONFIDENCE) / 2)) * np.sqrt(belief.item_variances())
         draws = np.argsort(np.argsort(-belief.draw(np.arange(n), N_DRAWS, rng))) + 1
-        tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
+        tails = [(1 - DEFAULT_CONFIDENCE) / 2, (1 + DEFAULT_CONFIDENCE) / 2]
         best, worst = np.quantile(draws, tails, axis=0, method="nearest").astype(int)
         asked = np.bincount(graph.winner, minlength=n) + np.bincount(graph.loser, minlength=n)
         return [

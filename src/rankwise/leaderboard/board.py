@@ -57,7 +57,8 @@ class LeaderboardRow(NamedTuple):
         Interval of the rating.
     best_rank, worst_rank : int or None
         The ranks that are possible: 1 + the number of items that are surely above, and
-        the number of those that are not surely below. For this item; of 60 items some lie outside.
+        the number of those that are not surely below. For this item alone: with the
+        confidence c, a share of 1 - c of the items is expected to lie outside.
     best_of_all, worst_of_all : int or None
         The same for all items at once: with the confidence of the board all true ranks are inside.
     tier : int or None

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from rankwise.datasets import PairData
 from rankwise.datasets.pair_data import PAIR_COLUMNS
 from rankwise.datasets.times import as_times
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.errors import warn_user
 from rankwise.leaderboard.board import Leaderboard, scale_of
 from rankwise.leaderboard.border import (
@@ -62,7 +63,7 @@ def rate(
     scales: Scales | None = None,
     reweight: bool = False,
     intervals: bool = True,
-    confidence: float = 0.95,
+    confidence: float = DEFAULT_CONFIDENCE,
     clusters: ArrayLike | None = None,
     scale: str = "margin",
     anchor: Any = None,

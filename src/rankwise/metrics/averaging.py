@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
 from rankwise.arrays import Array
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.errors import UndefinedMetricError
 from rankwise.frames import check_same_index
 from rankwise.groups import Groups, encode_groups
@@ -167,7 +168,7 @@ class Metric:
         return self.function(ranking, **chosen)
 
     def interval(
-        self, by_group: GroupValues, confidence: float = 0.95
+        self, by_group: GroupValues, confidence: float = DEFAULT_CONFIDENCE
     ) -> tuple[float, float, float]:
         """Mean over the groups that have a value, and the two ends of its interval.
 

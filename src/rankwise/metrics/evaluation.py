@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.environment import require
 from rankwise.inputs import check_option
 from rankwise.metrics.averaging import UNDEFINED, Metric, check_data, make_targets
+from rankwise.metrics.grades import default_metrics
 from rankwise.metrics.ranking import Ranking
 from rankwise.metrics.registry import MetricName, get_metric, get_metrics
 from rankwise.text_tables import Table
@@ -46,12 +48,6 @@ class EvaluationRow(NamedTuple):
     high: float = np.nan
 
 
-def usual_metrics(y: NDArray[Any], has_weights: bool = False) -> list[str]:
-    """The default metrics; without MAP where it takes no weights, or is 1 for every order."""
-    average_precision = ["map"] if y.min() <= 0 and not has_weights else []
-    return ["ndcg@10", *average_precision, "disagreement", "tau"]
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class Evaluation:
     """Result of `evaluate`: a table of means that also knows the value of each group.
@@ -81,7 +77,7 @@ class Evaluation:
     rows: tuple[EvaluationRow, ...]
     per_group: dict[str, Array]
     groups: NDArray[Any]
-    confidence: float = 0.95
+    confidence: float = DEFAULT_CONFIDENCE
 
     def __getitem__(self, name: str | Metric) -> float:
         return self.to_dict()[get_metric(name).name]
@@ -130,7 +126,7 @@ def evaluate(
     *,
     undefined: str = "skip",
     sample_weight: ArrayLike | None = None,
-    confidence: float = 0.95,
+    confidence: float = DEFAULT_CONFIDENCE,
 ) -> Evaluation:
     """Evaluate a ranking by several metrics; the items are sorted once for all of them.
 
@@ -147,9 +143,9 @@ def evaluate(
         Group label of each row, in any order; None puts all rows in one group.
     metrics : str, Metric, function, or several of them, optional
         As `get_metric` reads them: ``"ndcg@10"``, ``"p(relevant=2)@5"``, or a function of y and
-        scores of one group (`make_metric`). By default NDCG of the
-        first ten, MAP (not with weights, nor if all items are relevant, as ratings from 1 to 5
-        are), the disagreement error and Kendall's tau.
+        scores of one group (`make_metric`). By default the disagreement error and Kendall's tau;
+        if y_true has only grades (whole numbers from 0 to 32), also NDCG of the first ten and MAP
+        (MAP not with weights, nor if no item has the grade 0).
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups where a metric is undefined; they are counted in any case. Unlike
         the single metrics, "skip" gives NaN where no group is left.
@@ -185,7 +181,7 @@ def evaluate(
         )
     ranking = Ranking(make_targets(y, encoded, weights), score)
     rows, per_group = [], {}
-    for metric in chosen or get_metrics(usual_metrics(y, weights is not None)):
+    for metric in chosen or get_metrics(default_metrics(y, weights is not None)):
         by_group = metric.by_group(ranking)
         values = metric.fill_undefined(by_group, undefined, ranking.targets)
         per_group[metric.name] = values

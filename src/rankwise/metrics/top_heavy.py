@@ -12,9 +12,8 @@ from scipy.special import gammaln
 from rankwise.arrays import Array, Indices
 from rankwise.inputs import as_whole, check_option
 from rankwise.metrics.averaging import GroupValues, check_data, group_metric
+from rankwise.metrics.grades import LARGEST_GRADE
 from rankwise.metrics.ranking import Ranking, Targets, divide
-
-LARGEST_GRADE = 50  # above it 2^y - 1 is no longer told from 2^y, and y is hardly a grade
 
 _RELEVANT = "at least one relevant item"
 _POSITIVE = "at least one item with y > 0"

@@ -12,6 +12,7 @@ import scipy.stats
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.environment import require
 from rankwise.errors import warn_user
 from rankwise.frames import frame_columns
@@ -167,7 +168,7 @@ class Comparison:
 def compare(
     errors: Mapping[str, ArrayLike] | Any,
     *,
-    confidence: float = 0.95,
+    confidence: float = DEFAULT_CONFIDENCE,
     greater_is_better: bool = False,
     baseline: str | None = None,
     test: str = "wilcoxon",

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.inputs import split_target
 from rankwise.metrics import get_metric
 from rankwise.metrics.registry import MetricName
@@ -70,7 +71,7 @@ class GroupComparisonDisplay(Display):
         values_b: ArrayLike,
         metric: MetricName,
         names: Sequence[str] = ("A", "B"),
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
     ) -> None:
         if isinstance(names, str) or len(names) != 2 or str(names[0]) == str(names[1]):
             raise ValueError(f"names={names!r}; expected two different names, one for each ranker.")
@@ -139,7 +140,7 @@ class GroupComparisonDisplay(Display):
         *,
         metric: MetricName = "ndcg@10",
         names: Sequence[str] = ("A", "B"),
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:

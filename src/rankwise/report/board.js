@@ -14,6 +14,8 @@ function drawWords(board) {
   );
   byId("facts").replaceChildren(...board.facts.map((fact) => html("li", {}, fact)));
   byId("cards").replaceChildren(...cardsOf(board));
+  byId("single-intervals").textContent =
+    `Each interval is for one item: ${percent(1 - board.confidence)} of the items are expected to lie outside their interval.`;
 }
 
 function partsNote(board) {

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.datasets.files import PathLike, replace_file
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.environment import describe_environment
 from rankwise.metrics import Metric
 from rankwise.report import sections, words
@@ -82,7 +83,7 @@ def report(
     metrics: str | Metric | Iterable[str | Metric] | None = None,
     title: str | None = None,
     warning: str = "",
-    confidence: float = 0.95,
+    confidence: float = DEFAULT_CONFIDENCE,
     random_state: int = 0,
 ) -> Page:
     """Make a page that shows how well a model orders a data set.
@@ -148,7 +149,7 @@ def report(
             scored, results, effects, sections.possible_ranks(subject, confidence)
         ),
         "features": effects.describe() if effects else None,
-        "losses": sections.describe_losses(subject, metric),
+        "losses": sections.describe_losses(subject, metric, confidence),
         "shapes": sections.describe_shapes(subject),
         "margins": sections.describe_margins(scored, rng),
         "reliability": sections.describe_reliability(parts.sure),

@@ -108,7 +108,7 @@ function setUpLosses(losses) {
       cell: (j) => barCell(format(losses.losses[j]), losses.losses[j], low, high),
     },
     {
-      title: "95% interval",
+      title: `${Number((100 * losses.confidence).toPrecision(6))}% interval`,
       value: (j) => losses.low[j],
       cell: (j) => `${format(losses.low[j])} … ${format(losses.high[j])}`,
     },

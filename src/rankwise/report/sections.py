@@ -17,7 +17,7 @@ from rankwise.frames import take_rows
 from rankwise.inspection import Contributions, permutation_importance
 from rankwise.inspection.feature_curves import feature_curves, has_curves
 from rankwise.metrics import Metric, get_metric
-from rankwise.metrics.evaluation import usual_metrics
+from rankwise.metrics.grades import default_metrics
 from rankwise.metrics.registry import MetricName, get_metrics
 from rankwise.model_selection.curves import curves_of_search, mean_defined, standard_error
 from rankwise.report.items import ScoredItems, Subject, as_text, short_numbers
@@ -85,7 +85,7 @@ def measure(
     """Evaluate the metrics, those that have a value first; there must be at least one."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
-    chosen = get_metrics(usual_metrics(scored.y) if metrics is None else metrics)
+    chosen = get_metrics(default_metrics(scored.y) if metrics is None else metrics)
     if not chosen:
         raise ValueError("metrics is empty; name at least one, such as 'ndcg@10'.")
     results = []
@@ -295,7 +295,7 @@ def find_effects(subject: Subject) -> FeatureEffects | None:
     return FeatureEffects(added, scored, errors)
 
 
-def describe_losses(subject: Subject, metric: Metric) -> dict[str, Any] | None:
+def describe_losses(subject: Subject, metric: Metric, confidence: float) -> dict[str, Any] | None:
     """What is lost if a column of X is shuffled, for an AutoRanker; None for other models."""
     X, scored = subject.X, subject.scored
     if not hasattr(subject.parts.learner, "members_") or X.shape[1] > SHUFFLED_FEATURES:
@@ -308,6 +308,7 @@ def describe_losses(subject: Subject, metric: Metric) -> dict[str, Any] | None:
         *(subject.model, take_rows(X, rows), scored.y[kept], labels),
         scoring=metric,
         n_repeats=2,
+        confidence=confidence,
     )
     if np.isnan(shuffled.importance).any():
         return None
@@ -315,6 +316,7 @@ def describe_losses(subject: Subject, metric: Metric) -> dict[str, Any] | None:
     names = shuffled.names if subject.names is None else subject.names
     return {
         "names": [as_text(names[j]) for j in order],
+        "confidence": confidence,
         "losses": short_numbers(shuffled.importance[order]),
         "low": short_numbers(np.nan_to_num(shuffled.low[order])),
         "high": short_numbers(np.nan_to_num(shuffled.high[order])),

@@ -14,11 +14,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from rankwise.arrays import Array, Indices
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.rank_rls import RankRLSCV
 from rankwise.groups import encode_groups, members_of
 from rankwise.inputs import as_whole, with_weights
 from rankwise.machine import calm
+from rankwise.metrics.grades import LARGEST_GRADE
 from rankwise.model_selection.best_sets import held_out_gaps, highest, in_best_set
 from rankwise.model_selection.scoring import needs_groups, predict_items
 from rankwise.model_selection.task import (
@@ -37,7 +39,6 @@ from rankwise.uncertainty.jackknife import (
 )
 
 SURE = 1e4  # slope per typical difference from which on every probability is 0 or 1
-MOST_GRADES = 20  # different true scores of which each may be looked for
 
 
 class RankInterval(NamedTuple):
@@ -227,7 +228,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         return ProbabilityMap(self.slope_, self.error_weight_).probability(*difference)
 
     def rank_interval(
-        self, X: Any, groups: ArrayLike | None = None, level: float = 0.95
+        self, X: Any, groups: ArrayLike | None = None, level: float = DEFAULT_CONFIDENCE
     ) -> RankInterval:
         """Ranks of the items in their groups, with intervals.
 
@@ -306,7 +307,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         if at == len(self.gaps_):
             raise ValueError(
                 f"grade={grade!r} cannot be looked for; expected one of the true scores "
-                f"{self.grades_.tolist()} (none are kept if there are more than {MOST_GRADES})."
+                f"{self.grades_.tolist()} (none are kept if there are more than {LARGEST_GRADE})."
             )
         scores = np.asarray(self.predict(X, groups), dtype=np.float64)
         return in_best_set(scores, numbers, self.gaps_[at], level)
@@ -362,7 +363,7 @@ def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
     scores = left_out.scores(np.arange(graph.n_items), unit_of)
     scores[is_cut | (unit_of < 0)] = np.nan
     grades = np.unique(y)[1:]
-    grades = grades if len(grades) < MOST_GRADES else grades[:0]
+    grades = grades if len(grades) <= LARGEST_GRADE else grades[:0]
     wanted = [None, *grades.tolist()]
     return grades, [held_out_gaps(y, scores, graph.groups, grade) for grade in wanted]
 

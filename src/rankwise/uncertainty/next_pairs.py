@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.graphs import PairGraph
 from rankwise.inputs import as_whole, check_option
 from rankwise.machine import calm
@@ -102,7 +103,7 @@ def next_pairs(
     *,
     goal: str = "order",
     top: int = 10,
-    level: float = 0.95,
+    level: float = DEFAULT_CONFIDENCE,
     prior: float = 1.0,
     random_state: Any = None,
 ) -> NextPairs:
