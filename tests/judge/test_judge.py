@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import json
+import multiprocessing
 import os
 import signal
 import socket
@@ -242,6 +243,55 @@ def test_undo_of_an_answer_about_an_item_that_is_gone_asks_about_others(tmp_path
         assert post(client, "/api/question").json()["question"] == shown.json()["question"]
     assert store.n_answers() == 0
     session.close(), store.close()
+
+
+N_FILES = 20
+
+
+def begin_files_and_answer(folder, judge, barrier):
+    """Begin each file at the same moment as another process, and give one answer in it."""
+    try:
+        for k in range(N_FILES):
+            barrier.wait()
+            store = JudgementStore(folder / f"{k}.db", FIVE)
+            question = store.ask(judge, lambda: (0, 1))
+            store.answer(judge, question.id, "first")
+            barrier.wait()
+            assert not store.is_gone()
+            assert sorted(c.judge for c in store.comparisons()) == ["Ann", "Bob"]
+            barrier.wait()
+            store.close()
+    except BaseException:
+        barrier.abort()
+        raise
+
+
+def test_two_processes_that_begin_one_file_at_once_keep_both_answers(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(2, timeout=60)
+    processes = [
+        context.Process(target=begin_files_and_answer, args=(tmp_path, judge, barrier))
+        for judge in ("Ann", "Bob")
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
+    for k in range(N_FILES):
+        with contextlib.closing(JudgementStore(tmp_path / f"{k}.db", FIVE)) as store:
+            assert sorted(c.judge for c in store.comparisons()) == ["Ann", "Bob"]
+
+
+def test_a_file_that_could_not_be_begun_is_begun_at_the_next_opening(tmp_path, monkeypatch):
+    path = tmp_path / "a.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "SCHEMA", (*storage.SCHEMA, "nonsense"))
+        with pytest.raises(OSError, match="nonsense"):
+            JudgementStore(path, FIVE)
+    with contextlib.closing(JudgementStore(path, FIVE)) as store:
+        assert store.item_names() == list("abcde")
+        assert not store.is_gone()
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):

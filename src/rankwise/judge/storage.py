@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -18,8 +19,13 @@ APPLICATION = 0x72776A31  # "rwj1": tells our files from others
 OUTCOMES = ("first", "second", "tie")
 LENT = timedelta(minutes=10)  # so long nobody else is asked about a pair that waits for an answer
 
-SCHEMA = """
-CREATE TABLE item (code INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL);
+BUSY_SECONDS = 10.0  # how long to wait for another process that writes to the same file
+
+#: Statements that make the tables, in order.
+SCHEMA = (
+    "CREATE TABLE item "
+    "(code INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL)",
+    """
 CREATE TABLE question (
     id INTEGER PRIMARY KEY AUTOINCREMENT,  -- no number is used twice, even if its row is deleted
     judge TEXT NOT NULL,
@@ -30,11 +36,12 @@ CREATE TABLE question (
     answered TEXT,
     is_undone INTEGER NOT NULL DEFAULT 0,
     CHECK (first <> second)
-);
-CREATE UNIQUE INDEX one_open_question ON question (judge)
-    WHERE outcome IS NULL AND is_undone = 0;
-CREATE INDEX answers_of_judge ON question (judge, id) WHERE outcome IS NOT NULL AND is_undone = 0;
-"""
+)""",
+    "CREATE UNIQUE INDEX one_open_question ON question (judge) "
+    "WHERE outcome IS NULL AND is_undone = 0",
+    "CREATE INDEX answers_of_judge ON question (judge, id) "
+    "WHERE outcome IS NOT NULL AND is_undone = 0",
+)
 
 
 class Question(NamedTuple):
@@ -99,18 +106,18 @@ class JudgementStore:
                 "another file."
             )
         self._lock = RLock()
-        is_new = not self.path.exists() or not self.path.stat().st_size
         self._files: list[tuple[int, int]] = []
         with self._reading():
-            self._db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
+            self._db = sqlite3.connect(
+                self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
+            )
         try:
             with self._reading():
-                self._open(is_new)
-                self._keep_items(items, is_new or accept_changes)
+                self._check_file()
+                self._prepare_tables(items, accept_changes)
+                self._use_write_ahead_log()
         except BaseException:
-            self._db.close()
-            if is_new:
-                self.path.unlink(missing_ok=True)
+            self._db.close()  # the file stays: another process may have begun to write to it
             raise
         self._files = self._files_now()
 
@@ -215,54 +222,94 @@ class JudgementStore:
         with self._reading():
             return self._db.execute(query, values).fetchall()
 
-    def _open(self, is_new: bool) -> None:
-        if is_new:
-            self._db.execute(f"PRAGMA application_id = {APPLICATION}")
-            self._db.execute(f"PRAGMA user_version = {VERSION}")
-        pragmas = ("application_id", "user_version")
-        kind = tuple(self._db.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas)
-        if kind != (APPLICATION, VERSION):
+    def _is_empty(self) -> bool:
+        """Whether no program has written to the database; ValueError if another program has.
+
+        One statement, so that the three numbers are of one state of a file that another process
+        may be writing.
+        """
+        application, version, n_objects = self._db.execute(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) "
+            "FROM pragma_application_id, pragma_user_version"
+        ).fetchone()
+        if (application, version, n_objects) == (0, 0, 0):
+            return True
+        if (application, version) != (APPLICATION, VERSION):
             raise ValueError(
                 f"{self.path} is a database of another program, or of another version of rankwise; "
                 "name another file for the answers."
             )
+        return False
+
+    def _check_file(self) -> None:
+        """Raise an error if the file is damaged or is not ours, before anything is written."""
+        if self._is_empty():
+            return
         (damage,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
         if damage != "ok":
             raise sqlite3.DatabaseError(damage)
-        self._db.execute("PRAGMA journal_mode = WAL")
+
+    def _prepare_tables(self, items: Sequence[Item], accept_changes: bool) -> None:
+        """Make the tables of a new file and store the items, in one transaction.
+
+        Of several processes that begin the same file, one makes the tables. The others wait for
+        its transaction, and find tables and items.
+        """
         self._db.execute("PRAGMA synchronous = FULL")
-        self._db.execute("PRAGMA busy_timeout = 10000")
-        if is_new:
-            self._db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+        with self._writing():
+            is_new = self._is_empty()
+            if is_new:
+                self._db.execute(f"PRAGMA application_id = {APPLICATION}")
+                self._db.execute(f"PRAGMA user_version = {VERSION}")
+                for statement in SCHEMA:
+                    self._db.execute(statement)
+            self._keep_items(items, is_new or accept_changes)
+
+    def _use_write_ahead_log(self) -> None:
+        """Switch to the write-ahead log; the file remembers it.
+
+        SQLite does not wait if another process holds the file at this step, so it is repeated.
+        """
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as error:
+                is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not is_busy or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+        self._db.execute("SELECT count(*) FROM item").fetchone()  # makes the file of the log
 
     def _keep_items(self, items: Sequence[Item], is_accepted: bool) -> None:
-        with self._writing():
-            known = dict(self._db.execute("SELECT name, digest FROM item ORDER BY code"))
-            digests = {item.name: item.digest for item in items}
-            new = [name for name in digests if name not in known]
-            gone = [name for name in known if name not in digests]
-            changed = [n for n, digest in digests.items() if known.get(n, digest) != digest]
-            if (new or gone or changed) and not is_accepted:
-                raise ValueError(
-                    f"the items are not those that {self.path} was begun with: {len(new)} new, "
-                    f"{len(gone)} gone, {len(changed)} changed, such as "
-                    f"{(new + gone + changed)[0]!r}. Take the old items, begin a new file, or pass "
-                    "accept_changes=True to go on with these."
-                )
-            self._db.executemany(
-                "INSERT INTO item (code, name, digest) SELECT count(*), ?, ? FROM item",
-                [(name, digests[name]) for name in new],
+        """Compare the items with those in the file, and store changes, inside a transaction."""
+        known = dict(self._db.execute("SELECT name, digest FROM item ORDER BY code"))
+        digests = {item.name: item.digest for item in items}
+        new = [name for name in digests if name not in known]
+        gone = [name for name in known if name not in digests]
+        changed = [n for n, digest in digests.items() if known.get(n, digest) != digest]
+        if (new or gone or changed) and not is_accepted:
+            raise ValueError(
+                f"the items are not those that {self.path} was begun with: {len(new)} new, "
+                f"{len(gone)} gone, {len(changed)} changed, such as "
+                f"{(new + gone + changed)[0]!r}. Take the old items, begin a new file, or pass "
+                "accept_changes=True to go on with these."
             )
-            self._db.executemany(
-                "UPDATE item SET digest = ? WHERE name = ?", [(digests[n], n) for n in changed]
-            )
-            self._db.executemany(  # nobody can answer a question about an item that is gone
-                "DELETE FROM question WHERE outcome IS NULL AND "
-                "? IN (SELECT name FROM item WHERE code IN (first, second))",
-                [(name,) for name in gone],
-            )
-            names = [*known, *new]
-            self._codes = {code for code, name in enumerate(names) if name in digests}
+        self._db.executemany(
+            "INSERT INTO item (code, name, digest) SELECT count(*), ?, ? FROM item",
+            [(name, digests[name]) for name in new],
+        )
+        self._db.executemany(
+            "UPDATE item SET digest = ? WHERE name = ?", [(digests[n], n) for n in changed]
+        )
+        self._db.executemany(  # nobody can answer a question about an item that is gone
+            "DELETE FROM question WHERE outcome IS NULL AND "
+            "? IN (SELECT name FROM item WHERE code IN (first, second))",
+            [(name,) for name in gone],
+        )
+        names = [*known, *new]
+        self._codes = {code for code, name in enumerate(names) if name in digests}
 
     def _files_now(self) -> list[tuple[int, int]]:
         """What tells the file and its log from others of the same name."""
