@@ -32,7 +32,6 @@ def restored_global_state():
     directory = os.getcwd()
     sklearn_config = sklearn.get_config()
     numpy_errors = np.geterr()
-    print_options = np.get_printoptions()
     yield
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
@@ -43,7 +42,6 @@ def restored_global_state():
     os.chdir(directory)
     sklearn.set_config(**sklearn_config)
     np.seterr(**numpy_errors)
-    np.set_printoptions(**print_options)
 
 
 @pytest.fixture(scope="session")
