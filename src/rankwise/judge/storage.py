@@ -23,8 +23,7 @@ BUSY_SECONDS = 10.0  # how long to wait for another process that writes to the s
 
 #: Statements that make the tables, in order.
 SCHEMA = (
-    "CREATE TABLE item "
-    "(code INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL)",
+    "CREATE TABLE item (code INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL)",
     """
 CREATE TABLE question (
     id INTEGER PRIMARY KEY AUTOINCREMENT,  -- no number is used twice, even if its row is deleted
