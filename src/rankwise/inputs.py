@@ -413,8 +413,8 @@ def as_scores(y: Any, *, allow_nan: bool = False) -> Array:
     else:
         advice = "map the labels to numbers so that a larger number means a better item"
         values = as_array(y, "y")
-        is_list = isinstance(values, (list, tuple))
-        if not is_list and not np.isscalar(values) and np.ndim(values) == 0:
+        is_array_like = isinstance(values, (list, tuple)) or hasattr(values, "__array__")
+        if not is_array_like and not np.isscalar(values) and np.ndim(values) == 0:
             raise ValueError(
                 f"y is a {type(y).__name__}; expected scores, a target of make_target, or a "
                 "PreferenceGraph."
