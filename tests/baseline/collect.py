@@ -38,12 +38,20 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.baseline import evaluation, rankers, searches
+from tests.baseline import boards, command, dyadic, evaluation, rankers, searches, uncertainty
 from tests.baseline.record import Record
 
 Problem = Callable[[np.random.Generator, Record], None]
 
-AREAS: dict[str, tuple[Problem, int]] = rankers.AREAS | searches.AREAS | evaluation.AREAS
+AREAS: dict[str, tuple[Problem, int]] = (
+    rankers.AREAS
+    | searches.AREAS
+    | dyadic.AREAS
+    | evaluation.AREAS
+    | uncertainty.AREAS
+    | boards.AREAS
+    | command.AREAS
+)
 QUICK_SHARE = 0.15
 LARGEST_ERROR_SHARE = 0.05
 

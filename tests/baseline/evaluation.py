@@ -21,7 +21,7 @@ from tests.baseline.draws import (
     pick,
 )
 from tests.baseline.names import find
-from tests.baseline.rankers import draw_views, log_alpha, record_predictions
+from tests.baseline.rankers import draw_views, log_alpha
 from tests.baseline.record import Record
 
 METRICS = (
@@ -42,7 +42,6 @@ METRICS = (
     "hit@2",
     "rbp",
 )
-TIED_SCORES = ("average", "pessimistic", "optimistic")
 
 
 def metrics(rng: np.random.Generator, record: Record) -> None:
@@ -51,6 +50,8 @@ def metrics(rng: np.random.Generator, record: Record) -> None:
     scores = data.y + rng.normal(size=len(data.y))
     if chance(rng, 0.5):
         scores = np.round(scores)
+    if chance(rng, 0.5):
+        data.y = data.y - data.y.min()
     for name in METRICS:
         metric = find("get_metric")(name)
         record_metric(record, name, metric, (data.y, scores, data.groups))
@@ -73,6 +74,7 @@ def record_metric(record: Record, name: str, metric: Any, data: tuple[Any, Any, 
 def weighted_metrics(rng: np.random.Generator, record: Record) -> None:
     """Metrics with weights of the items."""
     data = draw_ranking(rng, weighted=True)
+    data.y = data.y - data.y.min()
     scores = data.y + rng.normal(size=len(data.y))
     for name in ("disagreement", "tau", "mse", "ndcg@5"):
         evaluation = find("evaluate")(
@@ -106,18 +108,17 @@ def compare(rng: np.random.Generator, record: Record) -> None:
 def inspection(rng: np.random.Generator, record: Record) -> None:
     """Contributions of columns and permutation importance."""
     data = draw_ranking(rng, grouped=True, sparse=False)
-    model = find("RankRLS")(log_alpha(rng), **draw_least_squares(rng))
     if chance(rng, 0.5):
         model = make_pipeline(StandardScaler(), find("RankRLSCV")([0.1, 1.0]))
-        final_step = "rankrlscv"
-        fitted = model.fit(data.X, data.y, **{f"{final_step}__groups": data.groups})
+        model.fit(data.X, data.y, rankrlscv__groups=data.groups)
     else:
-        fitted = model.fit(data.X, **data.target)
-    result = find("contributions")(fitted, data.X_new, data.groups_new)
+        model = find("RankRLS")(log_alpha(rng), **draw_least_squares(rng))
+        model.fit(data.X, **data.target)
+    result = find("contributions")(model, data.X_new, data.groups_new)
     record.add("contributions", result.values)
     if len(np.unique(data.y)) > 1:
         importance = find("permutation_importance")(
-            fitted, data.X, data.y, data.groups, n_repeats=2, random_state=3
+            model, data.X, data.y, data.groups, n_repeats=2, random_state=3
         )
         record.add("importance", importance.importance)
         record.add("interval", [importance.low, importance.high])

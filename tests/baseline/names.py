@@ -50,7 +50,7 @@ SYMBOLS: dict[str, Sequence[str]] = {
     "jackknife": ["rankwise.uncertainty:jackknife"],
     "next_pairs": ["rankwise.uncertainty:next_pairs", "rankwise.leaderboard:next_pairs"],
     "DistributedRankRLS": ["rankwise.distributed:RankRLS", "rankwise.dask:RankRLS"],
-    "command": ["rankwise.cli.app:app", "rankwise.cli.main:app", "rankwise.cli:app"],
+    "command": ["rankwise.cli:main", "rankwise.cli.main:main", "rankwise.cli.app:main"],
 }
 
 # Attributes and methods of public objects.
@@ -88,8 +88,8 @@ KEYS: dict[str, str] = {
     "way": "scheme",
 }
 
-# Options of the command: "command --option" to its spellings. Unlike above the old spelling comes
-# first where it is gone in 0.4, because its new spelling may mean something else in 0.3.
+# Options of the command: "command --option" to its spellings. Where the new spelling exists in an
+# old version with another meaning, put the old spelling first.
 OPTIONS: dict[str, Sequence[str]] = {
     "rank --item-features": ["--item-features", "--features"],
     "rank --rating-scale": ["--rating-scale", "--scale"],
@@ -136,8 +136,8 @@ def call(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
     spelled = {}
     for name, value in keywords.items():
         spellings = KEYWORDS.get(name, [name])
-        known_spelling = next((s for s in spellings if s in parameters), name)
-        spelled[known_spelling] = value
+        accepted = [spelling for spelling in spellings if spelling in parameters]
+        spelled[accepted[0] if accepted else name] = value
     return function(*arguments, **spelled)
 
 

@@ -22,8 +22,16 @@ from tests.baseline.names import find, get
 from tests.baseline.rankers import draw_views, log_alpha, record_model
 from tests.baseline.record import Record
 
-METRICS = ("disagreement", "ndcg", "tau", "mse", "ndcg@3", "auc")
-SEARCH_NUMBERS = ("alphas", "nus", "mean_score", "best_index", "n_basis", "predictions")
+
+
+def draw_scoring(rng: np.random.Generator, data: RankingDraw) -> str:
+    """Return the name of a metric that is defined for the target and its weights."""
+    names = ["disagreement", "disagreement", "tau", "mse"]
+    if np.nanmin(data.y) >= 0:
+        names += ["ndcg", "ndcg@3"]
+    if len(np.unique(data.y)) == 2 and data.sample_weight is None:
+        names += ["auc", "map"]
+    return str(pick(rng, names))
 
 
 def folds_of_items(rng: np.random.Generator, n_items: int) -> list[tuple[Any, Any]]:
@@ -114,7 +122,7 @@ def rank_rls_cv(rng: np.random.Generator, record: Record) -> None:
         options |= draw_basis(rng, data.X.shape[0])
     if chance(rng, 0.2):
         options["beta"] = 0.5
-    options["scoring"] = pick(rng, METRICS)
+    options["scoring"] = draw_scoring(rng, data)
     options["store_predictions"] = chance(rng, 0.5)
     if data.groups is None:
         is_plain = data.sample_weight is None and options["cost"] == "magnitude"
@@ -148,7 +156,7 @@ def margin_searches(rng: np.random.Generator, record: Record) -> None:
     """RankSVMCV and RankLogisticCV."""
     data = draw_ranking(rng, grouped=True)
     name = pick(rng, ("RankSVMCV", "RankLogisticCV"))
-    options: dict[str, Any] = {"tol": 1e-7, "cv": 3, "scoring": pick(rng, METRICS)}
+    options: dict[str, Any] = {"tol": 1e-7, "cv": 3, "scoring": draw_scoring(rng, data)}
     if name == "RankSVMCV":
         options |= {"loss": "squared_hinge"}
     options |= draw_kernel(rng, 0.2)
@@ -161,9 +169,9 @@ def margin_searches(rng: np.random.Generator, record: Record) -> None:
 def view_searches(rng: np.random.Generator, record: Record) -> None:
     """CoRankRLSCV and RankingPursuitCV."""
     data = draw_ranking(rng, grouped=True, sparse=False)
-    options: dict[str, Any] = draw_least_squares(rng) | {"scoring": pick(rng, METRICS)}
+    options: dict[str, Any] = draw_least_squares(rng) | {"scoring": draw_scoring(rng, data)}
     if chance(rng, 0.5):
-        options["cv"] = folds_of_groups(data.groups)
+        options["cv"] = 3
     if chance(rng, 0.5):
         options["views"] = draw_views(rng, data.X.shape[1])
         learner = find("CoRankRLSCV")([0.01, 0.1, 1.0], nus=[0.0, 0.5, 2.0], **options)
@@ -179,7 +187,7 @@ def held_out_curves(rng: np.random.Generator, record: Record) -> None:
     """Several metrics of every candidate on held-out data."""
     data = draw_ranking(rng, grouped=True)
     learner = find("RankRLS")(**draw_least_squares(rng), **draw_kernel(rng, 0.4))
-    scoring = ["ndcg@5", "tau", "disagreement"]
+    scoring = ["mse", "tau", "disagreement"]
     candidates = {"alpha": draw_alphas(rng)}
     result = find("held_out_curves")(
         learner, data.X, **data.target, scoring=scoring, candidates=candidates
