@@ -75,7 +75,7 @@ def draw_board_options(rng: np.random.Generator, columns: dict[str, Any]) -> dic
         options["covariates"] = pick(rng, (["heat"], ["court"], ["heat", "court"]))
     if "judge" in columns and chance(rng, 0.5):
         options["reweight"] = True
-    if chance(rng, 0.3):
+    if chance(rng, 0.3) and not takes_margins:
         options["scale"] = pick(rng, ("logit", "elo"))
     if chance(rng, 0.2):
         options["anchor"] = "Bob"
@@ -92,7 +92,7 @@ def record_board(record: Record, board: Any, name: str = "board") -> None:
     """Store ratings, intervals, ranks, effects, judges and what ratings do not explain."""
     for fields in (ROW_FIELDS, RANK_FIELDS, COUNT_FIELDS):
         for field in fields:
-            record.add(f"{name}.{field}", [get(row, field) for row in board.rows])
+            record.add(f"{name}.rows.{field}", [get(row, field) for row in board.rows])
     record.add(f"{name}.ratings", board.ratings)
     record.add(f"{name}.alpha", board.alpha)
     record.add(f"{name}.ties", board.ties)
@@ -148,7 +148,7 @@ def boards_with_priors(rng: np.random.Generator, record: Record) -> None:
     """Ratings that start from those of another judge."""
     games = draw_games(rng)
     items = np.unique(np.concatenate([games["left"], games["right"]]))
-    prior = {str(item): float(value) for item, value in zip(items, rng.normal(size=len(items)))}
+    prior = {str(item): float(rng.normal()) for item in items}
     columns = {"sides": ("left", "right"), "outcome": "outcome"}
     alpha = pick(rng, (None, 0.01, 1.0))
     model = pick(rng, ("least-squares", "bradley-terry"))

@@ -30,7 +30,10 @@ def run(*arguments: Any) -> str:
     before = sys.argv
     sys.argv = ["rankwise", *map(str, arguments)]
     try:
-        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()) as errors:
+        with (
+            contextlib.redirect_stdout(output),
+            contextlib.redirect_stderr(io.StringIO()) as errors,
+        ):
             find("command")()
     except SystemExit as status:
         if status.code not in (0, None):
@@ -98,7 +101,8 @@ def lists(rng: np.random.Generator, record: Record) -> None:
             "train",
             run("train", path / "train.csv", "-o", path / "one.rw", "--json", *train),
         )
-        other = spelled("train", alpha="1", feature_scaling="group", calibrate=True, **columns)
+        variants: list[dict[str, Any]] = [{"calibrate": True}, {"feature_scaling": "group"}]
+        other = spelled("train", alpha="1", **pick(rng, variants), **columns)
         run("train", path / "train.csv", "-o", path / "two.rw", *other)
         record_predictions(record, path, "one.rw")
         record_predictions(record, path, "two.rw")

@@ -85,10 +85,12 @@ def conditional_searches(rng: np.random.Generator, record: Record) -> None:
     record.add("predict", search.predict(rows + 0.1, columns))
 
 
-def draw_labels(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return instances, and the scores of labels, some of them missing."""
+def draw_labels(rng: np.random.Generator, values: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return instances, and the ranks of labels, or their scores with missing ones and ties."""
     X = rng.normal(size=(int(rng.integers(20, 40)), 3))
     y = X @ rng.normal(size=(3, 4)) + 0.7 * rng.normal(size=(len(X), 4))
+    if values == "ranks":
+        return X, (-y).argsort(axis=1).argsort(axis=1) + 1.0
     if chance(rng, 0.3):
         y[rng.random(y.shape) < 0.15] = np.nan
     if chance(rng, 0.3):
@@ -96,10 +98,10 @@ def draw_labels(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def draw_label_options(rng: np.random.Generator, n_instances: int) -> dict[str, Any]:
+def draw_label_options(rng: np.random.Generator, values: str, n_instances: int) -> dict[str, Any]:
     """Return the parameters of LabelRanker without the regularization."""
     options: dict[str, Any] = {
-        "values": pick(rng, ("scores", "ranks")),
+        "values": values,
         "cost": pick(rng, COSTS),
         "group_weight": pick(rng, ("pairs", "groups")),
         "fit_intercept": chance(rng, 0.8),
@@ -113,8 +115,9 @@ def draw_label_options(rng: np.random.Generator, n_instances: int) -> dict[str, 
 
 def label_ranker(rng: np.random.Generator, record: Record) -> None:
     """LabelRanker: scores, ranks, held-out scores and conformal sets."""
-    X, y = draw_labels(rng)
-    model = find("LabelRanker")(log_alpha(rng), **draw_label_options(rng, len(X)))
+    values = pick(rng, ("scores", "scores", "ranks"))
+    X, y = draw_labels(rng, values)
+    model = find("LabelRanker")(log_alpha(rng), **draw_label_options(rng, values, len(X)))
     model.fit(X, y)
     record_model(record, model)
     record.add("predict", model.predict(X[:8] + 0.1))
@@ -129,8 +132,11 @@ def label_ranker(rng: np.random.Generator, record: Record) -> None:
 
 def label_searches(rng: np.random.Generator, record: Record) -> None:
     """LabelRankerCV."""
-    X, y = draw_labels(rng)
-    search = find("LabelRankerCV")([0.01, 0.1, 1.0, 10.0], **draw_label_options(rng, len(X)))
+    values = pick(rng, ("scores", "scores", "ranks"))
+    X, y = draw_labels(rng, values)
+    search = find("LabelRankerCV")(
+        [0.01, 0.1, 1.0, 10.0], **draw_label_options(rng, values, len(X))
+    )
     search.fit(X, y)
     record.add("best_params", search.best_params_)
     record.add("best_score", search.best_score_)

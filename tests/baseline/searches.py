@@ -23,7 +23,6 @@ from tests.baseline.rankers import draw_views, log_alpha, record_model
 from tests.baseline.record import Record
 
 
-
 def draw_scoring(rng: np.random.Generator, data: RankingDraw) -> str:
     """Return the name of a metric that is defined for the target and its weights."""
     names = ["disagreement", "disagreement", "tau", "mse"]
