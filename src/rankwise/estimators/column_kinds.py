@@ -14,6 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array
+from rankwise.datasets.parse_numbers import (
+    NumberFormat,
+    find_format,
+    parse_quantity,
+    read_format,
+)
 from rankwise.frames import as_array
 
 FEW_VALUES = 50  # a text of no more values is a category, whatever it looks like
@@ -68,7 +74,8 @@ class ColumnFacts(NamedTuple):
     n_rare : int
         Rows of a category whose value is not one of `categories`.
     form : str
-        How dates are written, as in `datetime.strptime`; empty for ISO dates.
+        How dates are written, as in `datetime.strptime`; empty for ISO dates. Of numbers with a
+        unit, the number 1.5 as the column writes it, such as "$1.5"; empty for other numbers.
     medians : tuple of float
         What fills the gaps of a number, of each part of a date, of each entry of a vector.
     means, scales : tuple of float
@@ -223,13 +230,18 @@ def _floats(column: ColumnFacts, cells: NDArray[Any]) -> Array:
     if cells.dtype != object:
         return cells.astype(np.float64)
     texts = spelled(cells) if cells.ndim == 1 else ["lists"]
-    floats = np.array([np.nan if text is None else parse_number(text) for text in texts])
+    floats = np.array([np.nan if text is None else _number(text, column.form) for text in texts])
     words = [text for text, x in zip(texts, floats, strict=True) if text is not None and x != x]
     if words and (cells.ndim > 1 or not column.why):
         raise ValueError(
             f"column {column.name!r} has words, such as {words[0]!r:.40}, expected numbers."
         )
     return floats
+
+
+def _number(text: str, form: str) -> float:
+    """The number that a text spells, in the format of the column if it has a unit."""
+    return parse_quantity(text, read_format(form)) if form else parse_number(text)
 
 
 def parse_number(text: str) -> float:
@@ -320,6 +332,9 @@ def _decide(
     sample = [str(_text(cell)) for cell in cells[~gaps][:SAMPLE].tolist()]
     form = _date_form(sample) if is_text else "" if cells.dtype.kind == "M" else None
     n_numbers = sum(parse_number(text) == parse_number(text) for text in sample)
+    number_format = find_format(sample) if is_text else None
+    if number_format is not None and forced in ("", "number") and form is None:
+        return _quantity(left_out, cells, number_format)
     if forced == "number":
         if form is not None or n_numbers < len(sample):
             words = "dates" if form is not None else f"words, such as {_shown(sample)}"
@@ -348,6 +363,17 @@ def _decide(
     if category.kind == "left out" and 2 * n_words > len(sample):
         return ColumnFacts(name, "text", n_gaps)
     return category
+
+
+def _quantity(
+    left_out: ColumnFacts, cells: NDArray[Any], number_format: NumberFormat
+) -> ColumnFacts:
+    """Numbers with one unit; words among them are missing values."""
+    texts = spelled(cells)
+    words = [text for text in texts if text and math.isnan(parse_quantity(text, number_format))]
+    n_gaps = left_out.n_gaps + len(words)
+    why = f"words, such as {words[0]!r:.40}, count as gaps" if words else ""
+    return left_out._replace(kind="number", n_gaps=n_gaps, why=why, form=str(number_format))
 
 
 def _order(left_out: ColumnFacts, cells: NDArray[Any], order: Sequence[str]) -> ColumnFacts:

@@ -22,6 +22,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
+from rankwise.datasets.parse_numbers import is_format
 from rankwise.estimators.auto_ranker import AutoRanker
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import MAX_LEAVES, N_CODES, BoostedTrees, TreeFeatures
@@ -435,6 +436,7 @@ def _check_columns(facts: Any) -> None:
         is_right &= len(column.weights) == len(column.categories) * (column.kind == "text")
         is_right &= column.kind != "date" or {*column.categories} <= {*DATE_PARTS}
         is_right &= len(column.form) <= LONGEST_FORM
+        is_right &= column.kind != "number" or is_format(column.form)
         if not is_right or min(column.n_gaps, column.n_rare) < 0:
             raise ValueError(f"the facts of the column {column.name!r:.60} do not fit together")
 
