@@ -102,6 +102,17 @@ def test_rank_rls_on_processes_is_rank_rls(cluster):
     assert model.n_split_groups_ == 6
 
 
+@pytest.mark.parametrize("has_groups", [True, False])
+@pytest.mark.parametrize("scale", [1e-12, 1e-8, 1e8, 1e12])
+def test_units_of_a_column_and_of_the_scores_cost_no_digits(threads, scale, has_groups):
+    scaled_X, scaled_y = X * [1, scale, 1, 1, 1], y / scale
+    arrays = (scaled_X, scaled_y, groups) if has_groups else (scaled_X, scaled_y)
+    alpha = 1e-3 * min(1.0, scale) ** 2
+    model = RankRLS(alpha).fit(*lazily(*arrays))
+    expected = rankwise.RankRLS(alpha).fit(*arrays)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10)
+
+
 def test_small_files_that_dask_would_join_are_read_as_they_are(threads, tmp_path):
     names = list("abcde")
     rows = pd.DataFrame(X, columns=names).assign(label=y, query=groups)

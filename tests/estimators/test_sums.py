@@ -191,6 +191,41 @@ def test_several_outputs_sparse_rows_targets_and_large_offsets():
     assert_same(sums, expected)
 
 
+SCALES = [1e-12, 1e-8, 1.0, 1e8, 1e12]
+
+
+def scaled_problem(scale_of_column, scale_of_scores):
+    X, y, groups = problem(n_rows=200, n_groups=4)
+    units = np.array([1.0, 1.0, scale_of_column, 1.0])
+    alpha = 1e-3 * min(1.0, scale_of_column) ** 2  # small enough to leave every column its weight
+    return X * units, y * scale_of_scores, groups, units / scale_of_scores, alpha
+
+
+@pytest.mark.parametrize("is_one_list", [True, False])
+@pytest.mark.parametrize("scale_of_scores", SCALES)
+@pytest.mark.parametrize("scale_of_column", SCALES)
+def test_units_of_a_column_and_of_the_scores_cost_no_digits(
+    scale_of_column, scale_of_scores, is_one_list
+):
+    X, y, groups, units, alpha = scaled_problem(scale_of_column, scale_of_scores)
+    groups = None if is_one_list else groups
+    expected = RankRLS(alpha).fit(X, y, groups).coef_ * units
+    batches = np.array_split(np.arange(200), 7)
+    sums = added(X, y, groups, batches)
+    found = sums.solve([alpha]).model(0).coef_ * units
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    expired = added(X, y, groups, batches[:2])
+    rest = np.concatenate(batches[2:])
+    of_rest = None if is_one_list else groups[rest]
+    expected = RankRLS(alpha).fit(X[rest], y[rest], of_rest).coef_ * units
+    found = sums.subtract(expired).solve([alpha]).model(0).coef_ * units
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    model = RankRLS(alpha)
+    for rows in batches[2:]:
+        model.partial_fit(X[rows], y[rows], None if is_one_list else groups[rows])
+    np.testing.assert_allclose(model.coef_ * units, expected, rtol=1e-10)
+
+
 def test_models_know_their_columns_and_are_saved(tmp_path):
     pd = pytest.importorskip("pandas")
     X, y, groups = problem()

@@ -88,7 +88,8 @@ class OpenGroup(NamedTuple):
         if sign > 0:
             root = _packed(np.vstack([self.root, added]))
         else:
-            root = _root(self.root.T @ self.root - added.T @ added)
+            gram = self.root.T @ self.root
+            root = _root(gram - added.T @ added, np.sqrt(gram.diagonal()))
         return OpenGroup(
             self.n_items + sign * other.n_items,
             total,
@@ -116,11 +117,21 @@ class OpenGroup(NamedTuple):
 
 def _packed(Z: Array) -> Array:
     """A matrix with the same ``Zᵀ Z`` and not many more rows than columns."""
-    return Z if len(Z) <= 2 * Z.shape[1] else _root(Z.T @ Z)
+    if len(Z) <= 2 * Z.shape[1]:
+        return Z
+    gram = Z.T @ Z
+    return _root(gram, np.sqrt(gram.diagonal()))
 
 
-def _root(S: Array) -> Array:
-    """Z with ``Zᵀ Z = S``, but for rounding that would make S indefinite."""
-    values, Q = np.linalg.eigh(S)
-    kept = values > 0
-    return np.ascontiguousarray((Q[:, kept] * np.sqrt(values[kept])).T)
+def _root(S: Array, norms: Array) -> Array:
+    """Z with ``Zᵀ Z = S``, but for rounding that would make S indefinite.
+
+    Eigenvalues are exact relative to the largest one only, so columns of different units are
+    divided by their norms first: S_jk is then wrong by a few units in the last place of
+    ``norms_j norms_k``, as it is by the product that it comes from.
+    """
+    scale = np.where(norms > 0, norms, 1.0)
+    values, Q = np.linalg.eigh(S / scale / scale[:, None])
+    positive = values > 0
+    unscaled = (Q[:, positive] * np.sqrt(values[positive])).T
+    return np.ascontiguousarray(unscaled * scale)
