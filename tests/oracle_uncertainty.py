@@ -89,3 +89,32 @@ def worths(mean, covariance, slope, error_weight):
             p = 1 / (1 + np.exp(-slope * (mean[i] - mean[j]) / np.sqrt(1 + error_weight * v)))
             out[i, j] = v * p * (1 - p)
     return out
+
+
+def weights_in_long_double(X, y, alpha, *, beta=0.0, weight=None):
+    """Weights of RankRLS for one list without ties: normal equations with 64 bits of mantissa."""
+    wide = np.longdouble
+    X, y = np.asarray(X, dtype=wide), np.asarray(y, dtype=wide)
+    weight = np.ones(len(y), dtype=wide) if weight is None else np.asarray(weight, dtype=wide)
+    units = np.abs(X).max(axis=0)
+    R = X / units
+    total = weight.sum()
+    pairs = (total**2 - (weight**2).sum()) / 2
+    centered, target = R - weight @ R / total, y - weight @ y / total
+    by_pairs, by_rows = (1 - wide(beta)) * total / pairs, wide(beta) / total
+    A = by_pairs * (centered.T * weight) @ centered + by_rows * (R.T * weight) @ R
+    b = by_pairs * (centered.T * weight) @ target + by_rows * (R.T * weight) @ y
+    return eliminate(A + np.diag(wide(alpha) / units**2), b) / units
+
+
+def eliminate(A, b):
+    """Solution of a positive definite system, by elimination in the precision of its numbers."""
+    A, b = A.copy(), b.copy()
+    for k in range(len(b)):
+        factors = A[k + 1 :, k] / A[k, k]
+        A[k + 1 :] -= factors[:, None] * A[k]
+        b[k + 1 :] -= factors * b[k]
+    x = np.zeros_like(b)
+    for k in reversed(range(len(b))):
+        x[k] = (b[k] - A[k, k + 1 :] @ x[k + 1 :]) / A[k, k]
+    return x

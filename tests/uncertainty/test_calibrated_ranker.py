@@ -25,7 +25,7 @@ from rankwise.datasets import make_ranking
 from rankwise.model_selection.scoring import predict_items
 from rankwise.uncertainty.calibrated_ranker import fit_map, held_out_pairs, reliability
 from rankwise.uncertainty.jackknife import leave_units_out
-from tests.oracle_uncertainty import refit_without
+from tests.oracle_uncertainty import refit_without, weights_in_long_double
 
 X, Y, GROUPS = make_ranking(
     n_queries=20, n_documents=(2, 8), n_features=4, noise=0.7, random_state=3
@@ -122,6 +122,22 @@ def test_a_curve_without_mistakes_is_finite_and_a_useless_one_is_flat():
     flat = fit_map(np.r_[-np.ones(60), np.ones(40)], np.ones(100))
     assert flat.probability(np.array([5.0]), np.array([1.0]))[0] == pytest.approx(0.5, abs=1e-3)
     assert fit_map(np.zeros(5), np.zeros(5)).probability(np.ones(1), np.ones(1)) == 0.5
+
+
+@pytest.mark.parametrize("units", [[1.0, 1e12, 1.0], [1e8, 1e8, 1e8], [1e-8, 1.0, 1e8]])
+def test_units_of_the_columns_cost_no_digits_of_the_errors_of_one_list(units):
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal((40, 3))
+    X, y = Z * units, Z @ [1, 2, 0.5] + rng.standard_normal(40)
+    alpha = 1e-3 * min(1.0, *units) ** 2
+    whole = weights_in_long_double(X, y, alpha)
+    without = [
+        weights_in_long_double(np.delete(X, k, 0), np.delete(y, k), alpha) for k in range(40)
+    ]
+    scores = X @ (np.array(without) - whole).T
+    expected = np.sqrt(39 / 40) * np.linalg.norm(scores - scores.mean(axis=0), axis=1)
+    found = CalibratedRanker(RankRLS(alpha)).fit(X, y).predict_error(X)
+    np.testing.assert_allclose(found, expected.astype(np.float64), rtol=1e-9)
 
 
 def test_units_of_the_scores_do_not_matter():

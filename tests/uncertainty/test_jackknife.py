@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import PairGraph, RankRLS, RankRLSCV, RankSVM, ScoreGraph, make_target
 from rankwise.datasets import make_ranking
 from rankwise.uncertainty import jackknife
-from tests.oracle_uncertainty import jackknife_covariance
+from tests.oracle_uncertainty import jackknife_covariance, weights_in_long_double
 
 RNG = np.random.default_rng(0)
 X, Y, GROUPS = make_ranking(n_queries=9, n_documents=(3, 7), n_features=4, random_state=1)[:3]
@@ -165,6 +165,44 @@ def test_large_offsets_of_features_do_not_matter():
         plain = jackknife(RankRLS(1e-3), X, Y, groups).predict_difference(NEW, 0, 1)
         moved = jackknife(RankRLS(1e-3), X + 1e5, Y, groups).predict_difference(NEW + 1e5, 0, 1)
         np.testing.assert_allclose(moved, plain, rtol=1e-5)
+
+
+UNITS = {
+    "all large": [1e8, 1e8, 1e8, 1e8],
+    "all very large": [1e12, 1e12, 1e12, 1e12],
+    "all small": [1e-8, 1e-8, 1e-8, 1e-8],
+    "one large": [1.0, 1.0, 1e8, 1.0],
+    "one very large": [1.0, 1.0, 1.0, 1e12],
+    "one small": [1e-8, 1.0, 1.0, 1.0],
+    "large and small": [1.0, 1e12, 1e-8, 1e-12],
+}
+
+
+def one_list(units, n_items=40):
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal((n_items, 4))
+    return (Z + 2) * units, Z @ [1, 2, 0.5, 1] + rng.standard_normal(n_items)
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("name", UNITS)
+def test_units_of_the_columns_cost_no_digits_of_the_errors_of_one_list(name, beta, is_weighted):
+    X, y = one_list(UNITS[name])
+    weight = np.arange(len(y)) % 3 + 1.0 if is_weighted else None
+    alpha = 1e-3 * min(1.0, *UNITS[name]) ** 2
+
+    def weights(rows):
+        of_rows = None if weight is None else weight[rows]
+        return weights_in_long_double(X[rows], y[rows], alpha, beta=beta, weight=of_rows)
+
+    n = len(y)
+    whole = weights(np.arange(n))
+    changes = np.array([weights(np.delete(np.arange(n), k)) - whole for k in range(n)])
+    expected = np.sqrt((n - 1) / n * (changes**2).sum(axis=0)).astype(np.float64)
+    target = y if weight is None else make_target(y, None, weight)
+    found = jackknife(RankRLS(alpha, beta=beta), X, target)
+    np.testing.assert_allclose(found.coefficient_errors, expected, rtol=1e-11)
 
 
 def test_scale_of_the_scores_is_that_of_the_errors():

@@ -55,6 +55,7 @@ from rankwise.solvers.hold_out import (
 )
 from rankwise.solvers.hold_out_list import (
     Spectrum,
+    center_columns,
     find_spectrum,
     hold_out_items,
     leave_out_items,
@@ -135,7 +136,7 @@ def coefficients_without(
     if way == "items":
         R = None if features.method == "dual" else dense_rows(features.matrix)
         if R is not None and loss.beta == 0:
-            R = R - R.mean(axis=0)  # the coefficients of the items sum to zero
+            R = center_columns(R, loss.graph.item_weights)  # coefficients of items sum to zero
         y, spectrum = _list_of_items(loss, features, units.members, centered=loss.beta == 0)
         w = leave_out_items(spectrum, R, y, units.members, alphas, loss.beta)
     elif way == "closed" and features.method == "dual":

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import lapack
 
 from rankwise.arrays import Array, Indices
 from rankwise.features.kernel import center_kernel
@@ -28,6 +29,7 @@ from rankwise.machine import idle_cores, map_on_idle_cores
 from rankwise.solvers.least_squares import binary_scale
 
 PRODUCT_ROWS = 256  # of G computed by one matrix product
+SIMILAR = 1e3  # ratio of the largest entries of two columns up to which their units are alike
 ROUNDING = 16.0  # units in the last place, times √m, that may be wrong
 
 
@@ -35,13 +37,15 @@ class Spectrum(NamedTuple):
     """``K = V diag(values) Vᵀ`` with orthonormal columns, as many as K has rank or rows.
 
     With weights of the items it is the spectrum of ``D^½ K D^½``, and the vectors are D^½ V.
-    `first` is for each item the first that is equal to it, None if all differ.
+    `first` is for each item the first that is equal to it, None if all differ. `right` is P of the
+    singular value decomposition ``D^½ R = V diag(values)^½ Pᵀ``, None if K itself was decomposed.
     """
 
     values: Array
     vectors: Array
     weight: Array
     first: Indices | None = None
+    right: Array | None = None
 
 
 class Resolvent(NamedTuple):
@@ -82,11 +86,10 @@ def find_spectrum(
     weight = np.ones(len(matrix)) if weight is None else weight
     root, K = np.sqrt(weight)[:, None], matrix
     if not is_kernel:
-        R = matrix - matrix.mean(axis=0) if centered else matrix  # a large mean would cost digits
+        R = center_columns(matrix, weight) if centered else matrix  # a large mean costs digits
         if R.shape[1] < R.shape[0]:
-            options = {"full_matrices": False, "check_finite": False}
-            vectors, singular, _ = scipy.linalg.svd(R * root, **options)
-            return Spectrum(singular**2, vectors * root, weight)
+            vectors, singular, right = decompose_columns(R * root)
+            return Spectrum(singular**2, vectors * root, weight, right=right)
         K = R @ R.T
     noise = len(K) * np.finfo(float).eps * max(K.max(), -K.min()) * weight.max()
     if is_kernel and centered:
@@ -99,6 +102,29 @@ def find_spectrum(
     values[np.abs(values) <= noise] = 0.0
     vectors *= root
     return Spectrum(values, vectors, weight)
+
+
+def center_columns(R: Array, weight: Array | None) -> Array:
+    """The features less their weighted means."""
+    return np.asarray(R - np.average(R, axis=0, weights=weight))
+
+
+def decompose_columns(R: Array) -> tuple[Array, Array, Array]:
+    """V, σ and P with ``R = V diag(σ) Pᵀ``, for at most as many columns as rows.
+
+    The usual algorithm is exact relative to the largest singular value only, and columns in much
+    smaller units lose their digits. Jacobi's method keeps the digits of every column (Drmač and
+    Veselić, SIAM Journal on Matrix Analysis and Applications 29, 2008). It takes two to three times
+    as long, so it is for columns whose units differ.
+    """
+    largest = np.abs(R).max(axis=0, initial=0.0)
+    if largest.max(initial=0.0) <= SIMILAR * largest.min(initial=np.inf):
+        vectors, singular, transposed = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
+        return vectors, singular, transposed.T
+    singular, vectors, right, scales, _, info = lapack.dgejsv(R, joba=0, jobu=0, jobv=0)
+    if info:
+        raise np.linalg.LinAlgError("the singular values of the features do not converge.")
+    return vectors[:, : R.shape[1]], singular * (scales[0] / scales[1]), right
 
 
 def resolvent(basis: Spectrum, alpha: float, beta: float, rest: tuple[float, float]) -> Resolvent:
@@ -190,23 +216,30 @@ def leave_out_items(
 
         c_without = c − G_{·U} (G_UU)⁻¹ c_U,     w = Rᵀ c
 
-    with the G of `rankwise.solvers.hold_out_list` for the list without U.
+    with the G of `rankwise.solvers.hold_out_list` for the list without U. With the singular value
+    decomposition of R, ``Rᵀ B = P diag(σ/(σ² + λ')) Vᵀ D^½``.
     """
-
-    def left(V: Array) -> Array:
-        """``Rᵀ V``, or V itself."""
-        return V if R is None else R.T @ V
-
-    TV = left(basis.vectors)
-    out = np.empty((len(TV), len(units), y.shape[1], len(alphas)))
+    if beta == 0:
+        y = y - y.mean(axis=0)
+    if R is not None:
+        right = right_vectors(basis, R)
+        roots = np.sqrt(np.maximum(basis.values, 0.0))
+        total = basis.vectors.sum(axis=0)
+    n_rows = len(y) if R is None else R.shape[1]
+    out = np.empty((n_rows, len(units), y.shape[1], len(alphas)))
     for numbers, a, inverse, c, _ in _models(basis, y, units, alphas, beta):
         items = np.concatenate([units[k] for k in numbers])
-        columns = (TV * inverse.factors) @ basis.vectors[items].T  # of Rᵀ G
-        columns -= np.outer(left(inverse.v) / inverse.s, inverse.v[items])
-        if inverse.rest.any():
-            rows = np.eye(len(TV))[:, items] if R is None else R[items].T
-            columns += rows * inverse.rest[items]
-        whole, stop = left(c), 0
+        pull = inverse.v / inverse.s
+        if R is None:
+            whole = c
+            columns = (basis.vectors * inverse.factors) @ basis.vectors[items].T
+            columns += np.eye(len(y))[:, items] * inverse.rest[items]
+            columns -= np.outer(inverse.v, pull[items])
+        else:  # Rᵀ B from the decomposition of R: as a product its terms would cancel
+            shrunk = right * (roots / (basis.values + inverse.shift))
+            whole = shrunk @ (basis.vectors.T @ y - np.outer(total, pull @ y))
+            columns = shrunk @ (basis.vectors[items].T - np.outer(total, pull[items]))
+        stop = 0
         for k in numbers:
             U = units[k]
             start, stop = stop, stop + len(U)
@@ -216,6 +249,15 @@ def leave_out_items(
         for k, U in enumerate(units):
             out[U, k] = 0.0  # what rounding leaves
     return out
+
+
+def right_vectors(basis: Spectrum, R: Array) -> Array:
+    """P with ``D^½ R = V diag(values)^½ Pᵀ``; zero where the eigenvalue is."""
+    if basis.right is not None:
+        return basis.right
+    roots = np.sqrt(np.maximum(basis.values, 0.0))
+    inverse_roots = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)
+    return (R.T @ basis.vectors) * inverse_roots
 
 
 def pair_differences(

@@ -109,7 +109,7 @@ class Side:
         """Of the kernel matrix, centered if scores count up to a constant; no zero values."""
         matrix = self.matrix.copy() if self.is_kernel else self._features
         centered = self.is_kernel and self.is_centered
-        values, vectors, weight, _ = find_spectrum(
+        values, vectors, weight, *_ = find_spectrum(
             matrix, is_kernel=self.is_kernel, centered=centered
         )
         rounding = len(vectors) * np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)
