@@ -55,6 +55,8 @@ def evaluate(
         if not is_run:
             raise ValueError(f"--missing-queries is for TREC runs; {model} is none.")
     warning = ""
+    predicted: Any
+    found: Any
     if is_run:
         predicted, found = _judged_run(model, data, missing_queries or "zero")
         chosen = metrics_for(metric, found.y)

@@ -373,7 +373,7 @@ def _largest_number(column: Any) -> float:
     if not is_number(column.type) or column.null_count == len(column):
         return 0.0
     ends = import_arrow("pyarrow.compute").min_max(column.cast("double", safe=False)).as_py()
-    return max(abs(ends["min"]), abs(ends["max"]))
+    return float(max(abs(ends["min"]), abs(ends["max"])))
 
 
 def skew_note(y: Any, estimator: Any) -> str:
