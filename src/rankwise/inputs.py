@@ -129,10 +129,55 @@ def as_whole(name: str, value: Any, meaning: str = "", least: int = 0) -> int:
     return int(value)
 
 
+class GroupedTarget:
+    """Scores with the group, and the weight, of each item, as `make_target` makes them.
+
+    Slices keep the three together. NumPy and scikit-learn convert the target to the plain scores,
+    so that scorers such as ``"r2"`` work on it.
+
+    Parameters
+    ----------
+    rows : structured ndarray of shape (n_items,)
+        With the fields "score" and "group", and "weight" if there are weights.
+    """
+
+    def __init__(self, rows: NDArray[Any]) -> None:
+        self.rows = rows
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the scores."""
+        return tuple(self.rows["score"].shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions of the scores."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, key: Any) -> Any:
+        """The values of a field, ``target["group"]``, or the target of some of the items."""
+        if isinstance(key, str):
+            return self.rows[key]
+        rows = self.rows[key]
+        if np.ndim(rows) == 0:
+            return rows["score"]
+        return GroupedTarget(rows)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.rows["score"], dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        n_groups = len(np.unique(self.rows["group"]))
+        return f"GroupedTarget({len(self)} items, {n_groups} groups)"
+
+
 def make_target(
     y: ArrayLike, groups: ArrayLike, sample_weight: ArrayLike | None = None
-) -> NDArray[Any]:
-    """Join scores, group labels and weights in one structured array that scikit-learn can slice.
+) -> GroupedTarget:
+    """Join scores, group labels and weights in one target that scikit-learn can slice.
 
     With metadata routing off (scikit-learn's default) ``GridSearchCV(...).fit(X, y, groups=g)``
     gives the groups to the splitter only and the ranker would learn one global list. A target
@@ -149,8 +194,10 @@ def make_target(
 
     Returns
     -------
-    ndarray with fields "score" and "group", and "weight" if there are weights
-        Pass it as `y` to any estimator or metric of rankwise, with ``groups=None``.
+    GroupedTarget
+        Pass it as `y` to any estimator or metric of rankwise, with ``groups=None``. It has the
+        fields ``target["score"]``, ``target["group"]``, and ``target["weight"]`` if there are
+        weights. `numpy.asarray` and the scorers of scikit-learn get the plain scores.
 
     Examples
     --------
@@ -167,7 +214,7 @@ def make_target(
     return _join(scores, labels[codes] if labels.dtype.kind in "iuU" else codes, sample_weight)
 
 
-def _join(scores: Array, members: NDArray[Any], sample_weight: ArrayLike | None) -> NDArray[Any]:
+def _join(scores: Array, members: NDArray[Any], sample_weight: ArrayLike | None) -> GroupedTarget:
     fields: list[Any] = [("score", np.float64, scores.shape[1:]), ("group", members.dtype)]
     if sample_weight is not None:
         fields.append(("weight", np.float64))
@@ -175,7 +222,7 @@ def _join(scores: Array, members: NDArray[Any], sample_weight: ArrayLike | None)
     target["score"], target["group"] = scores, members
     if sample_weight is not None:
         target["weight"] = as_weights(sample_weight, len(scores))
-    return target
+    return GroupedTarget(target)
 
 
 class Target(NamedTuple):
@@ -332,6 +379,8 @@ def split_weighted(
     y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
 ) -> tuple[Any, ArrayLike | None, ArrayLike | None]:
     """Scores, groups and weights, which may come in a target of `make_target` or one by one."""
+    if isinstance(y, GroupedTarget):
+        y = y.rows
     names = getattr(getattr(y, "dtype", None), "names", None)
     if names is None:
         return y, groups, sample_weight

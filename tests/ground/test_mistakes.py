@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.model_selection import GroupKFold, KFold
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GroupKFold, KFold, cross_val_score
 
-from rankwise import RankingPursuit, RankLogistic, RankRLS, RankRLSCV, RankSVM, ScoreGraph
+from rankwise import (
+    RankingPursuit,
+    RankLogistic,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    ScoreGraph,
+    make_target,
+)
 from rankwise.model_selection import compare
 
 GROUPS = np.repeat([0, 1, 2, 3], 5)
@@ -123,3 +133,27 @@ def test_compare_does_not_warn_of_perfect_rankers_and_few_groups(
     values = np.random.default_rng(0).uniform(0.3, 0.9, n_groups)
     errors = {"new": values, "old": np.full(n_groups, constant)}
     assert len(compare(errors, greater_is_better=greater_is_better)) == 1
+
+
+# ---- targets of make_target in scikit-learn
+
+
+@pytest.mark.parametrize("scoring", ["r2", "neg_mean_squared_error", "neg_max_error"])
+def test_scorers_of_scikit_learn_see_the_scores_of_a_target(lists, scoring):
+    X, y = lists
+    target = make_target(y, GROUPS)
+    options = {"groups": GROUPS, "cv": GroupKFold(4), "scoring": scoring, "error_score": "raise"}
+    values = cross_val_score(RankRLS(), X, target, **options)
+    scorer = get_scorer(scoring)
+    for value, (train, test) in zip(values, GroupKFold(4).split(X, y, GROUPS), strict=True):
+        model = RankRLS().fit(X[train], y[train], GROUPS[train])
+        assert value == pytest.approx(scorer(model, X[test], y[test]))
+
+
+def test_a_target_converts_to_scores_and_slices_to_targets(lists):
+    target = make_target(lists[1], GROUPS, np.arange(20.0))
+    np.testing.assert_array_equal(np.asarray(target), lists[1])
+    part = pickle.loads(pickle.dumps(target[5:9]))
+    assert (len(part), part.shape, part["group"].tolist()) == (4, (4,), [1] * 4)
+    np.testing.assert_array_equal(part["weight"], [5.0, 6.0, 7.0, 8.0])
+    assert target[3] == lists[1][3]
