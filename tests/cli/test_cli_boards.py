@@ -1,4 +1,4 @@
-"""rankwise rank on rankings, and on games with dates."""
+"""rankwise rank on rankings, on games with dates, and on votes of people."""
 
 from __future__ import annotations
 
@@ -44,3 +44,16 @@ def test_a_board_until_a_date_is_judged_on_what_came_later(tmp_path):
         assert method in done.stdout
     assert run("rank", file, "--until", "2018-01-01").exit_code == 1
     assert run("rank", file, "--time", "date", "--test").exit_code == 1
+
+
+def test_a_column_of_people_who_voted_often_is_named_unless_it_is_used(tmp_path):
+    file = tmp_path / "tastings.csv"
+    lines = [f"{'ab'[k % 2]},{'ba'[k % 2]},{k // 6},{k}" for k in range(60)]
+    file.write_text("\n".join(["winner,loser,taster_id,order", *lines]))
+    done = run("rank", file)
+    assert "column taster_id has 10 values, 6 rows each; pass --judge taster_id" in done.stderr
+    assert "order" not in done.stderr
+    for options in (("--judge", "taster_id"), ("--cluster", "taster_id")):
+        assert "taster_id has" not in run("rank", file, *options).stderr
+    file.write_text("\n".join(["winner,loser,taster_id", *(f"a,b,{k}" for k in range(5)), "b,a,9"]))
+    assert "taster_id has" not in run("rank", file).stderr  # one vote of each

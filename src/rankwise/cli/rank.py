@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rankwise.datasets import PairData
     from rankwise.leaderboard import Backtest, Leaderboard
 
+LEAST_VOTES = 1.5  # rows of a person, on average, from which votes may depend on each other
 FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html", ".txt": "text"}
 
 
@@ -28,7 +30,7 @@ class ReadingOptions:
     Output
     ------
     scale : margin|logit|elo
-        Unit of the ratings.
+        Unit of the ratings: that of the model, log odds, or Elo points (not for least-squares).
     anchor : ITEM
         The item that has 0, or 1000 Elo points.
     order : rating|lower
@@ -105,7 +107,8 @@ class RatingOptions:
     Parameters
     ----------
     model : NAME
-        How outcomes are explained: least-squares, bradley-terry, plackett-luce (rankings).
+        Model of the outcomes: bradley-terry, least-squares or plackett-luce; by default
+        bradley-terry for wins, ties and losses, least-squares for margins.
     ties : NAME
         How ties count: half; davidson with bradley-terry.
     alpha : auto|X
@@ -172,6 +175,7 @@ def rank(
     data = read_pairs(pairs, delimiter=columns.delimiter, **columns.columns())
     if data.read_as:
         terminal.note(f"{data.read_as}; --sides and --outcome say it otherwise.")
+    _note_people(pairs, columns, data)
     options = {
         **_options(rating, reading, data),
         "covariates": list(data.covariates) or None,
@@ -201,6 +205,37 @@ def rank(
         terminal.print_table(tested.table())
     if reading.page is not None:
         terminal.note(f"the page was written to {reading.page}")
+
+
+def _note_people(pairs: Path, columns: ComparisonOptions, data: PairData) -> None:
+    """Name a column of people who voted several times, unless judges or clusters are named."""
+    if data.judges is not None or data.clusters is not None or str(pairs) == "-":
+        return
+    from rankwise.datasets.columns import distinct_cells
+    from rankwise.datasets.tables import open_table
+    from rankwise.datasets.words import is_person
+
+    table = open_table(str(pairs), columns.delimiter)
+    used = set(_used_columns(columns))
+    people = [name for name in table.names if is_person(name) and name not in used]
+    for name in people:
+        at = table.names.index(name)
+        codes, texts = distinct_cells(table.read([at], [])[at])
+        n_rows = len(codes) / len(texts)
+        if len(texts) > 1 and n_rows >= LEAST_VOTES:
+            terminal.note(
+                f"column {name} has {len(texts):,} values, {n_rows:.3g} rows each; pass --judge "
+                f"{name} if votes of one person are not independent."
+            )
+
+
+def _used_columns(columns: ComparisonOptions) -> Iterator[str]:
+    """Names of the columns that the options give a role."""
+    for names in columns.columns().values():
+        if isinstance(names, str):
+            yield names
+        elif isinstance(names, list | tuple):
+            yield from (name for name in names if isinstance(name, str))
 
 
 def _options(rating: RatingOptions, reading: ReadingOptions, data: PairData) -> dict[str, Any]:

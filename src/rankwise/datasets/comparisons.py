@@ -29,6 +29,7 @@ from rankwise.frames import frame_columns
 from rankwise.inputs import as_real
 from rankwise.text_tables import count, listed
 
+TEAMS = (tuple, list, set, frozenset, dict, np.ndarray)  # cells that are not one item
 _LARGEST = 10**8  # comparisons that win counts may stand for
 _ITEMS = ("places", "item", "winner", "loser", "sides")  # roles of columns of items
 _NUMBERS = ("magnitude", "weight", "wins", "scores", "margin", "differences")
@@ -341,6 +342,8 @@ def _rows(table: Table, wanted: PairColumns, at: dict[str, list[int]]) -> _Rows:
             numbers.setdefault(role, []).append(values)
             has_gap[name] = np.isnan(values)
             continue
+        if role == "items":
+            _refuse_teams(table, name, column)
         one = _Cells(*distinct_cells(column), isinstance(column[0], str))
         if role == "outcome":
             if wanted.get("outcome_words"):
@@ -362,6 +365,19 @@ def _rows(table: Table, wanted: PairColumns, at: dict[str, list[int]]) -> _Rows:
         cells = {role: [one.take(kept) for one in cells[role]] for role in cells}
     rows = np.arange(len(columns[spelled[0]])) if kept is None else kept
     return _Rows(table, rows, names, cells, numbers)
+
+
+def _refuse_teams(table: Table, name: str, column: Any) -> None:
+    """Refuse cells that hold several items: each tuple would be an item of its own."""
+    if not isinstance(column, list):
+        return
+    for row, cell in enumerate(column):
+        if isinstance(cell, TEAMS):
+            raise table.error(
+                f"the column {show(name)} has the {type(cell).__name__} {cell!r}, expected one "
+                "item. Comparisons of teams are not supported; write one label for each side.",
+                row,
+            )
 
 
 def _translated(table: Table, cells: _Cells, words: Mapping[str, str]) -> _Cells:
@@ -450,16 +466,23 @@ def _verdicts(rows: _Rows, outcome: _Cells, first: _Cells, second: _Cells) -> Ar
     A word is the name of a side's column, an item if it is one of the two in all its rows, or one
     that is usually understood.
     """
-    words, names = outcome.texts, rows.names["items"]
+    words = outcome.texts
+    names = rows.names["items"]
     place = {label: k for k, label in enumerate(first.texts)}
     item = outcome.each([place.get(word, -1) for word in words])
     by_item = np.where(item == first.codes, 1.0, np.where(item == second.codes, -1.0, np.nan))
     n_rows = np.bincount(outcome.codes)
     is_item = np.bincount(outcome.codes, ~np.isnan(by_item)) == n_rows
+    is_number = np.array([finite_number(word) is not None for word in words])
+    sides = usual.meanings(words)
+    if not is_item[is_number].all() and None not in np.array(sides, object)[is_number]:
+        # One column is read in one way: these numbers are results, although some are items, too.
+        is_item &= ~is_number
+        by_item = np.where(outcome.each(is_number), np.nan, by_item)
     side_of = {names[0].lower(): 1.0, names[1].lower(): -1.0}
     meant = [
         side_of.get(word.lower(), np.nan if is_item[k] or side is None else side)
-        for k, (word, side) in enumerate(zip(words, usual.meanings(words), strict=True))
+        for k, (word, side) in enumerate(zip(words, sides, strict=True))
     ]
     unknown = np.flatnonzero(np.isnan(meant) & ~is_item)
     if len(unknown):

@@ -262,6 +262,12 @@ def checked_columns(asked: PairColumns) -> PairColumns:
     if unknown:
         guess = suggestion(unknown[0], PAIR_COLUMNS)
         raise TypeError(f"there is no argument {unknown[0]!r}; {guess}see read_pairs.")
+    margin = asked.get("margin")
+    if margin is not None and not isinstance(margin, bool | np.bool_):
+        raise ValueError(
+            f"margin={margin!r}; expected True or False. If it is the column that says by how much "
+            f"the winner won, pass magnitude={margin!r}."
+        )
     check_option("unlisted", asked.get("unlisted", "absent"), ("absent", "last"))
     sizes = {"sides": (2, 2), "scores": (2, 2), "wins": (2, 3), "places": (2, MANY)}
     for name, (least, most) in {**sizes, "covariates": (0, MANY)}.items():

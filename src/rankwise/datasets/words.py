@@ -121,6 +121,14 @@ UNPLACED = MISSING | {
     *("did not finish", "disqualified", "retired", "not classified"),
 }
 
+#: Names of columns, without numbers, blanks and underscores, that say which person voted.
+PEOPLE = frozenset(
+    {"annotator", "assessor", "customer", "evaluator", "expert", "grader", "judge", "juror"}
+    | {"labeler", "labeller", "member", "panelist", "participant", "person", "rater"}
+    | {"respondent", "reviewer", "scorer", "student", "subject", "taster", "tester", "user"}
+    | {"voter", "worker"}
+)
+
 IS_TIE = frozenset({"1", "1.0", "true", "yes", "y", "t", "tie", "draw"})
 IS_NO_TIE = frozenset({"", "0", "0.0", "false", "no", "n", "f"})
 
@@ -150,6 +158,18 @@ _CODES = (  # how numbers are used; the first that holds all numbers of the colu
     {1.0: FIRST, 2.0: SECOND, 0.5: TIE},
     {1.0: FIRST, 2.0: SECOND, 1.5: TIE},
 )
+
+
+def is_person(name: str) -> bool:
+    """Whether a column's name says that it holds people: judge, user_id, "Taster ID".
+
+    Examples
+    --------
+    >>> is_person("user_id"), is_person("Taster"), is_person("course"), is_person("id")
+    (True, True, False, False)
+    """
+    letters = re.sub(r"[^a-z]", "", name.lower())
+    return letters in PEOPLE or letters.removesuffix("id") in PEOPLE
 
 
 def _plain(word: str) -> str:
