@@ -88,7 +88,7 @@ def many_items(size: str) -> tuple[Work, None]:
     i = rng.integers(0, n_items, int(n_games))
     j = (i + rng.integers(1, n_items, len(i))) % n_items
     graph = PairGraph(i, j, n_items=n_items)
-    return lambda: rate(graph, intervals=False), None
+    return lambda: rate(graph, model="least-squares", intervals=False), None
 
 
 TITLE = "Boards"

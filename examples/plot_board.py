@@ -30,7 +30,7 @@ votes = {
     "winner": np.where(rng.random(len(left)) < chance, "a", "b"),
 }
 board = rate(
-    votes, sides=("a", "b"), outcome="winner", model="bradley-terry", scale="elo", alpha="auto"
+    votes, sides=("a", "b"), outcome="winner", scale="elo", alpha="auto"
 )
 print(board)
 

@@ -70,7 +70,7 @@ def read_battles(data):
 def least_squares(battles, alpha=1e-8):
     """Ratings; "auto" chooses alpha by leaving out one battle at a time."""
     graph = battles.graph()
-    return rate(graph, alpha=alpha, intervals=False).ratings
+    return rate(graph, model="least-squares", alpha=alpha, intervals=False).ratings
 
 
 def win_share(battles):
@@ -135,9 +135,9 @@ def held_out_accuracy(method, battles, folds):
 def print_boards(battles, top):
     """The first models of the board, beside Bradley–Terry and left-out judges."""
     start = time.perf_counter()
-    board = rate(battles.graph())
+    board = rate(battles.graph(), model="least-squares")
     seconds = time.perf_counter() - start
-    judges = rate(battles.graph(), clusters=battles.judge)
+    judges = rate(battles.graph(), model="least-squares", clusters=battles.judge)
     logits = bradley_terry(battles)
     places = (-logits).argsort().argsort() + 1
     rows = []
@@ -154,7 +154,9 @@ def print_boards(battles, top):
     ]  # fmt: skip
     print_table(f"The first {top} of {len(board)} models", header, rows)
     widths = [np.mean([row.high - row.low for row in of]) for of in (board, judges)]
-    prompts = rate_groups(battles.graph(), battles.prompt, intervals=False).values()
+    prompts = rate_groups(
+        battles.graph(), battles.prompt, model="least-squares", intervals=False
+    ).values()
     ratios = [of_prompt.circles.cycle_ratio for of_prompt in prompts]
     tau = kendalltau(board.ratings, logits).statistic
     print_notes(
@@ -173,18 +175,18 @@ def print_control(battles):
     """The advantage of the first side, the board without it, and the judges."""
     data = PairData(*battles[:3], np.ones(len(battles.left)), battles.names, judges=battles.judge)
     single = np.arange(data.n_pairs)
-    plain = rate(data)
+    plain = rate(data, model="least-squares")
     rows = []
     for title, clusters in (("battles", single), ("judges", None), ("prompts", battles.prompt)):
-        (side,) = rate(data, side=True, clusters=clusters).effects
+        (side,) = rate(data, model="least-squares", side=True, clusters=clusters).effects
         rows.append([title, side.value, side.error, f"{side.low:.3f} … {side.high:.3f}"])
     header = ["left out", "advantage", "s.e.", "95% interval"]
     print_table("The first (left) side", header, rows, digits=4)
-    board = rate(data, side=True)
+    board = rate(data, model="least-squares", side=True)
     moved = [abs(board[name].rank - plain[name].rank) for name in battles.names]
     suspects = [judge for judge in plain.judges if judge.remark]
     votes = sum(judge.n for judge in suspects)
-    reweighted = rate(data, reweight=True)
+    reweighted = rate(data, model="least-squares", reweight=True)
     print_notes(
         f"board with the side taken out: Kendall tau {tau_of(plain, board):.3f} with the one "
         f"without, ranks move by {max(moved)} at most",

@@ -45,7 +45,7 @@ def quiet_rate(*arguments, **options):
     """A board; components are expected where animals are left out."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return rate(*arguments, **options)
+        return rate(*arguments, **{"model": "least-squares", **options})
 
 
 def foreseen(pairs, folds, **options):

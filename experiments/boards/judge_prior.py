@@ -64,7 +64,7 @@ def predict_powered(people, judge, all_pairs):
         influences.append(D @ inverse * (outcome - D @ r)[:, None])
     own, judged = influences
     power = np.sum(own * judged) / ((1 + n / N) * np.sum(judged**2))
-    whole = rate(all_pairs, intervals=False).ratings
+    whole = rate(all_pairs, model="least-squares", intervals=False).ratings
     return ratings[0] + np.clip(power, 0, 1) * (whole - ratings[1])
 
 
@@ -98,9 +98,11 @@ def main(arguments=None):
     people = read(options.data, "")
     items = people.items.tolist()
     people = numbered(people, items)
-    truth = rate(people, intervals=False).ratings
+    truth = rate(people, model="least-squares", intervals=False).ratings
     judges = {name: numbered(read(options.data, f"{name}-"), items) for name in ("gpt4", "gpt3")}
-    boards = {name: rate(votes, intervals=False) for name, votes in judges.items()}
+    boards = {
+        name: rate(votes, model="least-squares", intervals=False) for name, votes in judges.items()
+    }
     said = {name: dict(enumerate(board.ratings)) for name, board in boards.items()}
     curve = people_alone(people, truth, options.runs)
     taus = table(people, judges, said, truth, curve, options.runs)
@@ -133,7 +135,12 @@ def people_alone(people, truth, n_runs):
     for size in CURVE:
         drawn = [np.random.default_rng([size, run]).choice(people.n_pairs, size, replace=False)
                  for run in range(n_runs)]  # fmt: skip
-        found.append([tau(rate(people.take(k), intervals=False).ratings, truth) for k in drawn])
+        found.append(
+            [
+                tau(rate(people.take(k), model="least-squares", intervals=False).ratings, truth)
+                for k in drawn
+            ]
+        )
     return np.mean(found, axis=1)
 
 
@@ -156,7 +163,9 @@ def table(people, judges, said, truth, curve, n_runs):
                 "people and GPT-4 upside down": upside_down,
             }
             for name, prior in ways.items():
-                found.setdefault(name, []).append(measured(rate(votes, prior=prior), truth))
+                found.setdefault(name, []).append(
+                    measured(rate(votes, model="least-squares", prior=prior), truth)
+                )
             judged = said_of_the_same(judges["gpt4"], votes)
             powered = tau(predict_powered(votes, judged, judges["gpt4"]), truth)
             found.setdefault("prediction-powered, GPT-4", []).append([powered] + [np.nan] * 5)

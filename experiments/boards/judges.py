@@ -54,11 +54,11 @@ def main(arguments=None):
         plain, weighted = [], []
         for seed in range(options.runs):
             truth, data, kinds = simulate(n_votes, np.random.default_rng(seed))
-            board = rate(data, intervals=False)
+            board = rate(data, model="least-squares", intervals=False)
             for judge, kind in zip(board.judges, kinds, strict=True):
                 is_found = REMARKS.get(kind, "") in judge.remark
                 found[kind].append(bool(judge.remark) if kind == "honest" else is_found)
-            again = rate(data, intervals=False, reweight=True)
+            again = rate(data, model="least-squares", intervals=False, reweight=True)
             plain.append(np.corrcoef(truth, board.ratings)[0, 1])
             weighted.append(np.corrcoef(truth, again.ratings)[0, 1])
         shares = [float(np.mean(values)) for values in found.values()]

@@ -20,7 +20,8 @@ from rankwise.leaderboard import rate
 
 def is_turned(data, a, b, rows):
     """Whether a is not above b in a refit without these rows."""
-    ratings = rate(data.take(np.setdiff1d(np.arange(data.n_pairs), rows)), intervals=False).ratings
+    rest = data.take(np.setdiff1d(np.arange(data.n_pairs), rows))
+    ratings = rate(rest, model="least-squares", intervals=False).ratings
     return ratings[a] <= ratings[b] + 1e-9
 
 
@@ -44,7 +45,7 @@ def main(arguments=None):
                 assert is_turned(data, place[first], place[second], left_out)
             rows.append([model, name, str(found), str(found.of)])
     print_table(f"{first} above {second}", ["model", "by", "at least–found", "of"], rows)
-    board = rate(data)
+    board = rate(data, model="least-squares")
     start = time.process_time()
     holds = board.holds_by
     seconds = time.process_time() - start

@@ -40,15 +40,15 @@ def votes(n_items=5, n=2000, seed=0, strength=0.8):
 def test_scales_are_multiples_of_each_other():
     data = votes()
     margin, logit, elo = (rate(data, scale=scale) for scale in ("margin", "logit", "elo"))
-    np.testing.assert_allclose(logit.ratings, 2 * margin.ratings)
+    np.testing.assert_allclose(logit.ratings, margin.ratings)
     np.testing.assert_allclose(elo.ratings - 1000, logit.ratings * 400 / math.log(10))
-    np.testing.assert_allclose(elo.spread.errors, 800 / math.log(10) * margin.spread.errors)
+    np.testing.assert_allclose(elo.spread.errors, 400 / math.log(10) * margin.spread.errors)
     for k in range(5):
         assert elo[k].rank == margin[k].rank
         assert (elo[k].best_rank, elo[k].worst_rank) == (margin[k].best_rank, margin[k].worst_rank)
     assert elo.above(0, 1) == pytest.approx(margin.above(0, 1))
     ratio = elo.expected_margin(0, 1).value / margin.expected_margin(0, 1).value
-    assert ratio == pytest.approx(800 / math.log(10))
+    assert ratio == pytest.approx(400 / math.log(10))
     assert margin.ratings.mean() == pytest.approx(0, abs=1e-8)
     assert elo.ratings.mean() == pytest.approx(1000)
 
@@ -69,17 +69,18 @@ def test_an_anchor_has_the_base_rating_and_no_error():
 
 def test_log_odds_are_not_called_margins():
     data = votes()
-    board = rate(data, model="bradley-terry", anchor=2, side=True)
+    board = rate(data, anchor=2, side=True)
     assert "ratings: log odds; 2 is the base" in footnotes(board)
     assert "margin" not in repr(board)
     assert board.to_dict()["scale"] == "logit"
-    assert "effects on the margin of the first item" in repr(rate(data, side=True))
+    margins = rate(data, model="least-squares", side=True)
+    assert "effects on the margin of the first item" in repr(margins)
 
 
 def test_an_anchor_moves_only_the_items_that_it_can_be_compared_with():
     games = PairGraph([0, 0, 1, 3], [1, 2, 2, 4])
     with pytest.warns(UserWarning, match="never compared"):
-        board = rate(games, anchor=0, alpha=1e-3)
+        board = rate(games, model="least-squares", anchor=0, alpha=1e-3)
     assert board[0].rating == 0
     assert board[3].rating == pytest.approx(0.499, abs=1e-3)
 
@@ -92,7 +93,7 @@ def test_effects_are_on_the_scale_of_the_board():
     for features in (None, X):
         one = rate(data, **options, features=features)
         two = rate(data, **options, features=features, scale="elo", anchor=1)
-        factor = 800 / math.log(10)
+        factor = 400 / math.log(10)
         for small, large in zip(one.effects, two.effects, strict=True):
             assert np.divide(large[1:], small[1:]) == pytest.approx(factor)
 
@@ -345,7 +346,7 @@ def test_every_format_has_every_item():
     page = board.to_text("html")
     assert "&lt;i&gt;" in page
     assert "<i>" not in page
-    assert "effects on the margin" in repr(board)
+    assert "effects on the log odds" in repr(board)
     with pytest.raises(ValueError, match="format='word' is unknown"):
         board.to_text("word")
 
@@ -372,7 +373,7 @@ def test_head_to_head_is_what_was_seen_and_what_was_expected():
         sign = np.where(forth, 1, -1)[met]
         assert n == met.sum()
         assert observed == pytest.approx(np.mean(sign * data.outcome[met]))
-        assert expected == pytest.approx(np.mean(sign * margin[met]))
+        assert expected == pytest.approx(np.mean(sign * np.tanh(margin[met] / 2)))
 
 
 # -- judges -------------------------------------------------------------------------------------

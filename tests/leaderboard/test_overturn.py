@@ -27,6 +27,7 @@ def votes(seed, n_items=4, n_votes=10, margins=False):
 def refitted(data, kept, **options):
     """Ratings of the kept comparisons with the λ of all."""
     alpha = ALPHA * data.weight.sum() / data.weight[kept].sum()
+    options = {"model": "least-squares", **options}
     return rate(data.take(kept), alpha=alpha, intervals=False, **options).ratings
 
 
@@ -46,7 +47,7 @@ def fewest_by_refits(data, a, b, units):
 @pytest.mark.parametrize("seed", range(6))
 def test_bounds_hold_the_fewest_of_all_sets(seed, by):
     data = votes(seed, margins=seed % 2 == 1)
-    board = rate(data, alpha=ALPHA)
+    board = rate(data, model="least-squares", alpha=ALPHA)
     a, b = np.argsort(-board.ratings)[:2]
     units = np.arange(data.n_pairs) if by is None else data.judges
     found = board.votes_to_overturn(a, b, by=by)
@@ -64,7 +65,7 @@ def test_the_gap_without_each_vote_is_that_of_a_refit(options):
     data = votes(1, n_items=6, n_votes=40)
     if "features" in options:
         options = {"features": np.random.default_rng(0).normal(size=(6, 3))}
-    board = rate(data, alpha=ALPHA, **options)
+    board = rate(data, model="least-squares", alpha=ALPHA, **options)
     a, b = np.argsort(-board.ratings)[:2]
     found = board.votes_to_overturn(a, b)
     exact = board.fitted.left_out()
@@ -89,7 +90,7 @@ def test_many_like_votes_go_at_once_and_the_order_turns():
     second = np.where(first == second, (first + 1) % 5, second)
     won = np.where(rng.random(20_000) < (1 + 0.2 * (second - first)) / 2, 1.0, -1.0)
     data = PairData(first, second, won, np.ones(20_000), np.arange(5))
-    board = rate(data, alpha=ALPHA)
+    board = rate(data, model="least-squares", alpha=ALPHA)
     found = board.votes_to_overturn(0, 1)
     assert found.at_least <= found.n <= 1.25 * found.at_least
     kept = np.setdiff1d(np.arange(20_000), found.removed)
@@ -121,7 +122,7 @@ def test_the_only_vote_between_two_holds_them_alone():
 
 
 def test_holds_by_is_to_the_next_place_and_asks_for_votes():
-    board = rate(votes(0, n_items=5, n_votes=60), alpha=ALPHA)
+    board = rate(votes(0, n_items=5, n_votes=60), model="least-squares", alpha=ALPHA)
     order = [row.item for row in board]
     assert list(board.holds_by) == order[:-1]
     for a, b in list(pairwise(order))[1:]:
@@ -147,7 +148,8 @@ def test_equal_ratings_are_turned_whatever_rounding_says(weight, alpha):
         first, second = np.r_[np.zeros(n, int), 1, 2], np.r_[np.ones(n, int), 2, 1]
         outcome = np.r_[np.ones(wins), -np.ones(losses), 1, 1]
         votes = PairData(first, second, outcome, np.full(n + 2, weight), np.arange(3))
-        held = rate(votes, alpha=alpha, intervals=False).votes_to_overturn(0, 1)
+        board = rate(votes, model="least-squares", alpha=alpha, intervals=False)
+        held = board.votes_to_overturn(0, 1)
         assert held.n == wins - losses
         assert held.at_least <= held.n
 

@@ -45,7 +45,7 @@ def priors(n_items=8, seed=3):
 def test_ratings_are_those_of_the_least_squares_written_out():
     data, _ = votes()
     B, both = priors()
-    board = rate(data, prior=both, alpha=ALPHA)
+    board = rate(data, model="least-squares", prior=both, alpha=ALPHA)
     expected = written_out(data, B - B.mean(axis=0), ALPHA * data.weight.sum())
     np.testing.assert_allclose(board.ratings, expected, atol=1e-7)
 
@@ -80,7 +80,7 @@ def test_a_strong_prior_is_the_judge_and_a_weak_one_the_people(model):
 def test_worth_is_half_lambda_an_item_times_the_share_explained_and_said():
     data, truth = votes()
     data = PairData(data.first, data.second, data.outcome, np.ones(60), data.items)
-    board = rate(data, prior=dict(enumerate(truth)), alpha=ALPHA)
+    board = rate(data, model="least-squares", prior=dict(enumerate(truth)), alpha=ALPHA)
     standard = (truth - truth.mean()) / truth.std()
     slope = board.ratings @ standard / 8  # u is orthogonal to the prior
     assert board.prior.slopes == pytest.approx((slope,))
@@ -94,7 +94,10 @@ def test_worth_is_half_lambda_an_item_times_the_share_explained_and_said():
     assert board.prior.trust == pytest.approx(board.prior.votes / (board.prior.votes + 60))
     assert f"counts as much as {board.prior.votes:.0f} votes beside the 60" in board.notes[0]
     noise = dict(enumerate(np.random.default_rng(1).normal(size=8)))
-    assert rate(data, prior=noise, alpha=ALPHA).prior.votes < board.prior.votes / 3
+    assert (
+        rate(data, model="least-squares", prior=noise, alpha=ALPHA).prior.votes
+        < board.prior.votes / 3
+    )
 
 
 def test_an_upside_down_prior_gives_the_same_board_and_is_said():

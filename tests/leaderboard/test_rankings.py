@@ -98,7 +98,7 @@ def test_least_squares_weigh_the_pairs_of_n_items_by_2_over_n():
                 winner, loser = [*winner, a], [*loser, b]
                 weight, race = [*weight, 2 / len(ranked)], [*race, k]
     pairs = {"winner": winner, "loser": loser, "weight": weight, "race": race}
-    other = rate(pairs, cluster="race", alpha=1e-6)
+    other = rate(pairs, model="least-squares", cluster="race", alpha=1e-6)
     np.testing.assert_allclose(board.ratings, other.ratings, atol=1e-12)
     np.testing.assert_allclose(board.spread.errors, other.spread.errors, rtol=1e-9)
 

@@ -18,7 +18,8 @@ from rankwise.environment import require
 from rankwise.groups import encode_groups
 from rankwise.inputs import check_option
 from rankwise.leaderboard import formats
-from rankwise.leaderboard.border import Covariates, Effect, effects_of
+from rankwise.leaderboard.border import Covariates, Effect, are_verdicts, effects_of
+from rankwise.leaderboard.circles import Circles, circles_of
 from rankwise.leaderboard.context import Parts, Scales
 from rankwise.leaderboard.forecast import Chances, Forecast, chances_of, forecast
 from rankwise.leaderboard.jackknife import (
@@ -31,7 +32,6 @@ from rankwise.leaderboard.jackknife import (
 from rankwise.leaderboard.judges import Judge, judges_of, krippendorff
 from rankwise.leaderboard.models import LeastSquares
 from rankwise.leaderboard.prior import Prior
-from rankwise.leaderboard.solving import RatingSystem, Tally
 from rankwise.leaderboard.standing import board_columns, records_of
 from rankwise.text_tables import listed
 from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
@@ -158,18 +158,24 @@ class Scale:
 
 
 def scale_of(
-    name: Any, anchor: Any, logits: float | None, items: NDArray[Any], components: Indices
+    name: Any, anchor: Any, model: LeastSquares, items: NDArray[Any], components: Indices
 ) -> Scale:
     """Check the names of the scale and of the anchor."""
     check_option("scale", name, SCALES)
-    factor = {"margin": 1.0, "logit": logits, "elo": None if logits is None else ELO * logits}[name]
-    if factor is None:
+    are_log_odds = model.logits is not None
+    if name != "margin" and not are_log_odds:
+        if are_verdicts(model.tally.target):
+            raise ValueError(
+                f"scale={name!r} needs ratings in log odds, but model='least-squares' rates mean "
+                "outcomes; use model='bradley-terry', or scale='margin'."
+            )
         raise ValueError(
             f"scale={name!r} is for wins, ties and losses, but the outcomes are margins; use "
             "scale='margin', or leave out magnitudes (margin=False)."
         )
-    if name == "margin" and logits == 1:  # the ratings of Bradley and Terry are log odds
+    if name == "margin" and are_log_odds:
         name = "logit"
+    factor = ELO if name == "elo" else 1.0
     base = 1000.0 if name == "elo" else 0.0
     if anchor is None:
         return Scale(name, factor, base)
@@ -180,65 +186,6 @@ def scale_of(
         )
     at = labels.index(anchor)
     return Scale(name, factor, base, components == components[at], at)
-
-
-class Circles(NamedTuple):
-    """What ratings do not explain.
-
-    Attributes
-    ----------
-    unexplained : float
-        Share of Σ ω δ² that these ratings do not explain: circles, disagreement about the same two
-        items, and what regularization (or the features) cannot follow.
-    cyclicity : float
-        Share of the mean margins that no rating of the items can explain, because they go in
-        circles: 0 if all margins add up, 1 if all of them go in circles.
-    cycle_ratio : float or None
-        Mean square of the circles over that of the disagreement about the same two items, each by
-        its degrees of freedom: about 1 if the circles are chance, more if they are real. None if
-        no two items were compared twice, their comparisons all agree, or no circle is possible.
-    """
-
-    unexplained: float
-    cyclicity: float
-    cycle_ratio: float | None
-
-
-def circles_of(model: LeastSquares) -> Circles:
-    """Split Σ ω δ² in disagreement about the same two items, circles and the rest.
-
-    With w and ȳ the weight and the mean margin of each distinct pair, and L r = d,
-
-        Σ ω δ² = Σ ω (δ − ȳ)² + Σ w (ȳ − (r_i − r_j))² + rᵀ d
-
-    The middle term are the circles: HodgeRank's curl and harmonic flow. The effects of covariates
-    are taken from δ first.
-    """
-    tally, system = model.tally, model.system
-    residual = tally.target - model.expected(model.margins())[tally.pair]
-    left = float((tally.count * tally.weight) @ residual**2)
-    unexplained = left / tally.squared_target if tally.squared_target > 0 else 0.0
-    if tally.covariates.shape[1] or tally.cell is not None:
-        effects = model.effects
-        if tally.covariates.shape[1] and not model.is_linear:  # in the unit of the outcomes
-            effects = LeastSquares(tally, system.X, system.B).solve(model.alpha).effects
-        tally = Tally.of(tally.comparisons(effects))
-    if tally is not system.tally or system.has_prior or system.X is not None:
-        system = RatingSystem(tally)
-    weights, flows = tally.sums
-    between = float(np.sum(flows**2 / weights))
-    right = system.right(flows)  # L r = d; rᵀ d is the largest value of 2 rᵀ d − rᵀ L r
-    ratings = system.solver(weights, 0.0, 1e-7)(right)
-    explained = float(2 * ratings @ right - weights @ system.margins(ratings) ** 2)
-    circles = max(0.0, between - explained)
-    disagreement = max(0.0, tally.squared_target - between)
-    n_circles = len(tally.first) - (tally.n_items - int(tally.components.max()))
-    n_repeats = len(tally.outcome) - len(tally.first)
-    ratio = None
-    if n_circles and n_repeats and disagreement > 1e-12 * tally.squared_target:
-        ratio = (circles / n_circles) / (disagreement / n_repeats)
-    cyclicity = min(1.0, circles / between) if between > 0 else 0.0
-    return Circles(unexplained, cyclicity, ratio)
 
 
 class HeadToHead(NamedTuple):
@@ -285,7 +232,7 @@ class Leaderboard:
     scale : Scale
         The unit of ratings, margins and effects.
     model : str
-        How outcomes are explained: "least-squares", "bradley-terry" or "plackett-luce".
+        Model of the outcomes: "bradley-terry", "least-squares" or "plackett-luce".
     ties : float or None
         The parameter of the ties, if the model has one.
     alpha : float
@@ -353,7 +300,7 @@ class Leaderboard:
     @cached_property
     def circles(self) -> Circles:
         """How far the comparisons go in circles, and what else the ratings do not explain."""
-        return circles_of(self.fitted)
+        return circles_of(self.fitted, has_rankings=self.comparisons.rankings is not None)
 
     @property
     def n_components(self) -> int:
@@ -450,7 +397,7 @@ class Leaderboard:
         >>> games = {"winner": ["Ann", "Ann", "Ann", "Bob"], "loser": ["Bob", "Bob", "Bob", "Ann"]}
         >>> board = rate(games, winner="winner", loser="loser")
         >>> board.votes_to_overturn("Ann", "Bob")
-        Overturn(n=2, at_least=2, of=4, removed=array([0, 1]))
+        Overturn(n=2, at_least=None, of=4, removed=array([0, 1]))
         """
         i, j = self.comparable(a, b)
         if self.ratings[i] < self.ratings[j]:

@@ -75,6 +75,20 @@ def read_comparisons(pairs: Any, covariates: Any, columns: Any) -> PairData:
     return data
 
 
+def are_verdicts(outcome: Array) -> bool:
+    """Whether all outcomes are wins, ties and losses: 1, 0 and −1."""
+    return bool(np.isin(outcome, [-1.0, 0.0, 1.0]).all())
+
+
+def default_model(data: PairData) -> str:
+    """The model of `rate` if none is named; time and context are for Bradley–Terry only."""
+    if data.times is not None or data.contexts:
+        return "bradley-terry"
+    if data.rankings is not None:
+        return "plackett-luce"
+    return "bradley-terry" if are_verdicts(data.outcome) else "least-squares"
+
+
 def check_model(
     model: str | None, data: PairData, *, features: Any, prior: Any, side: bool, ties: str,
     alpha: Any,
@@ -88,8 +102,7 @@ def check_model(
         )
     in_context = data.times is not None or bool(data.contexts)
     if model is None:
-        usual = "least-squares" if data.rankings is None else "plackett-luce"
-        model = "bradley-terry" if in_context else usual
+        model = default_model(data)
     check_option("model", model, MODEL_NAMES)
     check_option("ties", ties, ("half", "davidson"))
     if ties != "half" and model != "bradley-terry":

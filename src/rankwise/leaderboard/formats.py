@@ -113,7 +113,9 @@ def footnotes(board: Leaderboard) -> list[str]:
         lines.append(f"ranks: those it may have, {sure}% sure for each item; at once: for all")
         lines.append("tier: items not surely below its first one, though two of them may differ")
     if board.holds_by:
-        lines.append("holds by a–b: b comparisons less bring the next level, fewer than a cannot")
+        lines.append(
+            "holds by: comparisons to leave out until the next is level; a–b: between a and b"
+        )
     rows = board.rows
     if any(row.thin for row in rows):
         lines.append(f"† thin: fewer than {FEW} comparisons, or all of them ended alike")
@@ -138,14 +140,27 @@ def footnotes(board: Leaderboard) -> list[str]:
     if spread is not None and not spread.is_exact:
         made += f" estimated from {spread.root.shape[1]} draws"
     lines.append(made)
-    unexplained, cyclicity, ratio = board.circles
-    explained = f"{max(0.0, 100 - 100 * unexplained):.0f}%"
-    lines.append(f"ratings explain {explained} of how comparisons ended; the rest contradict them")
-    chance = "" if ratio is None else f", {ratio:.2f} times chance"
-    circles = f"{100 * cyclicity:.0f}% of the results{chance}"
-    lines.append(f"circles (a beats b, b beats c, c beats a): {circles}")
+    lines += _unexplained(board)
     if board.krippendorff is not None:
         lines.append(
             f"judges agree: Krippendorff's α {board.krippendorff:.2f} (1 is always, 0 is chance)"
         )
     return lines
+
+
+def _unexplained(board: Leaderboard) -> list[str]:
+    """How much of the outcomes the ratings explain, and whether the rest is more than chance."""
+    circles = board.circles
+    explained = max(0.0, 100 - 100 * circles.unexplained)
+    lines = [
+        f"ratings explain {explained:.0f}% of the outcomes; the rest is ties, chance or circles"
+    ]
+    cyclic = f"{100 * circles.cyclicity:.0f}% of mean results"
+    if circles.cycle_ratio is None:
+        return [*lines, f"circles (a beats b, b beats c, c beats a): {cyclic}"]
+    low, high = circles.chance_low, circles.chance_high
+    return [
+        *lines,
+        f"circles (a beats b beats c beats a): {cyclic}, {circles.cycle_ratio:.2f} times chance",
+        f"boards without circles have {low:.2f} … {high:.2f} times chance in 95% of cases",
+    ]

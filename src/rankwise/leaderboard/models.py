@@ -16,6 +16,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets.pair_data import Rankings
 from rankwise.errors import warn_user
 from rankwise.graphs import ScoreGraph
+from rankwise.leaderboard.border import are_verdicts
 from rankwise.leaderboard.jackknife import LeaveOut, jackknife, root_of
 from rankwise.leaderboard.solving import (
     RELATIVE,
@@ -240,7 +241,7 @@ class LeastSquares:
     Attributes
     ----------
     logits : float or None
-        Logits in one unit of a rating; None if the outcomes are not wins, ties and losses.
+        Log odds in one unit of a rating; None if the ratings are not log odds.
     components : ndarray of shape (n_items,)
         Which items can be compared.
     alpha : float
@@ -264,6 +265,7 @@ class LeastSquares:
     is_in_context = False
     every = 1  # so many alphas of the grid are one that is tried
     stiffness = 1.0  # of alpha beside the curvature of a comparison
+    logits: float | None = None
     ties: float | None = None
     theta = 0.0
     note = ""
@@ -274,8 +276,6 @@ class LeastSquares:
         self.tally, self.system = tally, RatingSystem(tally, X, B)
         is_alone = X is None and B is None
         self.components = tally.components if is_alone else np.ones(tally.n_items, np.intp)
-        is_verdict = bool(np.isin(tally.target, [-1.0, 0.0, 1.0]).all())
-        self.logits: float | None = 2.0 if is_verdict else None  # 2σ(x) − 1 is x/2 near 0
 
     def choose_alpha(self) -> float:
         """The alpha that foresees comparisons best that are left out one at a time."""
@@ -326,6 +326,10 @@ class LeastSquares:
         """Expected outcome for the first item: the margin itself."""
         return margins
 
+    def variances(self, margins: Array) -> Array:
+        """Variance of an outcome, up to a factor that all outcomes share."""
+        return np.ones_like(margins)
+
 
 class BradleyTerry(LeastSquares):
     """``(1/W) Σ ω ℓ(r_i − r_j + zᵀγ) + α ‖r‖²``, ℓ being minus the log likelihood of a verdict.
@@ -339,18 +343,18 @@ class BradleyTerry(LeastSquares):
     is_linear = False
     every = 2  # each needs a fit
     stiffness = 16.0  # 2α beside ⅛, the curvature of a verdict of 85 to 15
+    logits = 1.0
     tol = TOLERANCE  # of the gap, relative to the objective
 
     def __init__(
         self, tally: Tally, X: Array | None = None, B: Array | None = None, ties: str = "half"
     ) -> None:
         super().__init__(tally, X, B)
-        if self.logits is None:
+        if not are_verdicts(tally.target):
             raise ValueError(
                 "model='bradley-terry' takes wins, ties and losses, but the outcomes are margins; "
                 "do without margin and magnitude, or use model='least-squares'."
             )
-        self.logits = 1.0
         is_tie = tally.target == 0
         is_mixed = bool(is_tie.any() and not is_tie.all())  # else the parameter is at its limit
         self.verdicts = Verdicts(ties == "davidson" and is_mixed)
@@ -396,6 +400,11 @@ class BradleyTerry(LeastSquares):
         """Probability that the first item wins less that it loses."""
         chances = self.verdicts.probabilities(margins, self.theta)
         return np.asarray(chances[..., 0] - chances[..., 2])
+
+    def variances(self, margins: Array) -> Array:
+        """Variance of a verdict of 1, 0 or −1."""
+        win, tie, loss = np.moveaxis(self.verdicts.probabilities(margins, self.theta), -1, 0)
+        return np.asarray(win * (tie + loss) + loss * (tie + win) + 2 * win * loss)
 
     def held_out_log_loss(self) -> float:
         """Mean log loss of the comparisons, each by a Newton step without it; θ stays."""

@@ -21,6 +21,7 @@ from rankwise.leaderboard.border import (
     check_model,
     check_options,
     covariates_of,
+    default_model,
     encode_labels,
     read_comparisons,
 )
@@ -75,10 +76,15 @@ def rate(
 
     Use it for matches, votes, tastings, races and ballots.
 
-    The ratings r minimize ``(1/W) Σ_k ω_k (δ_k − (r_i − r_j + z_kᵀγ))² + α ‖r‖²`` over the
-    comparisons k = (i beat j by δ_k): the HodgeRank or Massey rating, regularized, with effects γ
-    of covariates z if there are any. It is RankRLS with one feature for each item; with `features`
-    it is RankRLS on them.
+    Wins, ties and losses are rated by the Bradley–Terry model: item i beats j with probability
+    ``σ(r_i − r_j + zᵀγ)``, with effects γ of covariates z if there are any. Ratings are log odds.
+    They minimize ``(1/W) Σ_k ω_k ℓ_k + α ‖r‖²``, where ℓ_k is minus the log likelihood of
+    comparison k.
+
+    Margins and numeric scores are rated by least squares: the ratings minimize
+    ``(1/W) Σ_k ω_k (δ_k − (r_i − r_j + z_kᵀγ))² + α ‖r‖²`` over the comparisons k = (i beat j by
+    δ_k). This is the HodgeRank or Massey rating, regularized. It is RankRLS with one feature for
+    each item; with `features` it is RankRLS on them.
 
     The arguments, by what they are for:
 
@@ -112,13 +118,14 @@ def rate(
         What else may explain the outcomes: columns of the frame (two of them in a tuple are their
         difference), names of the covariates of PairData, or values. Numbers speak for the first
         item; text is a category. Their effects are in ``board.effects``.
-    model : {"least-squares", "bradley-terry", "plackett-luce"}, optional
-        Of the outcomes; by default "plackett-luce" for rankings of several items, "bradley-terry"
-        with time or context, else "least-squares". "bradley-terry": item i beats j with the
-        probability σ(r_i − r_j + zᵀγ), by regularized maximum likelihood. It takes wins, ties and
-        losses, no margins. "plackett-luce": the best item of a ranking is chosen first, then the
-        best of the others, and so on, with probabilities proportional to e^r. The other models
-        take rankings as pairs that weigh 2/n.
+    model : {"bradley-terry", "least-squares", "plackett-luce"}, optional
+        Model of the outcomes; by default "plackett-luce" for rankings of several items,
+        "bradley-terry" if all outcomes are wins, ties and losses, and "least-squares" if any is
+        another number. "bradley-terry" does not accept margins. "least-squares" of wins, ties and
+        losses rates the mean outcome, from −1 to 1, with ratings that are finite without `alpha`.
+        "plackett-luce": the best item of a ranking is chosen first, then the best of the others,
+        and so on, with probabilities proportional to e^r. The other models take rankings as pairs
+        that weigh 2/n.
     ties : {"half", "davidson"}
         How the model takes ties. "half": a margin of 0, or half a win of each. "davidson" is for
         "bradley-terry" and gives a tie a probability of its own (Davidson 1970).
@@ -144,9 +151,10 @@ def rate(
         Labels of what is independent if single comparisons are not: judges, users, matches. Whole
         clusters are left out. By default the clusters, or else the judges, that the data name.
     scale : {"margin", "logit", "elo"}
-        Unit of the ratings: that of the outcomes, which is the logit of "bradley-terry"; logits;
-        Elo points, 400 / ln 10 for a logit, around 1000. A margin of least squares is taken for two
-        logits, which holds for items close together.
+        Unit of the ratings. "margin" is the unit of the model: log odds, or the outcomes' own unit
+        for least squares. "logit" are log odds. "elo" are Elo points: 400 / ln 10 for one unit of
+        log odds, around 1000, so that 400 points are odds of 10 to 1. Least squares has no log
+        odds and accepts "margin" only.
     anchor : str or int, optional
         The item that the ratings are counted from: it has the rating 0, or 1000 Elo points, and no
         error. By default that is the mean of the items.
@@ -194,16 +202,18 @@ def rate(
     ... }
     >>> board = rate(games, sides=("white", "black"), outcome="result", alpha=0.01, intervals=False)
     >>> board
-    rank  item     rating  w/t/l
-       1  Ann †    0.4530  2/1/0
-       2  Bob †   -0.1653  1/1/2
-       3  Cleo †  -0.2877  1/0/2
+    rank  item    rating  w/t/l
+       1  Ann †    0.958  2/1/0
+       2  Bob †   -0.363  1/1/2
+       3  Cleo †  -0.595  1/0/2
     † thin: fewer than 5 comparisons, or all of them ended alike
-    5 comparisons of 3 items by least-squares, alpha 0.01
-    ratings explain 34% of how comparisons ended; the rest contradict them
-    circles (a beats b, b beats c, c beats a): 8% of the results, 0.10 times chance
+    ratings: log odds
+    5 comparisons of 3 items by bradley-terry, alpha 0.01
+    ratings explain 33% of the outcomes; the rest is ties, chance or circles
+    circles (a beats b beats c beats a): 11% of mean results, 0.17 times chance
+    boards without circles have 0.00 … 3.76 times chance in 95% of cases
     >>> board.expected_margin("Ann", "Cleo").value
-    0.740...
+    1.552...
     """
     data = read_comparisons(pairs, covariates, columns)
     check_options(intervals, confidence, order, min_comparisons)
@@ -251,7 +261,7 @@ def rate(
             f"(the item {smallest!s} is in the smallest); ratings and ranks hold inside each only. "
             "Comparisons across them, or features of the items, would join them.",
         )
-    unit = scale_of(scale, anchor, fitted.logits, data.items, fitted.components)
+    unit = scale_of(scale, anchor, fitted, data.items, fitted.components)
     records = records_of(fitted.tally, data.rankings)
     spread = unit.spread(fitted.spread(codes, records.thin)) if intervals else None
     ratings = unit.values(fitted.ratings)
@@ -297,6 +307,7 @@ def rate_groups(
     *,
     covariates: Any = None,
     features: Any = None,
+    model: str | None = None,
     clusters: ArrayLike | None = None,
     **options: Any,
 ) -> dict[Any, Leaderboard]:
@@ -310,6 +321,9 @@ def rate_groups(
         Label of each comparison; by default those of the column `group` (``pairs.groups``).
     covariates, features, clusters
         As in `rate`, for all groups together.
+    model : {"bradley-terry", "least-squares", "plackett-luce"}, optional
+        As in `rate`. The default depends on the outcomes of all groups, so that every group has
+        the same model.
     **options
         Other arguments of `rate`, and columns of a frame.
 
@@ -334,6 +348,7 @@ def rate_groups(
             "the comparisons have no groups; read them with group=, or pass one label for each."
         )
     encoded = encode_labels("groups", labels, data.n_pairs)
+    model = default_model(data) if model is None else model
     X = None if features is None else check_features(features, data.n_items)
     if clusters is not None:
         units = encode_labels("clusters", clusters, data.n_pairs)
@@ -347,6 +362,7 @@ def rate_groups(
                 of_group,
                 covariates=list(of_group.covariates) or None,
                 features=None if X is None else X[members],
+                model=model,
                 clusters=None if clusters is None else of_group.clusters,
                 **options,
             )
