@@ -12,7 +12,7 @@ from rankwise.arrays import Array
 from rankwise.leaderboard.solving import DENSE_LIMIT, RatingSystem, Tally
 
 N_DRAWS = 200  # simulated boards
-MANY_DRAWS = 2 * 10**7  # simulated outcomes of all boards together; above, there is no interval
+MANY_DRAWS = 2 * 10**6  # simulated outcomes of all boards together; more take over a second
 CONFIDENCE = 0.95
 LEAST_CIRCLES = 5  # independent circles that allow to estimate the shape of the curve as well
 TOLERANCE = 1e-7  # of conjugate gradients
