@@ -161,7 +161,7 @@ def test_errors_do_not_depend_on_the_units_of_the_features(unit):
 def test_errors_of_ratings_do_not_depend_on_those_of_a_covariate(alpha):
     graph, _ = games_by_two_features()
     z = np.random.default_rng(1).normal(size=400)
-    board = rate(graph, alpha=alpha, covariates={"z": z})
+    board = rate(graph, model="least-squares", alpha=alpha, covariates={"z": z})
     rows = np.arange(400)
     D = np.zeros((400, 13))
     D[rows, graph.winner], D[rows, graph.loser] = 1.0, -1.0
