@@ -29,9 +29,7 @@ votes = {
     "b": names[right],
     "winner": np.where(rng.random(len(left)) < chance, "a", "b"),
 }
-board = rate(
-    votes, sides=("a", "b"), outcome="winner", scale="elo", alpha="auto"
-)
+board = rate(votes, sides=("a", "b"), outcome="winner", scale="elo", alpha="auto")
 print(board)
 
 # %%
