@@ -501,6 +501,22 @@ def test_calibrated_models_give_intervals(letor, tmp_path):
     assert "--rank" in fail("predict", model, letor, "--best-set", "0.5", "--rank")
 
 
+def test_calibrated_models_with_scaling_inside_groups_predict(table, tmp_path):
+    model = tmp_path / "calibrated.rw"
+    plain = tmp_path / "plain.rw"
+    options = [table, *TABLE, "--alpha", "1", "--scale", "group"]
+    succeed("train", *options, "--calibrate", "-o", model)
+    succeed("train", *options, "-o", plain)
+    expected = np.array(succeed("predict", plain, table).stdout.split(), dtype=float)
+    scores = np.array(succeed("predict", model, table).stdout.split(), dtype=float)
+    np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
+    out = tmp_path / "intervals.csv"
+    succeed("predict", model, table, "--intervals", "-o", out)
+    header, *rows = [line.split(",") for line in lines_of(out)]
+    column = header.index("score")
+    np.testing.assert_allclose([float(row[column]) for row in rows], expected, rtol=1e-6)
+
+
 def test_a_metric_of_ones_own_is_named_by_module_and_function(model, table, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = ["def best(y, scores):", '    """The score of the first item."""']

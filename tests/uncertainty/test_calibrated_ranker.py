@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -22,7 +23,7 @@ from rankwise import (
     make_target,
 )
 from rankwise.datasets import make_ranking
-from rankwise.model_selection.scoring import predict_items
+from rankwise.model_selection.scoring import needs_groups, predict_items
 from rankwise.uncertainty.calibrated_ranker import fit_map, held_out_pairs, reliability
 from rankwise.uncertainty.jackknife import leave_units_out
 from tests.oracle_uncertainty import refit_without, weights_in_long_double
@@ -289,3 +290,20 @@ def test_models_that_look_at_the_group_of_an_item_get_the_groups(inner):
     np.testing.assert_array_equal(above > 0.5, value > 0)
     assert (model.rank_interval(X, groups).low <= model.rank(X, groups)).all()
     assert model.score(X, y, groups) > 0.5
+
+
+def test_after_a_transformer_of_groups_scores_are_those_of_the_estimator():
+    scaled = make_pipeline(GroupScaler(), CalibratedRanker(RankRLS(0.1)))
+    with config_context(enable_metadata_routing=True):
+        scaled.fit(X, Y, groups=GROUPS)
+        scores = scaled.predict(X, groups=GROUPS)
+    items = GroupScaler().fit_transform(X, groups=GROUPS)
+    expected = RankRLS(0.1).fit(items, Y, GROUPS).predict(items)
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("requested", [True, False])
+def test_an_explicit_request_of_groups_is_kept(requested):
+    with config_context(enable_metadata_routing=True):
+        model = CalibratedRanker(RankRLS()).set_predict_request(groups=requested)
+    assert needs_groups(model) is requested

@@ -336,10 +336,14 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         return Reliability(*self.reliability_)
 
     def get_metadata_routing(self) -> Any:
-        """Groups are asked for in `predict` if the estimator asks for them."""
+        """Request groups in `predict` if the estimator does, and ignore them otherwise.
+
+        A Pipeline whose transformer takes groups needs either. `set_predict_request` has priority.
+        """
         request = super().get_metadata_routing()
-        if self.estimator is not None and needs_groups(self.estimator):
-            request.predict.add_request(param="groups", alias=True)
+        if request.predict.requests.get("groups") is None:
+            takes_groups = self.estimator is not None and needs_groups(self.estimator)
+            request.predict.add_request(param="groups", alias=takes_groups)
         return request
 
     def __sklearn_tags__(self) -> Any:
