@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
+from contextvars import ContextVar
 from operator import itemgetter
 from typing import Any, ParamSpec, TypeVar
 
@@ -32,7 +33,7 @@ LOOKS = (
 )  # waits before looks at what runs; a program that ran for a moment is gone
 ENTRY_OF_TREE = 512  # multiplications that take as long as one entry of X while a tree grows
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _wishes: dict[int, int] = {}  # threads of BLAS that each Python thread asks for
 _blas_before: list[tuple[Any, int]] = []  # what the user has set; BLAS has one for the process
 _here = threading.local()  # OpenMP has one for each Python thread
@@ -79,12 +80,61 @@ def _ask_for(n: int | None) -> None:
         else:
             _wishes[threading.get_ident()] = n
         _here.wish = n
-        fewest = min(_wishes.values(), default=None)
-        for pool, n_before in [*_blas_before, *_here.openmp_before]:
-            limit = fewest if pool.user_api == "blas" else n
-            pool.set_num_threads(n_before if limit is None else min(limit, n_before))
-            if hasattr(pool, "clear_controlling_thread"):
-                pool.clear_controlling_thread()  # so that another Python thread can set it, too
+        _limit_pools(_blas_before, min(_wishes.values(), default=None))
+        _limit_pools(_here.openmp_before, n)
+
+
+def _limit_pools(before: list[tuple[Any, int]], limit: int | None) -> None:
+    """Give pools at most `limit` threads, or as many as they had before if it is None."""
+    for pool, n_before in before:
+        pool.set_num_threads(n_before if limit is None else min(limit, n_before))
+        if hasattr(pool, "clear_controlling_thread"):
+            pool.clear_controlling_thread()  # so that another Python thread can set it, too
+
+
+def _forget_other_threads() -> None:
+    """Drop the wishes of all threads but this one, which do not exist in a forked process."""
+    try:
+        this_thread = threading.get_ident()
+        _side_by_side.intersection_update({this_thread})
+        dead_threads = _wishes.keys() - {this_thread}
+        for thread in dead_threads:
+            del _wishes[thread]
+        if dead_threads:
+            _limit_pools(_blas_before, min(_wishes.values(), default=None))
+    finally:
+        _lock.release()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    # A lock that another thread holds during a fork is never released in the child process.
+    os.register_at_fork(
+        before=_lock.acquire,
+        after_in_parent=_lock.release,
+        after_in_child=_forget_other_threads,
+    )
+
+
+_keeps_interrupted_fits: ContextVar[bool] = ContextVar("keeps_interrupted_fits", default=True)
+
+
+def keeps_interrupted_fits() -> bool:
+    """Whether a fit that Ctrl-C interrupts may end with the best model so far.
+
+    Only if the user called the fit; as a step of a search, of standard errors or of a command it
+    raises KeyboardInterrupt (`no_interrupted_fits`).
+    """
+    return _keeps_interrupted_fits.get()
+
+
+@contextmanager
+def no_interrupted_fits() -> Iterator[None]:
+    """A context, also a decorator, in which an interrupted fit raises KeyboardInterrupt."""
+    token = _keeps_interrupted_fits.set(False)
+    try:
+        yield
+    finally:
+        _keeps_interrupted_fits.reset(token)
 
 
 def idle_cores(n_multiplications: float) -> AbstractContextManager[None]:
