@@ -18,6 +18,7 @@ pytest.importorskip("rich")
 
 from rankwise.cli import terminal
 from rankwise.datasets.files import write_files
+from rankwise.losses import HingeLoss, LogisticLoss
 from tests.cli.shell import TABLE, fail, run, succeed
 
 FULL = Path("/dev/full")
@@ -174,6 +175,29 @@ def test_whatever_happens_is_one_line(tmp_path, table, monkeypatch, error, code,
     assert done.output.count("\n") == 1
     assert "Traceback" in run(*command, "--debug").stderr
     assert "Traceback" not in run(*command).stderr  # nothing is remembered
+
+
+@pytest.mark.parametrize("alpha", [[], ["--alpha", "1e-6"]], ids=["search", "one alpha"])
+@pytest.mark.parametrize("model, loss", [("ranksvm", HingeLoss), ("ranklogistic", LogisticLoss)])
+def test_an_interrupted_training_leaves_the_model_file_as_it_was(
+    tmp_path, table, monkeypatch, model, loss, alpha
+):
+    at, looks = loss.at, []
+
+    def impatient(self, scores):
+        looks.append(1)
+        if len(looks) == 3:
+            raise KeyboardInterrupt
+        return at(self, scores)
+
+    monkeypatch.setattr(loss, "at", impatient)
+    output = tmp_path / "m.rw"
+    output.write_bytes(b"an earlier model")
+    done = run("train", table, *TABLE, "--model", model, *alpha, "-o", output)
+    assert done.exit_code == 130
+    assert len(looks) == 3
+    assert output.read_bytes() == b"an earlier model"
+    assert "interrupted" in done.stderr
 
 
 def test_warnings_are_notes_of_one_line_told_once(tmp_path, table, monkeypatch):

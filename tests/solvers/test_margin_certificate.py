@@ -213,7 +213,10 @@ def test_the_estimator_warns_of_a_contradiction(monkeypatch):
         ({"tol": 1e-3, "max_iter": 500}, "converged"),
         ({"tol": 1e-9, "max_iter": 2}, "max_iter"),
         ({"tol": 1e-17, "max_iter": 900}, "stalled"),
-        ({"tol": 1e-9, "max_iter": 500, "watch": interrupt}, "interrupted"),
+        (
+            {"tol": 1e-9, "max_iter": 500, "watch": interrupt, "keep_interrupted": True},
+            "interrupted",
+        ),
     ],
 )
 def test_every_ending_has_its_name_and_all_but_success_a_message(options, end):

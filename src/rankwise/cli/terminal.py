@@ -19,7 +19,7 @@ from typing import Any
 import typer
 
 from rankwise.cli.argument_names import with_options
-from rankwise.machine import Progress
+from rankwise.machine import Progress, no_interrupted_fits
 from rankwise.text_tables import Table, one_line, plain, text_width
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the number of the signal, as shells count
@@ -52,10 +52,13 @@ def note(text: str) -> None:
 
 @contextmanager
 def telling(*, quiet: bool = False, debug: bool = False) -> Iterator[None]:
-    """Run the body of a command; what goes wrong becomes one line and an exit code."""
+    """Run the body of a command; what goes wrong becomes one line and an exit code.
+
+    A training that was interrupted raises KeyboardInterrupt: no file gets a model cut short.
+    """
     vars(current).update(vars(Session(quiet, debug)))  # forgets an earlier one of this process
     Progress.DELAY = math.inf if quiet else 1.0
-    with _warnings_as_notes():
+    with _warnings_as_notes(), no_interrupted_fits():
         try:
             yield
             sys.stdout.flush()

@@ -20,11 +20,13 @@ from rankwise.dask.blocks import RowBlock, align, gather_groups, whole_rows
 from rankwise.estimators import margin, rank_rls
 from rankwise.estimators.base import KernelModel
 from rankwise.estimators.sums import Sums
+from rankwise.estimators.training_data import restored_on_failure
 from rankwise.features.feature_map import FeatureMap, basis_map
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.pair_graph import GROUP_WEIGHTS
 from rankwise.inputs import check_alphas, check_option
 from rankwise.losses import LossAt, MarginLoss
+from rankwise.machine import keeps_interrupted_fits
 from rankwise.solvers.margin_loss import MarginObjective, make_objective, second_moment
 
 MERGED_AT_ONCE = 8
@@ -177,6 +179,7 @@ class RankRLS(LazyModel):
     beta: float = 0.0
     basis: ArrayLike | None = None
 
+    @restored_on_failure
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from items and their scores, on the workers.
 
@@ -282,6 +285,7 @@ class RankSVM(LazyModel):
     solver: str = "auto"
     verbose: int = 0
 
+    @restored_on_failure
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from items and their scores, on the workers.
 
@@ -311,7 +315,13 @@ class RankSVM(LazyModel):
         loss = ClusterLoss(list(dask.persist(*kept)))
         identity = sp.identity(features.n_features, format="csr")
         objective = MarginObjective(identity, loss, 0.0, loss.magnitude, loss.n_items)
-        (solution,) = margin.solve_path(self, objective, alphas, moment=loss.moment)
+        (solution,) = margin.solve_path(
+            self,
+            objective,
+            alphas,
+            moment=loss.moment,
+            keep_interrupted=keeps_interrupted_fits(),
+        )
         self.n_pairs_, self.n_evaluations_ = loss.n_pairs, loss.n_evaluations
         margin.report_solution(self, solution)
         self._store(features.coefficients(solution.w[:, None]))

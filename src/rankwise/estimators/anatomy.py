@@ -15,6 +15,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.estimators.columns import source_of_features
 from rankwise.features.feature_map import FeatureMap
 from rankwise.inputs import make_target, split_weighted
+from rankwise.machine import no_interrupted_fits
 from rankwise.model_selection.scoring import group_metadata
 
 #: Steps that change each column by itself and keep their number.
@@ -48,6 +49,7 @@ def fit_transform(step: Any, X: Any, groups: ArrayLike | None, y: Any = None) ->
         return step.fit_transform(X, y, **group_metadata(step, "fit_transform", groups))
 
 
+@no_interrupted_fits()
 def fit_ranker(estimator: Any, X: Any, y: Any, groups: ArrayLike | None) -> Any:
     """Fit a copy of an estimator; the target carries the groups through any Pipeline."""
     y, groups, weights = split_weighted(y, groups)

@@ -40,13 +40,20 @@ from rankwise.estimators.auto_members import (
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.boosted_trees import TreeFeatures, tells_order
 from rankwise.estimators.columns import Columns, Views
-from rankwise.estimators.training_data import check_rows
+from rankwise.estimators.training_data import check_rows, restored_on_failure
 from rankwise.estimators.transformers import GroupScaler
 from rankwise.frames import check_same_index, narwhals_frame, take_rows
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import encode_groups
 from rankwise.inputs import Target, as_whole, check_option, read_target
-from rankwise.machine import LARGE, Progress, calm, map_on_idle_cores, track
+from rankwise.machine import (
+    LARGE,
+    Progress,
+    calm,
+    map_on_idle_cores,
+    no_interrupted_fits,
+    track,
+)
 from rankwise.metrics import get_metric
 from rankwise.metrics.ranking import Ranking, Targets
 from rankwise.model_selection.curves import (
@@ -168,6 +175,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.verbose = verbose
 
     @calm
+    @no_interrupted_fits()
+    @restored_on_failure
     def fit(
         self,
         X: Any,

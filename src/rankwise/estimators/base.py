@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
 from rankwise.estimators.anatomy import ScoreFunctions
-from rankwise.estimators.training_data import check_rows, no_nuisance
+from rankwise.estimators.training_data import check_rows, no_nuisance, restored_on_failure
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import BaseEstimator, KernelParameters
 from rankwise.graphs import PreferenceGraph
@@ -510,6 +510,7 @@ class Search(BaseSearch, KernelParameters):
     allows_unscored: bool  # of the mixin of the learner
 
     @calm
+    @restored_on_failure
     def fit(
         self,
         X: Any,

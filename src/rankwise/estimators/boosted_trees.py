@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
 from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.training_data import check_rows
+from rankwise.estimators.training_data import check_rows, restored_on_failure
 from rankwise.features.group_scaling import ROUNDING, scale_in_groups
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import encode_groups
@@ -252,6 +252,7 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         self.categorical = categorical
 
     @calm
+    @restored_on_failure
     def fit(
         self,
         X: Any,

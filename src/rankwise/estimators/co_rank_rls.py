@@ -20,7 +20,12 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.estimators.anatomy import ScoreFunctions
 from rankwise.estimators.base import RankerMixin, Search, TaskModel
-from rankwise.estimators.training_data import PartlyScored, check_rows, split_unscored
+from rankwise.estimators.training_data import (
+    PartlyScored,
+    check_rows,
+    restored_on_failure,
+    split_unscored,
+)
 from rankwise.features.feature_map import (
     FeatureMap,
     FeatureRows,
@@ -141,6 +146,7 @@ class CoRankRLS(CoParameters, TaskModel, KernelParameters):
     nu: float = 1.0
 
     @calm
+    @restored_on_failure
     def fit(
         self,
         X: Any,

@@ -25,6 +25,7 @@ from rankwise.estimators.column_kinds import (
     read_cells,
     spelled,
 )
+from rankwise.estimators.training_data import restored_on_failure
 from rankwise.frames import frame_columns, narwhals_frame, with_names
 from rankwise.text_tables import listed
 
@@ -150,6 +151,7 @@ class Columns(TransformerMixin, BaseEstimator):
         self.order = order
         self.scale = scale
 
+    @restored_on_failure
     def fit(self, X: Any, y: Any = None) -> Self:
         """Decide what becomes of each column, and learn medians, categories, words and scales.
 

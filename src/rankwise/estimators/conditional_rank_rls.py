@@ -16,7 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import BaseSearch, RankerMixin
-from rankwise.estimators.training_data import check_table, solve_table, table_loss
+from rankwise.estimators.training_data import (
+    check_table,
+    restored_on_failure,
+    solve_table,
+    table_loss,
+)
 from rankwise.features.feature_map import FeatureMap
 from rankwise.features.kernel import BaseEstimator, Kernel
 from rankwise.frames import as_array, check_same_index, column_names
@@ -181,6 +186,7 @@ class ConditionalRankRLS(TableMixin):
     alpha: float = 1e-3
 
     @calm
+    @restored_on_failure
     def fit(self, rows: Any, columns: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows, columns and what is known about their cells.
 
@@ -434,6 +440,7 @@ group_weight, fit_intercept, tol, max_iter
     leave: str = "rows"
 
     @calm
+    @restored_on_failure
     def fit(self, rows: Any, columns: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Choose the parameters, then learn from all data.
 

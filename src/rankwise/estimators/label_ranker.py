@@ -16,7 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.estimators.base import KernelModel, RankerMixin, Search
-from rankwise.estimators.training_data import check_rows, check_table, solve_table, table_loss
+from rankwise.estimators.training_data import (
+    check_rows,
+    check_table,
+    restored_on_failure,
+    solve_table,
+    table_loss,
+)
 from rankwise.features.feature_map import Features, make_features
 from rankwise.frames import as_array, column_names
 from rankwise.inputs import as_real, as_whole, check_option
@@ -239,6 +245,7 @@ class LabelRanker(LabelMixin, KernelModel):
     alpha: float = 1e-3
 
     @calm
+    @restored_on_failure
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from instances and what is known about the order of their labels.
 
@@ -442,6 +449,7 @@ solver, tol, max_iter, random_state
     scoring: Any = "tau"
 
     @calm
+    @restored_on_failure
     def fit(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
     ) -> Self:

@@ -20,6 +20,7 @@ from rankwise.estimators.training_data import (
     compared_graph,
     no_nuisance,
     nuisance_columns,
+    restored_on_failure,
     warn_explained,
     why_no_pairs,
 )
@@ -36,7 +37,7 @@ from rankwise.losses import (
     SquaredLoss,
 )
 from rankwise.losses.nuisance import ProfileLoss
-from rankwise.machine import Progress, calm
+from rankwise.machine import Progress, calm, keeps_interrupted_fits
 from rankwise.model_selection.hold_out import check_rest, dense_rows
 from rankwise.model_selection.task import (
     Candidates,
@@ -136,6 +137,7 @@ class MarginRanker(MarginParameters, PathModel):
         """The loss and the name of the solver, from checked parameters."""
 
     @calm
+    @restored_on_failure
     def fit(
         self,
         X: Any,
@@ -171,7 +173,10 @@ class MarginRanker(MarginParameters, PathModel):
         check_alphas([self.alpha], "alpha")
         task = self._prepare(X, read_target(y, groups, sample_weight, nuisance, X=X))
         start = self._last_weights(task.features) if self.warm_start else None
-        return cast(Self, task.train(alpha=self.alpha, start=start))
+        keep_interrupted = keeps_interrupted_fits()
+        return cast(
+            Self, task.train(alpha=self.alpha, start=start, keep_interrupted=keep_interrupted)
+        )
 
     def _prepare(self, X: Any, target: Target) -> MarginTask:
         """Check everything, and say what is to be learned from which features."""
@@ -278,13 +283,24 @@ class MarginTask(HoldOutTask):
         solutions = solve_path(self.learner, objective, candidates.axes["alpha"])
         return row_products(R[judged], np.stack([one.w for one in solutions], axis=1))
 
-    def train(self, *, start: Array | None = None, **values: Any) -> MarginRanker:
-        """The learner trained on all data, from the weights of an earlier fit."""
+    def train(
+        self, *, start: Array | None = None, keep_interrupted: bool = False, **values: Any
+    ) -> MarginRanker:
+        """The learner trained on all data, from the weights of an earlier fit.
+
+        If it may, Ctrl-C ends the training with the best model so far.
+        """
         learner: MarginRanker = self.learner
         learner.alpha = values["alpha"]
         learner._store_features(self.features.map)
         objective = make_objective(self.features.matrix, self.loss, 0.0)
-        (solution,) = solve_path(learner, objective, np.array([learner.alpha]), start=start)
+        (solution,) = solve_path(
+            learner,
+            objective,
+            np.array([learner.alpha]),
+            start=start,
+            keep_interrupted=keep_interrupted,
+        )
         learner._keep(self, solution)
         return learner
 
@@ -298,7 +314,7 @@ class MarginTask(HoldOutTask):
 
 
 def solve_path(
-    model: Any, objective: MarginObjective, alphas: Array, **first: Array | None
+    model: Any, objective: MarginObjective, alphas: Array, **first: Any
 ) -> list[MarginSolution]:
     """Solutions in the order of the alphas, found from the largest to the smallest.
 

@@ -16,6 +16,7 @@ from rankwise.estimators.training_data import (
     check_beta,
     check_rows,
     ranking_loss,
+    restored_on_failure,
     warn_explained,
     warn_of_solutions,
 )
@@ -218,6 +219,7 @@ class RankRLS(RankRLSParameters, PathModel):
     alpha: float = 1e-3
 
     @calm
+    @restored_on_failure
     def fit(
         self,
         X: Any,
@@ -263,6 +265,7 @@ class RankRLS(RankRLSParameters, PathModel):
 
     @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
     @calm
+    @restored_on_failure
     def partial_fit(
         self,
         X: Any,

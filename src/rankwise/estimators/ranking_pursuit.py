@@ -24,6 +24,7 @@ from rankwise.estimators.training_data import (
     check_rows,
     one_output,
     ranking_loss,
+    restored_on_failure,
     split_unscored,
 )
 from rankwise.features.feature_map import (
@@ -228,6 +229,7 @@ class RankingPursuit(TaskModel, PursuitParameters):
     validation_fraction: float = 0.1
 
     @calm
+    @restored_on_failure
     def fit(
         self,
         X: Any,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import numbers
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -29,6 +31,9 @@ from rankwise.solvers import Solutions
 from rankwise.solvers.tables import Table
 from rankwise.text_tables import count
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
 
 
@@ -36,6 +41,26 @@ def check_beta(beta: float) -> None:
     """A number from 0 to 1."""
     if not isinstance(beta, numbers.Real) or not 0 <= beta <= 1:
         raise ValueError(f"beta={beta!r}; expected a number from 0 (ranking) to 1 (regression).")
+
+
+def restored_on_failure(fit: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a method that fits: if it raises, the estimator is what it was before.
+
+    A fitted estimator still predicts after a refit that was refused or interrupted, and one that
+    was not fitted is still not fitted.
+    """
+
+    @functools.wraps(fit)
+    def fit_or_restore(*args: P.args, **kwargs: P.kwargs) -> T:
+        estimator: Any = args[0]
+        before = vars(estimator).copy()
+        try:
+            return fit(*args, **kwargs)
+        except BaseException:  # KeyboardInterrupt, too
+            estimator.__dict__ = before
+            raise
+
+    return fit_or_restore
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool = True, **options: Any) -> Any:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from rankwise.estimators.training_data import check_rows
+from rankwise.estimators.training_data import check_rows, restored_on_failure
 from rankwise.features.group_scaling import scale_in_groups, scale_sparse_in_groups, signed_log
 from rankwise.groups import encode_groups
 from rankwise.inputs import as_whole, split_weighted
@@ -84,6 +84,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         self.with_standard = with_standard
         self.with_mean = with_mean
 
+    @restored_on_failure
     def fit(self, X: Any, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Learn the columns; of items in groups, only ``with_standard`` learns their values.
 
@@ -216,6 +217,7 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
         self.n_knots = n_knots
         self.n_columns = n_columns
 
+    @restored_on_failure
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose the knots.
 

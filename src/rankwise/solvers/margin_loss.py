@@ -400,6 +400,7 @@ def minimize_margin(
     warm: MarginSolution | None = None,
     moment: Array | None = None,
     watch: Callable[[MarginSolution], None] | None = None,
+    keep_interrupted: bool = False,
 ) -> MarginSolution:
     """Iterate until the gap is at most `tol`.
 
@@ -421,11 +422,14 @@ def minimize_margin(
         Second moment of the differences of pairs, or its diagonal; computed if not given.
     watch : callable, optional
         Called with the state after each iteration.
+    keep_interrupted : bool
+        Whether Ctrl-C ends the iterations with the best point so far instead of raising
+        KeyboardInterrupt.
 
     Returns
     -------
     MarginSolution
-        Also after Ctrl-C, which ends the search and nothing else.
+        The best point.
     """
     zero = np.zeros(objective.R.shape[1])
     bundle = Bundle(objective.magnitude, objective.n_items)
@@ -447,8 +451,6 @@ def minimize_margin(
                 moment=moment,
             )
             start = first.w
-            if first.end == "interrupted":
-                raise KeyboardInterrupt
         start = zero if start is None else start
         for point, bound in METHODS[method](objective, objective.at(start), bundle, moment, method):
             best.take(point, bound)
@@ -464,6 +466,8 @@ def minimize_margin(
                 continue
             break
     except KeyboardInterrupt:
+        if not keep_interrupted:
+            raise
         best.end = "interrupted"
     if not best.history:  # interrupted before the first look at all items
         best.take(objective.at(zero if start is None else start), 0.0)

@@ -17,6 +17,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.estimators.base import RankerMixin
 from rankwise.estimators.rank_rls import RankRLSCV
+from rankwise.estimators.training_data import restored_on_failure
 from rankwise.groups import encode_groups, members_of
 from rankwise.inputs import as_whole, with_weights
 from rankwise.machine import calm
@@ -142,6 +143,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     random_state: Any = 0
 
     @calm
+    @restored_on_failure
     def fit(
         self,
         X: Any,
