@@ -75,7 +75,7 @@ def draw_board_options(rng: np.random.Generator, columns: dict[str, Any]) -> dic
         options["covariates"] = pick(rng, (["heat"], ["court"], ["heat", "court"]))
     if "judge" in columns and chance(rng, 0.5):
         options["reweight"] = True
-    if chance(rng, 0.3) and not takes_margins:
+    if chance(rng, 0.3) and model == "bradley-terry":
         options["scale"] = pick(rng, ("logit", "elo"))
     if chance(rng, 0.2):
         options["anchor"] = "Bob"
@@ -107,7 +107,9 @@ def boards(rng: np.random.Generator, record: Record) -> None:
     """Least squares and Bradley–Terry on games, with everything that may explain them."""
     columns = draw_columns(rng)
     games = draw_games(rng)
-    board = call(find("rate"), games, **draw_board_options(rng, columns), **columns)
+    options = draw_board_options(rng, columns)
+    record.describe(options, columns)
+    board = call(find("rate"), games, **options, **columns)
     record_board(record, board)
     meetings = board.head_to_head
     record.add("head_to_head", [meetings.n, meetings.observed, meetings.expected])
@@ -120,6 +122,7 @@ def votes_to_flip(rng: np.random.Generator, record: Record) -> None:
     """How many votes, or clusters, have to be dropped to change an order."""
     columns = draw_columns(rng)
     options = {"model": "least-squares", "alpha": 1e-3}
+    record.describe(options, columns)
     board = find("rate")(draw_games(rng), **options, **columns)
     for pair in (("Ann", "Bob"), ("Cleo", "Ann")):
         flips = get(board, "votes_to_flip")(*pair)
@@ -127,10 +130,23 @@ def votes_to_flip(rng: np.random.Generator, record: Record) -> None:
         record.add("-".join([*pair, "removed"]), flips.removed)
 
 
+def row_votes_to_flip(rng: np.random.Generator, record: Record) -> None:
+    """How many votes hold each item of a board above the next ones."""
+    columns = draw_columns(rng)
+    least_squares = "margin" in columns or chance(rng, 0.5)
+    model = "least-squares" if least_squares else "bradley-terry"
+    record.describe(model, columns)
+    board = find("rate")(draw_games(rng), model=model, alpha=0.01, **columns)
+    for item, flips in get(board, "row_votes_to_flip").items():
+        record.add(f"{item}", [flips.n, flips.at_least, flips.of])
+        record.add(f"{item}.removed", flips.removed)
+
+
 def next_comparisons(rng: np.random.Generator, record: Record) -> None:
     """Suggested comparisons of a board."""
     columns = draw_columns(rng)
     model = "bradley-terry" if "outcome" in columns else "least-squares"
+    record.describe(model, columns)
     board = find("rate")(draw_games(rng), model=model, alpha=0.01, **columns)
     record_suggestions(record, call(find("next_pairs"), board, k=3, random_state=0))
 
@@ -141,6 +157,7 @@ def boards_with_features(rng: np.random.Generator, record: Record) -> None:
     features = rng.normal(size=(len(pairs.items), 2))
     model = pick(rng, ("least-squares", "bradley-terry"))
     options = {"alpha": log_uniform(rng, 1e-3, 1.0), "side": chance(rng, 0.5)}
+    record.describe(model, options)
     record_board(record, find("rate")(pairs, features=features, model=model, **options))
 
 
@@ -152,6 +169,7 @@ def boards_with_priors(rng: np.random.Generator, record: Record) -> None:
     columns = {"sides": ("left", "right"), "outcome": "outcome"}
     alpha = pick(rng, (None, 0.01, 1.0))
     model = pick(rng, ("least-squares", "bradley-terry"))
+    record.describe(model, f"alpha {alpha}")
     board = find("rate")(games, prior=prior, model=model, alpha=alpha, **columns)
     record_board(record, board)
     record.add("prior", [*board.prior.slopes, board.prior.votes, board.prior.trust])
@@ -174,6 +192,7 @@ def boards_of_rankings(rng: np.random.Generator, record: Record) -> None:
     table = {"race": race, "driver": item, "finish": place}
     model = pick(rng, ("plackett-luce", "plackett-luce", "bradley-terry", "least-squares"))
     columns = {"ranking": "race", "item": "driver", "place": "finish"}
+    record.describe(model, f"{n_races} races of {n_items} items")
     record_board(record, find("rate")(table, model=model, alpha=0.01, **columns))
 
 
@@ -192,6 +211,7 @@ def boards_over_time(rng: np.random.Generator, record: Record) -> None:
         options["scales"] = find("PriorScales")(1.0, spread_of_time, 3.0, spread_of_context)
     if chance(rng, 0.3):
         options["ties"] = "davidson"
+    record.describe(options, columns)
     board = find("rate")(draw_games(rng), **options, **columns)
     record_board(record, board)
     record.add("prior_scales", get(board, "prior_scales"))
@@ -221,6 +241,7 @@ def boards_by_group(rng: np.random.Generator, record: Record) -> None:
 AREAS = {
     "boards": (boards, 200),
     "votes_to_flip": (votes_to_flip, 40),
+    "row_votes_to_flip": (row_votes_to_flip, 30),
     "next_comparisons": (next_comparisons, 30),
     "boards_with_features": (boards_with_features, 40),
     "boards_with_priors": (boards_with_priors, 40),

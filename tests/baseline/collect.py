@@ -73,6 +73,7 @@ def run_problem(area: str, number: int, problem: Problem) -> tuple[Record, Excep
             problem(rng, record)
     except Exception as error:
         record.add("error", type(error).__name__)
+        record.describe(error)
         return record, error
     return record, None
 

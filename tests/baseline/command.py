@@ -95,6 +95,7 @@ def lists(rng: np.random.Generator, record: Record) -> None:
         name = pick(rng, ("rankrls", "rankrls", "ranksvm", "ranklogistic", "pursuit"))
         alpha = {} if name == "pursuit" else {"alpha": pick(rng, ("0.1", "0.01,0.1,1"))}
         kernel = {"kernel": "rbf"} if chance(rng, 0.3) else {}
+        record.describe(name, alpha, kernel)
         train = spelled("train", model=name, **alpha, **kernel, **columns)
         record_json(
             record,
@@ -102,7 +103,9 @@ def lists(rng: np.random.Generator, record: Record) -> None:
             run("train", path / "train.csv", "-o", path / "one.rw", "--json", *train),
         )
         variants: list[dict[str, Any]] = [{"calibrate": True}, {"feature_scaling": "group"}]
-        other = spelled("train", alpha="1", **pick(rng, variants), **columns)
+        variant = pick(rng, variants)
+        record.describe(variant)
+        other = spelled("train", alpha="1", **variant, **columns)
         run("train", path / "train.csv", "-o", path / "two.rw", *other)
         record_predictions(record, path, "one.rw")
         record_predictions(record, path, "two.rw")
@@ -128,14 +131,42 @@ def record_predictions(record: Record, path: Path, model: str) -> None:
     record.add(f"predict.{model}", np.loadtxt(path / "scores.txt"))
 
 
+def calibrated(rng: np.random.Generator, record: Record) -> None:
+    """Scores, intervals of ranks and best sets of calibrated models, and their training."""
+    table = make_list_table(rng)
+    options: dict[str, Any] = {"alpha": pick(rng, ("0.1", "1"))}
+    options["feature_scaling"] = pick(rng, ("standard", "group", "none"))
+    if chance(rng, 0.3):
+        options["kernel"] = "rbf"
+    record.describe(options)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        table[:60].to_csv(path / "train.csv", index=False)
+        table[60:].to_csv(path / "test.csv", index=False)
+        train = spelled("train", target="rating", group="shop", calibrate=True, **options)
+        text = run("train", path / "train.csv", "-o", path / "model.rw", "--json", *train)
+        record_json(record, "train", text)
+        record_predictions(record, path, "model.rw")
+        outputs: dict[str, dict[str, Any]] = {
+            "intervals": {"intervals": True, "confidence": "0.9"},
+            "best_set": {"best_set": "0.8"},
+        }
+        for name, output in outputs.items():
+            predict = spelled("predict", group="shop", **output)
+            run("predict", path / "model.rw", path / "test.csv", "-o", path / "out.csv", *predict)
+            for column, values in pd.read_csv(path / "out.csv").items():
+                record.add(f"{name}.{column}", values.to_numpy())
+
+
 def comparisons(rng: np.random.Generator, record: Record) -> None:
     """Command rank on a table of games."""
     games = pd.DataFrame(draw_games(rng))
     options: dict[str, Any] = {"sides": "left,right", "outcome": "outcome"}
-    options["rating_model"] = pick(rng, ("least-squares", "bradley-terry"))
+    model = pick(rng, ("least-squares", "bradley-terry"))
+    options["rating_model"] = model
     if chance(rng, 0.3):
         options["judge"] = "judge"
-    if chance(rng, 0.3):
+    if chance(rng, 0.3) and model == "bradley-terry":
         options["rating_scale"] = "elo"
     if chance(rng, 0.3):
         options["sort_by"] = "lower"
@@ -143,18 +174,41 @@ def comparisons(rng: np.random.Generator, record: Record) -> None:
         options["covariates"] = "heat"
     if chance(rng, 0.3):
         options["board_per"] = "court"
+    record.describe(options)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "games.csv"
         games.to_csv(path, index=False)
         record_json(record, "rank", run("rank", path, "--json", *spelled("rank", **options)))
 
 
+def draw_items(rng: np.random.Generator, games: pd.DataFrame, label: str) -> pd.DataFrame:
+    """Return a table with features of the items of games."""
+    names = sorted(set(games["left"]) | set(games["right"]))
+    items = pd.DataFrame({label: names, "speed": rng.normal(size=len(names))})
+    items["weight_kg"] = rng.normal(size=len(names))
+    return items
+
+
+def rank_with_features(rng: np.random.Generator, record: Record) -> None:
+    """Command rank with a table of features of the items."""
+    games = pd.DataFrame(draw_games(rng))
+    options: dict[str, Any] = {"sides": "left,right", "outcome": "outcome", "alpha": "0.1"}
+    options["rating_model"] = pick(rng, ("least-squares", "bradley-terry"))
+    if chance(rng, 0.4):
+        options["side"] = True
+    record.describe(options)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        games.to_csv(path / "games.csv", index=False)
+        draw_items(rng, games, "item").to_csv(path / "items.csv", index=False)
+        rank = spelled("rank", item_features=path / "items.csv", **options)
+        record_json(record, "rank", run("rank", path / "games.csv", "--json", *rank))
+
+
 def item_comparisons(rng: np.random.Generator, record: Record) -> None:
     """Commands train, predict and evaluate on comparisons of items with features."""
     games = pd.DataFrame(draw_games(rng))
-    names = sorted(set(games["left"]) | set(games["right"]))
-    items = pd.DataFrame({"name": names, "speed": rng.normal(size=len(names))})
-    items["weight_kg"] = rng.normal(size=len(names))
+    items = draw_items(rng, games, "name")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         games[["left", "right", "outcome"]].to_csv(path / "games.csv", index=False)
@@ -171,6 +225,8 @@ def item_comparisons(rng: np.random.Generator, record: Record) -> None:
 
 AREAS = {
     "command_lists": (lists, 16),
+    "command_calibrated": (calibrated, 12),
+    "command_rank_with_features": (rank_with_features, 12),
     "command_comparisons": (comparisons, 24),
     "command_item_comparisons": (item_comparisons, 10),
 }

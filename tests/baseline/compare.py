@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.baseline.record import ABOUT
+
 TINY = 1e-300
 Arrays = Mapping[str, np.ndarray]
 
@@ -66,16 +68,30 @@ def shorten(array: np.ndarray) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
+def is_description(name: str) -> bool:
+    """Return whether an array is the description of its problem, which is not compared."""
+    return name.endswith(f"/{ABOUT}")
+
+
+def describe(difference: Difference, old: Arrays, new: Arrays) -> str:
+    """Return the description of the problem of a difference, by the first file that has it."""
+    area, number, _ = difference.name.split("/", 2)
+    name = f"{area}/{number}/{ABOUT}"
+    return str(old.get(name, new.get(name, "no description")))
+
+
 def compare_files(old: Arrays, new: Arrays) -> list[Difference]:
     """Return the difference of every array, those of the first file first."""
     differences = []
     for name in old:
+        if is_description(name):
+            continue
         if name in new:
             differences.append(compare_arrays(name, old[name], new[name]))
         else:
             differences.append(Difference(name, np.inf, "only in the first file"))
     for name in new:
-        if name not in old:
+        if name not in old and not is_description(name):
             differences.append(Difference(name, np.inf, "only in the second file"))
     return differences
 
@@ -103,13 +119,16 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=50, help="differences to list; default 50")
     options = parser.parse_args()
     with np.load(options.old) as old_file, np.load(options.new) as new_file:
-        differences = compare_files(dict(old_file), dict(new_file))
+        old_arrays = dict(old_file)
+        new_arrays = dict(new_file)
+    differences = compare_files(old_arrays, new_arrays)
     print(table(differences, options.tolerance))
     above = [d for d in differences if d.size > options.tolerance]
     above.sort(key=lambda difference: -difference.size)
     print(f"\n{len(above)} of {len(differences)} arrays differ by more than {options.tolerance:g}.")
     for difference in above[: options.limit]:
         print(f"{difference.size:8.1e}  {difference.name}: {difference.reason}")
+        print(f"          {describe(difference, old_arrays, new_arrays)}")
     return 1 if above else 0
 
 

@@ -32,6 +32,20 @@ class RankingDraw:
         """The arguments of `fit` after X."""
         return {"y": self.y, "groups": self.groups, "sample_weight": self.sample_weight}
 
+    @property
+    def summary(self) -> str:
+        """The sizes and kinds of the data."""
+        n_items, n_features = self.X.shape
+        kinds = [f"{n_items} items", f"{n_features} features of {self.X.dtype}"]
+        kinds.append(f"y {self.y.dtype} of {len(np.unique(self.y))} values")
+        if self.groups is not None:
+            kinds.append(f"{len(np.unique(self.groups))} groups")
+        if self.sample_weight is not None:
+            kinds.append("weighted")
+        if sp.issparse(self.X):
+            kinds.append("sparse")
+        return ", ".join(kinds)
+
 
 def chance(rng: np.random.Generator, probability: float) -> bool:
     """Return True with this probability."""

@@ -66,6 +66,7 @@ def conditional_leave_out(rng: np.random.Generator, record: Record) -> None:
     """Scores of rows, columns or both by ConditionalRankRLS without them."""
     rows, columns, Y = draw_table(rng)
     learner = find("ConditionalRankRLS")(log_alpha(rng), **draw_table_options(rng))
+    record.describe(learner)
     leave = pick(rng, ("rows", "rows", "columns", "both"))
     cv = pick(rng, ("auto", 3))
     held_out = learner.leave_out(rows, columns, Y, leave, alphas=[0.05, 0.5, 5.0], cv=cv)

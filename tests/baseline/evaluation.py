@@ -47,6 +47,7 @@ METRICS = (
 def metrics(rng: np.random.Generator, record: Record) -> None:
     """Every metric, as a mean with its interval and by group, with ties in y and scores."""
     data = draw_ranking(rng, weighted=False)
+    record.describe(data.summary)
     scores = data.y + rng.normal(size=len(data.y))
     if chance(rng, 0.5):
         scores = np.round(scores)
@@ -74,6 +75,7 @@ def record_metric(record: Record, name: str, metric: Any, data: tuple[Any, Any, 
 def weighted_metrics(rng: np.random.Generator, record: Record) -> None:
     """Metrics with weights of the items."""
     data = draw_ranking(rng, weighted=True)
+    record.describe(data.summary)
     data.y = data.y - data.y.min()
     scores = data.y + rng.normal(size=len(data.y))
     for name in ("disagreement", "tau", "mse", "ndcg@5"):
@@ -108,6 +110,7 @@ def compare(rng: np.random.Generator, record: Record) -> None:
 def inspection(rng: np.random.Generator, record: Record) -> None:
     """Contributions of columns and permutation importance."""
     data = draw_ranking(rng, grouped=True, sparse=False)
+    record.describe(data.summary)
     if chance(rng, 0.5):
         model = make_pipeline(StandardScaler(), find("RankRLSCV")([0.1, 1.0]))
         model.fit(data.X, data.y, rankrlscv__groups=data.groups)
@@ -145,6 +148,7 @@ def draw_learner(rng: np.random.Generator, n_items: int, n_features: int) -> Any
 def model_files(rng: np.random.Generator, record: Record) -> None:
     """Models that are saved and loaded: alone, scaled, and calibrated."""
     data = draw_ranking(rng, grouped=True, sparse=False)
+    record.describe(data.summary)
     model = draw_learner(rng, *data.X.shape)
     step = type(model).__name__.lower()
     kind = pick(rng, ("alone", "alone", "scaled", "calibrated"))
@@ -167,6 +171,7 @@ def model_files(rng: np.random.Generator, record: Record) -> None:
 def export_linear(rng: np.random.Generator, record: Record) -> None:
     """The weights of a linear model, as they are exported."""
     data = draw_ranking(rng, grouped=True, sparse=False)
+    record.describe(data.summary)
     model = find("RankRLS")(draw_alpha(rng)).fit(data.X, **data.target)
     exported = find("export_linear")(model)
     for key, value in exported.items():
@@ -195,6 +200,7 @@ def draw_table(rng: np.random.Generator, n_rows: int) -> pd.DataFrame:
 def transformers(rng: np.random.Generator, record: Record) -> None:
     """HingeFeatures, GroupScaler and TableVectorizer."""
     data = draw_ranking(rng, grouped=True, sparse=False)
+    record.describe(data.summary)
     hinges = find("HingeFeatures")(int(rng.integers(2, 6))).fit(data.X)
     record.add("hinges", hinges.transform(data.X_new))
     options = {"with_log": chance(rng, 0.3), "with_standard": chance(rng, 0.5)}

@@ -2,105 +2,39 @@
 
 Problems name everything as version 0.4 does. Each table maps such a name to its spellings; the
 first one that the installed package has is used. A name that is not in a table has one spelling.
-When something is renamed, add its new spelling here and nowhere else.
+When something is renamed, add its new spelling to `names.json` and nowhere else. The spellings are
+not in a Python file, because programs that rename things in Python files would lose the old ones.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 MISSING = object()
 
-# Public objects, by their last name: "module:attribute". Without an entry: "rankwise:NAME".
-SYMBOLS: dict[str, Sequence[str]] = {
-    "SufficientStatistics": ["rankwise:SufficientStatistics", "rankwise:Sums"],
-    "TableVectorizer": ["rankwise:TableVectorizer", "rankwise:Columns"],
-    "GroupScaler": ["rankwise:GroupScaler", "rankwise.preprocessing:GroupScaler"],
-    "HingeFeatures": ["rankwise:HingeFeatures", "rankwise.preprocessing:HingeFeatures"],
-    "make_ranking": ["rankwise.datasets:make_ranking"],
-    "pairs_from_frame": ["rankwise.datasets:pairs_from_frame"],
-    "contributions": ["rankwise.inspection:contributions"],
-    "permutation_importance": ["rankwise.inspection:permutation_importance"],
-    "PriorScales": ["rankwise.leaderboard:PriorScales", "rankwise.leaderboard:Scales"],
-    "backtest": ["rankwise.leaderboard:backtest"],
-    "rate": ["rankwise.leaderboard:rate"],
-    "rate_groups": ["rankwise.leaderboard:rate_groups"],
-    "evaluate": ["rankwise.metrics:evaluate"],
-    "get_metric": ["rankwise.metrics:get_metric"],
-    "compare": ["rankwise.model_selection:compare"],
-    "cross_val_predict_groups": [
-        "rankwise.model_selection:cross_val_predict_groups",
-        "rankwise.model_selection:cross_val_predict",
-    ],
-    "held_out_curves": [
-        "rankwise.model_selection:held_out_curves",
-        "rankwise.model_selection:grid_search",
-        "rankwise.model_selection:validation_curve",
-    ],
-    "leave_group_out_predict": ["rankwise.model_selection:leave_group_out_predict"],
-    "leave_pair_out": ["rankwise.model_selection:leave_pair_out"],
-    "permutation_test": ["rankwise.model_selection:permutation_test"],
-    "load": ["rankwise.persistence:load"],
-    "save": ["rankwise.persistence:save"],
-    "export_linear": ["rankwise.persistence:export_linear"],
-    "jackknife": ["rankwise.uncertainty:jackknife"],
-    "next_pairs": ["rankwise.uncertainty:next_pairs", "rankwise.leaderboard:next_pairs"],
-    "DistributedRankRLS": ["rankwise.distributed:RankRLS", "rankwise.dask:RankRLS"],
-    "command": ["rankwise.cli:main", "rankwise.cli.main:main", "rankwise.cli.app:main"],
-}
+TABLES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
+
+# Public objects: "module:attribute". Without an entry: "rankwise:NAME".
+SYMBOLS: dict[str, list[str]] = TABLES["symbols"]
 
 # Attributes and methods of public objects.
-ATTRIBUTES: dict[str, Sequence[str]] = {
-    "pair_gradient": ["pair_gradient", "divergence"],
-    "sum_of_squares": ["sum_of_squares", "squared_magnitude"],
-    "intransitivity": ["intransitivity", "circles"],
-    "votes_to_flip": ["votes_to_flip", "votes_to_overturn"],
-    "row_votes_to_flip": ["row_votes_to_flip", "votes_to_flip_next", "flips_after", "holds_by"],
-    "agreement_alpha": ["agreement_alpha", "krippendorff"],
-    "rating_at": ["rating_at", "at"],
-    "rating_histories": ["rating_histories", "histories", "paths"],
-    "prior_scales": ["prior_scales", "scales"],
-    "suggestions": ["suggestions", "pairs", "questions"],
-    "scheme": ["scheme", "way"],
-    "refit": ["refit", "refits"],
-    "fold_models": ["fold_models", "members"],
-    "covariance_root": ["covariance_root", "root"],
-    "degrees_of_freedom": ["degrees_of_freedom", "freedom"],
-    "held_out": ["held_out", "held_out_scores"],
-    "conformity_scores": ["conformity_scores_", "gaps_"],
-}
+ATTRIBUTES: dict[str, list[str]] = TABLES["attributes"]
 
 # Keywords of public functions and methods.
-KEYWORDS: dict[str, Sequence[str]] = {
-    "confidence": ["confidence", "level"],
-    "sort_by": ["sort_by", "order"],
-}
+KEYWORDS: dict[str, list[str]] = TABLES["keywords"]
 
 # Keys of results that are dictionaries, named tuples or JSON: the name under which they are stored.
-KEYS: dict[str, str] = {
-    "holds_by": "votes_to_flip",
-    "holds_by_at_least": "votes_to_flip_at_least",
-    "krippendorff": "agreement_alpha",
-    "way": "scheme",
-}
+KEYS: dict[str, str] = TABLES["keys"]
 
 # Options of the command: "command --option" to its spellings. Where the new spelling exists in an
-# old version with another meaning, put the old spelling first.
-OPTIONS: dict[str, Sequence[str]] = {
-    "rank --item-features": ["--item-features", "--features"],
-    "rank --rating-scale": ["--rating-scale", "--scale"],
-    "rank --rating-model": ["--rating-model", "--model"],
-    "rank --sort-by": ["--sort-by", "--order"],
-    "rank --backtest": ["--backtest", "--test"],
-    "rank --board-per": ["--board-per", "--group"],
-    "train --feature-scaling": ["--feature-scaling", "--scale"],
-    "cv --feature-scaling": ["--feature-scaling", "--scale"],
-    "predict --confidence": ["--confidence", "--level"],
-}
+# old version with another meaning, the old spelling comes first.
+OPTIONS: dict[str, list[str]] = TABLES["options"]
 
 
 @cache
@@ -116,7 +50,7 @@ def find(name: str) -> Any:
         value = getattr(module, attribute, MISSING)
         if value is not MISSING and not inspect.ismodule(value):
             return value
-    raise LookupError(f"{name} has none of its spellings {spellings}; add one to names.SYMBOLS.")
+    raise LookupError(f"{name} has none of its spellings {spellings}; add one to names.json.")
 
 
 def get(owner: Any, name: str) -> Any:
@@ -152,4 +86,4 @@ def option(command: str, name: str, installed: frozenset[str]) -> str:
     for spelling in spellings:
         if spelling in installed:
             return spelling
-    raise LookupError(f"rankwise {command} has none of {spellings}; add one to names.OPTIONS.")
+    raise LookupError(f"rankwise {command} has none of {spellings}; add one to names.json.")

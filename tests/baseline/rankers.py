@@ -53,6 +53,7 @@ CERTIFICATE = ("objective_", "lower_bound_")
 
 def record_model(record: Record, model: Any, name: str = "model") -> None:
     """Store the fitted attributes of a model, and the certificate of its objective."""
+    record.describe(model)
     for attribute in FITTED:
         value = getattr(model, attribute, None)
         if value is not None:
@@ -62,7 +63,11 @@ def record_model(record: Record, model: Any, name: str = "model") -> None:
 
 
 def record_predictions(record: Record, model: Any, data: RankingDraw) -> None:
-    """Store scores and ranks of new items, and the score of the training data."""
+    """Store scores and ranks of new items, and the scores of the training data.
+
+    If a problem is ill-conditioned, the latter are more accurate than coefficients.
+    """
+    record.add("training_scores", model.predict(data.X))
     record.add("predict", model.predict(data.X_new))
     record.add("rank", model.rank(data.X_new, data.groups_new))
     is_single = np.ndim(data.y) == 1 and not np.isnan(data.y).any()
@@ -74,6 +79,7 @@ def rank_rls(rng: np.random.Generator, record: Record) -> None:
     """RankRLS: costs, ties, weights, kernels, bases, solvers, regression share, outputs."""
     n_outputs = 2 if chance(rng, 0.15) else None
     data = draw_ranking(rng, n_outputs=n_outputs)
+    record.describe(data.summary)
     options = draw_least_squares(rng) | draw_kernel(rng)
     if n_outputs is not None:
         options |= {"cost": "magnitude", "ties": "include"}
@@ -95,6 +101,7 @@ def rank_rls(rng: np.random.Generator, record: Record) -> None:
 def rank_rls_iterative(rng: np.random.Generator, record: Record) -> None:
     """RankRLS by the iterative solver, to a tight tolerance."""
     data = draw_ranking(rng)
+    record.describe(data.summary)
     options = draw_least_squares(rng)
     model = find("RankRLS")(float(rng.uniform(0.05, 5.0)), solver="iterative", tol=1e-12, **options)
     model.fit(data.X, **data.target)
@@ -105,6 +112,7 @@ def rank_rls_iterative(rng: np.random.Generator, record: Record) -> None:
 def rank_rls_path(rng: np.random.Generator, record: Record) -> None:
     """RankRLS for several alphas at once."""
     data = draw_ranking(rng)
+    record.describe(data.summary)
     options = draw_least_squares(rng) | draw_kernel(rng)
     if "kernel" in options:
         options |= draw_basis(rng, data.X.shape[0])
@@ -117,6 +125,7 @@ def rank_rls_path(rng: np.random.Generator, record: Record) -> None:
 def rank_rls_precomputed(rng: np.random.Generator, record: Record) -> None:
     """RankRLS on a kernel matrix."""
     data = draw_ranking(rng, sparse=False)
+    record.describe(data.summary)
     options = draw_least_squares(rng)
     X = np.asarray(data.X, dtype=float)
     model = find("RankRLS")(draw_alpha(rng), kernel="precomputed", **options)
@@ -128,6 +137,7 @@ def rank_rls_precomputed(rng: np.random.Generator, record: Record) -> None:
 def rank_rls_partial_fit(rng: np.random.Generator, record: Record) -> None:
     """RankRLS by batches of whole groups."""
     data = draw_ranking(rng, grouped=True)
+    record.describe(data.summary)
     model = find("RankRLS")(draw_alpha(rng), **draw_least_squares(rng))
     order = np.argsort(data.groups, kind="stable")
     labels = np.unique(data.groups)
@@ -142,10 +152,12 @@ def rank_rls_partial_fit(rng: np.random.Generator, record: Record) -> None:
 def sufficient_statistics(rng: np.random.Generator, record: Record) -> None:
     """Sums over batches: merged, subtracted, solved; held-out scores; bytes and back."""
     data = draw_ranking(rng, grouped=True, sparse=False)
+    record.describe(data.summary)
     kind = find("SufficientStatistics")
     options = draw_least_squares(rng)
     if chance(rng, 0.3):
         options["beta"] = 0.3
+    record.describe(options)
     alphas = draw_alphas(rng)
     codes = np.unique(data.groups, return_inverse=True)[1]
     is_first = codes <= codes.max() // 2
@@ -169,6 +181,7 @@ def sufficient_statistics(rng: np.random.Generator, record: Record) -> None:
 def rank_rls_pairs(rng: np.random.Generator, record: Record) -> None:
     """RankRLS on explicit comparisons."""
     data = draw_ranking(rng)
+    record.describe(data.summary)
     graph = draw_edges(rng, data.X.shape[0])
     options = draw_kernel(rng)
     if "kernel" in options:
@@ -182,6 +195,7 @@ def rank_rls_pairs(rng: np.random.Generator, record: Record) -> None:
 def graphs(rng: np.random.Generator, record: Record) -> None:
     """Laplacians, divergences and disagreement of both kinds of preference graphs."""
     data = draw_ranking(rng)
+    record.describe(data.summary)
     n_items = data.X.shape[0]
     if chance(rng, 0.5):
         graph = draw_edges(rng, n_items)
@@ -189,6 +203,7 @@ def graphs(rng: np.random.Generator, record: Record) -> None:
         options = draw_least_squares(rng)
         weight = data.sample_weight
         graph = find("ScoreGraph")(data.y, data.groups, sample_weight=weight, **options)
+    record.describe(graph)
     V = rng.normal(size=(n_items, 2))
     record.add("laplacian", graph.laplacian(V))
     record.add("disagreement", graph.disagreement(V[:, 0]))
@@ -199,6 +214,7 @@ def graphs(rng: np.random.Generator, record: Record) -> None:
 def nuisance(rng: np.random.Generator, record: Record) -> None:
     """Nuisance columns in RankRLS and RankLogistic, with their standard errors."""
     data = draw_ranking(rng, sparse=False)
+    record.describe(data.summary)
     Z = draw_nuisance(rng, data.X.shape[0])
     name = pick(rng, ("RankRLS", "RankRLS", "RankLogistic"))
     options = draw_kernel(rng, 0.3)
@@ -221,6 +237,7 @@ def log_alpha(rng: np.random.Generator) -> float:
 def rank_svm(rng: np.random.Generator, record: Record) -> None:
     """RankSVM: losses, solvers, kernels and bases, with its certificate."""
     data = draw_ranking(rng)
+    record.describe(data.summary)
     options = draw_kernel(rng, 0.3)
     if "kernel" in options:
         options |= draw_basis(rng, data.X.shape[0])
@@ -243,6 +260,7 @@ def rank_svm(rng: np.random.Generator, record: Record) -> None:
 def rank_svm_path(rng: np.random.Generator, record: Record) -> None:
     """RankSVM and RankLogistic for several alphas at once."""
     data = draw_ranking(rng)
+    record.describe(data.summary)
     name = pick(rng, ("RankSVM", "RankLogistic"))
     path = find(name)(tol=1e-6).path(data.X, **data.target, alphas=[0.05, 0.3, 2.0])
     record.add("coefficients", path.coefficients)
@@ -252,6 +270,7 @@ def rank_svm_path(rng: np.random.Generator, record: Record) -> None:
 def rank_logistic(rng: np.random.Generator, record: Record) -> None:
     """RankLogistic: pairs, ties and Plackett–Luce, with its certificate and probabilities."""
     data = draw_ranking(rng)
+    record.describe(data.summary)
     options = draw_kernel(rng, 0.3)
     if "kernel" in options:
         options |= draw_basis(rng, data.X.shape[0])
@@ -273,6 +292,45 @@ def rank_logistic(rng: np.random.Generator, record: Record) -> None:
     record.add("predict_above", model.predict_above(data.X_new, *row_pairs(rng, 12)))
 
 
+def inverse_distance(first: np.ndarray, second: np.ndarray, scale: float = 1.0) -> float:
+    """Return 1 / (1 + scale |first - second|²), a positive definite kernel."""
+    return 1.0 / (1.0 + scale * float(np.square(first - second).sum()))
+
+
+def fit_any_learner(rng: np.random.Generator, data: RankingDraw, options: dict[str, Any]) -> Any:
+    """Train a learner of several kinds on the data."""
+    name = pick(rng, ("RankRLS", "RankRLS", "RankRLSCV", "RankSVM", "RankLogistic"))
+    if name == "RankRLSCV":
+        return find(name)([0.05, 0.5, 5.0], **options).fit(data.X, **data.target)
+    if name != "RankRLS":
+        options = options | {"tol": 1e-8}
+    if name == "RankSVM":
+        options |= {"loss": "squared_hinge"}
+    return find(name)(log_alpha(rng), **options).fit(data.X, **data.target)
+
+
+def callable_kernels(rng: np.random.Generator, record: Record) -> None:
+    """Learners with a function as kernel, with and without a basis."""
+    data = draw_ranking(rng, n_items=(16, 32), grouped=True, sparse=False)
+    record.describe(data.summary)
+    options = {"kernel": inverse_distance, "kernel_params": {"scale": float(rng.uniform(0.1, 1))}}
+    options |= draw_basis(rng, data.X.shape[0])
+    model = fit_any_learner(rng, data, options)
+    record_model(record, model)
+    record_predictions(record, model, data)
+
+
+def basis_points(rng: np.random.Generator, record: Record) -> None:
+    """Learners whose basis are points that are no items."""
+    data = draw_ranking(rng, grouped=True, sparse=False)
+    record.describe(data.summary)
+    options = draw_kernel(rng, 1.0)
+    points = rng.normal(size=(int(rng.integers(4, 10)), data.X.shape[1]))
+    model = fit_any_learner(rng, data, options | {"basis": points})
+    record_model(record, model)
+    record_predictions(record, model, data)
+
+
 def draw_views(rng: np.random.Generator, n_features: int) -> list[Any]:
     """Return two views: halves of the features, each with a kernel of its own."""
     view = find("View")
@@ -285,6 +343,7 @@ def draw_views(rng: np.random.Generator, n_features: int) -> list[Any]:
 def co_rank_rls(rng: np.random.Generator, record: Record) -> None:
     """CoRankRLS: two views, items without a score, several alphas and nus."""
     data = draw_ranking(rng, sparse=False)
+    record.describe(data.summary)
     views = draw_views(rng, data.X.shape[1])
     data.y = data.y.astype(float)
     data.y[rng.random(len(data.y)) < 0.3] = np.nan
@@ -308,6 +367,7 @@ def co_rank_rls(rng: np.random.Generator, record: Record) -> None:
 def ranking_pursuit(rng: np.random.Generator, record: Record) -> None:
     """RankingPursuit: dictionaries, back-fitting, views, and the models of each size."""
     data = draw_ranking(rng, sparse=False)
+    record.describe(data.summary)
     options = draw_least_squares(rng)
     options |= {"backfit": pick(rng, ("final", "every", None)), "kernel": "rbf", "gamma": 0.3}
     kind = pick(rng, ("items", "items", "features", "views", "random"))
@@ -333,6 +393,7 @@ def distributed(rng: np.random.Generator, record: Record) -> None:
     import dask.array
 
     data = draw_ranking(rng, sparse=False, grouped=True, weighted=False)
+    record.describe(data.summary)
     data.groups = np.sort(data.groups)
     with dask.config.set(scheduler="synchronous"):
         blocks = [dask.array.from_array(part, chunks=17) for part in (data.y, data.groups)]
@@ -354,6 +415,8 @@ AREAS = {
     "rank_svm": (rank_svm, 200),
     "rank_svm_path": (rank_svm_path, 40),
     "rank_logistic": (rank_logistic, 200),
+    "callable_kernels": (callable_kernels, 40),
+    "basis_points": (basis_points, 60),
     "co_rank_rls": (co_rank_rls, 120),
     "ranking_pursuit": (ranking_pursuit, 150),
     "distributed": (distributed, 8),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import scipy.sparse as sp
 
 from tests.baseline.names import key_name
 
+ABOUT = "about"  # name of the description of a problem
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # of a function
 SKIPPED_KEYS = frozenset({"seconds", "time", "path", "version", "created", "notes", "note"})
 
 
@@ -19,6 +22,17 @@ class Record:
     def __init__(self, problem: str) -> None:
         self.problem = problem
         self.arrays: dict[str, np.ndarray] = {}
+        self._about: list[str] = []
+
+    def describe(self, *parts: Any) -> None:
+        """Add to the description of the problem, which is shown beside its differences.
+
+        Descriptions are not compared: estimators print otherwise if a parameter is renamed.
+        """
+        for part in parts:
+            text = ADDRESS.sub("", str(part))
+            self._about.append(" ".join(text.split()))
+        self.arrays[f"{self.problem}/{ABOUT}"] = np.array("; ".join(self._about))
 
     def add(self, name: str, value: Any) -> None:
         """Store a result: a number, text, array, or a dict, list or tuple of results.

@@ -47,6 +47,7 @@ def folds_of_groups(groups: np.ndarray) -> list[tuple[Any, Any]]:
 
 def record_search(record: Record, search: Any, data: RankingDraw) -> None:
     """Store the chosen parameters, the results of the candidates and predictions."""
+    record.describe(search)
     record.add("best_params", search.best_params_)
     record.add("best_score", search.best_score_)
     for key, value in search.cv_results_.items():
@@ -60,12 +61,14 @@ def record_search(record: Record, search: Any, data: RankingDraw) -> None:
 def leave_group_out(rng: np.random.Generator, record: Record) -> None:
     """Scores of every group by the RankRLS model without it."""
     data = draw_ranking(rng, grouped=True)
+    record.describe(data.summary)
     options = draw_least_squares(rng) | draw_kernel(rng)
     if "kernel" in options:
         options |= draw_basis(rng, data.X.shape[0])
     if chance(rng, 0.2):
         options["beta"] = 0.4
     learner = find("RankRLS")(log_alpha(rng), **options)
+    record.describe(learner)
     held_out = find("leave_group_out_predict")(
         learner, data.X, **data.target, alphas=draw_alphas(rng)
     )
@@ -75,6 +78,7 @@ def leave_group_out(rng: np.random.Generator, record: Record) -> None:
 def leave_items_out(rng: np.random.Generator, record: Record) -> None:
     """Scores of folds of items, or of folds of groups, by RankRLS models without them."""
     data = draw_ranking(rng)
+    record.describe(data.summary)
     options = draw_least_squares(rng) | draw_kernel(rng)
     if "kernel" in options:
         options |= draw_basis(rng, data.X.shape[0])
@@ -82,6 +86,7 @@ def leave_items_out(rng: np.random.Generator, record: Record) -> None:
     if data.groups is not None and chance(rng, 0.4):
         cv = folds_of_groups(data.groups)
     learner = find("RankRLS")(log_alpha(rng), **options)
+    record.describe(learner)
     alphas = draw_alphas(rng)
     held_out = find("cross_val_predict_groups")(
         learner, data.X, **data.target, cv=cv, alphas=alphas
@@ -92,7 +97,9 @@ def leave_items_out(rng: np.random.Generator, record: Record) -> None:
 def leave_pair_out(rng: np.random.Generator, record: Record) -> None:
     """Differences of every pair of one list by the model without both."""
     data = draw_ranking(rng, n_items=(12, 40), grouped=False, weighted=False)
+    record.describe(data.summary)
     learner = find("RankRLS")(log_alpha(rng), **draw_kernel(rng))
+    record.describe(learner)
     alphas = draw_alphas(rng)
     result = find("leave_pair_out")(learner, data.X, data.y, alphas=alphas)
     record.add("disagreement", result.disagreement)
@@ -104,6 +111,7 @@ def leave_pair_out(rng: np.random.Generator, record: Record) -> None:
 def leave_edges_out(rng: np.random.Generator, record: Record) -> None:
     """RankRLSCV on comparisons: groups of a graph, components, or folds of edges."""
     data = draw_ranking(rng)
+    record.describe(data.summary)
     grouped = chance(rng, 0.5)
     graph = draw_edges(rng, data.X.shape[0], grouped=grouped)
     options = draw_kernel(rng, 0.3)
@@ -116,6 +124,7 @@ def leave_edges_out(rng: np.random.Generator, record: Record) -> None:
 def rank_rls_cv(rng: np.random.Generator, record: Record) -> None:
     """RankRLSCV: schemes, metrics, costs, kernels, bases, nuisance, default alphas."""
     data = draw_ranking(rng)
+    record.describe(data.summary)
     options = draw_least_squares(rng) | draw_kernel(rng, 0.4)
     if "kernel" in options:
         options |= draw_basis(rng, data.X.shape[0])
@@ -142,6 +151,7 @@ def rank_rls_cv(rng: np.random.Generator, record: Record) -> None:
 def later_groups(rng: np.random.Generator, record: Record) -> None:
     """Searches that are evaluated on later groups."""
     data = draw_ranking(rng, n_items=(60, 90), grouped=True)
+    record.describe(data.summary)
     data.groups = np.sort(np.arange(len(data.groups)) % 15)
     day_of_group = rng.permutation(15)
     time = day_of_group[data.groups]
@@ -154,6 +164,7 @@ def later_groups(rng: np.random.Generator, record: Record) -> None:
 def margin_searches(rng: np.random.Generator, record: Record) -> None:
     """RankSVMCV and RankLogisticCV."""
     data = draw_ranking(rng, grouped=True)
+    record.describe(data.summary)
     name = pick(rng, ("RankSVMCV", "RankLogisticCV"))
     options: dict[str, Any] = {"tol": 1e-7, "cv": 3, "scoring": draw_scoring(rng, data)}
     if name == "RankSVMCV":
@@ -168,6 +179,7 @@ def margin_searches(rng: np.random.Generator, record: Record) -> None:
 def view_searches(rng: np.random.Generator, record: Record) -> None:
     """CoRankRLSCV and RankingPursuitCV."""
     data = draw_ranking(rng, grouped=True, sparse=False)
+    record.describe(data.summary)
     options: dict[str, Any] = draw_least_squares(rng) | {"scoring": draw_scoring(rng, data)}
     if chance(rng, 0.5):
         options["cv"] = 3
@@ -182,13 +194,15 @@ def view_searches(rng: np.random.Generator, record: Record) -> None:
     record_search(record, search, data)
 
 
-def held_out_curves(rng: np.random.Generator, record: Record) -> None:
+def cross_validate_candidates(rng: np.random.Generator, record: Record) -> None:
     """Several metrics of every candidate on held-out data."""
     data = draw_ranking(rng, grouped=True)
+    record.describe(data.summary)
     learner = find("RankRLS")(**draw_least_squares(rng), **draw_kernel(rng, 0.4))
+    record.describe(learner)
     scoring = ["mse", "tau", "disagreement"]
     candidates = {"alpha": draw_alphas(rng)}
-    result = find("held_out_curves")(
+    result = find("cross_validate_candidates")(
         learner, data.X, **data.target, scoring=scoring, candidates=candidates
     )
     for metric in scoring:
@@ -200,6 +214,7 @@ def held_out_curves(rng: np.random.Generator, record: Record) -> None:
 def permutation_test(rng: np.random.Generator, record: Record) -> None:
     """Permutation tests of RankRLS."""
     data = draw_ranking(rng, n_items=(20, 40), grouped=True, weighted=False)
+    record.describe(data.summary)
     test = find("permutation_test")(
         find("RankRLS")(log_alpha(rng), **draw_kernel(rng, 0.3)),
         data.X,
@@ -223,6 +238,6 @@ AREAS = {
     "later_groups": (later_groups, 50),
     "margin_searches": (margin_searches, 40),
     "view_searches": (view_searches, 50),
-    "held_out_curves": (held_out_curves, 60),
+    "cross_validate_candidates": (cross_validate_candidates, 60),
     "permutation_test": (permutation_test, 25),
 }

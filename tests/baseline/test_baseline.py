@@ -56,6 +56,9 @@ def test_one_changed_number_is_listed(files):
     assert done.returncode == 1
     assert name in done.stdout
     assert "1 of " in done.stdout
+    about = str(arrays[name.replace("/predict", "/about")])
+    assert " items, " in about
+    assert about in done.stdout
     loose = run_module("compare", files / "one.npz", files / "changed.npz", "--tolerance", 1e-8)
     assert loose.returncode == 0
 
@@ -90,6 +93,14 @@ def test_every_symbol_is_installed_under_one_of_its_spellings():
     for name in names.SYMBOLS:
         if name != "DistributedRankRLS":  # needs Dask
             assert names.find(name) is not None
+
+
+def test_descriptions_are_not_compared():
+    one = Record("area/0000")
+    one.describe("RankRLS(alpha=1.0,\n        kernel=<function f at 0x7f00>)", "12 items")
+    assert str(one.arrays["area/0000/about"]) == "RankRLS(alpha=1.0, kernel=<function f>); 12 items"
+    assert compare_files(one.arrays, {"area/0000/about": np.array("other")}) == []
+    assert compare_files({}, one.arrays) == []
 
 
 def test_results_with_old_keys_are_stored_under_the_new_ones():

@@ -23,6 +23,7 @@ from tests.baseline.record import Record
 def jackknife(rng: np.random.Generator, record: Record) -> None:
     """Standard errors without refits: groups, items, or comparisons left out."""
     data = draw_ranking(rng)
+    record.describe(data.summary)
     learner: Any = find("RankRLS")(log_alpha(rng), **draw_least_squares(rng), **draw_kernel(rng))
     target = data.y
     groups = data.groups
@@ -33,6 +34,7 @@ def jackknife(rng: np.random.Generator, record: Record) -> None:
         groups = None
     if kind == "refits":
         learner = find("RankLogistic")(0.1, tol=1e-9)
+    record.describe(learner, target if kind == "edges" else "")
     result = find("jackknife")(learner, data.X, target, groups, n_folds=4)
     record.add("n_units", result.n_units)
     record.add("degrees_of_freedom", get(result, "degrees_of_freedom"))
@@ -45,6 +47,7 @@ def jackknife(rng: np.random.Generator, record: Record) -> None:
 def calibrated_ranker(rng: np.random.Generator, record: Record) -> None:
     """CalibratedRanker: probabilities, errors, rank intervals and best sets."""
     data = draw_ranking(rng, n_items=(60, 90), grouped=True, weighted=False, sparse=False)
+    record.describe(data.summary)
     data.groups = np.sort(np.arange(len(data.groups)) % 15)
     data.y = data.X @ np.ones(data.X.shape[1]) + rng.normal(size=len(data.groups))
     if chance(rng, 0.5):
@@ -52,6 +55,7 @@ def calibrated_ranker(rng: np.random.Generator, record: Record) -> None:
     learner = find("RankRLS")(log_alpha(rng), **draw_kernel(rng, 0.4))
     if chance(rng, 0.2):
         learner = find("RankRLSCV")([0.1, 1.0])
+    record.describe(learner)
     model = find("CalibratedRanker")(learner, random_state=0).fit(data.X, data.y, data.groups)
     new = (data.X_new, data.groups_new)
     i = np.array([0, 4, 8, 9])
@@ -81,6 +85,7 @@ def next_pairs(rng: np.random.Generator, record: Record) -> None:
     """Suggested comparisons of a graph."""
     graph = draw_edges(rng, int(rng.integers(5, 15)), cost="magnitude", grouped=False)
     goal = pick(rng, ("order", "top"))
+    record.describe(graph, goal)
     record_suggestions(
         record,
         call(find("next_pairs"), graph, k=4, goal=goal, top=3, confidence=0.9, random_state=0),
