@@ -36,7 +36,7 @@ format: $(VENV)/installed-test  ## Format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-coverage: $(VENV)/installed-coverage  ## Branch coverage of the core rooms, by all tests
+coverage: $(VENV)/installed-coverage  ## Branch coverage of the core packages, by all tests
 	$(PYTEST) --cov=rankwise --cov-branch --cov-config=pyproject.toml --cov-report=term:skip-covered tests
 
 test-oldest: $(VENV)-oldest/installed  ## The tests on the oldest versions that pyproject.toml allows

@@ -9,7 +9,7 @@ import os
 
 from setuptools import Extension, setup
 
-COMPILED = () if os.environ.get("RANKWISE_PURE") else ("order_sweep", "letor_rows", "row_pass")
+COMPILED = () if os.environ.get("RANKWISE_PURE") else ("pair_counts", "letor_rows", "group_sums")
 
 setup(
     ext_modules=[

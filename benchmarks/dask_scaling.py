@@ -1,4 +1,5 @@
-"""Weak and strong scaling of rankwise.dask on a LocalCluster of processes, beside one process.
+"""Weak and strong scaling of rankwise.distributed on a LocalCluster of processes,
+beside one process.
 
     python -m benchmarks.dask_scaling [--size short|full] [--repeat N]
 
@@ -23,7 +24,7 @@ from distributed import Client, LocalCluster, wait
 
 import rankwise
 from benchmarks.row import load_per_core
-from rankwise.dask import RankRLS, RankSVM
+from rankwise.distributed import RankRLS, RankSVM
 
 GROUP, N_FEATURES = 100, 136
 ROWS = {"tiny": 2_000, "short": 100_000, "full": 1_000_000}  # on one worker

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.row import Row, Work, Works
 from rankwise import RankSVM
-from rankwise._compiled import count_violated, order_sweep_twin
+from rankwise._compiled import count_violated, pair_counts_fallback
 
 Features = Callable[[int, int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 N_FEATURES = 54
@@ -118,7 +118,7 @@ def compiled_sweep(size: str) -> Works:
     order = np.argsort(scores)
     level = np.argsort(np.argsort(utility))[order].astype(np.int32)
     data = scores[order], level, np.zeros(1, np.intp)
-    return lambda: count_violated(*data), lambda: order_sweep_twin.count_violated(*data)
+    return lambda: count_violated(*data), lambda: pair_counts_fallback.count_violated(*data)
 
 
 TITLE = "RankSVM and RankLogistic"

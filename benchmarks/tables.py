@@ -9,8 +9,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.row import Row, Works
 from rankwise import LabelRanker
-from rankwise.losses import TableLoss
-from rankwise.solvers.tables import Side, Table
+from rankwise.dyadic.loss import DyadicLoss
+from rankwise.dyadic.solver import DyadicProblem, KernelSide
 
 ALPHAS = np.logspace(-6, 2, 31)
 ITERATIONS = 10
@@ -21,8 +21,8 @@ def complete(size: str) -> Works:
     G, K, Y = _table(*{"tiny": (20, 10), "short": (600, 150), "full": (2000, 500)}[size])
 
     def hold_out() -> None:
-        sides = Side(G, True), Side(K, True, is_centered=True)
-        table = Table(TableLoss(Y), *sides)
+        sides = KernelSide(G, True), KernelSide(K, True, is_centered=True)
+        table = DyadicProblem(DyadicLoss(Y), *sides)
         table.without_rows(ALPHAS)
         table.without_columns(ALPHAS)
 
@@ -42,8 +42,8 @@ def incomplete(size: str) -> Works:
     """
     G, K, Y = _table(*{"tiny": (20, 10), "short": (600, 300), "full": (2000, 1000)}[size])
     Y[np.random.default_rng(1).random(Y.shape) < 0.5] = np.nan
-    sides = Side(G, True), Side(K, True, is_centered=True)
-    table = Table(TableLoss(Y), *sides, tol=0.0, max_iter=ITERATIONS)
+    sides = KernelSide(G, True), KernelSide(K, True, is_centered=True)
+    table = DyadicProblem(DyadicLoss(Y), *sides, tol=0.0, max_iter=ITERATIONS)
     rows, columns = table.sides()
     alpha = np.array([1e-6])
     R, S = rows.features, columns.features

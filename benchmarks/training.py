@@ -15,8 +15,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.row import Row, Work, Works
 from rankwise import CoRankRLS, RankRLS, RankRLSCV, RankSVM
+from rankwise.kernels.stable_products import row_products
 from rankwise.metrics import average_precision, disagreement_error, ndcg
-from rankwise.rows import row_products
 
 GAMMA = 0.1
 UNSCORED = {"tiny": (200, 400), "short": (10_000, 80_000), "full": (25_000, 400_000)}

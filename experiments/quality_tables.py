@@ -37,7 +37,7 @@ import pandas as pd
 from experiments.quality_peers import THREADS, inner_folds
 from experiments.shared.command_line import make_parser, record
 from experiments.shared.tables import print_notes, print_table
-from rankwise import AutoRanker, Columns
+from rankwise import AutoRanker, TableVectorizer
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import compare
 
@@ -157,7 +157,7 @@ def catboost(X, y, groups):
     """CatBoost's regression on raw categories and texts."""
     from catboost import CatBoostRegressor, Pool
 
-    facts = Columns().fit(X).facts_
+    facts = TableVectorizer().fit(X).facts_
 
     def pool(X, y=None):
         table, categories, texts = as_catboost_takes_them(X, facts)

@@ -63,7 +63,7 @@ OPTIONS = [
 ]
 
 
-def with_gaps(Y, rng):
+def with_missing(Y, rng):
     """Without three of ten scores, but with one in every row and column."""
     Y = Y.copy()
     Y[rng.random(Y.shape) < 0.3] = np.nan

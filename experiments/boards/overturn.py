@@ -36,7 +36,7 @@ def main(arguments=None):
         board = rate(data, model=model)
         first, second = (row.item for row in board.rows[:2])
         for by, labels in ((None, None), ("judge", data.judges), ("group", data.groups)):
-            found = board.votes_to_overturn(first, second, by=by)
+            found = board.votes_to_flip(first, second, by=by)
             left_out = (
                 found.removed if by is None else np.flatnonzero(np.isin(labels, found.removed))
             )

@@ -27,8 +27,9 @@ from experiments.boards.tennis import YEARS, read_matches
 from experiments.shared.command_line import make_parser, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData
-from rankwise.leaderboard.models import BradleyTerry, LeastSquares
-from rankwise.leaderboard.solving import Tally
+from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
+from rankwise.leaderboard.models.bradley_terry import BradleyTerry
+from rankwise.leaderboard.models.least_squares_model import LeastSquares
 
 FACTORS = (24.0, 48.0)  # K of Elo
 PSEUDO_WINS = 0.01  # that choix adds to every pair, so that its iterations end
@@ -36,7 +37,7 @@ PSEUDO_WINS = 0.01  # that choix adds to every pair, so that its iterations end
 
 def least_squares(games, alpha):
     """Margins times one factor."""
-    tally = Tally.of(games)
+    tally = ComparisonCounts.of(games)
     model = LeastSquares(tally)
     alpha = model.choose_alpha() if alpha is None else alpha
     model.solve(alpha)
@@ -52,7 +53,7 @@ def least_squares(games, alpha):
 
 def bradley_terry(games, alpha, ties="half"):
     """Ratings; alpha by leaving out one comparison at a time if it is None."""
-    model = BradleyTerry(Tally.of(games), ties=ties)
+    model = BradleyTerry(ComparisonCounts.of(games), ties=ties)
     alpha = model.choose_alpha() if alpha is None else alpha
     return model.solve(alpha).ratings
 

@@ -20,9 +20,9 @@ from experiments.boards.tennis import read_matches
 from experiments.shared.command_line import make_parser, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData
-from rankwise.leaderboard import Scales, rate
-from rankwise.leaderboard.context import choose_scales
+from rankwise.leaderboard import PriorScales, rate
 from rankwise.leaderboard.forecast import board_chances, elo_margins
+from rankwise.leaderboard.models.dynamic import choose_scales
 
 FIRST = 2011  # that is foreseen
 STEPS = (0.05, 0.08, 0.12, 0.18, 0.25, 0.35)
@@ -219,7 +219,7 @@ def main(arguments=None):
     )
 
 
-def describe(scales: Scales):
+def describe(scales: PriorScales):
     """The scales in words."""
     return (
         f"constant {scales.constant:.2f}, time {scales.time:.2f}, half-life "

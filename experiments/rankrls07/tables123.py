@@ -20,13 +20,7 @@ from experiments.shared.command_line import make_parser, record
 from experiments.shared.letor import Learner, read_folds, score_test_part
 from experiments.shared.tables import print_notes, print_table
 from rankwise import RankRLS, RankSVM
-from rankwise.metrics import (
-    average_precision,
-    disagreement_error,
-    letor_ndcg,
-    ndcg,
-    precision,
-)
+from rankwise.metrics import average_precision, disagreement_error, letor_ndcg, ndcg, precision
 
 DEPTHS = range(1, 11)
 

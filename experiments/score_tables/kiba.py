@@ -24,7 +24,7 @@ import numpy as np
 from experiments.shared.command_line import find_data, make_parser, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise import ConditionalRankRLSCV
-from rankwise.features.kernel import ngram_kernel
+from rankwise.kernels.ngram import ngram_kernel
 from rankwise.metrics import disagreement_error
 
 SETTINGS = {"rows": "new drugs", "columns": "new targets", "both": "both new"}

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise import RankSVM, ScoreGraph
 from rankwise.losses import HingeLoss
-from rankwise.solvers import margin_loss
+from rankwise.solvers import certified_descent
 
 __all__ = ["Course", "Fit", "follow", "make_objective", "shortest_time", "standardize", "time_fit"]
 
@@ -44,7 +44,7 @@ def standardize(X):
 
 def make_objective(X, y, alpha, loss=HingeLoss):
     """The objective of RankSVM over all pairs of different y."""
-    return margin_loss.make_objective(X, loss(ScoreGraph(y)), alpha)
+    return certified_descent.make_objective(X, loss(ScoreGraph(y)), alpha)
 
 
 def time_fit(model, X, y, clock=time.perf_counter):
@@ -67,7 +67,7 @@ def follow(objective, solver, *, tol, max_iter):
         states.append((now.objective, now.bound))
 
     start = time.perf_counter()
-    margin_loss.minimize_margin(objective, solver, tol=tol, max_iter=max_iter, watch=watch)
+    certified_descent.minimize_pairwise(objective, solver, tol=tol, max_iter=max_iter, watch=watch)
     return Course(np.array(seconds), *np.array(states).T)
 
 

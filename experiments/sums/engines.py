@@ -4,8 +4,10 @@
     python -m experiments.sums.engines --rows 10000000 [--folder DIR]
 
 First covtype (581,012 rows, 54 features; the rows of a wilderness area and a soil type are a
-group, in the order of the file, so groups are cut everywhere): `Sums` from PyArrow, DuckDB, Polars,
-Spark (where Java is there) and `rankwise.dask`, beside `RankRLS.fit` in memory. Then made rows of
+group, in the order of the file, so groups are cut everywhere): `SufficientStatistics` from PyArrow,
+DuckDB, Polars,
+Spark (where Java is there) and `rankwise.distributed`, beside `RankRLS.fit` in memory. Then made
+rows of
 50 features of single precision in sorted groups of 100, in ten Parquet files, which are deleted at
 the end: seconds and peak memory of reading alone and of reading and adding up, each in a process of
 its own and in one thread.
@@ -29,7 +31,7 @@ import pyarrow.parquet as pq
 
 from experiments.shared.command_line import find_data, make_parser, record
 from experiments.shared.tables import print_notes, print_table
-from rankwise import RankRLS, Sums
+from rankwise import RankRLS, SufficientStatistics
 
 ALPHA, BATCH = 1e-3, 100_000
 ENGINES = ("pyarrow", "duckdb", "polars", "spark", "dask")
@@ -69,25 +71,25 @@ def from_spark(folder, columns):
     spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 
     def add_up(batches):
-        sums = Sums()
+        sums = SufficientStatistics()
         for batch in batches:
             add(sums, pa.Table.from_batches([batch]), columns)
         if sums.n_items:
             yield pa.RecordBatch.from_pydict({"sums": [sums.to_bytes()]})
 
-    total = Sums()
+    total = SufficientStatistics()
     for row in spark.read.parquet(str(folder)).mapInArrow(add_up, "sums binary").collect():
-        total.merge(Sums.from_bytes(row["sums"]))
+        total.merge(SufficientStatistics.from_bytes(row["sums"]))
     spark.stop()
     return total.solve([ALPHA]).model(0)
 
 
 def from_dask(folder, columns):
-    """`rankwise.dask` with one thread."""
+    """`rankwise.distributed` with one thread."""
     import dask
     import dask.dataframe as dd
 
-    from rankwise.dask import RankRLS as LazyRankRLS
+    from rankwise.distributed import RankRLS as LazyRankRLS
 
     with dask.config.set(scheduler="synchronous"):
         frame = dd.read_parquet(str(folder), split_row_groups=True)
@@ -102,7 +104,7 @@ def peak_memory():
 
 def run(engine, folder, columns, what):
     """Coefficients, seconds and memory of one engine, in this process."""
-    import rankwise.dask  # noqa: F401  imports are not measured
+    import rankwise.distributed  # noqa: F401  imports are not measured
 
     start, spent, model = time.perf_counter(), time.process_time(), None
     if what == "read":
@@ -111,7 +113,7 @@ def run(engine, folder, columns, what):
     elif engine in ("spark", "dask"):
         model = {"spark": from_spark, "dask": from_dask}[engine](folder, columns)
     else:
-        sums = Sums()
+        sums = SufficientStatistics()
         for table in read_batches(engine, folder):
             add(sums, table, columns, is_sorted=what == "sorted")
         model = sums.solve([ALPHA]).model(0)

@@ -23,10 +23,10 @@ from experiments.shared.command_line import find_data, make_parser, record
 from experiments.shared.margin_runs import make_objective, shortest_time, standardize, time_fit
 from experiments.shared.tables import print_notes, print_table
 from rankwise import RankSVM
-from rankwise.losses import LossAt
-from rankwise.solvers import margin_loss
+from rankwise.losses import LossValue
+from rankwise.solvers import certified_descent
 from rankwise.solvers.bundle import Bundle
-from rankwise.solvers.margin_loss import cutting_planes
+from rankwise.solvers.certified_descent import cutting_planes
 
 SIZES = (1000, 2000, 4000, 8000, 16000, 20640)
 ITERATION_ALPHA = 1e-4
@@ -69,7 +69,7 @@ class AllPairsHinge:
             )  # of at most 255 rows
         divergence = won - lost
         value = (won.sum() - f @ divergence) / self._n_pairs
-        return LossAt(float(value), divergence / -self._n_pairs, np.zeros_like)
+        return LossValue(float(value), divergence / -self._n_pairs, np.zeros_like)
 
 
 class Cost(NamedTuple):
@@ -114,7 +114,7 @@ def measure_costs(X, y, sizes):
     costs = []
     for m in sizes:
         sweep = make_objective(X[:m], y[:m], ITERATION_ALPHA)
-        pairs = margin_loss.make_objective(X[:m], AllPairsHinge(y[:m]), ITERATION_ALPHA)
+        pairs = certified_descent.make_objective(X[:m], AllPairsHinge(y[:m]), ITERATION_ALPHA)
         found = measure_cost(sweep), measure_cost(pairs)
         np.testing.assert_allclose(found[0].bounds, found[1].bounds, rtol=1e-6, atol=1e-9)
         costs.append(found)

@@ -26,10 +26,9 @@ from experiments.shared.command_line import make_parser, record
 from experiments.shared.ratings import read_jester, read_movielens
 from experiments.shared.tables import print_table
 from rankwise import PairGraph
-from rankwise.leaderboard import rate
-from rankwise.uncertainty import next_pairs
-from rankwise.uncertainty.belief import belief_of_comparisons
-from rankwise.uncertainty.next_pairs import answers_to_go
+from rankwise.leaderboard import next_pairs, rate
+from rankwise.leaderboard.inference.pair_suggestions import answers_to_go
+from rankwise.leaderboard.inference.posterior import fit_posterior
 
 BATCH = 5
 
@@ -41,7 +40,7 @@ def at_random(graph, rng, X):
 
 def largest_variance(graph, rng, X):
     """The pairs whose difference is known least, whatever it is."""
-    belief = belief_of_comparisons(graph, X, 1.0)
+    belief = fit_posterior(graph, X, 1.0)
     i, j = np.triu_indices(graph.n_items, 1)
     chosen = []
     for _ in range(BATCH):
@@ -83,7 +82,7 @@ def play(shares, rule, n_pairs, rng, X=None):
 
 def judged(graph, truth, rng, X):
     """Kendall's τ and the share of the ten best."""
-    mean = belief_of_comparisons(graph, X, 1.0).mean
+    mean = fit_posterior(graph, X, 1.0).mean
     best = set(np.argsort(-truth)[:10]) & set(np.argsort(-mean)[:10])
     return [kendalltau(mean, truth).statistic, len(best) / 10]
 
@@ -197,7 +196,7 @@ def stopped(n_runs, level=0.9):
                 ends = [(a, b) if w else (b, a) for (a, b), w in zip(pairs, won, strict=True)]
                 a, b = np.array(ends).T
                 graph = PairGraph(np.r_[graph.winner, a], np.r_[graph.loser, b], n_items=30)
-            mean = belief_of_comparisons(graph, None, 1.0).mean
+            mean = fit_posterior(graph, None, 1.0).mean
             top = set(np.argsort(-mean)[:5])
             right.append(top == set(np.argsort(-skill)[:5]) if asked.settled else np.nan)
             used.append(graph.n_pairs)
@@ -227,7 +226,7 @@ def foreseen(n_runs, level=0.9):
             if asked.settled:
                 break
             if graph.n_pairs >= 20:
-                belief = belief_of_comparisons(graph, None, 1.0)
+                belief = fit_posterior(graph, None, 1.0)
                 told.append((graph.n_pairs, answers_to_go(belief, "top", 3, level, rng)))
             won = [rng.random() < shares[q.first, q.second] for q in asked]
             ends = [

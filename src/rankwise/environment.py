@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from rankwise._compiled import IS_COMPILED
-from rankwise.machine import available_bytes
+from rankwise.runtime.memory import available_bytes
 
 PACKAGES = ("rankwise", "numpy", "scipy", "scikit-learn")
 EXTRAS = {

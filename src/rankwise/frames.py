@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.text_tables import listed
+from rankwise.formatting import join_words
 
 PLAIN = {"builtins", "numpy", "scipy", "rankwise"}  # packages that have no frames
 FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
@@ -146,8 +146,9 @@ def frame_matrix(name: str, X: Any, *, gaps: bool = True) -> Any:
         problem = "contains NaN, in the columns" if is_gaps else "has columns that are not numbers:"
         shown = [str(key) if is_gaps else f"{key} ({kind})" for key, kind in wrong.items()]
         raise ValueError(
-            f"Input {name} {problem} {listed(shown, MOST_SHOWN)}. Put rankwise.Columns() in front "
-            "of the ranker in a Pipeline: it fills gaps and makes numbers of text."
+            f"Input {name} {problem} {join_words(shown, MOST_SHOWN)}. Put "
+            "rankwise.TableVectorizer() in front of the ranker in a Pipeline: it imputes missing "
+            "values and encodes text."
         )
     kinds, own = {array.dtype for array in arrays}, frame.implementation
     is_float = all(column.dtype.is_float() for column in frame.iter_columns())

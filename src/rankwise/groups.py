@@ -93,7 +93,7 @@ def encode_groups(groups: ArrayLike | None, n_items: int, name: str = "groups") 
     return Groups(np.repeat(codes.astype(np.intp, copy=False), lengths), distinct)
 
 
-def members_of(codes: Indices) -> list[Indices]:
+def indices_by_group(codes: Indices) -> list[Indices]:
     """The rows of each group, in rising order; none for a number that no row has."""
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.cumsum(np.bincount(codes))[:-1])

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import rankwise
 from rankwise import RankRLS
-from rankwise.model_selection.scoring import predict_items
+from rankwise.model_selection.scorer import predict_items
 from rankwise.persistence import save
 
 pytest.importorskip("typer")
@@ -110,8 +110,8 @@ def test_the_model_is_the_one_that_the_library_trains(tmp_path, letor, problem):
 )
 def test_options_become_parameters(options, expected):
     from rankwise.cli.app import command
-    from rankwise.cli.models import make_model
-    from rankwise.cli.options import ModelOptions
+    from rankwise.cli.model_options import make_model
+    from rankwise.cli.shared_options import ModelOptions
 
     seen = []
 
@@ -282,7 +282,7 @@ def test_names_and_numbers_of_features_are_not_mixed_up(tmp_path, letor, table, 
 
 
 def test_ranks_inside_the_groups(tmp_path, table, model, problem):
-    from rankwise.estimators.base import ranks_in_groups
+    from rankwise.rankers.base import ranks_in_groups
 
     scores = [float(s) for s in succeed("predict", model, table).stdout.splitlines()]
     head, *rows = succeed("predict", model, table, "--rank").stdout.splitlines()

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-from rankwise import Columns, RankRLSCV
+from rankwise import RankRLSCV, TableVectorizer
 from rankwise.datasets import read_ranking
 from tests.cli.shell import fail, succeed
 
@@ -179,7 +179,7 @@ def test_later_groups_are_held_out(races, tmp_path):
     order = {"size": ["small", "mid", "large"]}
     given = (races, "--group", "race", "--time", "day", "--order", "size=small,mid,large")
     data = read_ranking(races, group="race", time="day", as_frame=True)
-    X = Columns(order=order, scale=True).fit_transform(data.X)
+    X = TableVectorizer(order=order, scale=True).fit_transform(data.X)
     assert X.shape[1] == 2
     search = RankRLSCV(random_state=0).fit(X, data.y, data.groups, time=data.time)
     found = json.loads(succeed("train", *given, "-o", tmp_path / "m.rw", "--json").stdout)

@@ -51,7 +51,7 @@ def test_held_out_scores_are_those_of_training_again(tmp_path, letor, problem, n
 @pytest.mark.parametrize("name, values", [("corankrls", [0.1, 1.0]), ("pursuit", None)])
 def test_semi_supervised_models_write_held_out_scores_and_groups(tmp_path, problem, name, values):
     from rankwise import CoRankRLS, RankingPursuit
-    from rankwise.model_selection import held_out_curves
+    from rankwise.model_selection import cross_validate_candidates
 
     y = np.where(np.arange(len(problem.y)) % 7 == 3, np.nan, problem.y)
     path, out, per_group = tmp_path / "data.csv", tmp_path / "held.txt", tmp_path / "groups.csv"
@@ -78,7 +78,9 @@ def test_semi_supervised_models_write_held_out_scores_and_groups(tmp_path, probl
     )
     X = StandardScaler().fit_transform(problem.X)
     candidates = {"alpha": values} if values else {"n_basis": None}
-    expected = held_out_curves(model, X, y, queries, scoring="ndcg@5", cv=3, candidates=candidates)
+    expected = cross_validate_candidates(
+        model, X, y, queries, scoring="ndcg@5", cv=3, candidates=candidates
+    )
     best = expected.best(expected_metric := get_metric("ndcg@5"))
     np.testing.assert_allclose(scores, expected.predictions[:, 0, best], rtol=1e-6, atol=1e-9)
     assert found["best"]["ndcg@5"] == pytest.approx(expected.overall(expected_metric)[best])

@@ -147,7 +147,7 @@ def test_a_reader_that_has_had_enough_is_no_failure(tmp_path, model):
 
 
 def break_training(monkeypatch, error):
-    from rankwise.cli.training import TrainingSet
+    from rankwise.cli.training_input import TrainingSet
 
     def broken(*_):
         raise error
@@ -201,7 +201,7 @@ def test_an_interrupted_training_leaves_the_model_file_as_it_was(
 
 
 def test_warnings_are_notes_of_one_line_told_once(tmp_path, table, monkeypatch):
-    from rankwise.cli.training import TrainingSet
+    from rankwise.cli.training_input import TrainingSet
 
     fit = TrainingSet.fit
 
@@ -218,14 +218,14 @@ def test_warnings_are_notes_of_one_line_told_once(tmp_path, table, monkeypatch):
 
 
 def test_quiet_work_draws_no_bars(monkeypatch, capsys):
-    from rankwise import machine
-    from rankwise.cli import terminal as session
+    from rankwise.cli import terminal
+    from rankwise.runtime import progress, threads
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     for is_quiet in (False, True, False):
-        with session.telling(quiet=is_quiet), monkeypatch.context() as later:
-            bar = machine.Progress("x", 1)
-            later.setattr(machine.time, "monotonic", lambda: 1e12)
+        with terminal.command_session(quiet=is_quiet), monkeypatch.context() as later:
+            bar = progress.Progress("x", 1)
+            later.setattr(threads.time, "monotonic", lambda: 1e12)
             bar.update(1)
             assert ("1/1" in capsys.readouterr().err) != is_quiet
 
@@ -305,7 +305,7 @@ def test_the_skewness_of_scores_of_1e300_is_a_number(tmp_path):
 
 
 def test_numpy_warnings_become_one_note_in_our_words(tmp_path, capsys):
-    with terminal.telling():
+    with terminal.command_session():
         warnings.warn("overflow encountered in square", RuntimeWarning, stacklevel=1)
         warnings.warn("invalid value encountered in subtract", RuntimeWarning, stacklevel=1)
     shown = capsys.readouterr().err

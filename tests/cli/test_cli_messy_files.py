@@ -165,20 +165,22 @@ def test_new_features_of_sparse_data_are_left_out_and_this_is_said(tmp_path):
 
 
 def test_a_narrow_terminal_wraps_names_and_never_numbers(monkeypatch, capsys):
-    from rankwise.cli.terminal import print_pairs, print_table
-    from rankwise.text_tables import Table
+    from rankwise.cli.terminal import print_key_values, print_table
+    from rankwise.formatting import TextTable
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "50")
     header = ["name", "mean", "interval"]
-    print_table(Table(header, [["x" * 100, "0.1234", "-0.1234 … +0.5678"], ["y", "1", "2"]]))
+    print_table(TextTable(header, [["x" * 100, "0.1234", "-0.1234 … +0.5678"], ["y", "1", "2"]]))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines[1:])) == 50
     assert lines[2].endswith("x…  0.1234  -0.1234 … +0.5678")
     assert lines[3].split() == ["y", "1", "2"]
-    table = Table(header, [["two long words and more", "0.1", "0.1 … " * 5]], notes=["is it? " * 9])
+    table = TextTable(
+        header, [["two long words and more", "0.1", "0.1 … " * 5]], notes=["is it? " * 9]
+    )
     print_table(table)
-    print_pairs([("name", "some words " * 8)])
+    print_key_values([("name", "some words " * 8)])
     lines = capsys.readouterr().out.splitlines()
     first, *others = (line.split() for line in lines[2:5])
     assert first == ["two", "long", "0.1", *["0.1", "…"] * 5]
@@ -186,12 +188,12 @@ def test_a_narrow_terminal_wraps_names_and_never_numbers(monkeypatch, capsys):
     assert max(map(len, lines[1:])) <= 50
     assert lines[-1] == "      some words some words some words some words"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
-    print_table(Table(header, [["x" * 100, "0.1234", "2"]]))
+    print_table(TextTable(header, [["x" * 100, "0.1234", "2"]]))
     assert "x" * 100 in capsys.readouterr().out
 
 
 def test_a_comparison_fits_80_columns_with_whole_names(monkeypatch, capsys):
-    from rankwise.cli.compare import print_comparison
+    from rankwise.cli.compare_command import print_comparison
     from rankwise.model_selection import compare
 
     values = np.random.default_rng(0).random((2, 150))

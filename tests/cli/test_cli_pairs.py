@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-from rankwise import Columns, PairGraph, RankLogisticCV, RankRLSCV, RankSVMCV
+from rankwise import PairGraph, RankLogisticCV, RankRLSCV, RankSVMCV, TableVectorizer
 from rankwise.datasets import read_ranking
 from tests.cli.shell import fail, run, succeed
 
@@ -75,7 +75,7 @@ def test_the_model_is_the_pipeline_of_the_library(tasting, tmp_path, name):
     assert "1 rows of" in done.stderr  # wine 99 was never compared
     X, winner, loser, magnitude, weight, _ = library_data(tasting)
     graph = PairGraph(winner, loser, magnitude, weight, N_WINES)
-    columns = Columns(scale=True)
+    columns = TableVectorizer(scale=True)
     twin = make_pipeline(columns, SEARCHES[name](random_state=0)).fit(X, graph)
     new.write_text("sugar,age,color,region\n0.5,,red,region 1\n-1,7,white,nowhere\n")
     printed = succeed("predict", model, new).stdout.split()
@@ -113,7 +113,10 @@ def test_sides_and_ties_are_read_as_rank_reads_them(tasting, tmp_path):
 def test_what_is_held_out(tasting, tmp_path):
     data = given(tasting)
     X, winner, loser, *_, judges = library_data(tasting)
-    prepared, ends = Columns(scale=True).fit_transform(X), (winner, loser, None, None, N_WINES)
+    prepared, ends = (
+        TableVectorizer(scale=True).fit_transform(X),
+        (winner, loser, None, None, N_WINES),
+    )
     splits = list(GroupKFold(6).split(winner, groups=judges))
     searches = {
         (): RankRLSCV().fit(prepared, PairGraph(*ends)),
@@ -122,7 +125,7 @@ def test_what_is_held_out(tasting, tmp_path):
     }
     regions = [f"region {k % 5}" for k in range(N_WINES)]
     graph = PairGraph(*ends, groups=regions)
-    without = Columns(scale=True).fit_transform(X.drop_columns(["region"]))
+    without = TableVectorizer(scale=True).fit_transform(X.drop_columns(["region"]))
     searches["--group", "region"] = RankRLSCV().fit(without, graph)
     searches["--group", "region", "--leave", "3"] = RankRLSCV(cv=3).fit(without, graph)
     for options, search in searches.items():

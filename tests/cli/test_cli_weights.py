@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rankwise import RankRLS
 from rankwise.metrics import ndcg
-from rankwise.model_selection import held_out_curves
+from rankwise.model_selection import cross_validate_candidates
 from rankwise.persistence import load
 from tests.cli.shell import fail, succeed
 
@@ -65,7 +65,7 @@ def test_cross_validation_weighs_training_and_judging(hotels, data):
     X, y, town, weight = data
     told = ["--weight", "trust", *ROLES, "--alpha", "0.1,1", "--json", "--metric", "tau"]
     found = json.loads(succeed("cv", hotels, *told).stdout)
-    curves = held_out_curves(
+    curves = cross_validate_candidates(
         RankRLS(),
         StandardScaler().fit_transform(X),
         y,

@@ -1,4 +1,4 @@
-"""rankwise.dask: the coefficients of one machine, from collections spread over a cluster."""
+"""rankwise.distributed: the coefficients of one machine, from collections spread over a cluster."""
 
 from __future__ import annotations
 
@@ -22,19 +22,15 @@ import dask
 distributed = pytest.importorskip("distributed")
 if "forkserver" in multiprocessing.get_all_start_methods():  # workers start with all imports done
     dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
-    preload = ["distributed", "pandas", "dask.dataframe", "rankwise.dask", "pytest"]
+    preload = ["distributed", "pandas", "dask.dataframe", "rankwise.distributed", "pytest"]
     distributed.utils.get_mp_context().set_forkserver_preload(preload)
 
 import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 import pandas as pd  # noqa: E402
 
-from rankwise.dask import RankRLS, RankSVM  # noqa: E402
-from rankwise.dask.blocks import (  # noqa: E402
-    RowBlock,
-    _count_groups,
-    gather_groups,
-)
+from rankwise.distributed import RankRLS, RankSVM  # noqa: E402
+from rankwise.distributed.blocks import RowBlock, _count_groups, gather_groups  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::UserWarning:distributed"

@@ -11,8 +11,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from rankwise import machine
 from rankwise.datasets import RankingData, files, read_letor
+from rankwise.runtime import memory
 
 TOY = b"""\
 # a comment line
@@ -122,7 +122,7 @@ def test_zero_based_ids(tmp_path):
 
 
 def test_dense_array_that_does_not_fit_is_refused_before_it_is_allocated(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "available_bytes", lambda: 2**33)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**33)
     path = save(tmp_path / "wide.txt", b"1 1073741824:1\n0 1:1\n")
     with pytest.raises(ValueError, match=r"2 × 1,073,741,824 .* 16\.0 GiB.*sparse"):
         read_letor(path, sparse=False, n_features=1073741824)

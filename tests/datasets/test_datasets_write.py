@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
-from rankwise.datasets import (
-    files,
-    read_letor,
-    write_letor,
-)
+from rankwise.datasets import files, read_letor, write_letor
 
 X = np.array([[0.1, 0.0, 1e-320], [-0.0, 2.0, 1 / 3], [1e308, -5e-324, np.pi]])
 Y = np.array([0.3, 2.0, -1.0])

@@ -19,7 +19,7 @@ from rankwise.errors import LetorFormatError
 from tests.datasets.test_fuzz import LETOR, PLAIN, mutated
 
 compiled = pytest.importorskip("rankwise._compiled.letor_rows")
-from rankwise._compiled import letor_twin  # noqa: E402
+from rankwise._compiled import letor_rows_fallback  # noqa: E402
 
 LARGEST = sys.float_info.max
 
@@ -31,7 +31,7 @@ def labels_of(words):
 
 def is_same(text, zero_based=False, n_columns=2**31, largest=LARGEST):
     fast = compiled.read_rows(text, zero_based, n_columns, largest)
-    slow = letor_twin.read_rows(text, zero_based, n_columns, largest)
+    slow = letor_rows_fallback.read_rows(text, zero_based, n_columns, largest)
     for one, other in zip(fast, slow, strict=True):
         np.testing.assert_array_equal(one, other)
         assert np.asarray(one).dtype == np.asarray(other).dtype

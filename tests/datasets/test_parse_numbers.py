@@ -11,8 +11,8 @@ from sklearn.pipeline import make_pipeline
 
 from rankwise import RankRLS
 from rankwise.datasets.parse_numbers import NumberFormat, find_format, parse_quantity, read_format
-from rankwise.estimators.columns import Columns
 from rankwise.persistence import load, save
+from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from tests.cli.shell import succeed
 
 PRICES = {
@@ -68,7 +68,7 @@ def frame(n=200):
 @pytest.mark.parametrize("n", [30, 200])
 def test_a_column_of_prices_is_a_number_in_fit_predict_and_the_file(tmp_path, n):
     data = frame(n)
-    columns = Columns().fit(data)
+    columns = TableVectorizer().fit(data)
     facts = columns.facts_[0]
     assert (facts.kind, facts.n_gaps) == ("number", n // 10)
     new = pd.DataFrame({"price": ["SR 1,395", "SR 99.5", "Sold out"], "size": [0.0, 0, 0]})
@@ -77,7 +77,7 @@ def test_a_column_of_prices_is_a_number_in_fit_predict_and_the_file(tmp_path, n)
     scale = facts.scales[0]
     assert shown[0, 0] - shown[1, 0] == pytest.approx((1395 - 99.5) / scale)
     assert shown[2, 0] - shown[1, 0] == pytest.approx((known.median() - 99.5) / scale)
-    model = make_pipeline(Columns(), RankRLS()).fit(data, np.arange(n) % 7)
+    model = make_pipeline(TableVectorizer(), RankRLS()).fit(data, np.arange(n) % 7)
     save(model, tmp_path / "model.rw")
     again = load(tmp_path / "model.rw")
     assert again[0].facts_ == model[0].facts_

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankwise.datasets.row_sketch import SIZE, seen_share, seen_words, sketch_rows
+from rankwise.datasets.overlap import SIZE, describe_overlap, fingerprint_rows, share_seen
 
 
 def data_of(seed, n_rows, n_columns=3):
@@ -21,29 +21,33 @@ def data_of(seed, n_rows, n_columns=3):
 def test_rows_are_recognized_in_any_order(seed, n_rows, n_columns):
     X, y = data_of(seed, n_rows, n_columns)
     order = np.random.default_rng(seed).permutation(n_rows)
-    assert seen_share(sketch_rows(X, y), X[order], y[order]) == 1.0
+    assert share_seen(fingerprint_rows(X, y), X[order], y[order]) == 1.0
     other, _ = data_of(seed + 1, n_rows, n_columns)
-    assert seen_share(sketch_rows(X, y), other, y) == 0.0
+    assert share_seen(fingerprint_rows(X, y), other, y) == 0.0
 
 
 def test_the_share_of_seen_rows_is_about_right():
     X, y = data_of(0, 20_000)
     new, new_y = data_of(1, 20_000)
-    sketch = sketch_rows(X, y)
+    sketch = fingerprint_rows(X, y)
     assert len(sketch) == len("0.0000 ") + 16 * SIZE
     mixed = np.concatenate([X[:10_000], new[:10_000]]), np.concatenate([y[:10_000], new_y[:10_000]])
-    assert abs(seen_share(sketch, *mixed) - 0.5) < 0.15
+    assert abs(share_seen(sketch, *mixed) - 0.5) < 0.15
 
 
 def test_sparse_and_dense_rows_are_the_same():
     X, y = data_of(0, 50)
     X[X < 0] = 0
-    assert sketch_rows(sp.csr_matrix(X), y) == sketch_rows(X, y) == sketch_rows(-0.0 + X, y)
+    assert (
+        fingerprint_rows(sp.csr_matrix(X), y)
+        == fingerprint_rows(X, y)
+        == fingerprint_rows(-0.0 + X, y)
+    )
     wide = sp.random(400, 300, 0.02, "csr", random_state=0)  # most rows are 0 in most columns
     ones = np.ones(200)
-    assert seen_share(sketch_rows(wide[:200], ones), wide[200:], ones) == 0.0
+    assert share_seen(fingerprint_rows(wide[:200], ones), wide[200:], ones) == 0.0
     for damaged in ("", "not hexadecimal", "0.5 xy"):
-        assert seen_share(damaged, X, y) == 0.0
+        assert share_seen(damaged, X, y) == 0.0
 
 
 def honest_split(kind, seed):
@@ -65,16 +69,16 @@ def test_honest_splits_raise_no_alarm_and_leaks_do(kind):
     alarms, missed = 0, 0
     for seed in range(20):
         train, test = honest_split(kind, seed)
-        sketch = sketch_rows(*train)
-        alarms += seen_share(sketch, *test) > 0.1
-        missed += seen_share(sketch, *train) < 0.5
+        sketch = fingerprint_rows(*train)
+        alarms += share_seen(sketch, *test) > 0.1
+        missed += share_seen(sketch, *train) < 0.5
     assert alarms == 0
     assert missed <= 2
 
 
 def test_new_groups_are_new_rows():
     (X, y, groups), (new, new_y, other) = honest_split("codes", 0)
-    assert seen_share(sketch_rows(X, y, groups), new, new_y, other + 100) == 0.0
+    assert share_seen(fingerprint_rows(X, y, groups), new, new_y, other + 100) == 0.0
 
 
 def test_columns_of_a_table_count_by_name_in_any_order_and_type():
@@ -82,14 +86,14 @@ def test_columns_of_a_table_count_by_name_in_any_order_and_type():
     rng = np.random.default_rng(0)
     columns = {"zip": rng.integers(0, 10**5, 50), "name": [f"n{k % 7}" for k in range(50)]}
     y, groups = np.arange(50.0), np.repeat(np.arange(5), 10)
-    sketch = sketch_rows(pyarrow.table(columns), y, groups)
+    sketch = fingerprint_rows(pyarrow.table(columns), y, groups)
     same = {"name": columns["name"], "zip": [str(v) for v in columns["zip"]]}
-    assert seen_share(sketch, pyarrow.table(same), y, groups.astype(str)) == 1.0
+    assert share_seen(sketch, pyarrow.table(same), y, groups.astype(str)) == 1.0
     other = {**columns, "name": ["n7"] * 50}
-    assert seen_share(sketch, pyarrow.table(other), y, groups) == 0.0
+    assert share_seen(sketch, pyarrow.table(other), y, groups) == 0.0
 
 
 def test_words_tell_a_leak():
-    assert seen_words(0.05, "m") == ""
-    assert "m was trained on all of these items" in seen_words(1.0, "m")
-    assert "m was trained on about 30% of these items" in seen_words(0.3, "m")
+    assert describe_overlap(0.05, "m") == ""
+    assert "m was trained on all of these items" in describe_overlap(1.0, "m")
+    assert "m was trained on about 30% of these items" in describe_overlap(0.3, "m")

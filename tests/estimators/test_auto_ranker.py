@@ -26,28 +26,29 @@ from rankwise import (
     RankRLS,
     RankRLSCV,
     ScoreGraph,
-    machine,
     make_target,
 )
-from rankwise.datasets import make_ranking
-from rankwise.estimators import auto_data, auto_members, auto_ranker
-from rankwise.estimators.anatomy import transform_items
-from rankwise.estimators.auto_data import Combination, Combiner, HeldOut, check_data
-from rankwise.estimators.auto_members import (
-    MENU,
+from rankwise.auto import auto_ranker, members, stacking, time_budget
+from rankwise.auto.boosted_trees import BoostedTrees
+from rankwise.auto.members import (
+    CANDIDATE_MEMBERS,
     STAGES,
     TREES,
+    candidate_features,
+    candidate_members,
+    evaluate_member,
     fit_any,
-    judge_member,
-    make_features,
-    menu_for,
 )
-from rankwise.estimators.boosted_trees import BoostedTrees
+from rankwise.auto.stacking import Stack, Stacking
+from rankwise.auto.training_data import HoldOut, check_data
+from rankwise.datasets import make_ranking
 from rankwise.inspection import permutation_importance
 from rankwise.metrics import get_metric
-from rankwise.model_selection.task import make_folds
+from rankwise.model_selection.folds import make_folds
 from rankwise.persistence import load, save
+from rankwise.rankers.pipelines import transform_items
 from rankwise.report import report
+from rankwise.runtime import memory, threads
 from tests.oracle import scaled_in_groups
 
 LINEAR = ["linear, standard, magnitude", "linear, group, magnitude without ties"]
@@ -65,7 +66,7 @@ def data():
 def fitted(data):
     """A stack, though of few items."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auto_data, "LEAST_FOR_STACK", 0)
+        patch.setattr(stacking, "LEAST_FOR_STACK", 0)
         return AutoRanker(n_resamples=0).fit(*data)
 
 
@@ -88,11 +89,11 @@ def assert_refitted(held, model, R, y, groups, weights=None):
 
 def test_held_out_scores_equal_refitting(data, fitted):
     X, y, groups = data
-    menu = {recipe.name: recipe for recipe in MENU if recipe is not TREES}
+    menu = {recipe.name: recipe for recipe in CANDIDATE_MEMBERS if recipe is not TREES}
     assert [row["name"] for row in fitted.members_] == list(menu)
     alphas = alphas_of(fitted)
     for held, recipe in zip(fitted.held_out_scores_.T, menu.values(), strict=True):
-        R = make_features(recipe, checked_data(X, y, groups), 0)[1]  # of X only
+        R = candidate_features(recipe, checked_data(X, y, groups), 0)[1]  # of X only
         model = RankRLS(alphas[recipe.name], cost=recipe.cost, ties=recipe.ties)
         assert_refitted(held, model, R, y, groups)
 
@@ -119,13 +120,13 @@ def test_the_alpha_of_a_member_is_the_best_of_all_decades_by_brute_force(data):
 @pytest.fixture
 def combiner(data, fitted, monkeypatch):
     """A stack of the fitted members, though of few items."""
-    monkeypatch.setattr(auto_data, "LEAST_FOR_STACK", 0)
-    held_out = HeldOut.of(checked_data(*data), None)
+    monkeypatch.setattr(stacking, "LEAST_FOR_STACK", 0)
+    held_out = HoldOut.of(checked_data(*data), None)
     members = [
         SimpleNamespace(held=held, by_unit=held_out.judge(held))
         for held in fitted.held_out_scores_.T
     ]
-    return Combiner(members, held_out, "stack")
+    return Stacking(members, held_out, "stack")
 
 
 def test_the_stack_is_rank_rls_on_scaled_held_out_scores(data, fitted, combiner):
@@ -182,7 +183,7 @@ def test_predictions_are_the_weighted_scaled_predictions_of_the_members(data, fi
 def test_the_combination_is_no_worse_than_its_best_member_on_held_out_data(
     data, combine, monkeypatch
 ):
-    monkeypatch.setattr(auto_data, "LEAST_FOR_STACK", 0)
+    monkeypatch.setattr(stacking, "LEAST_FOR_STACK", 0)
     model = AutoRanker(LINEAR, combine=combine, n_resamples=0).fit(*data)
     best = max(row["score"] for row in model.members_)
     if combine == "stack":  # or within three standard errors of the difference
@@ -348,8 +349,8 @@ def test_other_models_get_groups_as_they_take_them_and_one_thread_if_not_told(da
 def test_other_models_are_held_out_by_folds_of_groups(data):
     X, y, groups = data
     checked = checked_data(X, y, groups)
-    held_out = HeldOut.of(checked, None)
-    member = judge_member(Foreign(alpha=0.1), held_out, 0)
+    held_out = HoldOut.of(checked, None)
+    member = evaluate_member(Foreign(alpha=0.1), held_out, 0)
     for rows in make_folds(5, checked.graph):
         rest = np.setdiff1d(np.arange(len(y)), rows)
         expected = Ridge(alpha=0.1).fit(X[rest], y[rest]).predict(X[rows])
@@ -407,13 +408,13 @@ def test_a_slow_machine_keeps_to_the_time_limit(many, monkeypatch, slow, later, 
     A machine that is slower later, when members are trained, leaves some of them out.
     """
     now, limit = [0.0], 25.0
-    monkeypatch.setattr(machine, "count_idle_cores", lambda work: n_cores)
+    monkeypatch.setattr(threads, "n_threads_for", lambda work: n_cores)
 
     def expected(what, held_out):
         return held_out.graph.n_items / 60, 0.5
 
     def slowly(what, held_out, seed, seconds, pace):
-        member = judge_member(what, held_out, seed, seconds, pace)
+        member = evaluate_member(what, held_out, seed, seconds, pace)
         judging, training = expected(what, held_out)
         spent = min(seconds, slow * judging)
         now[0] += spent / n_cores
@@ -425,11 +426,11 @@ def test_a_slow_machine_keeps_to_the_time_limit(many, monkeypatch, slow, later, 
         member.train = train
         return member
 
-    for module in (auto_ranker, auto_data):
+    for module in (auto_ranker, time_budget):
         monkeypatch.setattr(module, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(auto_data, "measure_pace", lambda: slow)
+    monkeypatch.setattr(time_budget, "measure_pace", lambda: slow)
     monkeypatch.setattr(auto_ranker, "expected_seconds", expected)
-    monkeypatch.setattr(auto_ranker, "judge_member", slowly)
+    monkeypatch.setattr(auto_ranker, "evaluate_member", slowly)
     monkeypatch.setattr(auto_ranker, "MANY", 10**6)
     monkeypatch.setattr(auto_ranker, "LEAST_JUDGED", 20)
     model = AutoRanker(time_limit=limit).fit(*many)
@@ -445,18 +446,18 @@ def test_a_slow_machine_keeps_to_the_time_limit(many, monkeypatch, slow, later, 
 
 def test_members_side_by_side_are_the_same_to_the_bit(monkeypatch):
     X, y, groups = make_ranking(n_queries=60, n_documents=10, n_features=3, random_state=0)[:3]
-    monkeypatch.setattr(auto_ranker, "LARGE", 2**40)
+    monkeypatch.setattr(auto_ranker, "LARGE_STEP", 2**40)
     models, workers = [], []
 
     def judge(*arguments):
         workers.append(threading.get_ident())
-        return judge_member(*arguments)
+        return evaluate_member(*arguments)
 
-    monkeypatch.setattr(auto_ranker, "judge_member", judge)
+    monkeypatch.setattr(auto_ranker, "evaluate_member", judge)
     with threadpool_limits(2):
         for n in (1, 2):
             count = {False: 1, True: n}
-            monkeypatch.setattr(machine, "count_idle_cores", lambda work, c=count: c[work > 2**35])
+            monkeypatch.setattr(threads, "n_threads_for", lambda work, c=count: c[work > 2**35])
             models.append(AutoRanker().fit(X, y, groups))
     one, two = models
     assert set(workers[:11]) == {threading.get_ident()}
@@ -469,8 +470,8 @@ def test_members_side_by_side_are_the_same_to_the_bit(monkeypatch):
 
 def test_trees_stop_growing_where_their_share_of_the_time_is_over(data):
     X, y, groups = data
-    held_out = HeldOut.of(checked_data(X, y, groups), None)
-    few = judge_member(TREES, held_out, 0, seconds=0.0)
+    held_out = HoldOut.of(checked_data(X, y, groups), None)
+    few = evaluate_member(TREES, held_out, 0, seconds=0.0)
     assert few.n_trees == STAGES[0]
 
 
@@ -479,8 +480,10 @@ def test_trees_beyond_the_usual_number_have_a_limit_of_work(monkeypatch):
     grown = []
     for most in (np.inf, 0):
         for name, value in {"STAGES": (1, 2, 4), "USUAL": 2, "MOST_WORK": most}.items():
-            monkeypatch.setattr(auto_members, name, value)
-        grown.append(judge_member(TREES, HeldOut.of(checked_data(X, y), None), 0, np.inf).n_trees)
+            monkeypatch.setattr(members, name, value)
+        grown.append(
+            evaluate_member(TREES, HoldOut.of(checked_data(X, y), None), 0, np.inf).n_trees
+        )
     assert grown == [4, 2]
 
 
@@ -488,8 +491,8 @@ def test_trees_beyond_the_usual_number_have_a_limit_of_work(monkeypatch):
 def many(monkeypatch):
     """600 items that count as a great many; a fifth of them is the sample."""
     monkeypatch.setattr(auto_ranker, "MANY", 600)
-    monkeypatch.setattr(auto_members, "BLOCK", 100)
-    monkeypatch.setattr(auto_members, "LEAST_FOR_TREES", 100)
+    monkeypatch.setattr(members, "BLOCK", 100)
+    monkeypatch.setattr(members, "LEAST_FOR_TREES", 100)
     return make_ranking(n_queries=60, n_documents=10, n_features=3, random_state=0)[:3]
 
 
@@ -500,7 +503,7 @@ def test_of_many_items_whole_groups_are_judged_and_all_are_trained_on(many):
     assert model.held_out_scores_.shape == (120, 11)
     assert "chosen on 120 of 600 items" in model.notes_[-1]
     assert sorted(np.bincount(groups[sample])[np.unique(groups[sample])]) == [10] * 12
-    menu, alphas = {recipe.name: recipe for recipe in MENU}, alphas_of(model)
+    menu, alphas = {recipe.name: recipe for recipe in CANDIDATE_MEMBERS}, alphas_of(model)
     for row, member in zip(
         [row for row in model.members_ if row["weight"]], model.estimators_, strict=True
     ):
@@ -517,7 +520,7 @@ def test_of_many_items_whole_groups_are_judged_and_all_are_trained_on(many):
 
 def test_trees_judged_on_few_of_many_items_have_seen_all_others(many, monkeypatch):
     X, y, groups = many
-    monkeypatch.setattr(auto_members, "FEW_HELD_OUT", 0.2)
+    monkeypatch.setattr(members, "FEW_HELD_OUT", 0.2)
     model = AutoRanker(["trees"], n_resamples=0).fit(X, y, groups)
     sample = checked_data(X, y, groups).sample(120, np.random.default_rng(0))
     others = np.setdiff1d(np.arange(600), sample)
@@ -622,7 +625,7 @@ def test_arrays_may_have_gaps(data):
 
 def test_a_member_that_does_not_fit_in_memory_is_left_out(data, monkeypatch):
     X, y, groups = data
-    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * len(y) * 40)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 8 * len(y) * 40)
     model = AutoRanker(n_resamples=0).fit(X, y, groups)
     assert "GiB" in model.members_[-1]["note"]
     assert "score" in model.members_[0]
@@ -659,7 +662,7 @@ def test_the_menu_has_no_two_equal_entries(data):
     X, y, groups = data
     for labels in (groups, None):
         for target in (y, ScoreGraph(y, labels)):
-            menu = menu_for(checked_data(X, target, labels if target is y else None))
+            menu = candidate_members(checked_data(X, target, labels if target is y else None))
             assert len(menu) == len({recipe.name for recipe in menu})
             assert 4 <= len(menu) <= 11
 
@@ -672,13 +675,13 @@ def test_few_items_get_a_mean_since_weights_would_be_noise(data):
 
 
 def test_a_stack_that_is_clearly_worse_gives_way_and_says_so(data, monkeypatch):
-    monkeypatch.setattr(auto_data, "LEAST_FOR_STACK", 0)
+    monkeypatch.setattr(stacking, "LEAST_FOR_STACK", 0)
 
     def bad(combiner, counts):
         weights = np.full(2, -1.0)
-        return Combination("stack", weights, combiner._held_out.judge(combiner._Z @ weights))
+        return Stack("stack", weights, combiner._held_out.judge(combiner._Z @ weights))
 
-    monkeypatch.setattr(Combiner, "_stack", bad)
+    monkeypatch.setattr(Stacking, "_stack", bad)
     model = AutoRanker(LINEAR, n_resamples=0).fit(*data)
     assert model.combine_ == "best"
     assert "the best member takes the place of the stack" in model.notes_[0]

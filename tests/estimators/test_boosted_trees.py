@@ -6,19 +6,15 @@ import numpy as np
 import pytest
 
 from rankwise import AutoRanker, ScoreGraph
+from rankwise.auto import boosted_trees, members
+from rankwise.auto.boosted_trees import BoostedTrees, TreeFeatures, grow_trees, rank_targets
 from rankwise.datasets import make_ranking
-from rankwise.estimators import auto_members, boosted_trees
-from rankwise.estimators.anatomy import transform_items
-from rankwise.estimators.boosted_trees import (
-    BoostedTrees,
-    TreeFeatures,
-    grow_trees,
-    order_targets,
-)
-from rankwise.features.group_scaling import scale_in_groups
+from rankwise.errors import ModelFileError
 from rankwise.metrics import disagreement_error
-from rankwise.model_selection.task import make_folds
-from rankwise.persistence import ModelFileError, load, save
+from rankwise.model_selection.folds import make_folds
+from rankwise.persistence import load, save
+from rankwise.preprocessing.group_scaling import scale_in_groups
+from rankwise.rankers.pipelines import transform_items
 
 TREES = "trees"
 
@@ -44,7 +40,7 @@ def test_a_target_counts_the_items_above_and_below(data, weighted):
     _, y, groups = data
     rng = np.random.default_rng(0)
     w = rng.integers(0, 4, len(y)).astype(float) if weighted else np.ones(len(y))
-    found = order_targets(ScoreGraph(y, groups, sample_weight=w if weighted else None))
+    found = rank_targets(ScoreGraph(y, groups, sample_weight=w if weighted else None))
     for i in np.flatnonzero(w):
         own = groups == groups[i]
         below, above = w[own & (y < y[i])].sum(), w[own & (y > y[i])].sum()
@@ -85,7 +81,7 @@ def test_columns_are_scored_by_models_that_have_not_seen_the_item(data):
     step = TreeFeatures(sizes=(5,))
     found = step.fit_transform(np.hstack([X, values]), y, groups)
     graph = ScoreGraph(y, groups)
-    targets, folds = order_targets(graph), make_folds(5, graph)
+    targets, folds = rank_targets(graph), make_folds(5, graph)
 
     def scores(alpha):
         held = np.empty(len(y))
@@ -121,7 +117,7 @@ def test_held_out_scores_of_trees_equal_refitting(data):
     model = AutoRanker([TREES], n_resamples=0).fit(X, y, groups)
     n_trees = int(model.members_[0]["note"].split()[0])
     R = transform_items(model.estimators_[0], X, groups)
-    for rows in make_folds(auto_members.TREE_FOLDS, ScoreGraph(y, groups)):
+    for rows in make_folds(members.TREE_FOLDS, ScoreGraph(y, groups)):
         rest = np.setdiff1d(np.arange(len(y)), rows)
         again = grow_trees(None, n_trees, R[rest], ScoreGraph(y[rest], groups[rest]))
         np.testing.assert_allclose(model.held_out_scores_[rows, 0], again.predict(R[rows]))
@@ -134,10 +130,10 @@ def test_the_number_of_trees_has_the_fewest_wrong_pairs_of_the_stages_tried(data
     model = AutoRanker([TREES], n_resamples=0).fit(X, y, groups)
     n_trees = int(model.members_[0]["note"].split()[0])
     R = transform_items(model.estimators_[0], X, groups)
-    folds = make_folds(auto_members.TREE_FOLDS, ScoreGraph(y, groups))
+    folds = make_folds(members.TREE_FOLDS, ScoreGraph(y, groups))
     wrong = {}
-    last = max(2 * n_trees, auto_members.ALWAYS_GROWN)
-    for stage in (stage for stage in auto_members.STAGES if stage <= last):
+    last = max(2 * n_trees, members.ALWAYS_GROWN)
+    for stage in (stage for stage in members.STAGES if stage <= last):
         held = np.empty(len(y))
         for rows in folds:
             rest = np.setdiff1d(np.arange(len(y)), rows)

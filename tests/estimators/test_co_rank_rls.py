@@ -14,8 +14,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
-from rankwise import CoRankRLS, PairGraph, RankRLS, ScoreGraph, View, machine, make_target
-from rankwise.features.feature_map import FeatureRows
+from rankwise import CoRankRLS, PairGraph, RankRLS, ScoreGraph, View, make_target
+from rankwise.kernels.solver_input import LazyFeatures
+from rankwise.runtime import memory
 from tests import oracle, oracle_semi
 
 M, P, N = 40, 6, 7
@@ -322,9 +323,9 @@ def test_path_without_nus_takes_that_of_the_estimator_and_leaves_it_alone(data):
 def test_nu_path_builds_the_blocks_once(data, monkeypatch):
     X, y, groups, _ = data
     calls = []
-    original = FeatureRows.__getitem__
+    original = LazyFeatures.__getitem__
     monkeypatch.setattr(
-        FeatureRows, "__getitem__", lambda self, part: calls.append(1) or original(self, part)
+        LazyFeatures, "__getitem__", lambda self, part: calls.append(1) or original(self, part)
     )
     model = CoRankRLS(views=rbf_views())
     model.path(X, y, groups, alphas=[0.1, 1.0], nus=[1.0])
@@ -416,7 +417,7 @@ def test_bad_data_are_refused(data, monkeypatch):
     refuse("learns one output", X, np.column_stack([y, y]), groups)
     refuse("PairGraph, which cannot hold unscored", X, PairGraph([0], [1], n_items=M))
     refuse("ScoreGraph, which cannot hold unscored", X, ScoreGraph(np.arange(M)))
-    monkeypatch.setattr(machine, "available_bytes", lambda: 500)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 500)
     refuse("the stacked system of all views of 12 × 12", X, y, groups)
 
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from rankwise import CoRankRLS, CoRankRLSCV, View, make_target
 from rankwise.datasets import make_ranking
-from rankwise.features.feature_map import FeatureRows
+from rankwise.kernels.solver_input import LazyFeatures
 from rankwise.metrics import disagreement_error, ndcg
 from tests import oracle_semi
 
@@ -143,13 +143,13 @@ def test_folds_are_five_of_groups_or_five_of_one_list(data):
 def test_unscored_rows_are_visited_once_for_all_folds(data, monkeypatch):
     X, y, groups = data
     calls = []
-    original = FeatureRows.__getitem__
+    original = LazyFeatures.__getitem__
 
     def count(self, part):
         calls.append(self.shape[0])
         return original(self, part)
 
-    monkeypatch.setattr(FeatureRows, "__getitem__", count)
+    monkeypatch.setattr(LazyFeatures, "__getitem__", count)
     CoRankRLS(0.1, views=unscored_bases(X, y)).fit(X, y, groups)
     by_one_fit = calls.count(int(np.isnan(y).sum()))
     calls.clear()
@@ -191,7 +191,7 @@ def test_choice_of_nu_at_the_edge_warns_unless_it_is_zero(nus, warns, monkeypatc
         error[:, best] = 0.0
         return error.reshape(5, len(nus), 1), np.arange(5)
 
-    monkeypatch.setattr("rankwise.model_selection.curves.score_groups", scores)
+    monkeypatch.setattr("rankwise.model_selection.grid_search.score_groups", scores)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         CoRankRLSCV([0.1], nus=nus, views=COLUMNS).fit(X, y, groups)

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankwise import Columns, RankRLS
+from rankwise import RankRLS, TableVectorizer
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -59,7 +59,7 @@ def frame(*names):
 
 
 def facts(X, **asked):
-    return Columns(**asked).fit(X).facts_
+    return TableVectorizer(**asked).fit(X).facts_
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -82,14 +82,14 @@ def test_words_tell_gaps_and_values():
 def test_frames_of_all_kinds_have_the_same_facts_and_features(kind):
     table = frame("doc_id", "price", "color", "new", "day", "stars")
     other = table.to_pandas() if kind == "pandas" else polars.from_arrow(table)
-    columns = Columns(scale=True).fit(table)
-    assert Columns(scale=True).fit(other).facts_ == columns.facts_
+    columns = TableVectorizer(scale=True).fit(table)
+    assert TableVectorizer(scale=True).fit(other).facts_ == columns.facts_
     assert_array_equal(columns.transform(other), columns.transform(table))
 
 
 def test_arrays_are_numbers_without_names():
     X = np.array([[1.0, np.nan], [3.0, 4.0], [5.0, 8.0]])
-    columns = Columns().fit(X)
+    columns = TableVectorizer().fit(X)
     assert_array_equal(columns.transform(X), [[1, 6, 1], [3, 4, 0], [5, 8, 0]])
     assert list(columns.get_feature_names_out()) == ["x0", "x1", "x1 is missing"]
     with pytest.raises(ValueError, match="expecting 2 features"):
@@ -148,7 +148,7 @@ def test_all_that_cannot_be_used_is_told_at_once():
 
 def test_many_values_rare_values_and_new_values_have_a_place():
     towns = [f"t{k % 70}" for k in range(140)] + ["once", "single"]
-    columns = Columns().fit(polars.DataFrame({"town": towns}))
+    columns = TableVectorizer().fit(polars.DataFrame({"town": towns}))
     (column,) = columns.facts_
     assert (column.kind, len(column.categories), column.n_rare) == ("category", 70, 2)
     assert column.words == "category of 70 values, 2 rows of rare ones"
@@ -162,7 +162,7 @@ def test_many_values_rare_values_and_new_values_have_a_place():
 
 def test_dates_are_year_month_weekday_days_and_hour():
     days = ["2023-01-31 06:30:00", "2024-02-29 00:00:00", None]
-    columns = Columns().fit(polars.DataFrame({"day": days}))
+    columns = TableVectorizer().fit(polars.DataFrame({"day": days}))
     found = columns.transform(polars.DataFrame({"day": days[:2]}))
     expected = []
     for text in days[:2]:
@@ -187,7 +187,7 @@ def test_dates_are_year_month_weekday_days_and_hour():
     ],
 )
 def test_dates_as_people_write_them(text, day):
-    columns = Columns().fit(polars.DataFrame({"day": [text] * 3, "x": [1.0, 2, 4]}))
+    columns = TableVectorizer().fit(polars.DataFrame({"day": [text] * 3, "x": [1.0, 2, 4]}))
     since = (datetime.date(*day) - datetime.date(1970, 1, 1)).days
     assert columns.facts_[0].medians[-1] == since
     new = columns.transform(polars.DataFrame({"day": ["soon"], "x": [0.0]}))
@@ -197,7 +197,7 @@ def test_dates_as_people_write_them(text, day):
 def test_text_is_the_tf_idf_of_its_words():
     texts = [None, *(f"{'red' if k % 2 else 'white'} wine {k % 9}" for k in range(18))]
     texts += [f"Red wine n{k}" for k in range(40)] + ["red wine 1"]
-    columns = Columns().fit(polars.DataFrame({"text": texts, "k": np.arange(60) % 7}))
+    columns = TableVectorizer().fit(polars.DataFrame({"text": texts, "k": np.arange(60) % 7}))
     text = columns.facts_[0]
     assert (text.kind, text.n_gaps) == ("text", 1)
     tokens = [set() if each is None else {*each.lower().split()} for each in texts]
@@ -219,16 +219,16 @@ def test_text_is_the_tf_idf_of_its_words():
 
 def test_words_with_an_order_are_their_place():
     X = polars.DataFrame({"size": ["S", "L", None, "M"]})
-    columns = Columns(order={"size": ["S", "M", "L"]}).fit(X)
+    columns = TableVectorizer(order={"size": ["S", "M", "L"]}).fit(X)
     assert_array_equal(columns.transform(X), [[0, 0], [2, 0], [1, 1], [1, 0]])
     assert_array_equal(columns.transform(polars.DataFrame({"size": ["XL"]})), [[1, 1]])
     with pytest.raises(ValueError, match="'L', which its order does not name"):
-        Columns(order={"size": ["S", "M"]}).fit(X)
+        TableVectorizer(order={"size": ["S", "M"]}).fit(X)
 
 
 def test_vectors_are_their_numbers_and_other_lengths_are_refused():
     X = polars.DataFrame({"v": [[1.0, 5.0], None, [3.0, 7.0]]})
-    columns = Columns().fit(X)
+    columns = TableVectorizer().fit(X)
     assert_array_equal(columns.transform(X), [[1, 5, 0], [2, 6, 1], [3, 7, 0]])
     assert list(columns.get_feature_names_out()) == ["v 0", "v 1", "v is missing"]
     for wrong in ([[1.0]], [[1.0], [1.0, 2.0]]):
@@ -238,7 +238,7 @@ def test_vectors_are_their_numbers_and_other_lengths_are_refused():
 
 def test_trees_get_gaps_as_gaps_and_categories_as_codes():
     X = frame("price", "color", "new", "list")
-    views = Columns(scale=True).fit(X).views(X)
+    views = TableVectorizer(scale=True).fit(X).views(X)
     assert views.n_codes == 2
     prices = [np.nan if price is None else price for price in COLUMNS["price"][0]]
     assert_array_equal(views.cells[:, 0], prices)
@@ -269,7 +269,7 @@ def oracle_features(rows, seen):
 
 def test_features_are_those_of_a_double_loop():
     X = frame("price", "color")
-    columns = Columns(scale=True).fit(X)
+    columns = TableVectorizer(scale=True).fit(X)
     assert_allclose(columns.transform(X), oracle_features(X.to_pylist(), X.to_pylist()))
     new = pyarrow.table({"color": ["green", None, "red"], "price": [None, 1.5, -2.0]})
     assert_allclose(columns.transform(new), oracle_features(new.to_pylist(), X.to_pylist()))
@@ -279,7 +279,7 @@ def test_features_are_those_of_a_double_loop():
 
 def test_a_gap_that_training_data_did_not_have_is_no_error():
     X = polars.DataFrame({"a": [1.0, 2.0, 4.0], "b": ["x", "y", "x"]})
-    columns = Columns().fit(X)
+    columns = TableVectorizer().fit(X)
     new = polars.DataFrame({"a": [None, 1.0], "b": [None, "z"]})
     assert_array_equal(columns.transform(new), [[2, 0, 0], [1, 0, 0]])
 
@@ -287,7 +287,7 @@ def test_a_gap_that_training_data_did_not_have_is_no_error():
 def test_a_pipeline_ranks_a_frame_by_names():
     X = frame("price", "color", "size", "new", "doc_id")
     y = np.where(np.array(X["color"].to_pylist()) == "red", 2.0, 1.0)
-    ranker = make_pipeline(Columns(), RankRLS(1e-3)).fit(X, y)
+    ranker = make_pipeline(TableVectorizer(), RankRLS(1e-3)).fit(X, y)
     scores = ranker.predict(X)
     assert scores[y == 2].min() > scores[y == 1].max()
     assert_array_equal(ranker.predict(X.select(["new", "size", "color", "price"])), scores)
@@ -299,7 +299,7 @@ def test_a_pipeline_ranks_a_frame_by_names():
     "cells", [["7", "true", None], [7.0, 1.0, None], [7, 1, None], ["7", "True", ""]]
 )
 def test_one_category_however_the_file_spells_it(cells):
-    columns = Columns(categorical=["a"]).fit(pyarrow.table({"a": ["7", "true", "1", "7"]}))
+    columns = TableVectorizer(categorical=["a"]).fit(pyarrow.table({"a": ["7", "true", "1", "7"]}))
     found = columns.transform(pyarrow.table({"a": cells}))
     seven, true, one = [0, 1, 0], [0, 0, 1], [1, 0, 0]
     second = true if isinstance(cells[1], str) else one
@@ -308,8 +308,8 @@ def test_one_category_however_the_file_spells_it(cells):
 
 def test_infinite_numbers_and_words_among_numbers_are_refused():
     with pytest.raises(ValueError, match="'x' has infinite numbers"):
-        Columns().fit(pyarrow.table({"x": [1.0, np.inf]}))
-    columns = Columns().fit(pyarrow.table({"x": [1.0, 2.0]}))
+        TableVectorizer().fit(pyarrow.table({"x": [1.0, np.inf]}))
+    columns = TableVectorizer().fit(pyarrow.table({"x": [1.0, 2.0]}))
     with pytest.raises(ValueError, match="column 'x' has words, such as 'many', expected numbers"):
         columns.transform(pyarrow.table({"x": ["1", "many"]}))
 
@@ -317,7 +317,7 @@ def test_infinite_numbers_and_words_among_numbers_are_refused():
 def test_many_categories_make_a_sparse_matrix():
     values = [f"v{k % 600}" for k in range(1800)]
     X = polars.DataFrame({"a": values, "b": values[::-1], "x": np.arange(1800.0) % 7})
-    columns = Columns(categorical=["a", "b"]).fit(X)
+    columns = TableVectorizer(categorical=["a", "b"]).fit(X)
     found = columns.transform(X)
     assert sp.issparse(found)
     assert found.shape == (1800, 1201)
@@ -325,6 +325,6 @@ def test_many_categories_make_a_sparse_matrix():
     assert_array_equal(found[:, [0]].toarray().ravel(), np.arange(1800.0) % 7)
 
 
-@parametrize_with_checks([Columns(scale=True)])
+@parametrize_with_checks([TableVectorizer(scale=True)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

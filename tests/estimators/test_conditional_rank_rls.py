@@ -16,7 +16,13 @@ from sklearn.model_selection import KFold
 from rankwise import ConditionalRankRLS, ConditionalRankRLSCV, LabelRanker
 from rankwise.metrics import disagreement_error, kendall_tau
 from rankwise.persistence import load, save
-from tests.oracle_tables import OPTIONS, count_from_mean, explicit_dyads, refit_without, with_gaps
+from tests.oracle_tables import (
+    OPTIONS,
+    count_from_mean,
+    explicit_dyads,
+    refit_without,
+    with_missing,
+)
 
 Q, T = 8, 5
 ALPHAS = [1e-4, 3.0]
@@ -59,7 +65,7 @@ def kernels(kind, rows, columns, new_rows, new_columns):
 @pytest.mark.parametrize("gaps", [False, True])
 def test_the_model_is_that_of_explicit_dyads(table, rng, gaps, ranked, kind, intercept):
     rows, columns, Y = table
-    Y = with_gaps(Y, rng) if gaps else Y
+    Y = with_missing(Y, rng) if gaps else Y
     new_rows, new_columns = rng.standard_normal((4, 3)), rng.standard_normal((6, 2))
     given, G, K, G_new, K_new = kernels(kind, rows, columns, new_rows, new_columns)
     items = (rows, columns, new_rows, new_columns)
@@ -84,7 +90,7 @@ def test_weights_are_copies_of_rows(table, rng, kind):
     options = kernels(kind, rows, columns, rows, columns)[0]
     weight = rng.integers(0, 4, Q)
     copies = np.repeat(np.arange(Q), weight)
-    for scores in (Y, with_gaps(Y, rng)):
+    for scores in (Y, with_missing(Y, rng)):
         model = ConditionalRankRLS(0.1, tol=1e-13, **options)
         found = model.fit(rows, columns, scores, 0.5 * weight).predict(rows)
         truth = model.fit(rows[copies], columns, scores[copies]).predict(rows)
@@ -106,7 +112,7 @@ def test_leave_out_one_at_a_time_is_refitting(table, rng, gaps, kind, leave, int
     rows, columns, Y = table
     if leave == "both":
         rows, columns, Y = rows[:5], columns[:4], Y[:5, :4]
-    Y = with_gaps(Y, rng) if gaps else Y
+    Y = with_missing(Y, rng) if gaps else Y
     given, G, K, _, _ = kernels(kind, rows, columns, rows, columns)
     G = G + G.diagonal().mean() * intercept  # the constant of all rows
     for options in [{}] if not gaps or leave == "both" else OPTIONS[::2]:
@@ -129,7 +135,7 @@ def test_leave_out_one_at_a_time_is_refitting(table, rng, gaps, kind, leave, int
 @pytest.mark.parametrize("ranked", ["columns", "rows", "cells"])
 def test_folds_are_refitted_by_the_public_estimator(table, rng, ranked, leave):
     rows, columns, Y = table
-    Y = with_gaps(Y, rng)
+    Y = with_missing(Y, rng)
     model = ConditionalRankRLS(0.2, ranked=ranked, tol=1e-12, fit_intercept=False)
     held = model.leave_out(rows, columns, Y, leave, cv=3)
     of_row, of_column = fold_of(Q), fold_of(T)
@@ -159,7 +165,7 @@ def test_folds_are_refitted_by_the_public_estimator(table, rng, ranked, leave):
 @pytest.mark.parametrize("gaps", [False, True])
 def test_leave_out_of_ranked_rows_is_that_of_the_turned_table(table, rng, gaps, leave):
     rows, columns, Y = table
-    Y = with_gaps(Y, rng) if gaps else Y
+    Y = with_missing(Y, rng) if gaps else Y
     options = {"tol": 1e-12, "fit_intercept": True}
     model = ConditionalRankRLS(0.2, ranked="rows", **options)
     turned = ConditionalRankRLS(0.2, **options)
@@ -181,7 +187,7 @@ def fold_of(n):
 @pytest.mark.parametrize("gaps", [False, True])
 def test_columns_that_are_like_no_other_are_label_ranking(table, rng, gaps):
     rows, _, Y = table
-    Y = with_gaps(Y, rng) if gaps else Y
+    Y = with_missing(Y, rng) if gaps else Y
     for kernel in ("linear", "rbf"):
         one = LabelRanker(0.05, kernel=kernel, tol=1e-12).fit(rows, Y)
         other = ConditionalRankRLS(
@@ -234,7 +240,7 @@ def test_all_alphas_are_what_single_fits_give(table):
 @pytest.mark.parametrize("ranked", ["columns", "rows", "cells"])
 def test_the_search_judges_each_ranked_list(table, rng, ranked, leave):
     rows, columns, Y = table
-    Y = with_gaps(Y, rng)
+    Y = with_missing(Y, rng)
     search = ConditionalRankRLSCV(
         [0.1], ranked=ranked, leave=leave, cv=3, scoring="tau", store_predictions=True
     )
@@ -350,13 +356,13 @@ def test_features_are_known_by_their_names(table, tmp_path):
 
 def test_a_table_too_large_for_its_kernels_is_refused_before_memory_is_taken(table, monkeypatch):
     rows, columns, Y = table
-    monkeypatch.setattr("rankwise.machine.available_bytes", lambda: 2000)
+    monkeypatch.setattr("rankwise.runtime.memory.available_bytes", lambda: 2000)
     with pytest.raises(ValueError, match="a table of 8 × 5 would take"):
         ConditionalRankRLS().fit(rows, columns, Y)
-    monkeypatch.setattr("rankwise.machine.available_bytes", lambda: 2600)
+    monkeypatch.setattr("rankwise.runtime.memory.available_bytes", lambda: 2600)
     ConditionalRankRLS().fit(rows, columns, Y)
     big = rows[np.zeros(20, dtype=int)]
-    monkeypatch.setattr("rankwise.machine.available_bytes", lambda: 8 * 20 * 5 * 8)
+    monkeypatch.setattr("rankwise.runtime.memory.available_bytes", lambda: 8 * 20 * 5 * 8)
     with pytest.raises(ValueError, match="a kernel matrix of the rows of 20 × 20 would take"):
         ConditionalRankRLS(row_kernel="rbf").fit(big, columns, Y[np.zeros(20, dtype=int)])
 

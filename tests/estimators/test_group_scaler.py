@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import GroupScaler, RankRLS, RankRLSCV
 from rankwise.datasets import make_ranking
 from rankwise.model_selection import leave_group_out_predict
-from rankwise.model_selection.scoring import needs_groups, predict_items
+from rankwise.model_selection.scorer import needs_groups, predict_items
 from tests.oracle import scaled_in_groups
 
 rng = np.random.default_rng(3)
@@ -43,7 +43,7 @@ def test_is_the_double_loop_whatever_offset_and_scale(labels, seed, offset, scal
 
 
 def test_blocks_of_groups_change_nothing(monkeypatch):
-    from rankwise.features import group_scaling
+    from rankwise.preprocessing import group_scaling
 
     whole = GroupScaler().fit_transform(X, groups=GROUPS)
     monkeypatch.setattr(group_scaling, "BLOCK_ENTRIES", 4)

@@ -45,7 +45,7 @@ def test_an_additive_model_learns_a_bend_that_a_line_cannot():
 @pytest.mark.parametrize("scaler", [None, StandardScaler(), GroupScaler()])
 def test_curves_add_up_to_the_score(scaler):
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    from rankwise.model_selection.scoring import predict_items
+    from rankwise.model_selection.scorer import predict_items
     from rankwise.plot import FeatureCurvesDisplay
 
     frame = pd.DataFrame(X, columns=["a", "b", "c"])

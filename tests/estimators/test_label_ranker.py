@@ -16,8 +16,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from rankwise import LabelRanker, LabelRankerCV
 from rankwise.metrics import spearman
-from rankwise.model_selection import held_out_curves
-from tests.oracle_tables import OPTIONS, count_from_mean, explicit_dyads, with_gaps
+from rankwise.model_selection import cross_validate_candidates
+from tests.oracle_tables import OPTIONS, count_from_mean, explicit_dyads, with_missing
 
 N, T = 10, 4
 
@@ -44,7 +44,7 @@ def test_the_model_and_leave_one_out_are_those_of_explicit_dyads(
     data, rng, gaps, kernel, intercept
 ):
     X, Y = data
-    Y = with_gaps(Y, rng) if gaps else Y
+    Y = with_missing(Y, rng) if gaps else Y
     G = X @ X.T if kernel == "linear" else rbf_kernel(X, gamma=0.4)
     items = G if kernel == "precomputed" else X
     constant = G.diagonal().mean() if intercept else 0.0
@@ -72,7 +72,7 @@ def test_the_model_and_leave_one_out_are_those_of_explicit_dyads(
 def test_weights_are_copies_of_instances_in_fits_and_hold_outs(data, rng, kernel, options):
     X, Y = data
     weight = np.array([1, 2, 3, 1, 1, 4, 0, 1, 2, 1])
-    for scores in (Y, with_gaps(Y, rng)):
+    for scores in (Y, with_missing(Y, rng)):
         model = LabelRanker(0.1, kernel=kernel, tol=1e-13, **options)
         found = model.fit(X, scores, 3.0 * weight).predict(X)
         copies = np.repeat(np.arange(N), weight)
@@ -104,7 +104,7 @@ def test_complete_scores_without_intercept_are_ridge_on_centered_rows(data):
 @pytest.mark.parametrize("solver", ["auto", "iterative"])
 def test_folds_are_refits(data, rng, gaps, solver):
     X, Y = data
-    Y = with_gaps(Y, rng) if gaps else Y
+    Y = with_missing(Y, rng) if gaps else Y
     model = LabelRanker(0.1, fit_intercept=False, tol=1e-12, solver=solver)
     splits = list(KFold(3).split(X))
     held = model.leave_out(sp.csr_array(X) if solver == "iterative" else X, Y, cv=splits)
@@ -117,7 +117,7 @@ def test_sparse_iterative_basis_and_dual_solvers_agree(data, rng):
     X, Y = data
     truth = LabelRanker(0.1).fit(X, Y)
     for gaps in (False, True):
-        Y = with_gaps(Y, rng) if gaps else Y
+        Y = with_missing(Y, rng) if gaps else Y
         truth = LabelRanker(0.1, tol=1e-12).fit(X, Y).predict(X)
         for solver, items in itertools.product(
             ("primal", "dual", "iterative"), (X, sp.csr_array(X))
@@ -216,8 +216,10 @@ def test_the_search_chooses_by_leave_one_instance_out(data):
 
 def test_large_incomplete_data_are_judged_by_folds(data, rng, monkeypatch):
     X, Y = data
-    monkeypatch.setattr("rankwise.model_selection.tables.FEW_ENTRIES", 1)
-    found = held_out_curves(LabelRanker(tol=1e-12), X, with_gaps(Y, rng), scoring="tau")
+    monkeypatch.setattr("rankwise.dyadic.cross_validation.FEW_ENTRIES", 1)
+    found = cross_validate_candidates(
+        LabelRanker(tol=1e-12), X, with_missing(Y, rng), scoring="tau"
+    )
     assert found.way == "folds of rows"
     assert found.refits
     assert found.n_folds == 5

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise import PairGraph, RankLogistic, RankLogisticCV, RankSVM, ScoreGraph
 from rankwise.graphs import pair_blocks
-from rankwise.losses import LogisticLoss, margin
+from rankwise.losses import LogisticLoss, pairwise
 from tests import oracle
 from tests.graphs.third_graph import ChampionGraph
 
@@ -85,7 +85,7 @@ def test_pairs_in_many_blocks_are_the_same_pairs(monkeypatch):
     X, y, groups = _scores(4)
     whole = RankLogistic(0.01, ties="include").fit(X, y, groups)
     monkeypatch.setattr(pair_blocks, "BLOCK_PAIRS", 7)
-    monkeypatch.setattr(margin, "KEPT_PAIRS", 5)
+    monkeypatch.setattr(pairwise, "KEPT_PAIRS", 5)
     assert len(list(pair_blocks.pair_blocks(ScoreGraph(y, groups)))) > 10
     blocks = RankLogistic(0.01, ties="include").fit(X, y, groups)
     np.testing.assert_allclose(blocks.coef_, whole.coef_, rtol=1e-9)

@@ -14,7 +14,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from rankwise import PairGraph, RankRLS, ScoreGraph, machine, make_target
+from rankwise import PairGraph, RankRLS, ScoreGraph, make_target
+from rankwise.runtime import memory
 from tests import oracle
 from tests.pairwise import pairwise
 
@@ -414,7 +415,7 @@ def test_unknown_or_contradictory_parameters_are_refused(data, options, message)
 
 def test_kernel_matrix_that_would_not_fit_is_refused_before_it_is_allocated(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * M * M - 1)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 8 * M * M - 1)
     refuse("GiB.*pass n_basis", X, y, groups, kernel="rbf")
     RankRLS(kernel="rbf", n_basis=10).fit(X, y, groups)
 
@@ -422,7 +423,7 @@ def test_kernel_matrix_that_would_not_fit_is_refused_before_it_is_allocated(data
 def test_a_linear_model_too_large_to_factor_is_solved_iteratively(data, monkeypatch):
     X, y, groups, _ = data
     expected = RankRLS().fit(X, y, groups).coef_
-    monkeypatch.setattr("rankwise.features.feature_map.available_bytes", lambda: 1)
+    monkeypatch.setattr("rankwise.kernels.solver_input.available_bytes", lambda: 1)
     model = RankRLS(tol=1e-12).fit(X, y, groups)
     assert model.solver_ == "iterative"
     np.testing.assert_allclose(model.coef_, expected, atol=1e-8)

@@ -247,7 +247,7 @@ def test_bad_input_is_refused(data):
 
 
 def test_memory_is_looked_at_before_held_out_scores_take_it(data, monkeypatch):
-    monkeypatch.setattr("rankwise.machine.available_bytes", lambda: 8 * len(data[1]) * 59)
+    monkeypatch.setattr("rankwise.runtime.memory.available_bytes", lambda: 8 * len(data[1]) * 59)
     with pytest.raises(ValueError, match=r"96 × 60 would take .* give fewer alphas"):
         RankRLSCV().fit(*data)
     assert RankRLSCV(ALPHAS).fit(*data).alpha_ > 0

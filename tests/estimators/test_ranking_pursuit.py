@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import OrthogonalMatchingPursuit
 from sklearn.metrics.pairwise import rbf_kernel
 
-from rankwise import PairGraph, RankingPursuit, ScoreGraph, machine, make_target
+from rankwise import PairGraph, RankingPursuit, ScoreGraph, make_target
+from rankwise.runtime import memory
 from rankwise.solvers import pursuit
 from rankwise.solvers.pursuit import OrthogonalBasis
 from tests import oracle, oracle_pursuit
@@ -205,7 +206,7 @@ def test_small_blocks_of_columns_change_nothing(data, monkeypatch):
 
 def test_a_dictionary_that_does_not_fit_is_refused_with_advice(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr(machine, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
     with pytest.raises(ValueError, match=r"dictionary of 24 × 24.*dictionary=2000"):
         RankingPursuit(3).fit(X, y, groups)
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
-from rankwise import PairGraph, RankingPursuit, View, machine
+from rankwise import PairGraph, RankingPursuit, View
+from rankwise.runtime import memory
 from rankwise.solvers import pursuit
 from tests import oracle, oracle_pursuit, oracle_semi
 
@@ -241,7 +242,7 @@ def test_unscored_rows_that_share_no_group_are_noticed(data):
 
 def test_all_pairs_of_large_dictionaries_are_refused_before_they_are_allocated(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr(machine, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
     with pytest.raises(ValueError, match=r"all pairs of functions.*search='shared'"):
         RankingPursuit(views=TWO).fit(X, y, groups)
 

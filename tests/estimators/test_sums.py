@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankwise import PairGraph, RankRLS, Sums, make_target
-from rankwise.estimators import sums as module
+from rankwise import PairGraph, RankRLS, SufficientStatistics, make_target
 from rankwise.persistence import load, save
+from rankwise.rankers import out_of_core
 
 RULES = [
     {"cost": "magnitude", "ties": "include"},
@@ -29,7 +29,7 @@ def problem(seed=0, n_rows=60, n_features=4, n_groups=5):
 
 
 def added(X, y, groups, batches, weight=None, **options):
-    sums = Sums(**options)
+    sums = SufficientStatistics(**options)
     for rows in batches:
         own = None if weight is None else weight[rows]
         sums.add(X[rows], y[rows], None if groups is None else groups[rows], own)
@@ -66,7 +66,9 @@ def test_any_tree_of_merges_of_any_rows_is_one_fit(seed, sizes, options, is_one_
     several = [added(X, y, groups, [rows], weight, **options) for rows in batches]
     while len(several) > 1:
         order.shuffle(several)
-        several.append(several.pop(0).merge(Sums.from_bytes(several.pop(0).to_bytes())))
+        several.append(
+            several.pop(0).merge(SufficientStatistics.from_bytes(several.pop(0).to_bytes()))
+        )
     expected = RankRLS(0.1, **options).fit(X, y, groups, weight)
     assert_same(several[0], expected)
     assert_same(added(X, y, groups, batches, weight, **options), expected)
@@ -147,7 +149,7 @@ def test_groups_that_may_go_on_are_left_out_row_by_row_and_others_must_be_whole(
     expected = sums.held_out(X, y, groups, [0.1])
     parts = [sums.held_out(X[rows], y[rows], groups[rows], [0.1]) for rows in cut(60, [7], 1)]
     np.testing.assert_allclose(np.vstack(parts), expected[np.concatenate(cut(60, [7], 1))])
-    closed = Sums().add(X, y, groups, whole_groups=True)
+    closed = SufficientStatistics().add(X, y, groups, whole_groups=True)
     np.testing.assert_allclose(closed.held_out(X, y, groups, [0.1]), expected, rtol=1e-8)
     n_rows = np.sum(groups == groups[0])
     with pytest.raises(ValueError, match=rf"group {groups[0]} has 1 rows .* but {n_rows} were"):
@@ -155,16 +157,16 @@ def test_groups_that_may_go_on_are_left_out_row_by_row_and_others_must_be_whole(
     with pytest.raises(ValueError, match="group 9 has 60 rows in this batch, but 0"):
         closed.held_out(X, y, np.full(60, 9), [0.1])
     with pytest.raises(ValueError, match="one list, and none can be left out"):
-        Sums().add(X, y).held_out(X, y, None, [0.1])
+        SufficientStatistics().add(X, y).held_out(X, y, None, [0.1])
     alone = np.zeros(60, int)
     with pytest.raises(ValueError, match="without group 0 there is no pair"):
-        Sums().add(X, y, alone).held_out(X, y, alone, [0.1])
+        SufficientStatistics().add(X, y, alone).held_out(X, y, alone, [0.1])
 
 
 def test_sorted_rows_keep_the_first_and_last_group_of_a_batch():
     X, y, groups = problem(n_rows=200, n_groups=20)
     groups.sort()
-    halves = [Sums(), Sums()]
+    halves = [SufficientStatistics(), SufficientStatistics()]
     for k, rows in enumerate(np.array_split(np.arange(200), 9)):
         halves[k // 5].add(X[rows], y[rows], groups[rows], is_sorted=True)
     kept = [one._open.keys() for one in halves]
@@ -174,7 +176,10 @@ def test_sorted_rows_keep_the_first_and_last_group_of_a_batch():
 
 def test_a_long_group_is_added_up_in_blocks():
     X, y, _ = problem(n_rows=9000, n_features=2)
-    assert_same(Sums().add(X + 1e4, y).add(X, y), RankRLS(0.1).fit(*twice(X, y, None, None, 1e4)))
+    assert_same(
+        SufficientStatistics().add(X + 1e4, y).add(X, y),
+        RankRLS(0.1).fit(*twice(X, y, None, None, 1e4)),
+    )
 
 
 def test_several_outputs_sparse_rows_targets_and_large_offsets():
@@ -182,10 +187,12 @@ def test_several_outputs_sparse_rows_targets_and_large_offsets():
     Y = np.c_[y, -y, y**2]
     both = added(X, Y, groups, cut(60, [20, 20], 3))
     assert_same(both, RankRLS(0.1).fit(X, Y, groups))
-    assert Sums.from_bytes(both.to_bytes()).held_out(X, Y, groups, [0.1, 1]).shape == (60, 3, 2)
+    assert SufficientStatistics.from_bytes(both.to_bytes()).held_out(
+        X, Y, groups, [0.1, 1]
+    ).shape == (60, 3, 2)
     expected = RankRLS(0.1).fit(X, y, groups)
     assert_same(added(X + 1e6, y, groups, cut(60, [20, 20], 3)), expected, rtol=1e-6)
-    sums = Sums()
+    sums = SufficientStatistics()
     for rows in cut(60, [20, 20], 3):
         sums.add(sp.csr_array(X[rows]), make_target(y[rows], groups[rows]))
     assert_same(sums, expected)
@@ -230,8 +237,8 @@ def test_models_know_their_columns_and_are_saved(tmp_path):
     pd = pytest.importorskip("pandas")
     X, y, groups = problem()
     frame = pd.DataFrame(X, columns=list("abcd"))
-    sums = Sums().add(frame[:30], y[:30], groups[:30])
-    sums = Sums.from_bytes(sums.to_bytes()).add(frame[30:], y[30:], groups[30:])
+    sums = SufficientStatistics().add(frame[:30], y[:30], groups[:30])
+    sums = SufficientStatistics.from_bytes(sums.to_bytes()).add(frame[30:], y[30:], groups[30:])
     model = sums.solve([0.1]).model(0)
     assert model.feature_names_in_.tolist() == list("abcd")
     save(model, tmp_path / "model.rw")
@@ -241,17 +248,17 @@ def test_models_know_their_columns_and_are_saved(tmp_path):
 
 
 def test_without_room_the_groups_seen_last_stay_open_and_the_others_are_refused(monkeypatch):
-    monkeypatch.setattr(module, "OPEN_BYTES", 400)
+    monkeypatch.setattr(out_of_core, "OPEN_BYTES", 400)
     X, y, _ = problem(n_rows=200, n_features=2)
     groups = np.repeat(np.arange(20), 10)
-    sums = Sums()
+    sums = SufficientStatistics()
     for rows in np.split(np.arange(200), np.arange(15, 200, 15)):  # every second group is cut
         sums.add(X[rows], y[rows], groups[rows])
         assert sums.open_bytes <= 400
     assert_same(sums, RankRLS(0.1).fit(X, y, groups))
     with pytest.raises(ValueError, match="group 0 has rows in several batches"):
         sums.add(X[:1], y[:1], [0])
-    other = Sums().add(X[:1], y[:1], [0])
+    other = SufficientStatistics().add(X[:1], y[:1], [0])
     for one, two in ((sums, other), (other, sums)):
         with pytest.raises(ValueError, match="no longer kept"):
             one.merge(two)
@@ -271,7 +278,7 @@ def test_without_room_the_groups_seen_last_stay_open_and_the_others_are_refused(
 )
 def test_a_bad_batch_is_refused_and_changes_nothing(message, X, y, groups):
     good = problem()
-    sums = Sums().add(*good)
+    sums = SufficientStatistics().add(*good)
     with pytest.raises(ValueError, match=message):
         sums.add(X, y, groups)
     assert_same(sums, RankRLS(0.1).fit(*good))
@@ -280,37 +287,40 @@ def test_a_bad_batch_is_refused_and_changes_nothing(message, X, y, groups):
 
 def test_sums_of_different_problems_do_not_mix_and_nothing_is_no_model():
     X, y, groups = problem()
-    sums = Sums().add(X, y, groups)
+    sums = SufficientStatistics().add(X, y, groups)
     for other, message in [
-        (Sums(cost="sign").add(X, y, groups), "cost of the sums differ"),
-        (Sums().add(X[:, :2], y, groups), "n_features_in_ of the sums differ, 4 and 2"),
-        (Sums().add(X, np.c_[y, y], groups), "output_shape"),
-        (Sums().add(X, y), "given in some batches"),
+        (SufficientStatistics(cost="sign").add(X, y, groups), "cost of the sums differ"),
+        (
+            SufficientStatistics().add(X[:, :2], y, groups),
+            "n_features_in_ of the sums differ, 4 and 2",
+        ),
+        (SufficientStatistics().add(X, np.c_[y, y], groups), "output_shape"),
+        (SufficientStatistics().add(X, y), "given in some batches"),
     ]:
         with pytest.raises(ValueError, match=message):
             sums.merge(other)
     with pytest.raises(TypeError, match=r"expected rankwise\.Sums"):
         sums.merge(RankRLS())
-    assert_same(sums.merge(Sums()), RankRLS(0.1).fit(X, y, groups))
-    for empty in (Sums(), Sums().add(X[:2], y[:2], [0, 1])):
+    assert_same(sums.merge(SufficientStatistics()), RankRLS(0.1).fit(X, y, groups))
+    for empty in (SufficientStatistics(), SufficientStatistics().add(X[:2], y[:2], [0, 1])):
         with pytest.raises(ValueError, match="nothing to rank"):
             empty.solve([0.1])
     with pytest.raises(ValueError, match="squares of some features overflow"):
-        Sums().add(1e200 * X, y, groups)
+        SufficientStatistics().add(1e200 * X, y, groups)
     with pytest.raises(ValueError, match="cost='signs'"):
-        Sums(cost="signs").add(X, y, groups)
+        SufficientStatistics(cost="signs").add(X, y, groups)
     with pytest.raises(ValueError, match="beta=2"):
-        Sums(beta=2)
+        SufficientStatistics(beta=2)
 
 
 def test_damaged_bytes_are_refused():
     """A byte that is not as it was: the checksums of the archive tell."""
-    data = Sums().add(*problem()).to_bytes()
+    data = SufficientStatistics().add(*problem()).to_bytes()
     for place in (0, 200, 900, len(data) // 2, len(data) - 10):
         damaged = bytearray(data)
         damaged[place] ^= 0x55
         with pytest.raises(ValueError, match=r"no rankwise\.Sums"):
-            Sums.from_bytes(bytes(damaged))
+            SufficientStatistics.from_bytes(bytes(damaged))
 
 
 def test_other_bytes_and_labels_are_refused():
@@ -321,13 +331,13 @@ def test_other_bytes_and_labels_are_refused():
     np.savez(other, np.frombuffer(b'{"format": "other"}', np.uint8))
     for data in (b"", b"PK", packed.getvalue(), other.getvalue()):
         with pytest.raises(ValueError, match=r"no rankwise\.Sums"):
-            Sums.from_bytes(data)
-    sums = Sums().add(X, y, [(0, group) for group in groups.tolist()])
+            SufficientStatistics.from_bytes(data)
+    sums = SufficientStatistics().add(X, y, [(0, group) for group in groups.tolist()])
     with pytest.raises(ValueError, match="numbers and text only"):
         sums.to_bytes()
     for labels in (groups.astype(str), groups.astype(float), None):
-        sums = Sums().add(X, y, labels)
-        again = Sums.from_bytes(sums.to_bytes())
+        sums = SufficientStatistics().add(X, y, labels)
+        again = SufficientStatistics.from_bytes(sums.to_bytes())
         assert_same(again.add(X, y, labels), RankRLS(0.1).fit(*twice(X, y, groups, labels)))
 
 

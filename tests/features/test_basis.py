@@ -7,17 +7,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
-from rankwise import (
-    CoRankRLS,
-    PairGraph,
-    RankRLS,
-    RankSVM,
-    ScoreGraph,
-    View,
-    machine,
-)
-from rankwise.features.feature_map import FeatureRows
+from rankwise import CoRankRLS, PairGraph, RankRLS, RankSVM, ScoreGraph, View
+from rankwise.kernels.solver_input import LazyFeatures
 from rankwise.model_selection import leave_group_out_predict
+from rankwise.runtime import memory
 from tests import oracle
 
 M, P, GAMMA = 40, 3, 0.3
@@ -160,20 +153,20 @@ def test_views_take_points_of_all_columns(data):
 def test_training_never_holds_all_features_of_the_basis(data, monkeypatch):
     X, y, groups, X_new = data
     heights = []
-    make = FeatureRows.__getitem__
+    make = LazyFeatures.__getitem__
 
     def watched(self, part):
         block = make(self, part)
         heights.append(len(block))
         return block
 
-    monkeypatch.setattr(FeatureRows, "__getitem__", watched)
-    monkeypatch.setattr("rankwise.graphs.score_graph.block_rows", lambda n_columns: 9)
+    monkeypatch.setattr(LazyFeatures, "__getitem__", watched)
+    monkeypatch.setattr("rankwise.graphs.gram.block_rows", lambda n_columns: 9)
     model = RankRLS(0.1, kernel="rbf", gamma=GAMMA, basis=X_new)
     lazy = model.fit(X, y, groups).predict(X_new)
     assert max(heights[1:]) <= 9  # after a few rows that tell whether columns are far from zero
     assert sum(heights[1:]) == M
-    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * 6 * M - 1)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 8 * 6 * M - 1)
     np.testing.assert_allclose(model.fit(X, y, groups).predict(X_new), lazy)
     with pytest.raises(ValueError, match=r"40 × 6 would take.*smaller n_basis"):
         leave_group_out_predict(model, X, y, groups)
@@ -206,7 +199,7 @@ def test_points_have_no_values_in_a_precomputed_kernel(data):
 
 def test_a_basis_whose_own_kernel_matrix_would_not_fit_is_refused(data, monkeypatch):
     X, y, groups, _ = data
-    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * 9 - 1)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 8 * 9 - 1)
     for options in ({"n_basis": 3}, {"basis": X[:3]}, {"basis": [0, 1, 2]}):
         with pytest.raises(ValueError, match="the kernel matrix of a basis of 3 × 3 would take"):
             RankRLS(kernel="rbf", **options).fit(X, y, groups)

@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from rankwise import (
-    ConditionalRankRLS,
-    RankingPursuit,
-    RankRLS,
-    View,
-)
-from rankwise.features.kernel import Kernel
+from rankwise import ConditionalRankRLS, RankingPursuit, RankRLS, View
+from rankwise.kernels.kernel import Kernel
 from tests.rankers import kernel_rankers
 
 RBF = {"kernel": "rbf", "gamma": 0.3}

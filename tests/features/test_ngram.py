@@ -7,13 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from rankwise import (
-    ConditionalRankRLSCV,
-    LabelRankerCV,
-    RankRLS,
-    View,
-)
-from rankwise.features.kernel import Kernel, ngram_kernel
+from rankwise import ConditionalRankRLSCV, LabelRankerCV, RankRLS, View
+from rankwise.kernels.kernel import Kernel
+from rankwise.kernels.ngram import ngram_kernel
 from rankwise.model_selection import leave_group_out_predict, leave_pair_out
 from rankwise.persistence import load, save
 from tests.rankers import kernel_rankers

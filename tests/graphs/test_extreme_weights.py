@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise import (
-    PairGraph,
-    RankRLS,
-    ScoreGraph,
-)
+from rankwise import PairGraph, RankRLS, ScoreGraph
 from rankwise.graphs import PreferenceGraph
 from tests import oracle
 from tests.rankers import every_ranker

@@ -61,7 +61,7 @@ def test_system_equals_the_dense_laplacian(rng, monkeypatch, order, options, hei
     t = rng.normal(size=(M, 2))
     L = graph.pairs().laplacian_matrix.toarray()
     centred = centred_in_groups(R, groups)
-    monkeypatch.setattr("rankwise.graphs.score_graph.block_rows", lambda n_columns: height)
+    monkeypatch.setattr("rankwise.graphs.gram.block_rows", lambda n_columns: height)
     gram, moment = graph.system(R, t)
     scale = np.sqrt(np.outer(*2 * [np.diag(L) @ centred**2 + 1e-20]))
     np.testing.assert_allclose(gram / scale, centred.T @ L @ centred / scale, atol=1e-8)
@@ -83,7 +83,7 @@ def test_rows_that_are_made_when_read_are_read_twice_at_most(rng, monkeypatch, o
     graph = ScoreGraph(rng.normal(size=M), groups)
     R, t = features(rng, groups), rng.normal(size=M)
     lazy = Rows(R)
-    monkeypatch.setattr("rankwise.graphs.score_graph.block_rows", lambda n_columns: 50)
+    monkeypatch.setattr("rankwise.graphs.gram.block_rows", lambda n_columns: 50)
     for found, expected in zip(graph.system(lazy, t), graph.system(R, t), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-6)
     assert lazy.n_read <= 2 * M + 64  # a column that is constant in each family is read again

@@ -211,9 +211,7 @@ def test_gram_does_not_care_where_blocks_end(case, monkeypatch):
     graph, _, L, _, rng = case
     R = rng.normal(size=(M, 2))
     for rows in (1, 2, 3, 5):
-        monkeypatch.setattr(
-            "rankwise.graphs.score_graph.block_rows", lambda n_columns, rows=rows: rows
-        )
+        monkeypatch.setattr("rankwise.graphs.gram.block_rows", lambda n_columns, rows=rows: rows)
         np.testing.assert_allclose(graph.gram(R), R.T @ L @ R, rtol=1e-9)
 
 

@@ -11,11 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold
 
 from rankwise import PairGraph, RankingPursuit, RankLogistic, RankRLS, RankRLSCV, RankSVM, RankSVMCV
-from rankwise.model_selection import (
-    cross_val_predict_groups,
-    hold_out,
-    leave_group_out_predict,
-)
+from rankwise.model_selection import cross_val_predict_groups, leave_group_out_predict, shortcuts
 from rankwise.uncertainty import jackknife
 from tests.pairwise import pairwise
 
@@ -120,7 +116,7 @@ def test_margins_train_again():
 def test_too_many_edges_train_again_with_the_same_result(monkeypatch):
     X, graph, _ = preferences(4)
     fast = leave_group_out_predict(RankRLS(), X, graph, alphas=ALPHAS)
-    monkeypatch.setattr(hold_out, "EDGE_ENTRIES", 0)
+    monkeypatch.setattr(shortcuts, "EDGE_ENTRIES", 0)
     slow = leave_group_out_predict(RankRLS(), X, graph, alphas=ALPHAS)
     np.testing.assert_allclose(fast, slow, atol=1e-9)
 

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from rankwise import PairGraph, ScoreGraph
-from rankwise.graphs import strict
-from rankwise.losses import HingeLoss, SquaredHingeLoss, margin
-from rankwise.solvers import margin_loss
-from rankwise.solvers.margin_loss import make_objective, second_moment
+from rankwise.graphs import violated_pairs
+from rankwise.losses import HingeLoss, SquaredHingeLoss, pairwise
+from rankwise.solvers import certified_descent
+from rankwise.solvers.certified_descent import make_objective, pair_covariance
 from tests import oracle
 from tests.graphs.third_graph import ChampionGraph
 
@@ -97,7 +97,7 @@ def test_float32_scores_are_compared_exactly():
 
 
 def test_a_sample_has_whole_groups_or_every_so_many_scores(monkeypatch):
-    monkeypatch.setattr(margin, "SMALLEST_SAMPLE", 10)
+    monkeypatch.setattr(pairwise, "SMALLEST_SAMPLE", 10)
     many = ScoreGraph(np.tile([0, 1, 2], 1000), np.repeat(np.arange(1000), 3))
     rows, part = HingeLoss(many).sample(10)
     assert len(rows) == 300
@@ -130,7 +130,7 @@ def test_second_moment_is_the_mean_over_the_pairs(case):
     R = np.random.default_rng(5).normal(size=(M, 3))
     truth = sum(w * np.outer(R[i] - R[j], R[i] - R[j]) for i, j, _, w in edges)
     for features in (R, sp.csr_matrix(R)):
-        found = second_moment(make_objective(features, HingeLoss(graph), 0.1))
+        found = pair_covariance(make_objective(features, HingeLoss(graph), 0.1))
         np.testing.assert_allclose(found, truth / sum(w for *_, w in edges), atol=1e-12)
 
 
@@ -138,21 +138,21 @@ def test_second_moment_of_many_items_comes_from_a_sample(monkeypatch):
     rng = np.random.default_rng(0)
     R, y, groups = rng.normal(size=(4000, 2)), rng.normal(size=4000), rng.integers(0, 5, 4000)
     objective = make_objective(R, HingeLoss(ScoreGraph(y, groups)), 0.1)
-    whole = second_moment(objective)
-    monkeypatch.setattr(margin_loss, "MOMENT_ITEMS", 500)
-    monkeypatch.setattr(margin, "SMALLEST_SAMPLE", 100)
-    part = second_moment(objective)
+    whole = pair_covariance(objective)
+    monkeypatch.setattr(certified_descent, "MOMENT_ITEMS", 500)
+    monkeypatch.setattr(pairwise, "SMALLEST_SAMPLE", 100)
+    part = pair_covariance(objective)
     assert not np.array_equal(whole, part)
     np.testing.assert_allclose(part, whole, atol=0.3)
     edges = PairGraph(rng.integers(0, 2000, 4000), rng.integers(2000, 4000, 4000))
     explicit = make_objective(R, HingeLoss(edges), 0.1)
-    np.testing.assert_allclose(second_moment(explicit), whole, atol=0.3)
+    np.testing.assert_allclose(pair_covariance(explicit), whole, atol=0.3)
 
 
 def test_small_and_large_groups_are_sorted_alike(scores, monkeypatch):
     graph, _ = scored(0, cost="sign")
     small = graph.strict().violated(scores)
-    monkeypatch.setattr(strict, "SMALL_GROUP", 0)
+    monkeypatch.setattr(violated_pairs, "SMALL_GROUP", 0)
     large = graph.strict().violated(scores)
     np.testing.assert_array_equal(small.divergence, large.divergence)
     np.testing.assert_allclose(small.laplacian(scores), large.laplacian(scores))

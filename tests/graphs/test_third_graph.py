@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise import (
-    PairGraph,
-    PreferenceGraph,
-    RankingPursuit,
-    RankRLS,
-    RankRLSCV,
-    RankSVM,
-)
+from rankwise import PairGraph, PreferenceGraph, RankingPursuit, RankRLS, RankRLSCV, RankSVM
 from rankwise.leaderboard import rate
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import cross_val_predict_groups, leave_group_out_predict

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankwise import CoRankRLS, RankingPursuit, RankRLS, RankRLSCV, RankSVM, RankSVMCV, View
-from rankwise.features.kernel import Kernel
+from rankwise.kernels.kernel import Kernel
+from rankwise.kernels.stable_products import first_equal_rows, row_products
 from rankwise.model_selection import cross_val_predict_groups, leave_group_out_predict
-from rankwise.rows import first_equal_rows, row_products
 
 STORED = {
     "by rows": np.ascontiguousarray,

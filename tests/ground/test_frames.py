@@ -39,7 +39,7 @@ from rankwise.groups import encode_groups, groups_from_sizes
 from rankwise.model_selection import (
     compare,
     cross_val_predict_groups,
-    held_out_curves,
+    cross_validate_candidates,
     leave_group_out_predict,
     permutation_test,
 )
@@ -121,7 +121,7 @@ def test_cross_validation_takes_frames(kind):
     for call in (
         lambda *data: leave_group_out_predict(RankRLS(), *data),
         lambda *data: cross_val_predict_groups(RankRLS(), *data),
-        lambda *data: held_out_curves(RankSVM(), *data, candidates={}, cv=3).predictions,
+        lambda *data: cross_validate_candidates(RankSVM(), *data, candidates={}, cv=3).predictions,
         lambda *data: (
             permutation_test(RankRLS(), *data, n_permutations=5, random_state=0).null_scores
         ),

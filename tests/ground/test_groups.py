@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankwise.graphs.supervision import make_target
 from rankwise.groups import encode_groups, groups_from_sizes
-from rankwise.inputs import make_target
 
 LABELS = {
     "strings": ["b", "a", "b", "c"],

@@ -7,34 +7,35 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from rankwise import RankRLS, RankRLSCV, RankSVM, machine
-from rankwise.features.feature_map import MATRICES
-from rankwise.graphs import roots
+from rankwise import RankRLS, RankRLSCV, RankSVM
+from rankwise.graphs import laplacian_roots
+from rankwise.kernels.solver_input import KERNEL_MATRICES
+from rankwise.runtime import memory
 
 
 def test_available_memory_is_a_plausible_number():
-    assert 10**7 < machine.available_bytes() < 10**15
+    assert 10**7 < memory.available_bytes() < 10**15
 
 
 def test_a_matrix_that_fits_passes_and_a_larger_one_names_its_size(monkeypatch):
-    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * 2**30)
-    machine.check_matrix_fits(2**15, 2**15, "a kernel matrix", "pass n_basis")
+    monkeypatch.setattr(memory, "available_bytes", lambda: 8 * 2**30)
+    memory.check_matrix_fits(2**15, 2**15, "a kernel matrix", "pass n_basis")
     with pytest.raises(
         ValueError, match=r"65,536 × 65,536 would take 32\.0 GiB.*8\.0 GiB.*n_basis"
     ):
-        machine.check_matrix_fits(2**16, 2**16, "a kernel matrix", "pass n_basis")
+        memory.check_matrix_fits(2**16, 2**16, "a kernel matrix", "pass n_basis")
 
 
 def test_systems_that_do_not_tell_are_not_checked(monkeypatch):
-    monkeypatch.setattr(machine, "available_bytes", lambda: None)
-    machine.check_matrix_fits(10**9, 10**9, "a kernel matrix", "")
+    monkeypatch.setattr(memory, "available_bytes", lambda: None)
+    memory.check_matrix_fits(10**9, 10**9, "a kernel matrix", "")
 
 
 def test_several_matrices_are_counted_and_said(monkeypatch):
-    monkeypatch.setattr(machine, "available_bytes", lambda: 8 * 2**30)
-    machine.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", n_matrices=2.0)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 8 * 2**30)
+    memory.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", n_matrices=2.0)
     with pytest.raises(ValueError, match=r"10\.0 GiB \(2\.5 matrices of that size at a time\)"):
-        machine.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", n_matrices=2.5)
+        memory.check_matrix_fits(2**14, 2**15, "a kernel matrix", "pass n_basis", n_matrices=2.5)
 
 
 @pytest.mark.filterwarnings("ignore:the best alpha")
@@ -50,15 +51,17 @@ def test_several_matrices_are_counted_and_said(monkeypatch):
     ids=["fit", "leave-group-out", "sign", "three folds", "svm"],
 )
 def test_the_peak_is_what_was_announced(monkeypatch, model):
-    monkeypatch.setattr(roots, "BLOCK_ENTRIES", 2**14)  # a fixed size, nothing for large m
+    monkeypatch.setattr(
+        laplacian_roots, "BLOCK_ENTRIES", 2**14
+    )  # a fixed size, nothing for large m
     m = 1000 if isinstance(model, RankSVM) else 400  # its blocks are larger
     rng = np.random.default_rng(0)
     X, y, groups = rng.normal(size=(m, 5)), rng.normal(size=m).round(1), np.arange(m) // 10
     model.set_params(kernel="rbf")
     announced = []
-    check = machine.check_matrix_fits
+    check = memory.check_matrix_fits
     monkeypatch.setattr(
-        "rankwise.features.feature_map.check_matrix_fits",
+        "rankwise.kernels.solver_input.check_matrix_fits",
         lambda *args, n_matrices: announced.append(n_matrices) or check(*args),
     )
     small = slice(0, 60)
@@ -67,5 +70,5 @@ def test_the_peak_is_what_was_announced(monkeypatch, model):
     model.fit(X, y, groups)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert max(announced) == MATRICES
-    assert peak <= 8 * m * m * MATRICES
+    assert max(announced) == KERNEL_MATRICES
+    assert peak <= 8 * m * m * KERNEL_MATRICES

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import rankwise._compiled as sweeps
 from rankwise import RankSVM
-from rankwise._compiled import order_sweep_twin
+from rankwise._compiled import pair_counts_fallback
 from tests import oracle_metrics
 
-MODULES = [sweeps, order_sweep_twin]
+MODULES = [sweeps, pair_counts_fallback]
 
 
 @st.composite
@@ -133,14 +133,14 @@ def test_compiled_and_numpy_agree_on_thousands_of_items(seed, n_levels):
     level = rng.integers(0, n_levels, m).astype(np.int32)
     for fast, slow in zip(
         sweeps.count_violated(scores, level, starts),
-        order_sweep_twin.count_violated(scores, level, starts),
+        pair_counts_fallback.count_violated(scores, level, starts),
         strict=True,
     ):
         np.testing.assert_array_equal(fast, slow)
     values = rng.normal(size=m)
     np.testing.assert_allclose(
         sweeps.sum_violated(scores, level, starts, values),
-        order_sweep_twin.sum_violated(scores, level, starts, values),
+        pair_counts_fallback.sum_violated(scores, level, starts, values),
         atol=1e-9,
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rankwise import RankRLS, RankRLSCV
-from rankwise.machine import track
 from rankwise.model_selection import cross_val_predict_groups
+from rankwise.runtime.progress import track
 
 
 def test_all_steps_are_passed_on_and_counted(capsys):
@@ -23,7 +23,7 @@ def test_nothing_is_drawn_where_nobody_looks(capsys):
 
 
 def test_folds_show_progress_unless_they_are_one_decomposition(capsys, monkeypatch):
-    monkeypatch.setattr("rankwise.machine.Progress.DELAY", 0.0)
+    monkeypatch.setattr("rankwise.runtime.progress.Progress.DELAY", 0.0)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
     cross_val_predict_groups(RankRLS(cost="sign"), X, y, cv=5)
@@ -41,14 +41,14 @@ def test_short_work_leaves_no_line_on_a_terminal_and_long_work_does(capsys, monk
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert list(track([1, 2], "work")) == [1, 2]
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr("rankwise.machine.Progress.DELAY", 0.0)
+    monkeypatch.setattr("rankwise.runtime.progress.Progress.DELAY", 0.0)
     assert list(track([1, 2], "work")) == [1, 2]
     assert "2/2\n" in capsys.readouterr().err
 
 
 def test_a_line_of_many_steps_is_drawn_a_few_times_and_filled(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("rankwise.machine.Progress.DELAY", 0.0)
-    monkeypatch.setattr("rankwise.machine.Progress.PAUSE", 60.0)
+    monkeypatch.setattr("rankwise.runtime.progress.Progress.DELAY", 0.0)
+    monkeypatch.setattr("rankwise.runtime.progress.Progress.PAUSE", 60.0)
     list(track(range(1000), "work"))
     assert capsys.readouterr().err.count("work") == 2

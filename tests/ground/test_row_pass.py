@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwise._compiled as active
-from rankwise._compiled import row_pass_twin
+from rankwise._compiled import group_sums_fallback as group_sums_fallback
 
-MODULES = [active, row_pass_twin]
+MODULES = [active, group_sums_fallback]
 IDS = ["active", "twin"]
 
 

@@ -24,12 +24,12 @@ from rankwise import (
 )
 from rankwise.metrics import disagreement_error, ndcg
 from rankwise.model_selection import (
-    held_out_curves,
+    cross_validate_candidates,
     leave_group_out_predict,
     leave_pair_out,
     permutation_test,
 )
-from rankwise.model_selection.hold_out import Units
+from rankwise.model_selection.shortcuts import HoldOutUnits
 from tests import oracle
 
 M, P = 28, 4
@@ -222,7 +222,9 @@ def test_permutations_keep_the_weights_with_the_items(data):
         found = permutation_test(
             RankRLS(0.1), X, y, **some, n_permutations=9, random_state=0, sample_weight=weights
         )
-        curves = held_out_curves(RankRLS(0.1), X, y, **some, candidates={}, sample_weight=weights)
+        curves = cross_validate_candidates(
+            RankRLS(0.1), X, y, **some, candidates={}, sample_weight=weights
+        )
         assert found.score == pytest.approx(np.nanmean(curves.by_group["disagreement"]))
 
 
@@ -238,7 +240,7 @@ def test_models_without_each_unit_equal_refits(data, beta, solver, grouped):
     members = [np.flatnonzero(data[2] == g) for g in range(6)]
     if not grouped:
         members = [np.array([3]), np.array([1, 4, 7])]
-    found = task.coefficients_without(Units("items", members), np.array([0.1]))
+    found = task.coefficients_without(HoldOutUnits("items", members), np.array([0.1]))
     for k, U in enumerate(members):
         rest = np.setdiff1d(np.arange(M), U)
         part = None if groups is None else groups[rest]

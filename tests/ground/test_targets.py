@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from rankwise import make_target
-from rankwise.inputs import as_scores, split_target
+from rankwise.graphs.supervision import unpack_unweighted_target
+from rankwise.validation import check_y
 
 
 def test_target_keeps_scores_and_labels():
     for labels in ([1, 5, 1], ["q1", "q2", "q1"]):
         target = make_target([3.5, 1.0, 2.0], labels)
-        scores, groups = split_target(target, None)
+        scores, groups = unpack_unweighted_target(target, None)
         np.testing.assert_array_equal(scores, [3.5, 1.0, 2.0])
         np.testing.assert_array_equal(groups, labels)
 
@@ -28,14 +29,14 @@ def test_target_with_several_outputs_keeps_its_shape():
 def test_nan_is_an_unscored_item_where_that_is_allowed():
     target = make_target([3.0, np.nan], ["a", "b"])
     np.testing.assert_array_equal(target["score"], [3.0, np.nan])
-    assert np.isnan(as_scores([np.nan, 1.0], allow_nan=True)).tolist() == [True, False]
+    assert np.isnan(check_y([np.nan, 1.0], allow_nan=True)).tolist() == [True, False]
     with pytest.raises(ValueError, match=r"contains infinity.*row is 1"):
-        as_scores([np.nan, np.inf], allow_nan=True)
+        check_y([np.nan, np.inf], allow_nan=True)
 
 
 def test_integers_and_booleans_are_scores():
-    assert as_scores([True, False]).tolist() == [1.0, 0.0]
-    assert as_scores(np.array([1, 2], dtype=np.uint8)).dtype == np.float64
+    assert check_y([True, False]).tolist() == [1.0, 0.0]
+    assert check_y(np.array([1, 2], dtype=np.uint8)).dtype == np.float64
 
 
 @pytest.mark.parametrize(
@@ -52,4 +53,4 @@ def test_integers_and_booleans_are_scores():
 )
 def test_what_is_not_a_score_is_refused(y, message):
     with pytest.raises(ValueError, match=message):
-        as_scores(y)
+        check_y(y)

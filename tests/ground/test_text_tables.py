@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.text_tables import TABLE_FORMATS, Table, count, csv_text, join_tables, listed, plain
+from rankwise.formatting import (
+    TABLE_FORMATS,
+    TextTable,
+    count,
+    csv_text,
+    join_tables,
+    join_words,
+    without_markup,
+)
 
-BOARD = Table(
+BOARD = TextTable(
     ["rank", "item", "rating"],
     [["1", "a_long_name", "2.50"], ["10", "漢字", "−0.25"]],
     names=(1,),
@@ -33,7 +41,7 @@ def test_a_narrow_terminal_cuts_names_and_never_numbers():
 
 @pytest.mark.parametrize("format", TABLE_FORMATS)
 def test_no_name_can_steer_a_terminal_or_break_a_row(format):
-    hostile = Table(["name"], [["a\x1b[2Jb\nc\u2028d"]])
+    hostile = TextTable(["name"], [["a\x1b[2Jb\nc\u2028d"]])
     shown = join_tables([hostile], format)
     assert "\x1b" not in shown
     assert "\u2028" not in shown
@@ -51,13 +59,13 @@ def test_what_is_missing_is_empty_in_csv_and_none_in_json():
     assert csv_text(["a", "b"], [[np.float64(0.1), float("nan")], [None, "x,y"]]) == (
         'a,b\n0.1,\n,"x,y"\n'
     )
-    assert plain({"a": np.array([1.0, np.inf]), "b": (np.int64(2),)}) == {
+    assert without_markup({"a": np.array([1.0, np.inf]), "b": (np.int64(2),)}) == {
         "a": [1.0, None],
         "b": [2],
     }
 
 
 def test_lists_and_counts():
-    assert listed("abcd", 3) == "a, b, c and 1 more"
-    assert listed("abc", 3) == "a, b, c"
+    assert join_words("abcd", 3) == "a, b, c and 1 more"
+    assert join_words("abc", 3) == "a, b, c"
     assert [count(n, "group") for n in (0, 1, 2000)] == ["0 groups", "1 group", "2,000 groups"]

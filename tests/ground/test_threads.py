@@ -25,16 +25,16 @@ from rankwise import (
     RankRLSCV,
     RankSVM,
     RankSVMCV,
-    machine,
 )
 from rankwise.leaderboard import rate
-from rankwise.machine import calm, idle_cores, limit_threads
 from rankwise.model_selection import leave_group_out_predict, leave_pair_out
+from rankwise.runtime import threads
+from rankwise.runtime.threads import allow_threads, limit_threads, single_threaded
 
 POOLS = ThreadpoolController()
 
 
-def threads():
+def thread_limits():
     return {(pool["user_api"], pool["num_threads"]) for pool in POOLS.info()}
 
 
@@ -45,32 +45,32 @@ TWO = {("blas", 2), ("openmp", 2)}
 @pytest.fixture(autouse=True)
 def two_threads():
     with threadpool_limits(2):
-        if threads() != TWO:
+        if thread_limits() != TWO:
             pytest.skip("these libraries have one thread only")
         yield
 
 
 def test_inside_every_pool_has_one_thread_and_outside_what_it_had():
     with limit_threads(1):
-        assert threads() == ONE
+        assert thread_limits() == ONE
         with limit_threads(1):
-            assert threads() == ONE
-        assert threads() == ONE
-    assert threads() == TWO
+            assert thread_limits() == ONE
+        assert thread_limits() == ONE
+    assert thread_limits() == TWO
 
 
 def test_an_error_inside_gives_the_threads_back():
-    @calm
+    @single_threaded
     def fail():
-        assert threads() == ONE
+        assert thread_limits() == ONE
         raise RuntimeError("inside")
 
     with pytest.raises(RuntimeError, match="inside"):
         fail()
-    assert threads() == TWO
+    assert thread_limits() == TWO
     with pytest.raises(ValueError, match="alpha"):
         RankRLS(-1.0).fit([[0.0], [1.0]], [0, 1])
-    assert threads() == TWO
+    assert thread_limits() == TWO
 
 
 @pytest.mark.parametrize("stays_longer", ["first", "second"])
@@ -92,25 +92,25 @@ def test_python_threads_that_overlap_give_everything_back(stays_longer):
         assert second_in.wait(10)
         if stays_longer == "first":
             assert second_out.wait(10)
-            assert threads() == ONE
+            assert thread_limits() == ONE
     first_out.set()
     thread.join()
     assert in_second == [ONE]
-    assert threads() == TWO
+    assert thread_limits() == TWO
 
 
 def test_a_large_step_has_the_idle_cores_and_never_more_than_the_user_has_set(monkeypatch):
-    monkeypatch.setattr(machine, "count_idle_cores", lambda work: 5 if work >= 2**30 else 1)
+    monkeypatch.setattr(threads, "n_threads_for", lambda work: 5 if work >= 2**30 else 1)
     with limit_threads(1):
-        with idle_cores(1000.0**3):
-            assert threads() == ONE
-        with idle_cores(1025.0**3):
-            assert threads() == TWO
+        with allow_threads(1000.0**3):
+            assert thread_limits() == ONE
+        with allow_threads(1025.0**3):
+            assert thread_limits() == TWO
             with limit_threads(1):
-                assert threads() == ONE
-            assert threads() == TWO
-        assert threads() == ONE
-    assert threads() == TWO
+                assert thread_limits() == ONE
+            assert thread_limits() == TWO
+        assert thread_limits() == ONE
+    assert thread_limits() == TWO
 
 
 def test_idle_cores_are_those_that_no_other_program_uses(monkeypatch, tmp_path):
@@ -119,13 +119,13 @@ def test_idle_cores_are_those_that_no_other_program_uses(monkeypatch, tmp_path):
     monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(8)))
     for n_running, n_idle in [(1, 8), (3, 6), (8, 1), (20, 1)]:
         file.write_text(f"0.10 0.20 0.30 {n_running}/117 4711\n", encoding="ascii")
-        assert machine.count_idle_cores(2.0**30) == n_idle
-        assert machine.count_idle_cores(2.0**29) == 1
-    monkeypatch.setattr(machine, "count_spinning_threads", lambda: 15)
-    assert machine.count_idle_cores(2.0**30) == 4
+        assert threads.n_threads_for(2.0**30) == n_idle
+        assert threads.n_threads_for(2.0**29) == 1
+    monkeypatch.setattr(threads, "count_spinning_threads", lambda: 15)
+    assert threads.n_threads_for(2.0**30) == 4
     looks = iter([5, 2, 8])  # programs that run for a moment take no core
-    monkeypatch.setattr(machine, "count_running_threads", lambda wait: next(looks))
-    assert machine.count_idle_cores(2.0**30) == 7
+    monkeypatch.setattr(threads, "count_running_threads", lambda wait: next(looks))
+    assert threads.n_threads_for(2.0**30) == 7
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux tells")
@@ -139,9 +139,9 @@ def test_threads_that_python_does_not_know_are_those_that_spin():
     known = threading.Thread(target=spin)
     known.start()
     try:
-        before = [machine.count_spinning_threads() for _ in range(20)]
+        before = [threads.count_spinning_threads() for _ in range(20)]
         _thread.start_new_thread(spin, ())  # as one of BLAS: `threading` does not know it
-        assert any(machine.count_spinning_threads() > max(before) for _ in range(2000))
+        assert any(threads.count_spinning_threads() > max(before) for _ in range(2000))
     finally:
         stop.set()
         known.join()
@@ -196,17 +196,17 @@ def test_every_public_call_computes_in_one_thread(monkeypatch, which):
         monkeypatch.setattr(module, name, watch(getattr(module, name)))
     calls[which]()
     assert seen == ONE
-    assert threads() == TWO
+    assert thread_limits() == TWO
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 9])
 def test_runs_of_parts_on_idle_cores_are_all_of_them_in_order(monkeypatch, n):
-    monkeypatch.setattr(machine, "count_idle_cores", lambda work: n)
-    runs = machine.map_on_idle_cores(list, [0, 1, 2, 3, 4], 2.0**30)
+    monkeypatch.setattr(threads, "n_threads_for", lambda work: n)
+    runs = threads.map_in_threads(list, [0, 1, 2, 3, 4], 2.0**30)
     assert [part for run in runs for part in run] == [0, 1, 2, 3, 4]
     assert len(runs) == min(n, 5)
     with limit_threads(1):
-        assert len(machine.map_on_idle_cores(list, [0, 1, 2, 3, 4], 2.0**30)) == min(n, 2)
+        assert len(threads.map_in_threads(list, [0, 1, 2, 3, 4], 2.0**30)) == min(n, 2)
 
 
 def test_parts_that_go_one_by_one_count_as_running_and_have_one_thread_each(monkeypatch):
@@ -218,14 +218,14 @@ def test_parts_that_go_one_by_one_count_as_running_and_have_one_thread_each(monk
         both.wait()
         return seen
 
-    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: {0, 1})
-    count = machine.count_idle_cores
-    monkeypatch.setattr(machine, "count_idle_cores", lambda work: 2)
+    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: {0, 1})
+    count = threads.n_threads_for
+    monkeypatch.setattr(threads, "n_threads_for", lambda work: 2)
     with limit_threads(1):
-        runs = machine.map_on_idle_cores(work, [0, 1, 2, 3], 2.0**30, one_by_one=True)
+        runs = threads.map_in_threads(work, [0, 1, 2, 3], 2.0**30, one_by_one=True)
     assert runs == [([k], ONE, 1) for k in range(4)]
-    assert not machine._side_by_side
-    assert machine.map_on_idle_cores(list, [], 2.0**30) == [[]]
+    assert not threads._workers
+    assert threads.map_in_threads(list, [], 2.0**30) == [[]]
 
 
 @pytest.mark.parametrize("kind", ["plain", "far", "weights", "one value in a group", "outputs"])
@@ -239,9 +239,9 @@ def test_a_gram_matrix_is_the_same_on_two_cores(monkeypatch, kind):
         X[:, 0] = groups
     if kind == "outputs":
         y = rng.normal(size=(400, 2))
-    monkeypatch.setattr("rankwise.graphs.score_graph.BLOCK_BYTES", 1)  # many blocks
+    monkeypatch.setattr("rankwise.graphs.gram.BLOCK_BYTES", 1)  # many blocks
     coefs = []
     for n in (1, 2):
-        monkeypatch.setattr(machine, "count_idle_cores", lambda work, n=n: n)
+        monkeypatch.setattr(threads, "n_threads_for", lambda work, n=n: n)
         coefs.append(RankRLS(1e-3).fit(X, y, groups, sample_weight=weights).coef_)
     np.testing.assert_allclose(coefs[1], coefs[0], rtol=1e-9, atol=1e-12)

@@ -31,19 +31,11 @@ pytest.importorskip("typer")
 from starlette.testclient import TestClient
 
 from rankwise import PairGraph
-from rankwise.judge import (
-    Address,
-    Item,
-    ItemSet,
-    JudgementStore,
-    JudgingSession,
-    read_items,
-    storage,
-)
-from rankwise.judge.app import judging_app
+from rankwise.judge import Address, AnswerStore, Item, ItemSet, JudgingSession, read_items, storage
 from rankwise.judge.storage import NotOpenError
-from rankwise.uncertainty.belief import belief_of_comparisons
-from rankwise.uncertainty.next_pairs import answers_to_go
+from rankwise.judge.web_app import judging_app
+from rankwise.leaderboard.inference.pair_suggestions import answers_to_go
+from rankwise.leaderboard.inference.posterior import fit_posterior
 from tests.cli.shell import fail
 
 LOCAL = "http://127.0.0.1"
@@ -52,7 +44,7 @@ FIVE = [Item(name, (("", f"about {name}"),)) for name in "abcde"]
 
 @pytest.fixture
 def store(tmp_path):
-    store = JudgementStore(tmp_path / "answers.db", FIVE)
+    store = AnswerStore(tmp_path / "answers.db", FIVE)
     yield store
     store.close()
 
@@ -202,10 +194,10 @@ def test_undo_asks_the_same_question_again_and_keeps_the_history(store):
 
 def test_answers_survive_a_second_opening(tmp_path):
     path = tmp_path / "a.db"
-    store = JudgementStore(path, FIVE)
+    store = AnswerStore(path, FIVE)
     store.answer("Ann", store.ask("Ann", lambda: (0, 1)).id, "tie")
     waiting = store.ask("Ann", lambda: (3, 2))
-    again = JudgementStore(path, FIVE)  # while the first is open, as after a crash
+    again = AnswerStore(path, FIVE)  # while the first is open, as after a crash
     assert again.comparisons() == store.comparisons()
     assert again.ask("Ann", lambda: (0, 4)) == waiting
     again.close(), store.close()
@@ -213,14 +205,14 @@ def test_answers_survive_a_second_opening(tmp_path):
 
 def test_other_items_are_told_and_accepted_by_choice(tmp_path):
     path = tmp_path / "a.db"
-    store = JudgementStore(path, FIVE)
+    store = AnswerStore(path, FIVE)
     store.answer("Ann", store.ask("Ann", lambda: (0, 1)).id, "first")
     store.ask("Ann", lambda: (0, 4))
     store.close()
     others = [Item("a", (("", "new text"),)), *FIVE[1:4], Item("f", (("", "f"),))]
     with pytest.raises(ValueError, match=r"1 new, 1 gone, 1 changed, such as 'f'.*accept_ch"):
-        JudgementStore(path, others)
-    store = JudgementStore(path, others, accept_changes=True)
+        AnswerStore(path, others)
+    store = AnswerStore(path, others, accept_changes=True)
     assert store.item_names() == ["a", "b", "c", "d", "e", "f"]
     assert len(store.comparisons()) == 1
     session = JudgingSession(ItemSet(others), store, random_state=0)
@@ -231,10 +223,10 @@ def test_other_items_are_told_and_accepted_by_choice(tmp_path):
 
 def test_undo_of_an_answer_about_an_item_that_is_gone_asks_about_others(tmp_path):
     path = tmp_path / "a.db"
-    store = JudgementStore(path, FIVE)
+    store = AnswerStore(path, FIVE)
     store.answer("Ann", store.ask("Ann", lambda: (0, 4)).id, "first")
     store.close()
-    store = JudgementStore(path, FIVE[:4], accept_changes=True)
+    store = AnswerStore(path, FIVE[:4], accept_changes=True)
     session = JudgingSession(ItemSet(FIVE[:4]), store, random_state=0)
     with TestClient(judging_app(session, hosts={"127.0.0.1"}), base_url=LOCAL) as client:
         shown = post(client, "/api/undo")
@@ -253,7 +245,7 @@ def begin_files_and_answer(folder, judge, barrier):
     try:
         for k in range(N_FILES):
             barrier.wait()
-            store = JudgementStore(folder / f"{k}.db", FIVE)
+            store = AnswerStore(folder / f"{k}.db", FIVE)
             question = store.ask(judge, lambda: (0, 1))
             store.answer(judge, question.id, "first")
             barrier.wait()
@@ -279,7 +271,7 @@ def test_two_processes_that_begin_one_file_at_once_keep_both_answers(tmp_path):
         process.join()
     assert [process.exitcode for process in processes] == [0, 0]
     for k in range(N_FILES):
-        with contextlib.closing(JudgementStore(tmp_path / f"{k}.db", FIVE)) as store:
+        with contextlib.closing(AnswerStore(tmp_path / f"{k}.db", FIVE)) as store:
             assert sorted(c.judge for c in store.comparisons()) == ["Ann", "Bob"]
 
 
@@ -288,17 +280,17 @@ def test_a_file_that_could_not_be_begun_is_begun_at_the_next_opening(tmp_path, m
     with monkeypatch.context() as patch:
         patch.setattr(storage, "SCHEMA", (*storage.SCHEMA, "nonsense"))
         with pytest.raises(OSError, match="nonsense"):
-            JudgementStore(path, FIVE)
-    with contextlib.closing(JudgementStore(path, FIVE)) as store:
+            AnswerStore(path, FIVE)
+    with contextlib.closing(AnswerStore(path, FIVE)) as store:
         assert store.item_names() == list("abcde")
         assert not store.is_gone()
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"no folder .*nowhere.*make it"):
-        JudgementStore(tmp_path / "nowhere" / "a.db", FIVE)
+        AnswerStore(tmp_path / "nowhere" / "a.db", FIVE)
     with pytest.raises(OSError, match="check the rights"):
-        JudgementStore(tmp_path, FIVE)
+        AnswerStore(tmp_path, FIVE)
 
 
 @pytest.mark.parametrize("ending", ["", "-wal"])
@@ -324,24 +316,24 @@ def test_files_of_others_and_damaged_files_are_left_alone(tmp_path):
     other, damaged, text = tmp_path / "o.db", tmp_path / "d.db", tmp_path / "t.db"
     sqlite3.connect(other).execute("CREATE TABLE x (y)")
     with pytest.raises(ValueError, match="another program"):
-        JudgementStore(other, FIVE)
-    JudgementStore(damaged, FIVE).close()
+        AnswerStore(other, FIVE)
+    AnswerStore(damaged, FIVE).close()
     connection = sqlite3.connect(damaged)
     connection.execute("PRAGMA user_version = 9")
     connection.close()
     with pytest.raises(ValueError, match="another version"):
-        JudgementStore(damaged, FIVE)
+        AnswerStore(damaged, FIVE)
     damaged.unlink()
-    JudgementStore(damaged, FIVE).close()
+    AnswerStore(damaged, FIVE).close()
     content = damaged.read_bytes()
     damaged.write_bytes(content[:100] + b"\xff" * (len(content) - 100))
     before = damaged.read_bytes()
     with pytest.raises(OSError, match="damaged"):
-        JudgementStore(damaged, FIVE)
+        AnswerStore(damaged, FIVE)
     assert damaged.read_bytes() == before
     text.write_text("name,price\n" * 100)
     with pytest.raises(OSError, match="not a database"):
-        JudgementStore(text, FIVE)
+        AnswerStore(text, FIVE)
     assert text.read_text().startswith("name")
 
 
@@ -407,7 +399,7 @@ def test_all_pairs_asked_still_gives_questions(store):
 def knowing_judge(path, n_answers, level=0.9):
     """A session in which Ann always takes the item that is later in the alphabet."""
     items = [Item(f"i{k:02}", (("", str(k)),)) for k in range(12)]
-    store = JudgementStore(path, items)
+    store = AnswerStore(path, items)
     session = JudgingSession(ItemSet(items), store, goal="top", top=3, level=level, random_state=0)
     session.close()  # no thread that rates between an answer and the next question: refresh does it
     question = session.question("Ann")
@@ -430,7 +422,7 @@ def test_a_judge_who_knows_the_order_gets_it(tmp_path):
 
 def test_the_page_says_when_to_stop_and_not_before(tmp_path):
     items = [Item(name, (("", name),)) for name in "abc"]
-    store = JudgementStore(tmp_path / "a.db", items)
+    store = AnswerStore(tmp_path / "a.db", items)
     said = []
     session = JudgingSession(ItemSet(items), store, goal="top", top=1, random_state=0)
     question = session.question("Ann")
@@ -456,16 +448,16 @@ def test_answers_to_go_are_few_where_little_is_open_and_none_when_settled():
     left = {}
     for times in (2, 8, 64):
         graph = PairGraph([0, 0, 0] * times, [1, 2, 3] * times, n_items=4)
-        belief = belief_of_comparisons(graph, None, 1.0)
+        belief = fit_posterior(graph, None, 1.0)
         left[times] = answers_to_go(belief, "top", 1, 0.9, np.random.default_rng(0))
     assert left[2] > left[8] == left[64] == 0
-    belief = belief_of_comparisons(PairGraph([0], [1], n_items=30), None, 1.0)
+    belief = fit_posterior(PairGraph([0], [1], n_items=30), None, 1.0)
     assert answers_to_go(belief, "order", 1, 0.99, np.random.default_rng(0)) is None
 
 
 def test_futures_and_what_is_left_add_up_to_what_is_believed():
     graph = PairGraph([0, 1, 2, 0], [1, 2, 3, 3], n_items=4)
-    belief = belief_of_comparisons(graph, None, 1.0)
+    belief = fit_posterior(graph, None, 1.0)
     for pair in [(0, 1), (2, 3), (0, 1)]:
         belief.observe(*pair)
     means, errors = belief.futures(4000, 4000, np.random.default_rng(0))
@@ -477,7 +469,7 @@ def test_futures_and_what_is_left_add_up_to_what_is_believed():
 def test_blind_judges_see_no_names_before_and_no_board_until_it_is_settled(tmp_path):
     path = write(tmp_path, "name,note\nBrie,soft\nComté,hard\nFeta,white\n")
     found = read_items(path, is_blind=True)
-    with contextlib.closing(JudgementStore(tmp_path / "b.db", found.items)) as store:
+    with contextlib.closing(AnswerStore(tmp_path / "b.db", found.items)) as store:
         session = JudgingSession(found, store, top=1, is_blind=True, random_state=0)
         with TestClient(judging_app(session, hosts={"127.0.0.1"}), base_url=LOCAL) as client:
             asked = post(client, "/api/question")
@@ -501,7 +493,7 @@ def test_an_odd_number_in_a_column_does_not_end_the_board(tmp_path):
     rows = [f"n{k},{k},{1e200 if k == 3 else k}" for k in range(8)]
     found = read_items(write(tmp_path, "\n".join(["name,price,weight", *rows])))
     assert np.isfinite(found.features).all()
-    store = JudgementStore(tmp_path / "a.db", found.items)
+    store = AnswerStore(tmp_path / "a.db", found.items)
     session = JudgingSession(found, store, random_state=0)
     session.answer("Ann", session.question("Ann").id, "first")
     session.refresh()
@@ -545,7 +537,7 @@ def test_the_export_is_what_rank_reads(session, tmp_path):
 
     hard = ["a,b", 'c"d', "é\nf", "=1+1", "e"]
     items = [Item(name, (("", name),)) for name in hard]
-    store = JudgementStore(tmp_path / "hard.db", items)
+    store = AnswerStore(tmp_path / "hard.db", items)
     for k in range(5):
         question = store.ask("Ann", lambda k=k: (k, (k + 1) % 5))
         store.answer("Ann", question.id, ("first", "second", "tie")[k % 3])
@@ -789,7 +781,7 @@ def test_eight_clients_at_once_lose_nothing(tmp_path):
         list(pool.map(judge, [f"judge {k}" for k in range(8)]))
     program.end(signal.SIGTERM)
     found = read_items(path)
-    store = JudgementStore(f"{path}.judged.db", found.items)
+    store = AnswerStore(f"{path}.judged.db", found.items)
     assert sorted((c.judge, c.outcome) for c in store.comparisons()) == sorted(kept)
     assert len(kept) == 160
     store.close()
@@ -878,7 +870,7 @@ def test_joiners_at_the_ends_do_not_make_another_judge(client, session):
 
 def test_brackets_without_end_are_shown_as_text_at_once(tmp_path):
     items = [Item(name, (("", "[" * 100_000 if name == "a" else "*b*"),)) for name in "ab"]
-    store = JudgementStore(tmp_path / "brackets.db", items)
+    store = AnswerStore(tmp_path / "brackets.db", items)
     session = JudgingSession(ItemSet(items), store, random_state=0)
     app = judging_app(session, hosts={"127.0.0.1"}, is_markdown=True)
     start = time.process_time()
@@ -897,7 +889,7 @@ def test_the_database_of_answers_is_not_replaced_by_their_csv(tmp_path):
     items = tmp_path / "items.csv"
     items.write_text("name\na\nb\nc\n")
     database = tmp_path / "items.csv.judged.db"
-    store = JudgementStore(database, read_items(items).items)
+    store = AnswerStore(database, read_items(items).items)
     store.close()
     content = database.read_bytes()
     assert str(database) in fail("judge", items, "-o", database)

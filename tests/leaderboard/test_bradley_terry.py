@@ -11,10 +11,13 @@ from scipy.special import expit
 from experiments.boards import peers as comparisons
 from rankwise import PairGraph, RankLogistic
 from rankwise.datasets import PairData
-from rankwise.leaderboard import rate, solving
-from rankwise.leaderboard.jackknife import held_out_margins
-from rankwise.leaderboard.models import BradleyTerry, Verdicts
-from rankwise.leaderboard.solving import RELATIVE, Tally, middle_alpha
+from rankwise.leaderboard import rate
+from rankwise.leaderboard.algebra import rating_system
+from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
+from rankwise.leaderboard.algebra.leave_comparison_out import held_out_margins
+from rankwise.leaderboard.algebra.rating_system import RELATIVE, middle_alpha
+from rankwise.leaderboard.models.base import OutcomeLikelihood
+from rankwise.leaderboard.models.bradley_terry import BradleyTerry
 from tests import oracle_boards
 from tests.leaderboard.test_leaderboard import tally_of
 
@@ -35,7 +38,7 @@ def _games(seed, n_games=80, n=N, n_covariates=0):
 
 
 def _model(data, Z, ties):
-    return BradleyTerry(Tally.of(data, Z), ties=ties)
+    return BradleyTerry(ComparisonCounts.of(data, Z), ties=ties)
 
 
 def _numbers(data, Z):
@@ -72,7 +75,7 @@ def test_the_gap_bounds_the_distance_to_the_minimum(ties, monkeypatch):
     model.alpha = 1e-3
     best = model.fit()
     assert best.gap <= 1e-14
-    monkeypatch.setattr("rankwise.leaderboard.models.MAX_ITERATIONS", 2)
+    monkeypatch.setattr("rankwise.leaderboard.models.base.MAX_ITERATIONS", 2)
     with pytest.warns(UserWarning, match="relative gap"):
         early = model.fit()
     assert early.n_iter == 2
@@ -84,7 +87,7 @@ def test_the_gap_bounds_the_distance_to_the_minimum(ties, monkeypatch):
 
 @pytest.mark.parametrize("ties", TIES)
 def test_derivatives_are_differences_and_chances_add_up_to_one(ties):
-    verdicts = Verdicts(ties == "davidson")
+    verdicts = OutcomeLikelihood(ties == "davidson")
     rng = np.random.default_rng(0)
     m, said, theta, h = rng.normal(size=30) * 3, rng.integers(-1, 2, 30) * 1.0, 0.4, 1e-5
     at = verdicts.at(m, said, theta)
@@ -196,7 +199,7 @@ def test_the_jackknife_is_near_that_of_refits(ties, clustered):
 def test_many_items_by_conjugate_gradients_are_the_same_board(monkeypatch):
     data, Z = _games(7, 200, n_covariates=1)
     dense = [_model(data, Z, ties).solve(1e-4) for ties in TIES]
-    monkeypatch.setattr(solving, "DENSE_LIMIT", 2)
+    monkeypatch.setattr(rating_system, "DENSE_LIMIT", 2)
     for ties, board in zip(TIES, dense, strict=True):
         sparse = _model(data, Z, ties).solve(1e-4)
         np.testing.assert_allclose(sparse.ratings, board.ratings, atol=1e-6)

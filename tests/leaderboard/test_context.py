@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from rankwise.leaderboard import Scales, backtest, context, rate
+from rankwise.leaderboard import PriorScales, backtest, rate
 from rankwise.leaderboard.forecast import Chances, elo_margins, fit_chances
+from rankwise.leaderboard.models.base import dynamic
 from rankwise.report import board_page
 from tests.oracle_boards import by_scipy
 
 HALF = 2 * np.log(2)  # of τ = 2: knots at 0, 1, 2 and 3
-SCALES = Scales(0.8, 0.6, HALF, 0.4)
+SCALES = PriorScales(0.8, 0.6, HALF, 0.4)
 
 
 def games(seed=0, n=120, n_items=4, drift=0.0, ties=0.0, levels=2):
@@ -92,8 +93,8 @@ def test_ratings_are_the_mode_of_a_gaussian_process_and_errors_its_covariance():
 def test_draws_have_the_covariance_of_the_posterior(monkeypatch):
     table = games(1)
     exact = rate(table, scales=SCALES, **IN_CONTEXT)
-    monkeypatch.setattr(context, "EXACT_SIZE", 0)
-    monkeypatch.setattr(context, "N_DRAWS", 2000)
+    monkeypatch.setattr(dynamic, "EXACT_SIZE", 0)
+    monkeypatch.setattr(dynamic, "N_DRAWS", 2000)
     drawn = rate(table, scales=SCALES, **IN_CONTEXT)
     assert not drawn.spread.is_exact
     np.testing.assert_allclose(drawn.spread.errors, exact.spread.errors, rtol=0.1)
@@ -102,7 +103,7 @@ def test_draws_have_the_covariance_of_the_posterior(monkeypatch):
 @pytest.mark.parametrize("ties", ["half", "davidson"])
 def test_without_change_it_is_bradley_and_terrys_board_with_side_and_ties(ties):
     table = games(2, ties=0.2)
-    still = Scales(0.9, 1e-9, HALF, 1e-9)
+    still = PriorScales(0.9, 1e-9, HALF, 1e-9)
     board = rate(table, scales=still, side=True, ties=ties, **IN_CONTEXT)
     alpha = 0.5 / 0.9**2 / 120
     plain = rate(table, model="bradley-terry", ties=ties, side=True, alpha=alpha, **COLUMNS)
@@ -138,7 +139,7 @@ def test_ratings_fade_to_the_constant_after_the_last_day():
 
 
 def test_a_very_short_half_life_gives_finite_ratings():
-    board = rate(games(4), scales=Scales(1.0, 0.5, 1e-4, 0.3), **IN_CONTEXT)
+    board = rate(games(4), scales=PriorScales(1.0, 0.5, 1e-4, 0.3), **IN_CONTEXT)
     assert np.isfinite(board.ratings).all()
     assert np.isfinite(board.spread.errors).all()
 
@@ -157,7 +158,7 @@ def test_dates_numbers_and_the_order_of_the_rows_are_times():
     year = np.repeat(np.arange(4), 30)
     dates = [f"{2000 + y}-01-01" for y in year]
     digits = [int(f"{2000 + y}0101") for y in year]
-    options = {**COLUMNS, "scales": Scales(1.0, 0.5, 500.0), "intervals": False}
+    options = {**COLUMNS, "scales": PriorScales(1.0, 0.5, 500.0), "intervals": False}
     by_date = rate({**table, "when": dates}, time="when", **options)
     np.testing.assert_allclose(
         rate({**table, "when": digits}, time="when", **options).ratings, by_date.ratings
@@ -252,7 +253,7 @@ def test_elo_moves_by_the_step_times_the_surprise():
 
 def test_a_backtest_judges_the_board_on_what_came_later():
     table = games(9, n=2000, n_items=8, drift=1.0)
-    result = backtest(table, 3, scales=Scales(1.0, 0.8, 3.0), **{**IN_CONTEXT, "context": ()})
+    result = backtest(table, 3, scales=PriorScales(1.0, 0.8, 3.0), **{**IN_CONTEXT, "context": ()})
     board, static, *_, base = result.methods
     assert board.log_loss < static.log_loss < base.log_loss
     later = table["year"] >= 3

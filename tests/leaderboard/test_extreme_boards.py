@@ -8,7 +8,7 @@ import pytest
 
 from rankwise.datasets import PairData
 from rankwise.leaderboard import backtest, rate, rate_groups
-from rankwise.leaderboard.context import FIRST, Scales
+from rankwise.leaderboard.models.dynamic import FIRST, PriorScales
 
 N_ITEMS, N_GAMES = 5, 40
 RNG = np.random.default_rng(0)
@@ -34,7 +34,7 @@ def frame():
 
 def test_two_comparisons_over_time_have_the_scales_of_the_start():
     board = rate({"winner": ["A", "B"], "loser": ["B", "C"], "date": [1, 2]}, time="date")
-    assert board.scales == Scales(FIRST[0], FIRST[1], FIRST[2] * 1.0, 0.0)
+    assert board.scales == PriorScales(FIRST[0], FIRST[1], FIRST[2] * 1.0, 0.0)
     assert [row.item for row in board] == ["A", "B", "C"]
     assert np.isfinite(board.ratings).all()
 
@@ -120,7 +120,9 @@ def test_scales_of_another_type_are_refused(scales):
         rate(frame(), winner="winner", loser="loser", time="round", scales=scales)
 
 
-@pytest.mark.parametrize("scales", [Scales(0.0, 1.0), Scales(1.0, -1.0), Scales(1.0, 1.0, 0.0)])
+@pytest.mark.parametrize(
+    "scales", [PriorScales(0.0, 1.0), PriorScales(1.0, -1.0), PriorScales(1.0, 1.0, 0.0)]
+)
 def test_scales_out_of_range_are_refused(scales):
     with pytest.raises(ValueError, match="scales"):
         rate(frame(), winner="winner", loser="loser", time="round", scales=scales)

@@ -15,15 +15,17 @@ from scipy import stats
 
 from rankwise import PairGraph, RankRLS
 from rankwise.datasets import PairData
-from rankwise.leaderboard import Leaderboard, Margin, models, rate, rate_groups, solving
-from rankwise.leaderboard.solving import (
+from rankwise.leaderboard import Leaderboard, RatingDifference, rate, rate_groups
+from rankwise.leaderboard.algebra import rating_system
+from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
+from rankwise.leaderboard.algebra.rating_system import (
     RELATIVE,
     RatingSystem,
-    Tally,
     leave_one_out_errors,
     middle_alpha,
 )
-from rankwise.uncertainty.jackknife import ranks_within
+from rankwise.leaderboard.models.base import least_squares_model
+from rankwise.uncertainty.jackknife_errors import ranks_within
 
 DATA = Path(os.environ.get("RANKWISE_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
@@ -39,7 +41,7 @@ def random_games(n_items=7, n_games=60, seed=0, weights=(1.0,), levels=(0.0, 1.0
 
 def tally_of(graph):
     ends, items = (graph.winner, graph.loser), np.arange(graph.n_items)
-    return Tally.of(PairData(*ends, graph.edge_target, graph.edge_weight, items))
+    return ComparisonCounts.of(PairData(*ends, graph.edge_target, graph.edge_weight, items))
 
 
 def consistent_games(truth, n_games, seed, noise=1.0):
@@ -101,7 +103,7 @@ def test_ratings_solve_the_dense_normal_equations_of_any_cost(cost):
 def test_conjugate_gradients_and_dense_solve_agree(monkeypatch):
     graph = random_games(n_items=40, n_games=200)
     dense = rate(graph, alpha=1e-4)
-    monkeypatch.setattr(solving, "DENSE_LIMIT", 5)
+    monkeypatch.setattr(rating_system, "DENSE_LIMIT", 5)
     iterative = rate(graph, alpha=1e-4)
     np.testing.assert_allclose(iterative.ratings, dense.ratings, atol=1e-8)
     np.testing.assert_allclose(iterative.spread.errors, dense.spread.errors, atol=1e-7)
@@ -109,8 +111,8 @@ def test_conjugate_gradients_and_dense_solve_agree(monkeypatch):
 
 
 def test_conjugate_gradients_that_do_not_end_are_noticed(monkeypatch):
-    monkeypatch.setattr(solving, "DENSE_LIMIT", 5)
-    monkeypatch.setattr(solving, "MAX_ITERATIONS", 2)
+    monkeypatch.setattr(rating_system, "DENSE_LIMIT", 5)
+    monkeypatch.setattr(rating_system, "MAX_ITERATIONS", 2)
     with pytest.warns(UserWarning, match="before the ratings were exact"):
         rate(random_games(n_items=10), alpha=1e-4, intervals=False)
 
@@ -146,7 +148,7 @@ def test_a_pair_data_and_its_graph_give_the_same_board():
 @pytest.mark.parametrize("n_features", [3, 12])
 @pytest.mark.parametrize("limit", [300, 2])
 def test_with_features_the_ratings_are_those_of_rank_rls(n_features, limit, monkeypatch):
-    monkeypatch.setattr(solving, "DENSE_LIMIT", limit)
+    monkeypatch.setattr(rating_system, "DENSE_LIMIT", limit)
     graph = random_games(weights=(1.0, 3.0))
     X = 5 + np.random.default_rng(0).standard_normal((7, n_features))
     board = rate(graph, alpha=0.01, features=X)
@@ -214,7 +216,7 @@ def test_auto_takes_the_alpha_of_least_error():
 
 
 def test_auto_of_very_many_items_is_refused(monkeypatch):
-    monkeypatch.setattr(models, "EIGEN_LIMIT", 10)
+    monkeypatch.setattr(least_squares_model, "EIGEN_LIMIT", 10)
     with pytest.raises(ValueError, match="at most 10 items or features, but there are 12"):
         rate(random_games(n_items=12), alpha="auto")
 
@@ -277,7 +279,7 @@ def test_a_board_without_intervals_says_so():
     assert {row[3:8] for row in board} == {(None,) * 5}
     assert "interval" not in repr(board)
     assert board.expected_margin(0, 1)[1:] == (None, None)
-    assert isinstance(board.expected_margin(0, 1), Margin)
+    assert isinstance(board.expected_margin(0, 1), RatingDifference)
     with pytest.raises(ValueError, match="no intervals"):
         board.above(0, 1)
 

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankwise.datasets import PairData
-from rankwise.leaderboard import jackknife as jackknife_module
-from rankwise.leaderboard import rate, rate_groups, solving
-from rankwise.leaderboard.border import covariates_of
-from rankwise.leaderboard.solving import TINY, RatingSystem, Tally, leave_one_out_errors
+from rankwise.leaderboard import rate, rate_groups
+from rankwise.leaderboard.algebra import leave_comparison_out, rating_system
+from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
+from rankwise.leaderboard.algebra.rating_system import TINY, RatingSystem, leave_one_out_errors
+from rankwise.leaderboard.covariates import covariates_of
 
 
 def battles(n_items=6, n=60, seed=0, weights=(1.0,), effect=0.5):
@@ -50,7 +51,7 @@ def features(n_features, n_items=6):
 @pytest.mark.parametrize("n_features", [None, 2, 9])
 @pytest.mark.parametrize("limit", [300, 3])
 def test_ratings_and_effects_are_those_of_explicit_rows(n_features, limit, monkeypatch):
-    monkeypatch.setattr(solving, "DENSE_LIMIT", limit)
+    monkeypatch.setattr(rating_system, "DENSE_LIMIT", limit)
     data, X = battles(weights=(1.0, 3.0)), features(n_features)
     control = covariates_of(data, side=True)
     assert control.names[:2] == ("first side", "length")
@@ -90,7 +91,7 @@ def test_leaving_out_with_covariates_equals_refits(n_features, clustered):
 def test_leave_one_out_errors_with_covariates_equal_refits(n_features):
     data, X = battles(weights=(0.5, 1.0, 4.0)), features(n_features)
     control = covariates_of(data, side=True)
-    system = RatingSystem(Tally.of(data, control.columns), X)
+    system = RatingSystem(ComparisonCounts.of(data, control.columns), X)
     alphas = np.array([1e-4, 1e-2, 1.0])
     expected = np.zeros(3)
     for at, alpha in enumerate(alphas):
@@ -108,10 +109,10 @@ def test_effects_of_very_many_items_are_estimated(monkeypatch):
     data = battles(n_items=30, n=600)
     options = {"covariates": ["length"], "side": True}
     exact = rate(data, **options)
-    for module, name in ((solving, "COVARIANCE_LIMIT"), (solving, "DENSE_LIMIT")):
+    for module, name in ((rating_system, "COVARIANCE_LIMIT"), (rating_system, "DENSE_LIMIT")):
         monkeypatch.setattr(module, name, 10)
-    monkeypatch.setattr(jackknife_module, "N_DRAWS", 1500)
-    monkeypatch.setattr(jackknife_module, "N_SKETCHES", 500)
+    monkeypatch.setattr(leave_comparison_out, "N_DRAWS", 1500)
+    monkeypatch.setattr(leave_comparison_out, "N_SKETCHES", 500)
     drawn = rate(data, **options)
     assert not drawn.spread.is_exact
     for one, two in zip(drawn.effects, exact.effects, strict=True):
@@ -237,7 +238,7 @@ def test_the_matrix_of_the_system_is_that_of_its_rows(n_covariates, has_features
     first, second = rng.integers(3, size=30), rng.integers(3, 6, size=30)
     Z = rng.integers(3, size=(30, 2)).astype(float)
     outcome = rng.choice([-1.0, 1.0], 30)
-    tally = Tally.of(PairData(first, second, outcome, np.ones(30), np.arange(7)), Z)
+    tally = ComparisonCounts.of(PairData(first, second, outcome, np.ones(30), np.arange(7)), Z)
     tally = replace(tally, covariates=tally.covariates[:, :n_covariates])
     X = rng.normal(size=(7, 4)) if has_features else None
     system, weights = RatingSystem(tally, X), rng.random(len(tally.first))

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rankwise import PairGraph, RankRLS
-from rankwise.leaderboard import jackknife as module
-from rankwise.leaderboard import rate, solving
-from rankwise.leaderboard.formats import footnotes
-from rankwise.leaderboard.models import LeastSquares
-from rankwise.leaderboard.solving import RatingSystem
+from rankwise.leaderboard import rate
+from rankwise.leaderboard.algebra import comparison_counts, leave_comparison_out, rating_system
+from rankwise.leaderboard.algebra.rating_system import RatingSystem
+from rankwise.leaderboard.models.least_squares_model import LeastSquares
+from rankwise.leaderboard.render import footnotes
 from tests.leaderboard.test_leaderboard import (
     consistent_games,
     graphs,
@@ -176,11 +176,11 @@ def test_the_root_of_a_singular_covariance_has_its_variances_in_every_unit():
     changes = np.random.default_rng(0).normal(size=(6, 3))
     units = np.array([1e8, 1.0, 1e-8, 1.0, 1e-3, 0.0])[:, None] * changes
     V = units @ units.T
-    root = module.root_of(V)
+    root = leave_comparison_out.root_of(V)
     errors = np.sqrt(V.diagonal())
     np.testing.assert_allclose(np.linalg.norm(root, axis=1), errors, rtol=1e-10)
     np.testing.assert_allclose(root @ root.T, V, atol=1e-7 * np.outer(errors, errors).max())
-    assert not module.root_of(np.zeros((3, 3))).any()
+    assert not leave_comparison_out.root_of(np.zeros((3, 3))).any()
 
 
 # -- comparisons that no other one checks ---------------------------------------------------------
@@ -216,9 +216,9 @@ def test_draws_estimate_the_exact_standard_errors(alpha, clustered, monkeypatch)
     graph = consistent_games(np.linspace(-1, 1, 60), 600, seed=0)
     clusters = np.arange(graph.n_pairs) // 3 if clustered else None
     exact = spread_of(graph, alpha, clusters=clusters)
-    monkeypatch.setattr(solving, "COVARIANCE_LIMIT", 10)
-    monkeypatch.setattr(module, "N_DRAWS", 2000)
-    monkeypatch.setattr(module, "N_SKETCHES", 1000)
+    monkeypatch.setattr(rating_system, "COVARIANCE_LIMIT", 10)
+    monkeypatch.setattr(leave_comparison_out, "N_DRAWS", 2000)
+    monkeypatch.setattr(leave_comparison_out, "N_SKETCHES", 1000)
     drawn = spread_of(graph, alpha, clusters=clusters)
     assert not drawn.is_exact
     ratio = drawn.errors / exact.errors
@@ -231,7 +231,7 @@ def test_draws_are_honest_about_items_with_one_comparison(monkeypatch):
     graph = PairGraph(
         np.r_[games.winner, 50, 51], np.r_[games.loser, 0, 50], np.r_[games.magnitude, 1, 1]
     )
-    monkeypatch.setattr(solving, "COVARIANCE_LIMIT", 10)
+    monkeypatch.setattr(rating_system, "COVARIANCE_LIMIT", 10)
     drawn = spread_of(graph, 1e-8)
     assert drawn.errors[50] == pytest.approx(1.0, rel=0.25)
     assert drawn.errors[51] == pytest.approx(2**0.5, rel=0.25)
@@ -246,8 +246,10 @@ def test_sketched_leverages_approach_the_exact_ones(alpha, monkeypatch):
     inverse = np.linalg.inv(system.grounded(weights, shift))
     B = system.E.toarray()
     exact = weights * np.einsum("ij,jk,ik->i", B, inverse, B)
-    monkeypatch.setattr(module, "N_SKETCHES", 4000)
-    found = module._sketched_leverages(system, weights, shift, np.random.default_rng(0))
+    monkeypatch.setattr(leave_comparison_out, "N_SKETCHES", 4000)
+    found = leave_comparison_out._sketched_leverages(
+        system, weights, shift, np.random.default_rng(0)
+    )
     bound = 5 * np.sqrt(2 / 4000) * np.minimum(exact, 1 - exact)
     assert (np.abs(found - exact) < bound + 1e-4).all()
 
@@ -258,7 +260,7 @@ def test_the_footnotes_say_what_was_estimated(monkeypatch):
     assert said in footnotes(rate(graph))
     clustered = rate(graph, clusters=np.arange(graph.n_pairs) % 9)
     assert f"{said} over 9 clusters" in footnotes(clustered)
-    monkeypatch.setattr(solving, "COVARIANCE_LIMIT", 5)
+    monkeypatch.setattr(rating_system, "COVARIANCE_LIMIT", 5)
     assert f"{said} estimated from 200 draws" in footnotes(rate(graph))
 
 
@@ -339,7 +341,7 @@ def test_intervals_cover_in_different_settings(setting):
 @given(graphs())
 def test_a_tally_counts_what_a_dictionary_counts(largest, graph):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(solving, "LARGEST", largest)
+        patch.setattr(comparison_counts, "LARGEST", largest)
         found = tally_of(graph)
     counts = {}
     for k in range(graph.n_pairs):

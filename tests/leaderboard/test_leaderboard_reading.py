@@ -18,9 +18,9 @@ from scipy import stats
 from rankwise import PairGraph
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate, rate_groups
-from rankwise.leaderboard.formats import FORMATS, footnotes, tables
 from rankwise.leaderboard.judges import krippendorff
-from rankwise.uncertainty.jackknife import Spread, joint_quantile
+from rankwise.leaderboard.render import FORMATS, footnotes, tables
+from rankwise.uncertainty.jackknife_errors import CovarianceRoot, joint_quantile
 from tests.leaderboard.test_leaderboard import consistent_games, random_games
 
 
@@ -227,7 +227,7 @@ def test_thin_items_open_no_tier():
 def test_the_joint_quantile_is_that_of_the_largest_error_of_all_pairs():
     rng = np.random.default_rng(0)
     root, lists = rng.normal(size=(7, 5)), np.array([1, 1, 1, 1, 2, 2, 2])
-    spread = Spread(root, 12)
+    spread = CovarianceRoot(root, 12)
     largest = []
     for _ in range(4000):
         z = root @ rng.standard_normal(5) / np.sqrt(rng.chisquare(12) / 12)
@@ -290,7 +290,9 @@ def test_krippendorffs_alpha_is_that_of_coincidences(seed):
 def test_possible_ranks_of_very_many_items_are_wider(monkeypatch):
     games = consistent_games(np.linspace(1, -1, 8), 300, seed=3)
     exact = rate(games)
-    monkeypatch.setattr(import_module("rankwise.uncertainty.jackknife"), "COVARIANCE_LIMIT", 3)
+    monkeypatch.setattr(
+        import_module("rankwise.uncertainty.jackknife_errors"), "COVARIANCE_LIMIT", 3
+    )
     wide = rate(games)
     for k in range(8):
         assert wide[k].best_rank <= exact[k].best_rank
@@ -470,7 +472,9 @@ def test_one_judge_is_no_table():
 
 def test_judges_of_very_many_items_are_compared_with_all_comparisons(monkeypatch):
     data, _ = judged(n_judges=4, n_each=15)
-    monkeypatch.setattr(import_module("rankwise.leaderboard.solving"), "COVARIANCE_LIMIT", 3)
+    monkeypatch.setattr(
+        import_module("rankwise.leaderboard.algebra.rating_system"), "COVARIANCE_LIMIT", 3
+    )
     board = rate(data)
     margin = board.ratings[data.first] - board.ratings[data.second]
     right = np.sign(margin) == data.outcome

@@ -9,7 +9,7 @@ import pytest
 
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
-from rankwise.leaderboard.jackknife import Case
+from rankwise.leaderboard.inference.robustness import PairInfluence
 
 ALPHA = 1e-2
 
@@ -50,7 +50,7 @@ def test_bounds_hold_the_fewest_of_all_sets(seed, by):
     board = rate(data, model="least-squares", alpha=ALPHA)
     a, b = np.argsort(-board.ratings)[:2]
     units = np.arange(data.n_pairs) if by is None else data.judges
-    found = board.votes_to_overturn(a, b, by=by)
+    found = board.votes_to_flip(a, b, by=by)
     true = fewest_by_refits(data, a, b, units)
     assert found.of == len(np.unique(units))
     assert found.at_least >= 1
@@ -67,9 +67,9 @@ def test_the_gap_without_each_vote_is_that_of_a_refit(options):
         options = {"features": np.random.default_rng(0).normal(size=(6, 3))}
     board = rate(data, model="least-squares", alpha=ALPHA, **options)
     a, b = np.argsort(-board.ratings)[:2]
-    found = board.votes_to_overturn(a, b)
+    found = board.votes_to_flip(a, b)
     exact = board.fitted.left_out()
-    case = Case(exact, exact.system.difference(a, b), 1e9)
+    case = PairInfluence(exact, exact.system.difference(a, b), 1e9)
     kept = np.ones(data.n_pairs, bool)
     for row in found.removed:
         outcome = case.tally.outcome[row]
@@ -91,7 +91,7 @@ def test_many_like_votes_go_at_once_and_the_order_turns():
     won = np.where(rng.random(20_000) < (1 + 0.2 * (second - first)) / 2, 1.0, -1.0)
     data = PairData(first, second, won, np.ones(20_000), np.arange(5))
     board = rate(data, model="least-squares", alpha=ALPHA)
-    found = board.votes_to_overturn(0, 1)
+    found = board.votes_to_flip(0, 1)
     assert found.at_least <= found.n <= 1.25 * found.at_least
     kept = np.setdiff1d(np.arange(20_000), found.removed)
     ratings = refitted(data, kept)
@@ -105,7 +105,7 @@ def test_bradley_terry_is_confirmed_by_a_refit(by):
     data = votes(3, n_items=6, n_votes=80)
     board = rate(data, model="bradley-terry", alpha=ALPHA)
     a, b = np.argsort(-board.ratings)[:2]
-    found = board.votes_to_overturn(b, a, by=by)  # whoever is above
+    found = board.votes_to_flip(b, a, by=by)  # whoever is above
     units = np.arange(data.n_pairs) if by is None else data.judges
     kept = np.flatnonzero(~np.isin(units, found.removed))
     ratings = refitted(data, kept, model="bradley-terry")
@@ -116,9 +116,9 @@ def test_bradley_terry_is_confirmed_by_a_refit(by):
 def test_the_only_vote_between_two_holds_them_alone():
     games = {"winner": ["a", "a", "b", "c"], "loser": ["b", "b", "c", "d"]}
     board = rate(games, winner="winner", loser="loser")
-    assert board.votes_to_overturn("c", "d").n == 1
-    assert board.votes_to_overturn("c", "d").removed.tolist() == [3]
-    assert board.votes_to_overturn("a", "b").n == 2
+    assert board.votes_to_flip("c", "d").n == 1
+    assert board.votes_to_flip("c", "d").removed.tolist() == [3]
+    assert board.votes_to_flip("a", "b").n == 2
 
 
 def test_holds_by_is_to_the_next_place_and_asks_for_votes():
@@ -126,17 +126,17 @@ def test_holds_by_is_to_the_next_place_and_asks_for_votes():
     order = [row.item for row in board]
     assert list(board.holds_by) == order[:-1]
     for a, b in list(pairwise(order))[1:]:
-        assert board.holds_by[a].n == board.votes_to_overturn(a, b).n
-    first = [board.votes_to_overturn(order[0], b) for b in order[1:]]
+        assert board.holds_by[a].n == board.votes_to_flip(a, b).n
+    first = [board.votes_to_flip(order[0], b) for b in order[1:]]
     assert board.holds_by[order[0]].n == min(found.n for found in first)
     assert board.holds_by[order[0]].at_least == min(found.at_least for found in first)
     assert rate(votes(0), intervals=False).holds_by == {}
     ties = PairData(*np.array([[0, 1, 2], [1, 2, 0]]), np.zeros(3), np.ones(3), np.arange(3))
     assert [found.n for found in rate(ties).holds_by.values()] == [0, 0]
     with pytest.raises(ValueError, match="name no clusters"):
-        board.votes_to_overturn(*order[:2], by="cluster")
+        board.votes_to_flip(*order[:2], by="cluster")
     with pytest.raises(ValueError, match="by='prompt'"):
-        board.votes_to_overturn(*order[:2], by="prompt")
+        board.votes_to_flip(*order[:2], by="prompt")
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.1, 0.3, 0.7])
@@ -149,7 +149,7 @@ def test_equal_ratings_are_turned_whatever_rounding_says(weight, alpha):
         outcome = np.r_[np.ones(wins), -np.ones(losses), 1, 1]
         votes = PairData(first, second, outcome, np.full(n + 2, weight), np.arange(3))
         board = rate(votes, model="least-squares", alpha=alpha, intervals=False)
-        held = board.votes_to_overturn(0, 1)
+        held = board.votes_to_flip(0, 1)
         assert held.n == wins - losses
         assert held.at_least <= held.n
 
@@ -192,7 +192,7 @@ def test_bounds_are_on_both_sides_of_the_fewest_of_all_subsets(margins, alpha):
         data = votes(seed, n_items=3 + seed % 2, n_votes=6 + seed % 3, margins=margins)
         board = rate(data, alpha=alpha, model="least-squares")
         a, b, *_ = np.argsort(-board.ratings)
-        held = board.votes_to_overturn(a, b)
+        held = board.votes_to_flip(a, b)
         fewest = fewest_of_all_subsets(data, a, b, alpha)
         assert held.at_least <= fewest
         if held.n is not None:

@@ -9,9 +9,10 @@ from scipy.stats import kendalltau
 
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
-from rankwise.leaderboard.models import LeastSquares
+from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
+from rankwise.leaderboard.algebra.rating_system import alpha_of_prior, leave_one_out_errors
+from rankwise.leaderboard.models.least_squares_model import LeastSquares
 from rankwise.leaderboard.prior import read_prior
-from rankwise.leaderboard.solving import Tally, leave_one_out_errors, trusted_alpha
 
 ALPHA = 0.02
 
@@ -54,7 +55,7 @@ def test_votes_left_out_are_foreseen_as_by_refits():
     data, _ = votes(n_votes=30)
     B, both = priors()
     _, read = read_prior(both, data)
-    model = LeastSquares(Tally.of(data), B=read.basis)
+    model = LeastSquares(ComparisonCounts.of(data), B=read.basis)
     squares = []
     for k in range(data.n_pairs):
         kept = np.arange(data.n_pairs) != k
@@ -184,11 +185,13 @@ def test_prior_beside_features_is_refused():
 
 def test_trust_never_runs_to_the_end_of_the_grid():
     alphas = np.logspace(-3, 3, 13)
-    assert trusted_alpha(np.logspace(-6, 6, 97), np.zeros(97), 3.0) == pytest.approx(1.5)  # b = 1/3
+    assert alpha_of_prior(np.logspace(-6, 6, 97), np.zeros(97), 3.0) == pytest.approx(
+        1.5
+    )  # b = 1/3
     for likelihoods in (-alphas, np.log(alphas)):  # they fall or rise for ever
-        assert 1e-3 < trusted_alpha(alphas, likelihoods, 1.0) < 1e3
+        assert 1e-3 < alpha_of_prior(alphas, likelihoods, 1.0) < 1e3
     peaked = np.where(np.isclose(alphas, 10.0), 0.0, -1e3)
-    assert trusted_alpha(alphas, peaked, 1.0) == pytest.approx(10.0)
+    assert alpha_of_prior(alphas, peaked, 1.0) == pytest.approx(10.0)
 
 
 def test_a_good_prior_of_twenty_items_is_trusted_and_noise_is_not():

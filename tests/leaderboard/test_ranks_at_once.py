@@ -16,8 +16,8 @@ from experiments.boards.few_clusters import (
     ranks_of_board,
 )
 from rankwise.leaderboard import rate
-from rankwise.leaderboard.standing import FEW_UNITS, simultaneous_ranks
-from rankwise.uncertainty.jackknife import Spread, joint_quantile, possible_ranks
+from rankwise.leaderboard.inference.ranks import FEW_UNITS, simultaneous_ranks
+from rankwise.uncertainty.jackknife_errors import CovarianceRoot, joint_quantile, possible_ranks
 
 
 def ranks_by_hand(scores, root, freedom, lists, level):
@@ -48,7 +48,7 @@ def test_ranks_at_once_of_few_units_are_those_of_holm(seed, freedom):
     lists = rng.permutation(np.repeat([3, 1, 2], [7, 4, 1]))
     scores = 3.0 * rng.normal(size=12)
     root = 0.3 / np.sqrt(freedom) * rng.normal(size=(12, freedom + 1))
-    best, worst = simultaneous_ranks(scores, Spread(root, freedom), lists, 0.9)
+    best, worst = simultaneous_ranks(scores, CovarianceRoot(root, freedom), lists, 0.9)
     expected_best, expected_worst = ranks_by_hand(scores, root, freedom, lists, 0.1)
     np.testing.assert_array_equal(best, expected_best)
     np.testing.assert_array_equal(worst, expected_worst)
@@ -58,7 +58,7 @@ def test_ranks_at_once_of_few_units_are_those_of_holm(seed, freedom):
 def test_from_twenty_units_on_the_largest_error_decides():
     rng = np.random.default_rng(0)
     scores, root, lists = rng.normal(size=9), 0.2 * rng.normal(size=(9, 9)), np.ones(9, int)
-    spread = Spread(root, FEW_UNITS - 1)
+    spread = CovarianceRoot(root, FEW_UNITS - 1)
     quantile = joint_quantile(spread, lists, 0.95)
     found = simultaneous_ranks(scores, spread, lists, 0.95)
     np.testing.assert_array_equal(found, possible_ranks(scores, spread, lists, 0.95, quantile))
@@ -66,10 +66,12 @@ def test_from_twenty_units_on_the_largest_error_decides():
 
 def test_items_of_equal_scores_or_without_error_are_ranked():
     lists = np.ones(3, int)
-    certain = Spread(np.zeros((3, 2)), 4)
+    certain = CovarianceRoot(np.zeros((3, 2)), 4)
     best, worst = simultaneous_ranks(np.array([2.0, 1.0, 1.0]), certain, lists, 0.95)
     assert (best.tolist(), worst.tolist()) == ([1, 2, 2], [1, 3, 3])
-    best, worst = simultaneous_ranks(np.array([1.0]), Spread(np.ones((1, 2)), 4), lists[:1], 0.95)
+    best, worst = simultaneous_ranks(
+        np.array([1.0]), CovarianceRoot(np.ones((1, 2)), 4), lists[:1], 0.95
+    )
     assert (best.tolist(), worst.tolist()) == ([1], [1])
 
 

@@ -27,7 +27,7 @@ RANKINGS = {
 
 @pytest.mark.parametrize("name", RANKINGS)
 def test_the_command_and_evaluate_choose_the_same_metrics(name):
-    models = pytest.importorskip("rankwise.cli.models")
+    models = pytest.importorskip("rankwise.cli.model_options")
     y = np.array(RANKINGS[name])
     names = [metric.name for metric in models.metrics_for(None, y)]
     assert [row.name for row in evaluate(y, [4, 3, 2, 1])] == names

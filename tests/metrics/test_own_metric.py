@@ -11,7 +11,7 @@ from rankwise import AutoRanker, LabelRankerCV, RankRLS, RankRLSCV, RankSVMCV, m
 from rankwise.datasets import make_ranking
 from rankwise.inspection import permutation_importance
 from rankwise.metrics import disagreement_error, evaluate, get_metric, make_metric, ndcg
-from rankwise.model_selection import held_out_curves, make_ranking_scorer
+from rankwise.model_selection import cross_validate_candidates, make_ranking_scorer
 from rankwise.persistence import load, save
 from rankwise.plot import SearchCurveDisplay
 from rankwise.report import report
@@ -63,7 +63,7 @@ def test_a_search_chooses_by_it_as_by_the_metric_that_it_repeats(data, search):
 
 def test_labels_curves_scorers_and_importance_take_it(data):
     X, y, groups = data
-    curves = held_out_curves(RankRLS(), X, y, groups, scoring=[OWN, "disagreement"])
+    curves = cross_validate_candidates(RankRLS(), X, y, groups, scoring=[OWN, "disagreement"])
     np.testing.assert_allclose(curves.by_group["wrong_share"], curves.by_group["disagreement"])
     labels = np.random.default_rng(0).permuted(np.tile(np.arange(3.0), (12, 1)), axis=1)
     assert LabelRankerCV(scoring=OWN).fit(X[:12], labels).best_score_ <= 1

@@ -20,7 +20,7 @@ from rankwise import (
     RankSVM,
 )
 from rankwise.datasets import make_ranking
-from rankwise.model_selection.best_sets import held_out_gaps, in_best_set, reach
+from rankwise.model_selection.conformal import conformal_quantile, held_out_gaps, in_best_set
 from rankwise.persistence import load, save
 from tests.oracle_uncertainty import refit_without
 
@@ -57,16 +57,16 @@ def test_items_without_a_score_do_not_count():
 
 def test_the_reach_is_a_place_among_the_gaps_and_few_gaps_promise_little():
     gaps = np.arange(9.0)
-    assert reach(gaps, 0.9) == 8  # the 9th of 9: ⌈10 · 0.9⌉
-    assert reach(gaps, 0.5) == 4
-    assert reach(gaps, 1e-6) == 0
+    assert conformal_quantile(gaps, 0.9) == 8  # the 9th of 9: ⌈10 · 0.9⌉
+    assert conformal_quantile(gaps, 0.5) == 4
+    assert conformal_quantile(gaps, 1e-6) == 0
     with pytest.raises(ValueError, match=r"from 19 held-out lists on, and there were 9 .* 0\.900"):
-        reach(gaps, 0.95)
+        conformal_quantile(gaps, 0.95)
     with pytest.raises(ValueError, match="there were 0"):
-        reach(np.empty(0), 0.9)
+        conformal_quantile(np.empty(0), 0.9)
     for level in (0, 1, 1.5, np.nan):
         with pytest.raises(ValueError, match="between 0 and 1"):
-            reach(gaps, level)
+            conformal_quantile(gaps, level)
 
 
 @settings(max_examples=40, deadline=None)
@@ -151,7 +151,7 @@ def test_gaps_of_instances_are_those_of_refits(known):
             expected.append(np.max(f[~np.isnan(y)]) - f[np.nanargmax(y)])
     np.testing.assert_allclose(model.gaps_, sorted(expected), atol=1e-7)
     f = model.predict(INSTANCES)
-    q = reach(model.gaps_, 0.8)
+    q = conformal_quantile(model.gaps_, 0.8)
     for i, labels in enumerate(model.predict_set(INSTANCES, 0.8)):
         order = np.argsort(-f[i])
         np.testing.assert_array_equal(labels, order[f[i][order] >= f[i].max() - q])

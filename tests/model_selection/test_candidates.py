@@ -7,8 +7,8 @@ import pytest
 
 from rankwise import CoRankRLSCV, RankRLS, RankRLSCV, RankSVMCV, View
 from rankwise.datasets import make_ranking
-from rankwise.estimators.base import warn_at_edge
-from rankwise.model_selection.task import Candidates, default_alphas
+from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
+from rankwise.rankers.search import warn_at_edge
 
 
 def raw_columns(seed=1, n_groups=40, size=20, p=136):
@@ -57,13 +57,13 @@ def test_ranksvm_and_co_rank_rls_reach_small_columns():
 
 
 def test_a_choice_alone_at_the_edge_warns():
-    grid = Candidates({"alpha": np.array([1.0, 0.1, 10.0])})
+    grid = CandidateGrid({"alpha": np.array([1.0, 0.1, 10.0])})
     for at in (1, 2):
         with pytest.warns(UserWarning, match="the best alpha .* is at the edge of the grid"):
             warn_at_edge("alpha", grid, np.array([0.3, 0.2, 0.1]), at)
     warn_at_edge("alpha", grid, np.array([0.1, 0.2, 0.3]), 0)
     warn_at_edge("alpha", grid, np.array([0.3, 0.2, 0.2]), 2)  # another is as good
-    warn_at_edge("alpha", Candidates({"alpha": np.ones(1)}), np.array([0.3]), 0)
+    warn_at_edge("alpha", CandidateGrid({"alpha": np.ones(1)}), np.array([0.3]), 0)
     X, y, groups = make_ranking(12, 8, 5, noise=1.0, random_state=1)[:3]
     model = RankRLSCV().fit(X, y, groups)
     with pytest.warns(UserWarning, match="is at the edge of the grid"):

@@ -24,11 +24,9 @@ from rankwise import (
 )
 from rankwise.datasets import make_ranking
 from rankwise.metrics import get_metric
-from rankwise.model_selection import (
-    cross_val_predict_groups,
-    held_out_curves,
-)
-from rankwise.model_selection.task import Candidates, choose_plan
+from rankwise.model_selection import cross_val_predict_groups, cross_validate_candidates
+from rankwise.model_selection.candidate_grid import CandidateGrid
+from rankwise.model_selection.folds import resolve_cv
 
 ALPHAS = np.array([1e-3, 0.1, 10.0])
 VIEWS = [View([0, 1, 2]), View([2, 3, 4])]
@@ -99,7 +97,7 @@ def test_curves_are_those_of_the_search(data, name):
         given = {"n_basis": None}
         model = RankingPursuit(4, gamma=model.gamma)
     metrics = [get_metric("disagreement"), get_metric("ndcg@5")]
-    found = held_out_curves(model, X, y, groups, scoring=metrics, candidates=given)
+    found = cross_validate_candidates(model, X, y, groups, scoring=metrics, candidates=given)
     best = found.candidates[found.best(metrics[0])]
     assert best.items() <= search.best_params_.items()
     assert found.overall(metrics[0])[found.best(metrics[0])] == search.best_score_
@@ -114,7 +112,7 @@ def test_the_best_candidate_is_the_largest_gain_then_the_simplest_model(data):
     numbers = st.lists(st.integers(1, 4).map(float), min_size=1, max_size=4, unique=True)
     names = data.draw(st.sampled_from([("alpha",), ("alpha", "nu"), ("n_basis",)]))
     axes = {name: np.array(data.draw(numbers)) for name in names}
-    table = Candidates(axes)
+    table = CandidateGrid(axes)
     gain = np.array([data.draw(st.integers(0, 2)) for _ in range(len(table))], dtype=float)
     signs = np.array([1 if name == "alpha" else -1 for name in names])
     at = table.best(gain)
@@ -143,12 +141,12 @@ def test_one_chooser_for_all(data):
         (RankingPursuit(), groups, pairs, "folds of groups", 5),
     ]
     for model, labels, metrics, name, n_folds in cases:
-        plan = choose_plan(model.hold_out_task(X, y, labels), "auto", metrics)
+        plan = resolve_cv(model.hold_out_task(X, y, labels), "auto", metrics)
         assert (plan.name, len(plan.folds)) == (name, n_folds)
     chain = PairGraph(np.arange(29), np.arange(1, 30))
     for model, n_folds in ((RankRLS(), 10), (RankSVM(), 5)):
         task = model.hold_out_task(X[some], chain)
-        plan = choose_plan(task, "auto", pairs)
+        plan = resolve_cv(task, "auto", pairs)
         assert (plan.name, len(plan.folds)) == ("folds of edges", n_folds)
         np.testing.assert_array_equal(np.sort(np.concatenate(plan.folds)), np.arange(29))
 

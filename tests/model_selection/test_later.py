@@ -7,8 +7,8 @@ import pytest
 from rankwise import AutoRanker, CoRankRLSCV, RankRLS, RankRLSCV, RankSVM
 from rankwise.groups import encode_groups
 from rankwise.metrics import disagreement_error
-from rankwise.model_selection import held_out_curves
-from rankwise.model_selection.task import later_blocks
+from rankwise.model_selection import cross_validate_candidates
+from rankwise.model_selection.time_blocks import time_series_blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore:the best alpha")
 RNG = np.random.default_rng(0)
@@ -22,7 +22,7 @@ ALPHAS = [1e-3, 10.0]
 def trained_before(model, X, y, groups, time, weight=None):
     """Mean error of each later group by a model of all rows of earlier blocks."""
     errors = []
-    blocks = later_blocks(time, encode_groups(groups, len(y)))
+    blocks = time_series_blocks(time, encode_groups(groups, len(y)))
     for k in range(1, len(blocks)):
         old, new = np.concatenate(blocks[:k]), blocks[k]
         assert time[old].max() < time[new].min()
@@ -57,12 +57,12 @@ def test_dates_numbers_and_frames_say_the_same():
 
 
 def test_curves_of_learners_that_train_again_and_of_unscored_rows_take_time():
-    curves = held_out_curves(
+    curves = cross_validate_candidates(
         RankSVM(tol=1e-6), X, Y, GROUPS, time=TIME, candidates={"alpha": [0.1]}
     )
     truth = trained_before(RankSVM(0.1, tol=1e-6), X, Y, GROUPS, TIME)
     assert curves.by_group["disagreement"].mean() == pytest.approx(truth, abs=1e-6)
-    first = later_blocks(TIME, encode_groups(GROUPS, 70))[0]
+    first = time_series_blocks(TIME, encode_groups(GROUPS, 70))[0]
     assert np.isnan(curves.predictions[first]).all()
     unscored = np.where(RNG.random(70) < 0.3, np.nan, Y)
     search = CoRankRLSCV([0.1], nus=[0.1], kernel="rbf", n_basis=8, random_state=0)
@@ -71,18 +71,18 @@ def test_curves_of_learners_that_train_again_and_of_unscored_rows_take_time():
 
 
 def test_blocks_are_whole_groups_of_about_one_size_in_the_order_of_time():
-    blocks = later_blocks(TIME, encode_groups(GROUPS, 70))
+    blocks = time_series_blocks(TIME, encode_groups(GROUPS, 70))
     assert len(blocks) == 6
     assert np.array_equal(np.sort(np.concatenate(blocks)), np.arange(70))
     assert all(10 <= len(block) <= 15 for block in blocks)
-    items = later_blocks(np.arange(12)[::-1], encode_groups(None, 12))
+    items = time_series_blocks(np.arange(12)[::-1], encode_groups(None, 12))
     assert [block.tolist() for block in items[:2]] == [[10, 11], [8, 9]]
-    few = later_blocks([0, 1, 1, 1], encode_groups([0, 1, 2, 3], 4))
+    few = time_series_blocks([0, 1, 1, 1], encode_groups([0, 1, 2, 3], 4))
     assert [block.tolist() for block in few] == [[0], [1, 2, 3]]
 
 
 def test_a_group_is_as_late_as_its_last_row():
-    blocks = later_blocks([0, 9, 5, 5], encode_groups(["a", "a", "b", "b"], 4))
+    blocks = time_series_blocks([0, 9, 5, 5], encode_groups(["a", "a", "b", "b"], 4))
     assert [block.tolist() for block in blocks] == [[2, 3], [0, 1]]
 
 
@@ -98,7 +98,7 @@ def test_one_time_a_second_cv_and_wrong_lengths_are_refused():
 def test_the_estimate_of_auto_ranker_is_that_of_the_latest_groups():
     model = AutoRanker([RankRLS(1.0)], combine="best", scoring="disagreement")
     model.fit(X, Y, GROUPS, time=TIME)
-    *old, new = later_blocks(TIME, encode_groups(GROUPS, 70))
+    *old, new = time_series_blocks(TIME, encode_groups(GROUPS, 70))
     old = np.concatenate(old)
     scores = RankRLS(1.0).fit(X[old], Y[old], GROUPS[old]).predict(X[new])
     truth = disagreement_error(Y[new], scores, GROUPS[new])

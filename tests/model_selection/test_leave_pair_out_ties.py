@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankwise import RankRLS, RankRLSCV
-from rankwise.features.kernel import Kernel
+from rankwise.kernels.kernel import Kernel
 from rankwise.model_selection import leave_pair_out, permutation_test
 
 ALPHAS = np.logspace(-8, 4, 13)
@@ -162,7 +162,7 @@ def test_leave_pair_out_needs_two_and_a_half_kernel_matrices(kernel):
 
 
 def test_the_eigenvectors_are_counted_before_they_are_computed(monkeypatch):
-    monkeypatch.setattr("rankwise.machine.available_bytes", lambda: 8 * 40**2 + 1)
+    monkeypatch.setattr("rankwise.runtime.memory.available_bytes", lambda: 8 * 40**2 + 1)
     X, y = np.random.default_rng(7).normal(size=(40, 2)), np.arange(40.0)
     with pytest.raises(ValueError, match=r"2\.5 matrices of that size.*n_basis"):
         leave_pair_out(RankRLS(kernel="rbf"), X, y)

@@ -11,14 +11,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 
-from rankwise import (
-    CoRankRLSCV,
-    RankingPursuitCV,
-    RankRLS,
-    RankRLSCV,
-    RankSVMCV,
-    make_target,
-)
+from rankwise import CoRankRLSCV, RankingPursuitCV, RankRLS, RankRLSCV, RankSVMCV, make_target
 from rankwise.datasets import make_ranking
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import disagreement_error, get_metric, kendall_tau, ndcg

@@ -20,9 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
+from rankwise.errors import ModelFileError
 from rankwise.leaderboard import Leaderboard
-from rankwise.model_selection.scoring import predict_items
-from rankwise.persistence import ModelFileError, load, save
+from rankwise.model_selection.scorer import predict_items
+from rankwise.persistence import load, save
 
 ODD = [None, True, -1, 0, 3, 10**6, 2**40, 10**30, -(2**70), 0.5, 1e308]
 ODD += ["", "x", "../../etc/passwd", "rbf", "precomputed", "linear", "sigmoid"]

@@ -16,7 +16,6 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from rankwise import (
     AutoRanker,
     CalibratedRanker,
-    Columns,
     ConditionalRankRLS,
     ConditionalRankRLSCV,
     CoRankRLS,
@@ -33,9 +32,10 @@ from rankwise import (
     RankRLSCV,
     RankSVM,
     RankSVMCV,
+    TableVectorizer,
     View,
 )
-from rankwise.estimators.boosted_trees import BoostedTrees, TreeFeatures
+from rankwise.auto.boosted_trees import BoostedTrees, TreeFeatures
 from rankwise.metrics import get_metric
 
 KERNELS = ("rbf", "polynomial", "sigmoid", "laplacian", "chi2", "additive_chi2", "cosine")
@@ -171,13 +171,19 @@ def pipelines():
 
 
 def tables():
-    yield "columns", make_pipeline(Columns(), RankRLS()).fit(MIXED, y), MIXED
-    scaled = make_pipeline(Columns(scale=True, categorical=["b"]), RankSVM(0.1)).fit(MIXED, y)
+    yield "columns", make_pipeline(TableVectorizer(), RankRLS()).fit(MIXED, y), MIXED
+    scaled = make_pipeline(TableVectorizer(scale=True, categorical=["b"]), RankSVM(0.1)).fit(
+        MIXED, y
+    )
     yield "scaled columns", scaled, MIXED
-    two = make_pipeline(Columns(), MinMaxScaler(), RankRLS(kernel="rbf")).fit(MIXED, y)
+    two = make_pipeline(TableVectorizer(), MinMaxScaler(), RankRLS(kernel="rbf")).fit(MIXED, y)
     yield "columns and a scaler", two, MIXED
-    yield "columns of an array", make_pipeline(Columns(scale=True), RankRLS()).fit(X, y), NEW
-    every = Columns(scale=True, order={"size": ["S", "M", "L"]})
+    yield (
+        "columns of an array",
+        make_pipeline(TableVectorizer(scale=True), RankRLS()).fit(X, y),
+        NEW,
+    )
+    every = TableVectorizer(scale=True, order={"size": ["S", "M", "L"]})
     yield "every kind of column", make_pipeline(every, RankRLS()).fit(KINDS, y), KINDS
     yield "auto of a frame", AutoRanker(n_resamples=0).fit(KINDS, y, GROUPS), KINDS
     codes = np.tile(np.c_[np.arange(36) % 5, X], (20, 1))

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankwise.leaderboard import Scales, rate
-from rankwise.persistence import ModelFileError, load, read_header, save
-from rankwise.persistence.boards import board_facts, board_from
+from rankwise.errors import ModelFileError
+from rankwise.leaderboard import PriorScales, rate
+from rankwise.persistence import load, read_header, save
+from rankwise.persistence.board_file import board_facts, board_from
 from tests.leaderboard.test_context import COLUMNS, IN_CONTEXT, games
 from tests.leaderboard.test_rankings import random_lists
 from tests.persistence.mutations import try_files, write
@@ -18,7 +19,7 @@ from tests.persistence.mutations import try_files, write
 PRIOR = {"a": 1.0, "b": 0.0, "c": 0.5, "d": 2.0}
 KINDS = {
     "plain": lambda: rate(games(), side=True, scale="elo", anchor="b", alpha="auto", **COLUMNS),
-    "in context": lambda: rate(games(), scales=Scales(1.0, 0.5, 2.0, 0.3), **IN_CONTEXT),
+    "in context": lambda: rate(games(), scales=PriorScales(1.0, 0.5, 2.0, 0.3), **IN_CONTEXT),
     "dates": lambda: rate(
         {**games(), "when": ["2001-01-01"] * 60 + ["2002-01-01"] * 60},
         time="when",

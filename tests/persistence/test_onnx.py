@@ -25,19 +25,19 @@ from sklearn.preprocessing import (
 
 from rankwise import (
     AutoRanker,
-    Columns,
     CoRankRLS,
     GroupScaler,
     RankingPursuit,
     RankRLS,
     RankRLSCV,
     RankSVM,
+    TableVectorizer,
     View,
     make_target,
 )
+from rankwise.auto.boosted_trees import BoostedTrees
 from rankwise.environment import describe_environment
-from rankwise.estimators.boosted_trees import BoostedTrees
-from rankwise.model_selection.scoring import predict_items
+from rankwise.model_selection.scorer import predict_items
 from rankwise.persistence import export_onnx
 from tests.persistence.saved_models import GROUPS, NEW, PARTLY, X, all_models, y
 
@@ -155,7 +155,7 @@ def test_a_frame_with_every_kind_of_column_but_text_and_dates(kind, tmp_path):
     rarity = frame.town.map(frame.town.value_counts())
     target = np.log(frame.price.fillna(20)) + np.log(rarity) + frame.embedding.str[0]
     target = (target + rng.normal(size=600)).to_numpy()
-    columns = Columns(scale=True, order={"size": ["S", "M", "L"]})
+    columns = TableVectorizer(scale=True, order={"size": ["S", "M", "L"]})
     if kind == "columns":
         model = make_pipeline(columns, RankRLS()).fit(frame, make_target(target, groups))
         kinds = {column.name: column.kind for column in model[0].facts_}
@@ -180,14 +180,14 @@ def test_columns_of_text_and_dates_are_refused_by_name_and_kind(tmp_path):
     days = np.datetime64("2019-12-28") + np.arange(75)
     for name, kind, column in [("review", "text", reviews), ("since", "date", days)]:
         frame = pd.DataFrame({name: column, "price": np.arange(75.0)})
-        model = make_pipeline(Columns(), RankRLS()).fit(frame, np.arange(75) % 7)
+        model = make_pipeline(TableVectorizer(), RankRLS()).fit(frame, np.arange(75) % 7)
         with pytest.raises(ValueError, match=f"'{name}' is of the kind {kind}"):
             export_onnx(model, tmp_path / "model.onnx")
 
 
 def test_gaps_beside_empty_texts_are_refused(tmp_path):
     frame = pd.DataFrame({"color": ["red", "", None, "blue", "red"] * 2, "x": np.arange(10.0)})
-    model = make_pipeline(Columns(), RankRLS()).fit(frame, SCORES)
+    model = make_pipeline(TableVectorizer(), RankRLS()).fit(frame, SCORES)
     with pytest.raises(ValueError, match="'color' has gaps beside empty texts"):
         export_onnx(model, tmp_path / "model.onnx")
 
@@ -230,7 +230,7 @@ SCORES = [1, 4, 2, 3, 5, 9, 7, 6, 8, 0]
 )
 def test_tables_with_gaps_and_text_as_the_command_trains_them(scale, ranker, tmp_path):
     table = pyarrow.table(CELLS)
-    steps = [Columns(scale=scale), *([] if scale else [RobustScaler()]), ranker]
+    steps = [TableVectorizer(scale=scale), *([] if scale else [RobustScaler()]), ranker]
     model = make_pipeline(*steps).fit(table, SCORES)
     export_onnx(model, tmp_path / "model.onnx")
     new = {

@@ -19,12 +19,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import rankwise
 from rankwise import RankingPursuit, RankRLS, RankRLSCV, RankSVM, View
-from rankwise.estimators.base import RankerMixin
-from rankwise.features.kernel import Kernel
-from rankwise.model_selection.scoring import predict_items
+from rankwise.kernels.kernel import Kernel
+from rankwise.model_selection.scorer import predict_items
 from rankwise.persistence import load, read_header, save
-from rankwise.persistence.facts import ESTIMATORS, FORGOTTEN, RECORDS
 from rankwise.persistence.model_file import FORMAT_VERSION
+from rankwise.persistence.saved_classes import ESTIMATORS, RECORDS
+from rankwise.persistence.serialize import FORGOTTEN
+from rankwise.rankers.base import RankerMixin
 from tests.persistence.saved_models import GROUPS, NEW, NEW_FRAME, X, all_models, y
 
 MODELS = all_models()
@@ -265,7 +266,7 @@ def test_notes_that_json_cannot_hold_are_refused(notes, path):
 
 def test_models_trained_with_dask_are_saved_as_local_ones(path):
     da = pytest.importorskip("dask.array")
-    from rankwise.dask import RankRLS as ClusterRankRLS
+    from rankwise.distributed import RankRLS as ClusterRankRLS
 
     codes = da.from_array(np.repeat(np.arange(6), 6), chunks=18)
     model = ClusterRankRLS()

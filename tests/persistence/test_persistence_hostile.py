@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from rankwise import RankRLS
-from rankwise.persistence import ModelFileError, load, read_header, save
+from rankwise.errors import ModelFileError
+from rankwise.persistence import load, read_header, save
 from tests.persistence.mutations import try_files, write
 from tests.persistence.saved_models import all_models
 

@@ -14,23 +14,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import (
-    CoRankRLSCV,
-    PairGraph,
-    RankingPursuitCV,
-    RankRLS,
-    RankRLSCV,
-    RankSVMCV,
-    View,
-)
+from rankwise import CoRankRLSCV, PairGraph, RankingPursuitCV, RankRLS, RankRLSCV, RankSVMCV, View
 from rankwise.datasets import make_ranking
 from rankwise.metrics import get_metric, ndcg
 from rankwise.model_selection import compare
-from rankwise.plot import (
-    Curve,
-    GroupComparisonDisplay,
-    SearchCurveDisplay,
-)
+from rankwise.plot import Curve, GroupComparisonDisplay, SearchCurveDisplay
 from rankwise.plot.search_curve import _curve
 
 matplotlib.use("Agg")

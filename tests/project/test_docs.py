@@ -18,7 +18,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 MODULES = [
     "rankwise",
-    "rankwise.dask",
+    "rankwise.distributed",
     "rankwise.datasets",
     "rankwise.graphs",
     "rankwise.inspection",
@@ -62,7 +62,7 @@ def documented_names():
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_public_name_is_on_the_api_page(module):
-    if module == "rankwise.dask":
+    if module == "rankwise.distributed":
         pytest.importorskip("dask")
     names = documented_names()
     for name in getattr(import_module(module), "__all__", []):
@@ -77,7 +77,7 @@ def test_every_public_name_is_on_the_api_page(module):
 def test_the_api_page_names_nothing_that_is_not_there():
     for full_name in documented_names():
         module, name = full_name.rsplit(".", 1)
-        if module == "rankwise.dask":
+        if module == "rankwise.distributed":
             pytest.importorskip("dask")
         assert hasattr(import_module(module), name), full_name
 
@@ -92,7 +92,7 @@ def needs_an_example(value):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_public_name_that_is_called_has_an_example(module):
-    if module == "rankwise.dask":
+    if module == "rankwise.distributed":
         pytest.importorskip("dask")
     room = import_module(module)
     public = [(name, getattr(room, name)) for name in getattr(room, "__all__", [])]

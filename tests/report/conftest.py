@@ -7,7 +7,7 @@ import pytest
 
 from rankwise import PairGraph, RankRLS, RankRLSCV
 from rankwise.datasets import make_ranking
-from rankwise.leaderboard import Scales, rate, rate_groups
+from rankwise.leaderboard import PriorScales, rate, rate_groups
 from rankwise.report import board_page, report
 from tests.browser import set_screen
 from tests.report.test_board_page import board_of, columns_of, make_battles
@@ -96,7 +96,7 @@ def moving_board():
         "loser": names[np.where(won, second, first)],
         "date": [f"{year}-06-01" for year in years],
     }
-    return rate(games, time="date", scales=Scales(0.5, 1.5, 2000.0))
+    return rate(games, time="date", scales=PriorScales(0.5, 1.5, 2000.0))
 
 
 def write_boards(folder):

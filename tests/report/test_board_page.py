@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from rankwise.cli.app import app
 from rankwise.leaderboard import rate, rate_groups
+from rankwise.pages.board.leaderboard_page import headline
 from rankwise.report import board_page
-from rankwise.report.board import headline
 from tests.report.test_report import HOSTILE, Outline, assert_nothing_foreign_runs, data_of
 
 
@@ -76,7 +76,7 @@ def test_records_and_meetings_on_the_page_are_those_of_the_raw_comparisons(model
 
 
 def test_surprises_are_the_largest_deviations_for_their_number_of_comparisons(monkeypatch):
-    monkeypatch.setattr("rankwise.report.board.SURPRISES", 4)
+    monkeypatch.setattr("rankwise.pages.board.leaderboard_page.SURPRISES", 4)
     board = board_of(make_battles(seed=1))
     (found,) = data_of(str(board_page(board)))["boards"]
     pairs, most = found["meetings"], found["surprises"]
@@ -157,7 +157,7 @@ def test_page_of_many_boards_has_all_of_them_in_order():
 
 
 def test_only_the_meetings_of_the_first_items_are_on_the_page(monkeypatch):
-    monkeypatch.setattr("rankwise.report.board.MATRIX_ITEMS", 3)
+    monkeypatch.setattr("rankwise.pages.board.leaderboard_page.MATRIX_ITEMS", 3)
     (found,) = data_of(str(board_page(board_of(make_battles()))))["boards"]
     assert found["nMatrix"] == 3
     assert max(found["meetings"]["first"] + found["meetings"]["second"]) == 2

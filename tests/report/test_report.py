@@ -41,9 +41,9 @@ from rankwise import (
 from rankwise.datasets import make_ranking
 from rankwise.metrics import evaluate, get_metric, kendall_tau, ndcg
 from rankwise.model_selection import compare
-from rankwise.report import report, sections
-from rankwise.report import words as page_words
-from rankwise.report.items import as_text, make_scored_items
+from rankwise.pages.report import report_sections, report_text
+from rankwise.pages.report.report_data import as_text, make_scored_items
+from rankwise.report import report
 from rankwise.uncertainty.calibrated_ranker import draw_pairs
 
 HOSTILE = [
@@ -149,7 +149,7 @@ def test_too_many_pairs_are_sampled_evenly_and_the_page_says_so(monkeypatch):
     values, counts = np.unique(drawn, return_counts=True)
     np.testing.assert_array_equal(values, np.unique(every))
     assert scipy.stats.chisquare(counts).pvalue > 0.001
-    monkeypatch.setattr(sections, "DRAWN_PAIRS", 20)
+    monkeypatch.setattr(report_sections, "DRAWN_PAIRS", 20)
     page = make_report(scores, None, truth, labels, metrics="tau")
     assert f"random sample of 20 of the {len(every)} pairs" in words_of(page)
 
@@ -174,7 +174,7 @@ def test_means_are_those_of_evaluate_and_intervals_are_students():
     page = make_report(scores, None, y, groups, confidence=0.9)
     table = evaluate(y, scores, groups)
     scored = make_scored_items(scores, y, groups, None)
-    results = sections.measure(scored, ("ndcg@10", "map", "disagreement", "tau"), 0.9)
+    results = report_sections.measure(scored, ("ndcg@10", "map", "disagreement", "tau"), 0.9)
     for result, row in zip(results, table, strict=True):
         assert result.mean == pytest.approx(row.mean)
         assert result.n_undefined == row.n_undefined
@@ -243,7 +243,7 @@ def test_no_error_at_all_is_a_question(rng):
     ],
 )
 def test_shares_at_the_edges_of_their_words(n, total, said):
-    assert page_words._share(n, total) == said
+    assert report_text._share(n, total) == said
 
 
 def test_the_sentence_has_shares_in_words():
@@ -255,7 +255,7 @@ def test_the_sentence_has_shares_in_words():
 def test_a_level_of_best_sets_is_promised_from_as_many_groups_as_it_needs():
     scored = make_scored_items(MODEL.predict(X), y, groups)
     for n_gaps, levels in ((8, ["50%", "80%"]), (9, ["50%", "80%", "90%"]), (1, ["50%"])):
-        table = page_words.best_set_table(SimpleNamespace(gaps_=[np.zeros(n_gaps)]), scored)
+        table = report_text.best_set_table(SimpleNamespace(gaps_=[np.zeros(n_gaps)]), scored)
         assert re.findall(r"<tr><td>(\d+%)</td>", table) == levels
 
 
@@ -281,7 +281,7 @@ def test_groups_come_worst_first_with_their_values():
 
 @pytest.mark.parametrize("name", ["tau", "disagreement", "ndcg@5"])
 def test_histogram_and_median_are_of_all_groups_even_if_few_are_listed(monkeypatch, name):
-    monkeypatch.setattr(sections, "LISTED_GROUPS", 5)
+    monkeypatch.setattr(report_sections, "LISTED_GROUPS", 5)
     scores = MODEL.predict(X) + np.random.default_rng(0).normal(size=len(y))
     data = data_of(make_report(scores, None, y, groups, metrics=name))
     values = evaluate(y, scores, groups, name).per_group[name]
@@ -545,7 +545,7 @@ def test_long_groups_are_cut_and_the_page_says_so():
     page = make_report(scores, None, truth, metrics="tau")
     group = data_of(page)["items"][0]
     assert group["total"] == 1000
-    assert len(group["names"]) == sections.ITEMS_A_GROUP
+    assert len(group["names"]) == report_sections.ITEMS_A_GROUP
     assert set(range(1, 51)) <= set(group["predicted"])
     assert set(range(1, 51)) <= set(group["true"])
     assert "1 group of more than 200 items is cut" in words_of(page)
@@ -555,8 +555,8 @@ def test_long_groups_are_cut_and_the_page_says_so():
 
 
 def test_many_groups_are_cut_and_the_page_says_so(monkeypatch):
-    monkeypatch.setattr(sections, "LISTED_GROUPS", 40)
-    monkeypatch.setattr(sections, "SHOWN_ITEMS", 45)
+    monkeypatch.setattr(report_sections, "LISTED_GROUPS", 40)
+    monkeypatch.setattr(report_sections, "SHOWN_ITEMS", 45)
     labels = np.repeat(np.arange(60), 3)
     rng = np.random.default_rng(0)
     truth, scores = rng.integers(0, 3, 180), rng.normal(size=180)

@@ -8,7 +8,7 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.solvers import bundle as module
+from rankwise.solvers import bundle
 from rankwise.solvers.bundle import Bundle, maximize_on_simplex
 
 
@@ -85,7 +85,7 @@ def test_bound_is_below_the_objective_everywhere_and_rises(seed, alpha):
 
 
 def test_a_full_bundle_merges_planes_and_keeps_its_bound(monkeypatch):
-    monkeypatch.setattr(module, "MAX_PLANES", 6)
+    monkeypatch.setattr(bundle, "MAX_PLANES", 6)
     at = piecewise_linear(0, 3, 40)
     planes, bound, w = Bundle(np.zeros(3), 0), -np.inf, np.zeros(3)
     for _ in range(60):

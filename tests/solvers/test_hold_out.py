@@ -16,11 +16,11 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit
 from rankwise import PairGraph, RankRLS, ScoreGraph, make_target
 from rankwise.model_selection import (
     cross_val_predict_groups,
-    hold_out,
     leave_group_out_predict,
     leave_pair_out,
+    shortcuts,
 )
-from rankwise.model_selection.hold_out import Units
+from rankwise.model_selection.shortcuts import HoldOutUnits
 from tests.pairwise import pairwise
 
 M = 30
@@ -84,8 +84,8 @@ def inside(scores, folds):
 
 
 def basis_features(model, X):
-    from rankwise.features.feature_map import basis_root
-    from rankwise.features.kernel import Kernel
+    from rankwise.kernels.basis import basis_root
+    from rankwise.kernels.kernel import Kernel
 
     K = Kernel("rbf", model.gamma).matrix(X, X[model.basis])
     return K @ basis_root(K[model.basis])
@@ -157,13 +157,13 @@ def test_one_alpha_is_that_of_the_estimator(rng):
 
 def test_long_lists_with_few_features_are_trained_again_and_single_items_are_not(rng, monkeypatch):
     refitted = []
-    train_again = hold_out._train_again
+    train_again = shortcuts._refit_scores
 
     def count(loss, design, units, *others):
         refitted.extend(units.members)
         return train_again(loss, design, units, *others)
 
-    monkeypatch.setattr(hold_out, "_train_again", count)
+    monkeypatch.setattr(shortcuts, "_refit_scores", count)
     X, y = rng.normal(size=(400, 3)), rng.normal(size=400)
     cross_val_predict_groups(RankRLS(), X, y, cv=KFold(4), alphas=ALPHAS)
     assert [len(U) for U in refitted] == [100] * 4
@@ -235,7 +235,7 @@ def test_comparisons_that_alone_teach_something_are_left_out_at_any_alpha():
     winner, loser = np.array([0, 0, 2, 4]), np.array([1, 1, 3, 5])
     X, graph = np.eye(16), PairGraph(winner, loser, n_items=16)
     members = [np.array(some) for some in ([0], [0, 1], [2])]
-    units = Units("comparisons", members, of_edges=True)
+    units = HoldOutUnits("comparisons", members, of_edges=True)
     found = RankRLS().hold_out_task(X, graph).coefficients_without(units, np.array([1e-30, 1e-3]))
     assert np.isfinite(found).all()  # whether or not rounding makes a system singular
     for k, some in enumerate(members):
@@ -251,7 +251,7 @@ def test_shortcuts_are_taken_where_the_docs_say_so(rng, monkeypatch):
         assert not args[2].members, "trained again"
         return iter(())
 
-    monkeypatch.setattr(hold_out, "_train_again", no_refit)
+    monkeypatch.setattr(shortcuts, "_refit_scores", no_refit)
     for options in ({}, {"kernel": "rbf"}, {"beta": 1}, {"cost": "relative"}, {"beta": 0.5}):
         leave_group_out_predict(RankRLS(**options), X, y, groups)
         if "cost" not in options:
@@ -326,7 +326,7 @@ def test_leave_pair_out_along_alphas_and_in_blocks(rng, monkeypatch):
     single = leave_pair_out(RankRLS(ALPHAS[1]), X, y)
     assert isinstance(single.disagreement, float)
     assert single.disagreement == pytest.approx(result.disagreement[1])
-    module = importlib.import_module("rankwise.model_selection.predict")
+    module = importlib.import_module("rankwise.model_selection.cross_val_predict")
     monkeypatch.setattr(module, "BLOCK_ENTRIES", 4 * M)
     rows = [(r.start, block) for r, block in result.blocks(ALPHAS[1])]
     assert len(rows) > 5

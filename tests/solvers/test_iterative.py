@@ -11,13 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise import RankRLS, RankRLSCV, ScoreGraph
 from rankwise.losses import SquaredLoss
-from rankwise.machine import Progress
 from rankwise.model_selection import leave_group_out_predict
-from rankwise.solvers.least_squares import (
-    conjugate_gradients,
-    minimize_iteratively,
-    shared_path,
-)
+from rankwise.runtime.progress import Progress
+from rankwise.solvers.least_squares import conjugate_gradients, galerkin_path, minimize_iteratively
 
 
 @pytest.fixture
@@ -128,7 +124,7 @@ def test_one_space_solves_the_system_of_every_shift(rng):
     shifts = np.array([1e-6, 1e-2, 10.0])
 
     def solve(t, n_steps, A=A, tol=1e-12):
-        return shared_path(lambda v: A @ v, t, np.diagonal(A), shifts, tol, n_steps)
+        return galerkin_path(lambda v: A @ v, t, np.diagonal(A), shifts, tol, n_steps)
 
     for x, shift in zip(solve(t, 40)[0], shifts, strict=True):
         truth = np.linalg.solve(A + shift * np.eye(15), t)

@@ -13,16 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from experiments.treersvm11 import certificate as ranksvm_certificate
 from rankwise import RankSVM, RankSVMCV, ScoreGraph
-from rankwise.estimators.margin import REASONS
-from rankwise.losses import HingeLoss, LossAt
+from rankwise.losses import HingeLoss, LossValue
+from rankwise.rankers.pairwise_ranker import REASONS
 from rankwise.solvers.bundle import Bundle
-from rankwise.solvers.margin_loss import (
+from rankwise.solvers.certified_descent import (
     REFRESH,
     STALLED,
-    MarginObjective,
+    Objective,
+    line_search,
     make_objective,
-    minimize_margin,
-    step_along,
+    minimize_pairwise,
 )
 
 ALPHA = 1e-3
@@ -110,7 +110,7 @@ def test_held_out_scores_of_float32_features_are_those_of_the_same_features_in_f
 
 def test_dask_shares_the_certificate():
     da = pytest.importorskip("dask.array")
-    from rankwise.dask import RankSVM as LazyRankSVM
+    from rankwise.distributed import RankSVM as LazyRankSVM
 
     X, exact, y, groups = offset_problem()
     lazy = [da.from_array(values, chunks=40) for values in (X, y, groups)]
@@ -188,7 +188,7 @@ def interrupt(_):
 
 
 def test_a_bound_above_the_objective_is_said_and_not_cut_off():
-    found = minimize_margin(problem_with(Mistaken), "bmrm", tol=1e-9, max_iter=500)
+    found = minimize_pairwise(problem_with(Mistaken), "bmrm", tol=1e-9, max_iter=500)
     assert found.end == "contradicted"
     assert found.bound > found.objective
     assert found.gap < 0
@@ -221,7 +221,7 @@ def test_the_estimator_warns_of_a_contradiction(monkeypatch):
 )
 def test_every_ending_has_its_name_and_all_but_success_a_message(options, end):
     assert (end in REASONS) == (end != "converged")
-    assert minimize_margin(problem_with(HingeLoss), "lbfgs", **options).end == end
+    assert minimize_pairwise(problem_with(HingeLoss), "lbfgs", **options).end == end
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-160, 1e160, 1e200, 1e300])
@@ -243,14 +243,14 @@ class AnyFunction:
 
     def at(self, f):
         self.asked.append(f[0])
-        return LossAt(self._value(f[0]), np.array([self._slope(f[0])]), None)
+        return LossValue(self._value(f[0]), np.array([self._slope(f[0])]), None)
 
 
 def searched(value, slope):
     """Step from 0 along the function; the point, and at which t the function was looked at."""
     loss = AnyFunction(value, slope)
-    objective = MarginObjective(np.eye(1), loss, 0.0, np.ones(1), 1)
-    return step_along(objective, objective.at(np.zeros(1)), np.ones(1)), loss.asked[1:]
+    objective = Objective(np.eye(1), loss, 0.0, np.ones(1), 1)
+    return line_search(objective, objective.at(np.zeros(1)), np.ones(1)), loss.asked[1:]
 
 
 @pytest.mark.parametrize("slope", [0.0, 1.0, math.inf, -math.inf, math.nan])
@@ -330,7 +330,7 @@ def test_scores_do_not_drift_along_many_lines():
     objective = problem_with(HingeLoss)
     point, ages = objective.at(np.ones(2)), []
     for _ in range(3 * REFRESH):
-        point = step_along(objective, point, -1e-3 * point.gradient)
+        point = line_search(objective, point, -1e-3 * point.gradient)
         ages.append(point.age)
     assert max(ages) == REFRESH
     assert ages.count(0) >= 2

@@ -23,9 +23,9 @@ from rankwise import (
     make_target,
 )
 from rankwise.datasets import make_ranking
-from rankwise.model_selection.scoring import needs_groups, predict_items
+from rankwise.model_selection.scorer import needs_groups, predict_items
 from rankwise.uncertainty.calibrated_ranker import fit_map, held_out_pairs, reliability
-from rankwise.uncertainty.jackknife import leave_units_out
+from rankwise.uncertainty.jackknife_errors import leave_units_out
 from tests.oracle_uncertainty import refit_without, weights_in_long_double
 
 X, Y, GROUPS = make_ranking(

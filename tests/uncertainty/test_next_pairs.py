@@ -10,9 +10,8 @@ from scipy.special import expit
 
 from rankwise import CalibratedRanker, PairGraph, RankRLS
 from rankwise.datasets import make_ranking
-from rankwise.leaderboard import rate
-from rankwise.uncertainty import next_pairs
-from rankwise.uncertainty.belief import belief_of_comparisons
+from rankwise.leaderboard import next_pairs, rate
+from rankwise.leaderboard.inference.posterior import fit_posterior
 from tests.oracle_uncertainty import logistic_posterior, posterior, worths
 
 
@@ -42,7 +41,7 @@ def all_variances(belief):
 def test_the_belief_of_margins_is_the_normal_posterior(p):
     graph, _ = comparisons(20, 50, margin=1.5)
     X = None if p is None else np.random.default_rng(1).standard_normal((20, p)) + 100
-    belief = belief_of_comparisons(graph, X, 0.7)
+    belief = fit_posterior(graph, X, 0.7)
     mean, C, noise = posterior(20, graph.winner, graph.loser, graph.edge_target, 0.7, X)
     np.testing.assert_allclose(belief.mean, mean, atol=1e-10)
     np.testing.assert_allclose(belief.noise, noise, rtol=1e-9)
@@ -61,7 +60,7 @@ def test_the_belief_of_verdicts_is_laplace_at_the_most_probable_ratings(p):
     graph, _ = comparisons(20, 50, spread=3.0)
     graph = PairGraph(graph.winner, graph.loser, np.r_[np.ones(40), np.zeros(10)], n_items=20)
     X = None if p is None else np.random.default_rng(1).standard_normal((20, p)) + 100
-    belief = belief_of_comparisons(graph, X, 0.7)
+    belief = fit_posterior(graph, X, 0.7)
     mean, C = logistic_posterior(graph, 0.7, X)
     np.testing.assert_allclose(belief.mean, mean, atol=1e-6)
     np.testing.assert_allclose(all_variances(belief), of_differences(C), rtol=1e-5, atol=1e-9)
@@ -70,7 +69,7 @@ def test_the_belief_of_verdicts_is_laplace_at_the_most_probable_ratings(p):
 
 def test_an_observed_pair_changes_the_variances_as_an_answer_would():
     graph, _ = comparisons(12, 30, margin=1.5)
-    belief = belief_of_comparisons(graph, None, 1.0)
+    belief = fit_posterior(graph, None, 1.0)
     noise, asked = belief.noise, [(3, 7), (7, 1), (3, 7)]
     for i, j in asked:
         belief.observe(i, j)
@@ -103,7 +102,9 @@ def test_lazy_choice_of_few_candidates_is_the_choice_among_all(monkeypatch):
     graph, _ = comparisons(30, 60, seed=3)
     for goal in ("order", "top"):
         wide = next_pairs(graph, k=20, goal=goal, random_state=0)
-        monkeypatch.setattr(import_module("rankwise.uncertainty.next_pairs"), "CANDIDATES", 5)
+        monkeypatch.setattr(
+            import_module("rankwise.leaderboard.inference.pair_suggestions"), "CANDIDATES", 5
+        )
         narrow = next_pairs(graph, k=20, goal=goal, random_state=1)
         monkeypatch.undo()
         assert [{q.first, q.second} for q in narrow] == [{q.first, q.second} for q in wide]
@@ -157,7 +158,7 @@ def test_what_is_known_is_not_asked_though_its_variance_is_large():
         winner.append(a)
         loser.append(b)
     graph = PairGraph(winner, loser, magnitude=[8.0] * 4 + [1.0] * 40, n_items=6)
-    belief = belief_of_comparisons(graph, None, 1.0)
+    belief = fit_posterior(graph, None, 1.0)
     i, j = np.triu_indices(6, 1)
     assert i[np.argmax(belief.variances(i, j))] == 0
     (question,) = next_pairs(graph, k=1)
@@ -231,7 +232,7 @@ def test_choosing_finds_the_order_sooner():
     pairs, tau = np.triu_indices(20, 1), {}
     for choose in (chosen, at_random):
         games = [played(choose, 20, 50, seed) for seed in range(40)]
-        found = [(belief_of_comparisons(g, None, 1.0).mean, skill) for g, skill in games]
+        found = [(fit_posterior(g, None, 1.0).mean, skill) for g, skill in games]
         order = [np.sign(r[pairs[0]] - r[pairs[1]]) for r, _ in found]
         truth = [np.sign(s[pairs[0]] - s[pairs[1]]) for _, s in found]
         tau[choose] = np.mean([np.mean(a * b) for a, b in zip(order, truth, strict=True)])

@@ -7,10 +7,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from rankwise._compiled import letor_twin, order_sweep_twin, row_pass_twin
+from rankwise._compiled import group_sums_fallback as group_sums_fallback
+from rankwise._compiled import letor_rows_fallback, pair_counts_fallback
 
 try:
-    from rankwise._compiled import order_sweep as _sweep  # type: ignore[attr-defined]
+    from rankwise._compiled import pair_counts as _sweep  # type: ignore[attr-defined]
 except ImportError:
     _sweep = None
 try:
@@ -18,9 +19,9 @@ try:
 except ImportError:
     _letor = None
 try:
-    from rankwise._compiled import row_pass as _rows  # type: ignore[attr-defined]
+    from rankwise._compiled import group_sums as _rows  # type: ignore[attr-defined]
 except ImportError:  # not worth a warning: slower by a third
-    _rows = row_pass_twin
+    _rows = group_sums_fallback
 
 __all__ = [
     "IS_COMPILED",
@@ -50,7 +51,7 @@ def _say_once() -> None:
 
 
 def _best(
-    name: str, compiled: Any = _sweep, fallback: Any = order_sweep_twin
+    name: str, compiled: Any = _sweep, fallback: Any = pair_counts_fallback
 ) -> Callable[..., Any]:
     if compiled is not None:
         return getattr(compiled, name)  # type: ignore[no-any-return]
@@ -70,6 +71,6 @@ sort_by_group = _best("sort_by_group")
 sort_in_groups = _best("sort_in_groups")
 sum_violated = _best("sum_violated")
 weigh_inversions = _best("weigh_inversions")
-read_rows = _best("read_rows", _letor, letor_twin)
+read_rows = _best("read_rows", _letor, letor_rows_fallback)
 add_rows = _rows.add_rows
 scale_rows = _rows.scale_rows

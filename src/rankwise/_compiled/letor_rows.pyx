@@ -2,7 +2,7 @@
 # cython: initializedcheck=False
 """Rows ``label qid:group feature:value ... # comment`` of a text, in one pass.
 
-The readable truth is in `letor_twin.py`, with the same name and signature. Decimals become the
+The readable truth is in `letor_rows_fallback.py`, with the same name and signature. Decimals become the
 nearest double, as Python's `float` has it: by one exact product where digits and power of ten are
 small (Clinger, 1990), else by the 128 bits of a power of five (Lemire, "Number parsing at a
 gigabyte per second", 2021), and by Python itself where these bits do not decide.

@@ -12,20 +12,20 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from rankwise.cli import (
-    compare,
-    cv,
-    demo,
-    evaluate,
-    export,
-    info,
-    judge,
-    predict,
-    rank,
-    report,
+    compare_command,
+    cv_command,
+    demo_command,
+    evaluate_command,
+    export_command,
+    info_command,
+    judge_command,
+    predict_command,
+    rank_command,
+    report_command,
     terminal,
-    train,
+    train_command,
 )
-from rankwise.cli.options import Common
+from rankwise.cli.shared_options import Common
 
 SHOW_ALL = "rankwise.help_all"
 COLUMN_OF_HELP = 24  # where what an option does begins, if it is not longer itself
@@ -95,7 +95,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         for name, bundle in bundles.items():
             values[name] = bundle(**{one.name: values.pop(one.name) for one in fields(bundle)})
         positional = [values.pop(name) for name in arguments]
-        with terminal.telling(quiet=quiet, debug=debug):
+        with terminal.command_session(quiet=quiet, debug=debug):
             function(*positional, **values)
 
     kind = inspect.Parameter.KEYWORD_ONLY
@@ -189,17 +189,17 @@ app = typer.Typer(
 )
 
 for function in (
-    train.train,
-    predict.predict,
-    evaluate.evaluate,
-    cv.cv,
-    compare.compare,
-    report.report,
-    rank.rank,
-    judge.judge,
-    export.export,
-    info.info,
-    demo.demo,
+    train_command.train,
+    predict_command.predict,
+    evaluate_command.evaluate,
+    cv_command.cv,
+    compare_command.compare,
+    report_command.report,
+    rank_command.rank,
+    judge_command.judge,
+    export_command.export,
+    info_command.info,
+    demo_command.demo,
 ):
     app.command(cls=_Command)(command(function))
 

@@ -19,8 +19,9 @@ from typing import Any
 import typer
 
 from rankwise.cli.argument_names import with_options
-from rankwise.machine import Progress, no_interrupted_fits
-from rankwise.text_tables import Table, one_line, plain, text_width
+from rankwise.formatting import TextTable, one_line, text_width, without_markup
+from rankwise.runtime.interrupts import no_interrupted_fits
+from rankwise.runtime.progress import Progress
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the number of the signal, as shells count
 OVERFLOW = (  # in place of NumPy's warnings, such as "overflow encountered in square"
@@ -51,7 +52,7 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def telling(*, quiet: bool = False, debug: bool = False) -> Iterator[None]:
+def command_session(*, quiet: bool = False, debug: bool = False) -> Iterator[None]:
     """Run the body of a command; what goes wrong becomes one line and an exit code.
 
     A training that was interrupted raises KeyboardInterrupt: no file gets a model cut short.
@@ -119,7 +120,7 @@ def _discard_output() -> None:
         os.close(nowhere)
 
 
-def say(text: str, **style: Any) -> None:
+def echo(text: str, **style: Any) -> None:
     """Print a line of a result: on standard output, unless a file is written there."""
     styled = typer.style(text, **style) if style else text
     typer.echo(styled, err=current.is_output_taken)
@@ -166,22 +167,22 @@ def write_text(path: Path | None, text: str) -> None:
         stream.write(text.encode())
 
 
-def shown(value: float, style: str = ".4f") -> str:
+def format_number(value: float, style: str = ".4f") -> str:
     """The number as text, a dash if there is none."""
     return "–" if math.isnan(value) else format(value, style)
 
 
 def print_json(document: Any) -> None:
     """One JSON document on standard output."""
-    say(json.dumps(plain(document), indent=2, allow_nan=False, ensure_ascii=False))
+    echo(json.dumps(without_markup(document), indent=2, allow_nan=False, ensure_ascii=False))
 
 
-def print_pairs(rows: Iterable[tuple[str, str]]) -> None:
+def print_key_values(rows: Iterable[tuple[str, str]]) -> None:
     """Names and what they are, aligned."""
     shown = [(name, value) for name, value in rows if value]
     width = max((len(name) for name, _ in shown), default=0) + 2
     for name, value in shown:
-        say(_wrapped(f"{name:<{width}}{value}", width))
+        echo(_wrapped(f"{name:<{width}}{value}", width))
 
 
 def terminal_width() -> int | None:
@@ -198,7 +199,7 @@ def _wrapped(text: str, indent: int = 0) -> str:
     return textwrap.fill(line, columns, subsequent_indent=more, break_long_words=False) or line
 
 
-def print_table(table: Table, *, best: int = -1) -> None:
+def print_table(table: TextTable, *, best: int = -1) -> None:
     """A table and its notes on standard output; on a narrow terminal names are wrapped.
 
     Parameters
@@ -210,9 +211,9 @@ def print_table(table: Table, *, best: int = -1) -> None:
     """
     lines = table.lines(terminal_width())
     for k, line in enumerate(lines):
-        say(line, **({"bold": True} if k in (0, best + 1) else {}))
+        echo(line, **({"bold": True} if k in (0, best + 1) else {}))
         if k == 0:
             is_unicode = "utf" in (sys.stdout.encoding or "").lower()
-            say(("─" if is_unicode else "-") * max(map(text_width, lines)))
+            echo(("─" if is_unicode else "-") * max(map(text_width, lines)))
     for note in table.notes:
-        say(_wrapped(note))
+        echo(_wrapped(note))

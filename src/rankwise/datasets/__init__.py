@@ -9,8 +9,8 @@
 from rankwise.datasets.comparisons import pairs_from_frame, read_pairs
 from rankwise.datasets.letor import read_group_sizes, read_letor, write_letor
 from rankwise.datasets.pair_data import PairData
-from rankwise.datasets.ranking import RankingData, read_ranking
-from rankwise.datasets.scores import read_scores, write_scores, write_table_with_scores
+from rankwise.datasets.ranking_data import RankingData, read_ranking
+from rankwise.datasets.score_files import read_scores, write_scores, write_table_with_scores
 from rankwise.datasets.synthetic import RankingProblem, make_ranking
 from rankwise.datasets.trec import TrecRun, read_qrels, read_trec_run, write_qrels, write_trec_run
 from rankwise.groups import groups_from_sizes

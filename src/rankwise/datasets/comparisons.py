@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.datasets import words as usual
-from rankwise.datasets.columns import column_numbers, complete_rows, distinct_cells, position_of
+from rankwise.datasets import vocabulary
+from rankwise.datasets.column_roles import position_of
+from rankwise.datasets.column_values import complete_rows, distinct_cells
 from rankwise.datasets.files import PathLike
+from rankwise.datasets.numeric_columns import column_numbers
 from rankwise.datasets.pair_data import (
     PairColumns,
     PairData,
@@ -22,12 +24,18 @@ from rankwise.datasets.pair_data import (
     from_lists,
     recognized,
 )
-from rankwise.datasets.tables import FrameTable, Table, open_table
+from rankwise.datasets.table_files import FrameTable, TableFile, open_table
 from rankwise.datasets.times import read_times
-from rankwise.datasets.words import MISSING, distinct_labels, finite_number, is_gap, show
+from rankwise.datasets.vocabulary import (
+    MISSING,
+    distinct_labels,
+    finite_number,
+    is_gap,
+    shown_value,
+)
+from rankwise.formatting import count, join_words
 from rankwise.frames import frame_columns
-from rankwise.inputs import as_real
-from rankwise.text_tables import count, listed
+from rankwise.validation import check_float_array
 
 TEAMS = (tuple, list, set, frozenset, dict, np.ndarray)  # cells that are not one item
 _LARGEST = 10**8  # comparisons that win counts may stand for
@@ -239,7 +247,7 @@ class _Rows(NamedTuple):
         These columns.
     """
 
-    table: Table
+    table: TableFile
     kept: Indices
     names: dict[str, list[str]]
     cells: dict[str, list[_Cells]]
@@ -250,13 +258,13 @@ class _Rows(NamedTuple):
         if is_bad.any():
             row = int(is_bad.argmax())
             if isinstance(values, _Cells):
-                problem = problem.format(show(values.texts[values.codes[row]]))
+                problem = problem.format(shown_value(values.texts[values.codes[row]]))
             elif values is not None:
                 problem = problem.format(f"{values[row]:g}")
             raise self.table.error(problem, int(self.kept[row]))
 
 
-def _read(table: Table, columns: PairColumns) -> PairData:
+def _read(table: TableFile, columns: PairColumns) -> PairData:
     """Find the columns, read the rows that have no gap, check them and make arrays of them."""
     wanted, read_as = recognized(checked_columns(columns), table.names)
     rows = _rows(table, wanted, _positions(table, wanted))
@@ -289,7 +297,7 @@ def _read(table: Table, columns: PairColumns) -> PairData:
     return _expanded(rows, data) if "wins" in rows.numbers else data
 
 
-def _positions(table: Table, wanted: PairColumns) -> dict[str, list[int]]:
+def _positions(table: TableFile, wanted: PairColumns) -> dict[str, list[int]]:
     """Where the columns of each role are."""
     sides, outcome = wanted.get("sides"), wanted.get("outcome")
     who_won = wanted["winner"] if outcome is None else outcome
@@ -325,7 +333,7 @@ def _positions(table: Table, wanted: PairColumns) -> dict[str, list[int]]:
     return at
 
 
-def _rows(table: Table, wanted: PairColumns, at: dict[str, list[int]]) -> _Rows:
+def _rows(table: TableFile, wanted: PairColumns, at: dict[str, list[int]]) -> _Rows:
     """Read the columns as numbers or as texts, and leave out the rows that have gaps."""
     every = [(role, place) for role, places in at.items() for place in places]
     spelled = [place for role, place in every if role not in _NUMBERS]
@@ -348,11 +356,11 @@ def _rows(table: Table, wanted: PairColumns, at: dict[str, list[int]]) -> _Rows:
         if role == "outcome":
             if wanted.get("outcome_words"):
                 one = _translated(table, one, wanted["outcome_words"])
-            sides = usual.meanings(one.texts)
-            is_tie = is_tie | one.each([side == usual.TIE for side in sides])
+            sides = vocabulary.meanings(one.texts)
+            is_tie = is_tie | one.each([side == vocabulary.TIE for side in sides])
             has_gap[name] = one.is_in(MISSING)
         elif role == "tie":
-            is_tie = is_tie | one.is_in(usual.IS_TIE)
+            is_tie = is_tie | one.is_in(vocabulary.IS_TIE)
         elif role != "place" and not (role == "items" and wanted.get("places")):
             has_gap[name] = one.is_in({""})
         cells.setdefault(role, []).append(one)
@@ -367,35 +375,35 @@ def _rows(table: Table, wanted: PairColumns, at: dict[str, list[int]]) -> _Rows:
     return _Rows(table, rows, names, cells, numbers)
 
 
-def _refuse_teams(table: Table, name: str, column: Any) -> None:
+def _refuse_teams(table: TableFile, name: str, column: Any) -> None:
     """Refuse cells that hold several items: each tuple would be an item of its own."""
     if not isinstance(column, list):
         return
     for row, cell in enumerate(column):
         if isinstance(cell, TEAMS):
             raise table.error(
-                f"the column {show(name)} has the {type(cell).__name__} {cell!r}, expected one "
-                "item. Comparisons of teams are not supported; write one label for each side.",
+                f"the column {shown_value(name)} has the {type(cell).__name__} {cell!r}, expected "
+                "one item. Comparisons of teams are not supported; write one label for each side.",
                 row,
             )
 
 
-def _translated(table: Table, cells: _Cells, words: Mapping[str, str]) -> _Cells:
+def _translated(table: TableFile, cells: _Cells, words: Mapping[str, str]) -> _Cells:
     """The outcomes with the words that they stand for."""
     absent = [word for word in words if word not in cells.texts]
     if absent:
-        there = listed(map(show, cells.texts), 20)
-        shown = f"{listed(map(show, absent), 5)}; there are {there}"
+        there = join_words(map(shown_value, cells.texts), 20)
+        shown = f"{join_words(map(shown_value, absent), 5)}; there are {there}"
         raise table.error(f"outcome_words has words that the column has not: {shown}.")
     return cells._replace(texts=[words.get(text, text) for text in cells.texts])
 
 
-def _as_numbers(table: Table, at: int, column: Any) -> Array:
+def _as_numbers(table: TableFile, at: int, column: Any) -> Array:
     """A column as floats, NaN for a gap; infinite numbers and words are refused."""
     if not isinstance(column, list):
         return column_numbers(table, at, column, "number")
-    name = f"the column {show(table.names[at])}"
-    numbers = as_real(name, [None if is_gap(value) else value for value in column])
+    name = f"the column {shown_value(table.names[at])}"
+    numbers = check_float_array(name, [None if is_gap(value) else value for value in column])
     if np.isinf(numbers).any():
         problem = f"{name} is infinite, expected a finite number."
         raise table.error(problem, int(np.isinf(numbers).argmax()))
@@ -449,8 +457,8 @@ def _outcomes(rows: _Rows, is_margin: bool, first: _Cells, second: _Cells) -> Ar
     is_tie = sign == 0
     for tie in rows.cells.get("tie", ()):
         problem = "the tie is {}, expected 1 or 0, true or false, yes or no."
-        rows.refuse(~tie.is_in(usual.IS_TIE | usual.IS_NO_TIE), problem, tie)
-        is_tie = is_tie | tie.is_in(usual.IS_TIE)
+        rows.refuse(~tie.is_in(vocabulary.IS_TIE | vocabulary.IS_NO_TIE), problem, tie)
+        is_tie = is_tie | tie.is_in(vocabulary.IS_TIE)
     magnitude = np.where(is_tie, 0.0, 1.0)
     for magnitude in rows.numbers.get("magnitude", ()):
         problem = "the magnitude is {}, expected 0 (a tie) or more. Swap winner and loser instead."
@@ -474,7 +482,7 @@ def _verdicts(rows: _Rows, outcome: _Cells, first: _Cells, second: _Cells) -> Ar
     n_rows = np.bincount(outcome.codes)
     is_item = np.bincount(outcome.codes, ~np.isnan(by_item)) == n_rows
     is_number = np.array([finite_number(word) is not None for word in words])
-    sides = usual.meanings(words)
+    sides = vocabulary.meanings(words)
     if not is_item[is_number].all() and None not in np.array(sides, object)[is_number]:
         # One column is read in one way: these numbers are results, although some are items, too.
         is_item &= ~is_number
@@ -486,11 +494,13 @@ def _verdicts(rows: _Rows, outcome: _Cells, first: _Cells, second: _Cells) -> Ar
     ]
     unknown = np.flatnonzero(np.isnan(meant) & ~is_item)
     if len(unknown):
-        shown = listed((f"{show(words[k])} ({count(n_rows[k], 'row')})" for k in unknown), 20)
+        shown = join_words(
+            (f"{shown_value(words[k])} ({count(n_rows[k], 'row')})" for k in unknown), 20
+        )
         rows.refuse(
             np.isin(outcome.codes, unknown),
-            f"the winner is {shown}, expected {', '.join(map(show, names))}, one of the two items "
-            f"or 'tie'; also understood: {', '.join(usual.EXAMPLES)}, 1, 2, 0.5.",
+            f"the winner is {shown}, expected {', '.join(map(shown_value, names))}, one of the two "
+            f"items or 'tie'; also understood: {', '.join(vocabulary.EXAMPLES)}, 1, 2, 0.5.",
         )
     verdict = outcome.each(meant)
     verdict = np.where(np.isnan(verdict), by_item, verdict)
@@ -544,7 +554,9 @@ def _ranked(
     codes = number * len(labels) + item.codes
     order = np.argsort(codes, kind="stable")
     for k in order[1:][np.diff(codes[order]) == 0]:
-        problem = f"{show(item.texts[item.codes[k]])} is in the ranking {names[number[k]]} twice"
+        problem = (
+            f"{shown_value(item.texts[item.codes[k]])} is in the ranking {names[number[k]]} twice"
+        )
         raise rows.table.error(f"{problem}; an item has one place in it.", int(rows.kept[row[k]]))
     rankings = Rankings(number, item.each(position).astype(np.intp), place, weight[start])
     if is_last:
@@ -563,7 +575,8 @@ def _ranked(
 def _places(rows: _Rows, cells: _Cells) -> Array:
     """Places as numbers, inf for none."""
     places = [
-        np.inf if text.lower() in usual.UNPLACED else finite_number(text) for text in cells.texts
+        np.inf if text.lower() in vocabulary.UNPLACED else finite_number(text)
+        for text in cells.texts
     ]
     rows.refuse(
         cells.each([place is None or place <= 0 for place in places]),

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 from rankwise.environment import require
 from rankwise.errors import DataFileError, LetorFormatError
-from rankwise.text_tables import listed
+from rankwise.formatting import join_words
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -103,7 +103,7 @@ def _unpacked(raw: IO[bytes], path: str, error: type[DataFileError]) -> IO[bytes
         archive = zipfile.ZipFile(raw)
         names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
         if len(names) != 1:
-            problem = f"a zip file of {listed(names, 5)}, expected one file of data."
+            problem = f"a zip file of {join_words(names, 5)}, expected one file of data."
             remedy = "Save a sheet of an Excel workbook as CSV; a rankwise model is no data."
             raise error(path, None, f"{problem} {remedy}")
         stream = archive.open(names[0])

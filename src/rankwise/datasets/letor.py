@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from rankwise._compiled import read_rows
 from rankwise.arrays import Array, Indices
 from rankwise.datasets.files import PACKED, PathLike, line_blocks, numbered_lines, replace_file
-from rankwise.datasets.ranking import RankingData
-from rankwise.datasets.words import MAX_LABEL, distinct_labels, finite_number, show
+from rankwise.datasets.ranking_data import RankingData
+from rankwise.datasets.vocabulary import MAX_LABEL, distinct_labels, finite_number, shown_value
 from rankwise.errors import LetorFormatError
 from rankwise.frames import as_array
 from rankwise.groups import encode_groups
-from rankwise.inputs import as_whole, check_items
-from rankwise.machine import check_matrix_fits
+from rankwise.runtime.memory import check_matrix_fits
+from rankwise.validation import check_int, reject_dtype
 
 #: More columns are read only if the caller says so: a model has a coefficient for each.
 MOST_COLUMNS = 2**27
@@ -160,7 +160,7 @@ def read_letor(
         raise ValueError(f"sparse is {sparse!r}; pass True, False or 'auto'.")
     for name, number in {"n_features": n_features, "chunks": chunks}.items():
         if number is not None:
-            as_whole(name, number, "or None", least=1)
+            check_int(name, number, "or None", least=1)
     reader = _Reader(paths, group_sizes, kind, n_features, sparse, zero_based, ids)
     return reader.whole() if chunks is None else reader.chunks(chunks)
 
@@ -295,16 +295,16 @@ def _problem(line: bytes, most_columns: int, zero_based: bool) -> str:
     last = most_columns - 1 + first
     if b" 0:" in line and not zero_based:
         return (
-            f"feature id 0 in {show(line)}, but ids are expected to start at 1. "
+            f"feature id 0 in {shown_value(line)}, but ids are expected to start at 1. "
             "Pass zero_based=True if the file counts from 0."
         )
     words = [word for word in line.partition(b"#")[0].split() if not word.startswith(b"qid:")]
     is_number = [finite_number(word.rpartition(b":")[2]) is not None for word in words]
     bad = line if all(is_number) else words[is_number.index(False)]
     return (
-        f"got {show(bad)}, expected 'label qid:group feature:value feature:value ... # comment' "
-        f"with finite numbers, and features from {first} to {last} in increasing order. A gap "
-        "is a feature that is left out, which means 0. Pass n_features= if there are more."
+        f"got {shown_value(bad)}, expected 'label qid:group feature:value feature:value ... # "
+        f"comment' with finite numbers, and features from {first} to {last} in increasing order. "
+        "A gap is a feature that is left out, which means 0. Pass n_features= if there are more."
     )
 
 
@@ -406,7 +406,7 @@ def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
             raise LetorFormatError(
                 name,
                 number,
-                f"got {show(token)}, expected the number of rows of one group: "
+                f"got {shown_value(token)}, expected the number of rows of one group: "
                 "one whole number a line and nothing else.",
             )
         if token:
@@ -461,14 +461,14 @@ class _QidGroups:
             return ""
         if qid in self._code_of:
             return (
-                f"the group {show(qid)} comes back after rows of other groups. To be read in "
-                "chunks, the rows of a group must stand next to each other: sort the file by qid, "
-                "or read it whole, without chunks."
+                f"the group {shown_value(qid)} comes back after rows of other groups. To be read "
+                "in chunks, the rows of a group must stand next to each other: sort the file "
+                "by qid, or read it whole, without chunks."
             )
         decoded = qid.decode("utf-8", "replace")
         if not qid or decoded.encode("utf-8") != qid or len(decoded) > MAX_LABEL:
             expected = f"a group in UTF-8 of at most {MAX_LABEL} characters, such as qid:7"
-            return f"the qid is {show(qid)}, expected {expected}, without a space."
+            return f"the qid is {shown_value(qid)}, expected {expected}, without a space."
         return ""
 
     def labels(self, codes: Indices) -> NDArray[Any] | None:
@@ -554,7 +554,7 @@ def _check_numbers(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
     """X as a finite array or CSR matrix and y as a finite vector, of one length."""
     from sklearn.utils import check_array, check_consistent_length
 
-    check_items("X", X)
+    reject_dtype("X", X)
     floats = [np.float64, np.float32]
     rows = as_array(X, "X")
     X = check_array(rows, accept_sparse="csr", dtype=floats, ensure_min_features=0, input_name="X")
@@ -580,7 +580,7 @@ def _qid_word(label: Any) -> str:
         return str(int(label))  # True is 1, as everywhere in Python
     is_word = isinstance(label, str) and label.isprintable() and label.split() == [label]
     if not is_word or "#" in label or len(label) > MAX_LABEL:
-        shown = show(label) if isinstance(label, str) else repr(label)
+        shown = shown_value(label) if isinstance(label, str) else repr(label)
         raise ValueError(
             f"the group label {shown} cannot be written as one word. Use words without blanks and "
             "'#', or whole numbers, such as np.unique(groups, return_inverse=True)[1]."
@@ -592,7 +592,7 @@ def _comment_text(comment: Any, row: int) -> str:
     text = "" if comment is None else str(comment).strip()
     if any(mark in text for mark in "\n\r\0"):
         raise ValueError(
-            f"ids[{row}] is {show(text)}: a comment ends with its line. "
+            f"ids[{row}] is {shown_value(text)}: a comment ends with its line. "
             "Take the line breaks and zero bytes out."
         )
     return f" # {text}" if text else ""

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.datasets import words as usual
-from rankwise.datasets.columns import Column
+from rankwise.datasets import vocabulary
+from rankwise.datasets.column_roles import Column
 from rankwise.errors import warn_user
-from rankwise.inputs import check_option, suggestion
+from rankwise.validation import check_option, suggestion
 
 if TYPE_CHECKING:
     from rankwise.graphs import PairGraph
@@ -306,7 +306,7 @@ def recognized(asked: PairColumns, names: Sequence[str]) -> tuple[PairColumns, s
         usual_ones = [words for words in known if all(plain.count(word) == 1 for word in words)]
         return [[names[plain.index(word)] for word in words] for words in usual_ones]
 
-    sides, outcomes, scores = map(there, (usual.SIDES, usual.OUTCOMES, usual.SCORES))
+    sides, outcomes, scores = map(there, (vocabulary.SIDES, vocabulary.OUTCOMES, vocabulary.SCORES))
     if len(sides) != 1 or len(outcomes or scores) != 1:
         return asked, ""
     (first, second), taken = sides[0], (outcomes or scores)[0]

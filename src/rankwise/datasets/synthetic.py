@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.inputs import as_whole
+from rankwise.validation import check_int
 
 
 class RankingProblem(NamedTuple):
@@ -103,10 +103,10 @@ def make_ranking(
     n_informative = n_features if n_informative is None else n_informative
     counts = {"n_queries": n_queries, "n_features": n_features, "n_documents": low}
     for name, value in {**counts, "n_informative": n_informative}.items():
-        as_whole(name, value, least=1)
-    as_whole("n_documents", high, least=low)
+        check_int(name, value, least=1)
+    check_int("n_documents", high, least=low)
     if n_levels is not None:
-        as_whole("n_levels", n_levels, least=2)
+        check_int("n_levels", n_levels, least=2)
     for name, amount in {"noise": noise, "offset": offset}.items():
         if not (np.isfinite(amount) and amount >= 0):
             raise ValueError(f"{name}={amount!r}; expected a finite number from 0.")

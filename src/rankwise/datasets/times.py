@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array
-from rankwise.datasets.words import as_text, finite_number, show
+from rankwise.datasets.vocabulary import as_text, finite_number, shown_value
 
 _DIGITS = re.compile(r"(1[89]|20|21)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2}([ T][0-9:.]+)?)?(Z|[+]00:?00)?")
@@ -36,7 +36,7 @@ def read_times(texts: Sequence[str], error: Callable[[int, str], Exception]) -> 
     k = next(k for k, value in enumerate(known) if value is None)
     raise error(
         k,
-        f"the time is {show(texts[k])}, expected "
+        f"the time is {shown_value(texts[k])}, expected "
         f"{'a date such as 2019-01-31, as in other rows' if is_date else 'a date or a number'}. "
         "Write all dates as year-month-day; 01/02/2019 can be read in two ways.",
     )

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
 from rankwise.datasets.files import PathLike, numbered_lines, open_unpacked, replace_file
-from rankwise.datasets.words import finite_number, show
+from rankwise.datasets.vocabulary import finite_number, shown_value
 from rankwise.errors import TableFormatError, warn_user
 from rankwise.groups import encode_groups
-from rankwise.inputs import check_option
+from rankwise.validation import check_option
 
 RUN = ("query", "Q0", "document", "rank", "score", "tag")
 QRELS = ("query", "0", "document", "relevance")
@@ -123,8 +123,8 @@ def _warn_of_queries(
     if missing:
         fate = "count 0, as by trec_eval -c," if missing_queries == "zero" else "are left out"
         problems.append(
-            f"{len(missing):,} of {len(judged):,} judged queries, such as {show(missing[0])}, are "
-            f"missing in the run and {fate}"
+            f"{len(missing):,} of {len(judged):,} judged queries, such as "
+            f"{shown_value(missing[0])}, are missing in the run and {fate}"
         )
     if unjudged:
         problems.append(f"{len(unjudged):,} queries of the run have no judgments and are left out")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwise.arrays import Array, Indices
-from rankwise.graphs.graph import PreferenceGraph
+from rankwise.graphs.base import PreferenceGraph
 from rankwise.graphs.pair_graph import PairGraph
 from rankwise.graphs.score_graph import ScoreGraph
 

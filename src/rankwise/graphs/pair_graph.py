@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.frames import as_array
-from rankwise.graphs.graph import PreferenceGraph
+from rankwise.graphs.base import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
-from rankwise.inputs import as_real, as_whole, check_option, near_one
+from rankwise.validation import check_float_array, check_int, check_option, rescale_weights
 
 COSTS = ("magnitude", "sign", "relative")
 GROUP_WEIGHTS = ("pairs", "groups")
@@ -83,7 +83,7 @@ class PairGraph(PreferenceGraph):
         largest = int(max(winner.max(initial=-1), loser.max(initial=-1)))
         if n_items is None:
             n_items = largest + 1 if names is None else len(names)
-        n_items = as_whole("n_items", n_items, "the number of rows of X")
+        n_items = check_int("n_items", n_items, "the number of rows of X")
         _check_edges(winner, loser, largest, n_items)
         if names is not None and len(names) != n_items:
             raise ValueError(f"there are {len(names)} items, but n_items is {n_items}.")
@@ -263,7 +263,7 @@ def _as_edge_values(
 ) -> Array:
     if values is None:
         return np.ones(n_edges)
-    array = as_real(name, values)
+    array = check_float_array(name, values)
     if array.shape != (n_edges,):
         raise ValueError(
             f"{name} has shape {array.shape} but there are {n_edges} edges; pass one number for "
@@ -276,4 +276,4 @@ def _as_edge_values(
         if positive:
             expected = "a positive number; drop the edge instead of giving it no weight"
         raise ValueError(f"{name}[{edge}] is {array[edge]}, expected {expected}.")
-    return near_one(name, array) if positive else array
+    return rescale_weights(name, array) if positive else array

@@ -7,28 +7,33 @@ values that are computed a block of rows at a time and never stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rankwise._compiled import add_rows, scale_rows, sort_by_group
 from rankwise.arrays import Array, Indices
-from rankwise.graphs.graph import GraphDescription, PreferenceGraph
+from rankwise.graphs.base import GraphDescription, PreferenceGraph
+from rankwise.graphs.gram import nested_scatter, sums_of_squares
+from rankwise.graphs.laplacian_roots import GraphRoot, LevelRoot
+from rankwise.graphs.levels import (
+    Levels,
+    Partition,
+    find_levels,
+    group_center,
+    group_means,
+    group_sums,
+)
 from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS, PairGraph
-from rankwise.graphs.roots import GraphRoot, NestedRoot
-from rankwise.graphs.strict import StrictOrder
+from rankwise.graphs.supervision import Relevance, check_weight_ratio, read_y
+from rankwise.graphs.violated_pairs import OrderedPairs
 from rankwise.groups import Groups
-from rankwise.inputs import Target, as_weights, check_balance, check_option, read_target
-from rankwise.machine import check_matrix_fits, map_on_idle_cores
+from rankwise.runtime.memory import check_matrix_fits
+from rankwise.validation import check_option, check_weights
 
 TIES = ("include", "exclude")
-BLOCK_BYTES = 2**23
-FAR = 0.999  # rows are centered if the means hold this share of the squares of some column
-SAMPLE = 64  # rows that tell whether columns are far from zero
 
 
 class ScoreGraph(PreferenceGraph):
@@ -85,7 +90,7 @@ class ScoreGraph(PreferenceGraph):
 
     def __init__(
         self,
-        y: ArrayLike | Target,
+        y: ArrayLike | Relevance,
         groups: ArrayLike | None = None,
         *,
         cost: str = "magnitude",
@@ -96,7 +101,7 @@ class ScoreGraph(PreferenceGraph):
         check_option("cost", cost, COSTS)
         check_option("ties", ties, TIES)
         check_option("group_weight", group_weight, GROUP_WEIGHTS)
-        target = read_target(y, groups, sample_weight)
+        target = read_y(y, groups, sample_weight)
         if target.groups is None:
             raise ValueError(
                 f"y is a {type(target.y).__name__}, which is a PreferenceGraph already; expected "
@@ -118,7 +123,7 @@ class ScoreGraph(PreferenceGraph):
         is_clique = ties == "include" and self.n_groups == 1
         self.is_complete = is_clique and (weight is None or bool((weight > 0).all()))
         if ties == "include":  # a level need not tell scores apart
-            self.levels = ScoreLevels(self.groups, np.arange(self.n_groups), self.n_groups, weight)
+            self.levels = Levels(self.groups, np.arange(self.n_groups), self.n_groups, weight)
         else:
             self.levels = find_levels(scores, self.groups, self.n_groups, weight)
         self._weigh_pairs()
@@ -135,18 +140,18 @@ class ScoreGraph(PreferenceGraph):
         """Count and weigh the pairs of each group."""
         levels, weight = self.levels, self.item_weights
         counted = slice(None) if weight is None else weight > 0
-        size = sums_by_code(None, self.groups[counted], self.n_groups)
+        size = group_sums(None, self.groups[counted], self.n_groups)
         pairs = 0.5 * size * (size - 1)
         if self.ties == "exclude":
-            tied = sums_by_code(None, levels.of_item[counted], len(levels.group))
-            pairs -= sums_by_code(0.5 * tied * (tied - 1), levels.group, self.n_groups)
+            tied = group_sums(None, levels.of_item[counted], len(levels.group))
+            pairs -= group_sums(0.5 * tied * (tied - 1), levels.group, self.n_groups)
         self._n_pairs_of_group, self.n_pairs = pairs, int(pairs.sum())
         total = pairs
         if weight is not None and self.ties == "exclude":
-            total = sums_by_code(0.5 * levels.size * levels.others, levels.group, self.n_groups)
+            total = group_sums(0.5 * levels.size * levels.others, levels.group, self.n_groups)
         elif weight is not None:
             others = levels.group_size[self.groups] - weight
-            total = sums_by_code(0.5 * weight * others, self.groups, self.n_groups)
+            total = group_sums(0.5 * weight * others, self.groups, self.n_groups)
         self.pair_weights = np.ones_like(total)
         if self.group_weight == "groups":
             self.pair_weights = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
@@ -209,7 +214,7 @@ class ScoreGraph(PreferenceGraph):
             return super().laplacian(V)
         levels = self.levels
         means, group_means = levels.means(V)
-        out = deviations(V, levels.of_item, means, self._within, out, levels.weight)
+        out = group_center(V, levels.of_item, means, self._within, out, levels.weight)
         if self.ties == "exclude":
             pull = self._between if V.ndim == 1 else self._between[:, None]
             out += levels.to_items(pull * (means - group_means))
@@ -220,7 +225,7 @@ class ScoreGraph(PreferenceGraph):
         if self.cost == "relative":
             return super().root(scale, shift)
         within, between = scale * self._within + shift, scale * self._between + shift
-        return NestedRoot(self.levels, within, between, shift)
+        return LevelRoot(self.levels, within, between, shift)
 
     def system(self, R: Any, t: Array) -> tuple[Array, Array]:
         """``Rᵀ L R`` and ``Rᵀ t``; for dense R in one blocked pass, but for the relative cost."""
@@ -228,11 +233,11 @@ class ScoreGraph(PreferenceGraph):
         if self.cost == "relative" or sp.issparse(R):
             return super().system(R, t)
         if len(levels.group) == self.n_items:  # every level is one item
-            groups = Nesting(levels.group[levels.of_item], self._pull)
+            groups = Partition(levels.group[levels.of_item], self._pull)
             return nested_scatter(R, [groups], t, levels.weight)
-        nestings = [Nesting(levels.of_item, self._within)]
+        nestings = [Partition(levels.of_item, self._within)]
         if self.ties == "exclude":
-            nestings.append(Nesting(levels.group, self._pull))
+            nestings.append(Partition(levels.group, self._pull))
         return nested_scatter(R, nestings, t, levels.weight)
 
     def sparse_norms(self, R: Any) -> Array:
@@ -262,17 +267,17 @@ class ScoreGraph(PreferenceGraph):
         present, codes = np.unique(self.groups[items], return_inverse=True)
         weight = None if self.item_weights is None else self.item_weights[items]
         groups = Groups(codes, self.group_labels[present])
-        return self._like(Target(self.y[items], groups, weight))
+        return self._like(Relevance(self.y[items], groups, weight))
 
     def weighted(self, sample_weight: ArrayLike) -> ScoreGraph:
         """The graph of the same scores with these weights, times those that it has."""
-        weight = as_weights(sample_weight, self.n_items)
+        weight = check_weights(sample_weight, self.n_items)
         if self.item_weights is not None:
             weight = weight * self.item_weights
-        check_balance(weight, self._groups)
-        return self._like(Target(self.y, self._groups, weight))
+        check_weight_ratio(weight, self._groups)
+        return self._like(Relevance(self.y, self._groups, weight))
 
-    def _like(self, target: Target, cost: str | None = None) -> ScoreGraph:
+    def _like(self, target: Relevance, cost: str | None = None) -> ScoreGraph:
         """Another graph with the same options, or with another cost."""
         cost = cost or self.cost
         return ScoreGraph(target, cost=cost, ties=self.ties, group_weight=self.group_weight)
@@ -305,7 +310,7 @@ class ScoreGraph(PreferenceGraph):
             i, j, magnitude, weight, self.n_items, cost=self.cost, groups=self._groups
         )
 
-    def strict(self) -> StrictOrder:
+    def strict(self) -> OrderedPairs:
         """All pairs of different score, never formed."""
         if self.cost == "relative":
             raise ValueError(
@@ -313,13 +318,13 @@ class ScoreGraph(PreferenceGraph):
                 "over sorted scores cannot do; use cost='sign', or graph.pairs() for a small graph."
             )
         if self.ties == "exclude":
-            return StrictOrder(self)
-        target = Target(self.y, self._groups, self.item_weights)
-        return StrictOrder(self._like(target, cost="sign"))
+            return OrderedPairs(self)
+        target = Relevance(self.y, self._groups, self.item_weights)
+        return OrderedPairs(self._like(target, cost="sign"))
 
     def describe(self) -> GraphDescription:
         """Counts of groups, pairs, ties (over all outputs) and of items that are in no pair."""
-        target = Target(self.y, self._groups, self.item_weights)
+        target = Relevance(self.y, self._groups, self.item_weights)
         columns = self.y.reshape(self.n_items, -1).T
         untied = [self._like(target._replace(y=y), cost="sign") for y in columns]
         n_every = ScoreGraph(target).n_pairs
@@ -335,263 +340,6 @@ class ScoreGraph(PreferenceGraph):
         )
 
     def _centered_scores(self) -> Array:
-        size = sums_by_code(None, self.groups, self.n_groups)
-        means = family_means(self.y, self.groups, size)
-        return deviations(self.y, self.groups, means, np.ones(self.n_groups))
-
-
-class ScoreLevels:
-    """A partition of the items into levels, and of the levels into groups.
-
-    Levels are numbered so that those of one group are consecutive, by increasing score.
-
-    Attributes
-    ----------
-    of_item : ndarray of shape (n_items,)
-        The level of each item.
-    group : ndarray of shape (n_levels,)
-        The group of each level.
-    n_groups : int
-        Number of groups.
-    weight : ndarray of shape (n_items,) or None
-        What each item counts; None for one. All sizes and means below go by it.
-    size, group_size : ndarray of shape (n_levels,) and (n_groups,)
-        Number (or weight) of the items of each level and of each group.
-    """
-
-    def __init__(
-        self, of_item: Indices, group: Indices, n_groups: int, weight: Array | None = None
-    ) -> None:
-        self.of_item, self.group, self.n_groups, self.weight = of_item, group, n_groups, weight
-        self.size = sums_by_code(weight, of_item, len(group))
-        self.group_size = sums_by_code(self.size, group, n_groups)
-
-    @cached_property
-    def first(self) -> Indices:
-        """Number of the first level of each group."""
-        return np.searchsorted(self.group, np.arange(self.n_groups))
-
-    def means(self, V: Array, mass: Array | None = None) -> tuple[Array, Array]:
-        """For each level the mean of V, with a mass ``Σ mass v / Σ weight``; that of its group."""
-        mass = self.weight if mass is None else mass
-        of_level = family_means(V, self.of_item, self.size, mass)
-        return of_level, family_means(of_level, self.group, self.group_size, self.size)[self.group]
-
-    def to_items(self, values: Array) -> Array:
-        """What each item gets from its level, times its weight."""
-        of_items = values[self.of_item]
-        if self.weight is not None:
-            of_items *= self.weight if values.ndim == 1 else self.weight[:, None]
-        return np.asarray(of_items)
-
-    @cached_property
-    def lower(self) -> Array:
-        """Number (or weight) of items of the group that are below each level."""
-        unit = np.where(self.group_size > 0, self.group_size, 1.0)[self.group]
-        size = self.size if self.weight is None else self.size / unit  # a light group keeps digits
-        below = np.cumsum(size) - size
-        below -= below[self.first][self.group]
-        return below if self.weight is None else np.asarray(below * unit)
-
-    @property
-    def in_group(self) -> NDArray[np.int32]:
-        """For each item the number of its level in the group, 0 for the lowest."""
-        return (self.of_item - self.first[self.group][self.of_item]).astype(np.int32)
-
-    @property
-    def others(self) -> Array:
-        """Number (or weight) of the items of the other levels of the group, for each level."""
-        return np.asarray(self.group_size[self.group] - self.size)
-
-
-def find_levels(
-    y: Array, group: Indices, n_groups: int, weight: Array | None = None
-) -> ScoreLevels:
-    """The levels of (group, distinct score)."""
-    order = np.argsort(y)
-    if n_groups > 1:
-        size = np.bincount(group, minlength=n_groups)
-        order = sort_by_group(order, group.astype(np.int32), np.cumsum(size) - size)
-    g, s = group[order], y[order]
-    first = np.r_[True, (g[1:] != g[:-1]) | (s[1:] != s[:-1])][: len(y)]
-    of_item = np.empty(len(y), dtype=np.intp)
-    of_item[order] = np.cumsum(first) - 1
-    return ScoreLevels(of_item, g[first], n_groups, weight)
-
-
-def sums_by_code(values: NDArray[Any] | None, code: Indices, n_codes: int) -> NDArray[np.float64]:
-    """Sum of the values of each code in float64; their number if there are no values."""
-    return np.bincount(code, weights=values, minlength=n_codes).astype(np.float64, copy=False)
-
-
-def family_means(V: NDArray[Any], family: Indices, size: Array, mass: Array | None = None) -> Array:
-    """``Σ mass v / size`` of the values or rows of each family; zero for one without size."""
-    size = np.where(size > 0, size, 1.0)
-    if V.ndim == 1:
-        return sums_by_code(V if mass is None else mass * V, family, len(size)) / size
-    sums: Array = np.zeros((len(size), V.shape[1]))
-    rows = np.ascontiguousarray(V, dtype=np.float64)
-    add_rows(rows, family, np.zeros(len(V)), sums, np.zeros(V.shape[1]), mass)
-    return sums / size[:, None]
-
-
-def deviations(
-    V: NDArray[Any],
-    family: Indices,
-    means: Array,
-    scale: Array,
-    out: Array | None = None,
-    factor: Array | None = None,
-) -> Array:
-    """``factor scale (v − mean)``, mean and scale by family, factor by item; out may be V."""
-    out = np.empty(V.shape) if out is None else out
-    means = means.reshape(len(scale), -1)
-    rows = np.ascontiguousarray(V.reshape(len(V), -1), dtype=np.float64)
-    scale_rows(rows, family, means, scale, out.reshape(len(out), -1), factor)
-    return out
-
-
-class Nesting(NamedTuple):
-    """One step of nesting: the parent of each child, and the weight of each parent's scatter."""
-
-    parent: Indices
-    weight: Array
-
-
-def block_rows(n_columns: int) -> int:
-    """Rows of a block that stays in the cache, or that is no larger than the Gram matrix."""
-    return max(64, n_columns, BLOCK_BYTES // (8 * max(1, n_columns)))
-
-
-def nested_scatter(
-    R: Any, nestings: list[Nesting], target: Array, mass: Array | None = None
-) -> tuple[Array, Array]:
-    """Σ of the weighted scatter of children around the mean of their parent; ``Rᵀ t``.
-
-        G = Σ_nestings Σ_parents weight_p Σ_{children c of p} n_c (μ_c − μ_p)(μ_c − μ_p)ᵀ
-
-    Children of the first nesting are the rows of R, children of the next its parents. A row counts
-    n_c = 1, or its mass if that is given, and the means are weighted in the same way. A block of
-    rows is read from memory once and is in the cache for the product, the means and ``Rᵀ t``.
-
-    Examples
-    --------
-    Rows 0 and 4 are one family, 5 and 7 another, which weighs three times as much:
-
-    >>> R, target = np.array([[0.0], [4.0], [5.0], [7.0]]), np.ones(4)
-    >>> nesting = Nesting(np.array([0, 0, 1, 1]), np.array([1.0, 3.0]))
-    >>> nested_scatter(R, [nesting], target)  # 1 · (2² + 2²) + 3 · (1² + 1²)
-    (array([[14.]]), array([16.]))
-
-    Both are children of a parent of weight 5 and mean 4:
-
-    >>> parent = Nesting(np.array([0, 0]), np.array([5.0]))
-    >>> nested_scatter(R, [nesting, parent], target)[0]  # 14 + 5 · (2 · 2² + 2 · 2²)
-    array([[94.]])
-    """
-    (family, weight), *outer = nestings
-    size = sums_by_code(mass, family, len(weight))
-    gram, moment, means = _scatter_of_rows(R, family, weight, size, target, mass)
-    for parent, weight in outer:
-        size_of_parent = sums_by_code(size, parent, len(weight))
-        parent_means = family_means(means, parent, size_of_parent, size)
-        for block in _blocks(means):
-            centered = means[block] - parent_means[parent[block]]
-            centered *= np.sqrt(weight[parent[block]] * size[block])[:, None]
-            gram += centered.T @ centered
-        means, size = parent_means, size_of_parent
-    return gram, moment
-
-
-def _scatter_of_rows(
-    R: Any, family: Indices, weight: Array, size: Array, target: Array, mass: Array | None
-) -> tuple[Array, Array, Array]:
-    """Scatter of the rows around the means of their families; ``Rᵀ t``; and the means.
-
-    Means are known at the end only. So the squares lose those of the means then, ``Σ w x xᵀ −
-    Σ w n μ μᵀ``, which costs at most the three digits of `FAR`. Columns far from zero are shifted
-    first, by the mean of some rows; the means that are returned are then shifted, too. A column
-    that would still lose more (one value for a whole family) asks for a second pass, over centered
-    rows, where nothing cancels.
-    """
-    n_rows, n_columns = R.shape
-    columns = target.reshape(n_rows, -1)
-    few = np.arange(0, n_rows, max(1, n_rows // SAMPLE))[:SAMPLE]
-    sample = R[few].astype(np.float64)
-    center = sample.mean(axis=0)
-    if not (center**2 > FAR * (sample**2).mean(axis=0)).any():
-        center = np.zeros(n_columns)
-    is_far = bool(center.any())
-    is_even = mass is None and bool((weight == weight[0]).all())
-    root = np.ones_like(weight) if is_even else np.sqrt(weight)
-
-    def add_up(blocks: list[slice], means: Array | None = None) -> tuple[Array, Array, Array]:
-        """Squares (around the means if given), ``Rᵀ t`` and sums by family of these rows."""
-        squares, moment = np.zeros((n_columns, n_columns)), np.zeros((n_columns, columns.shape[1]))
-        sums = np.zeros((len(weight), n_columns))
-        for block in blocks:
-            mass_here = None if mass is None else mass[block]
-            rows = R[block] - center if is_far else R[block]
-            X = Z = np.ascontiguousarray(rows, dtype=np.float64)
-            if means is not None or not is_even:
-                factor = None if mass_here is None else np.sqrt(mass_here)
-                Z = np.empty(X.shape)
-                scale_rows(X, family[block], means, root, Z, factor)
-            squares += Z.T @ Z
-            if columns.shape[1] == 1:
-                t = np.ascontiguousarray(columns[block, 0])
-                add_rows(X, family[block], t, sums, moment.reshape(-1), mass_here)
-            else:
-                add_rows(X, family[block], np.zeros(len(X)), sums, np.zeros(n_columns), mass_here)
-                moment += X.T @ columns[block]
-        return squares, moment, sums
-
-    blocks, n_multiplications = list(_blocks(R)), n_rows * n_columns**2
-    (squares, moment, sums), *others = map_on_idle_cores(add_up, blocks, n_multiplications)
-    for more_squares, more_moment, more_sums in others:
-        squares += more_squares
-        moment += more_moment
-        sums += more_sums
-    if is_far:
-        moment += np.outer(center, columns.sum(axis=0))
-    means = sums / np.where(size > 0, size, 1.0)[:, None]
-    roots = means * (root * np.sqrt(size))[:, None]
-    lost = roots.T @ roots
-    if (np.diagonal(lost) > FAR * np.diagonal(squares)).any():
-        again = map_on_idle_cores(partial(add_up, means=means), blocks, n_multiplications)
-        squares = sum((more_squares for more_squares, *_ in again), start=np.zeros(1))
-    else:
-        squares -= lost
-    squares *= weight[0] if is_even else 1.0
-    return squares, moment.reshape(n_columns, *target.shape[1:]), means
-
-
-def plain_system(R: Any, target: Array, mass: Array | None = None) -> tuple[Array, Array]:
-    """``Rᵀ D R`` and ``Rᵀ t`` in float64, D the mass of the rows, 1 if not given.
-
-    A block of rows at a time unless R is sparse.
-    """
-    if sp.issparse(R):
-        heavy = R if mass is None else R.multiply(mass[:, None]).tocsr()
-        return np.asarray((R.T @ heavy).toarray(), dtype=np.float64), np.asarray(R.T @ target)
-    n_columns = R.shape[1]
-    gram, moment = np.zeros((n_columns, n_columns)), np.zeros((n_columns, *target.shape[1:]))
-    for block in _blocks(R):
-        rows = np.ascontiguousarray(R[block], dtype=np.float64)
-        moment += rows.T @ target[block]
-        if mass is not None:
-            rows = rows * np.sqrt(mass[block])[:, None]
-        gram += rows.T @ rows
-    return gram, moment
-
-
-def sums_of_squares(S: Any, weight: Array | None = None) -> Array:
-    """``Σ_i w_i s_i²`` for every column s of sparse S; the weights are 1 if not given."""
-    weight = np.ones(S.shape[0]) if weight is None else weight
-    return np.asarray(S.multiply(S).T @ weight)
-
-
-def _blocks(R: Any) -> Iterator[slice]:
-    height = block_rows(R.shape[1])
-    for start in range(0, R.shape[0], height):
-        yield slice(start, start + height)
+        size = group_sums(None, self.groups, self.n_groups)
+        means = group_means(self.y, self.groups, size)
+        return group_center(self.y, self.groups, means, np.ones(self.n_groups))

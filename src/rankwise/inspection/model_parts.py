@@ -10,9 +10,11 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from rankwise.arrays import Array
-from rankwise.estimators.anatomy import is_idle, linear_function, transform_step
-from rankwise.estimators.base import RankerMixin, Search
 from rankwise.frames import as_array, column_names
+from rankwise.rankers.base import RankerMixin
+from rankwise.rankers.linear_models import linear_weights
+from rankwise.rankers.pipelines import is_passthrough, transform_step
+from rankwise.rankers.search import Search
 from rankwise.uncertainty import CalibratedRanker
 
 
@@ -65,7 +67,7 @@ class ModelParts(NamedTuple):
         """One weight for each feature that the learner sees; None if it has none."""
         if isinstance(self.learner, RankerMixin):
             with suppress(ValueError):
-                return linear_function(self.learner).weights
+                return linear_weights(self.learner).weights
         coef = getattr(self.learner, "coef_", None)  # a linear model of scikit-learn, say
         if coef is None or isinstance(self.learner, RankerMixin):
             return None
@@ -73,7 +75,7 @@ class ModelParts(NamedTuple):
         return weights.reshape(-1) if weights.size == weights.shape[-1] else None
 
 
-def take_apart(model: Any) -> ModelParts:
+def unwrap(model: Any) -> ModelParts:
     """Find the learner inside pipelines and scikit-learn's searches."""
     if not hasattr(model, "predict"):
         return ModelParts(None, None)
@@ -81,7 +83,7 @@ def take_apart(model: Any) -> ModelParts:
     search, sure, before = "", None, None
     while True:
         if isinstance(model, Pipeline):
-            steps += [step for step in model.steps[:-1] if not is_idle(step[1])]
+            steps += [step for step in model.steps[:-1] if not is_passthrough(step[1])]
             model = model.steps[-1][1]
         elif isinstance(model, CalibratedRanker):
             sure, before = model, Pipeline(list(steps)) if steps else None

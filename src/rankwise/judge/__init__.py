@@ -3,19 +3,6 @@
 Needs the extra ``judge`` (Starlette, uvicorn). Answers are kept by SQLite.
 """
 
-from rankwise.judge.app import Address, serve
-from rankwise.judge.items import Item, ItemSet, read_items
-from rankwise.judge.session import JudgingSession
-from rankwise.judge.storage import Comparison, JudgementStore, Question
+import lazy_loader
 
-__all__ = [
-    "Address",
-    "Comparison",
-    "Item",
-    "ItemSet",
-    "JudgementStore",
-    "JudgingSession",
-    "Question",
-    "read_items",
-    "serve",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -12,14 +12,14 @@ from scipy.special import ndtri
 
 from rankwise.arrays import Array, Indices
 from rankwise.defaults import DEFAULT_CONFIDENCE
+from rankwise.formatting import count
 from rankwise.graphs import PairGraph
-from rankwise.judge.items import Item, ItemSet
-from rankwise.judge.storage import Comparison, JudgementStore, Question
-from rankwise.machine import calm
-from rankwise.text_tables import count
-from rankwise.uncertainty import Belief, belief_of_comparisons, next_pairs
-from rankwise.uncertainty.belief import check_number_of_items
-from rankwise.uncertainty.next_pairs import answers_to_go
+from rankwise.judge.item_set import Item, ItemSet
+from rankwise.judge.storage import Answer, AnswerStore, Question
+from rankwise.leaderboard import RatingPosterior, fit_posterior, next_pairs
+from rankwise.leaderboard.inference.pair_suggestions import answers_to_go
+from rankwise.leaderboard.inference.posterior import check_number_of_items
+from rankwise.runtime.threads import single_threaded
 
 QUEUE = 20  # pairs chosen at a time
 PRIOR = 1.0  # every item begins as if it had tied with an average one
@@ -38,7 +38,7 @@ class JudgingSession:
     ----------
     items : ItemSet
         What is judged.
-    store : JudgementStore
+    store : AnswerStore
         Where the answers are.
     goal : {"order", "top"}
         What is to be found out: the whole order, or which items are the best ones.
@@ -54,10 +54,10 @@ class JudgingSession:
     Examples
     --------
     >>> import tempfile
-    >>> from rankwise.judge import Item, ItemSet, JudgementStore, JudgingSession
+    >>> from rankwise.judge import Item, ItemSet, AnswerStore, JudgingSession
     >>> items = ItemSet([Item(name, ()) for name in ("tea", "coffee", "milk")])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = JudgementStore(f"{folder}/answers.db", items.items)
+    ...     store = AnswerStore(f"{folder}/answers.db", items.items)
     ...     session = JudgingSession(items, store, random_state=0)
     ...     question = session.question("Ann")
     ...     session.close()
@@ -68,7 +68,7 @@ class JudgingSession:
     def __init__(
         self,
         items: ItemSet,
-        store: JudgementStore,
+        store: AnswerStore,
         *,
         goal: str = "top",
         top: int = 3,
@@ -168,7 +168,7 @@ class JudgingSession:
             )
         return {"rows": rows if n else [], "note": note}
 
-    @calm
+    @single_threaded
     def refresh(self) -> None:
         """Rate the items by all answers, and choose the next pairs; the thread does it, too.
 
@@ -184,7 +184,7 @@ class JudgingSession:
                 random_state=seed,
             )  # fmt: skip
             rng = np.random.default_rng(seed)
-            belief = belief_of_comparisons(graph, X, PRIOR)
+            belief = fit_posterior(graph, X, PRIOR)
             rows, to_go = self._board(belief, graph, rng), None
             if here and len(rows) <= FORESEEN:
                 to_go = answers_to_go(belief, self.goal, self.top, self.level, rng)
@@ -239,7 +239,7 @@ class JudgingSession:
             first, second = self._rng.permutation(codes(pair)).tolist()
         return first, second
 
-    def _graph(self, answers: list[Comparison]) -> PairGraph:
+    def _graph(self, answers: list[Answer]) -> PairGraph:
         first = np.array([self._place[a.first] for a in answers], dtype=np.intp)
         second = np.array([self._place[a.second] for a in answers], dtype=np.intp)
         outcome = np.array([a.outcome for a in answers])
@@ -249,7 +249,7 @@ class JudgingSession:
         return PairGraph(winner, loser, magnitude=margin, n_items=len(self.items))
 
     def _board(
-        self, belief: Belief, graph: PairGraph, rng: np.random.Generator
+        self, belief: RatingPosterior, graph: PairGraph, rng: np.random.Generator
     ) -> list[dict[str, Any]]:
         n = len(self.items)
         half = float(ndtri((1 + DEFAULT_CONFIDENCE) / 2)) * np.sqrt(belief.item_variances())

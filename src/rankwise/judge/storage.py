@@ -11,8 +11,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 
-from rankwise.judge.items import Item
-from rankwise.text_tables import csv_text
+from rankwise.formatting import csv_text
+from rankwise.judge.item_set import Item
 
 VERSION = 1
 APPLICATION = 0x72776A31  # "rwj1": tells our files from others
@@ -52,7 +52,7 @@ class Question(NamedTuple):
     second: int
 
 
-class Comparison(NamedTuple):
+class Answer(NamedTuple):
     """An answer; the outcome is "first", "second" or "tie"."""
 
     first: int
@@ -66,7 +66,7 @@ class NotOpenError(ValueError):
     """The question has an answer, was taken back, or never was."""
 
 
-class JudgementStore:
+class AnswerStore:
     """Questions and answers in one SQLite file.
 
     Write-ahead log and full synchronization: when a method returns, what it wrote is on the disk.
@@ -87,7 +87,7 @@ class JudgementStore:
     >>> import tempfile
     >>> from rankwise.judge import Item
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = JudgementStore(Path(folder) / "a.db", [Item("x", ()), Item("y", ())])
+    ...     store = AnswerStore(Path(folder) / "a.db", [Item("x", ()), Item("y", ())])
     ...     question = store.ask("Ann", lambda: (0, 1))
     ...     store.answer("Ann", question.id, "second")
     ...     [(c.first, c.second, c.outcome) for c in store.comparisons()]
@@ -184,13 +184,13 @@ class JudgementStore:
                 self._insert(judge, row[1], row[2])
             return True
 
-    def comparisons(self) -> list[Comparison]:
+    def comparisons(self) -> list[Answer]:
         """Answers that stand, oldest question first."""
         rows = self._rows(
             "SELECT first, second, outcome, judge, answered FROM question "
             "WHERE outcome IS NOT NULL AND is_undone = 0 ORDER BY id"
         )
-        return [Comparison(*row) for row in rows]
+        return [Answer(*row) for row in rows]
 
     def open_pairs(self) -> set[tuple[int, int]]:
         """Pairs of items, the smaller code first, that somebody was asked about minutes ago."""

@@ -1,11 +1,23 @@
 """Ratings of items from comparisons, with intervals."""
 
-from rankwise.leaderboard.board import HeadToHead, Leaderboard, LeaderboardRow, Margin, Path
-from rankwise.leaderboard.border import Effect
-from rankwise.leaderboard.context import Scales
+from rankwise.leaderboard.board import (
+    HeadToHead,
+    Leaderboard,
+    LeaderboardRow,
+    RatingDifference,
+    RatingHistory,
+)
+from rankwise.leaderboard.covariates import Effect
 from rankwise.leaderboard.forecast import Forecast, ForecastScore
-from rankwise.leaderboard.jackknife import Overturn
+from rankwise.leaderboard.inference.pair_suggestions import (
+    NextPairs,
+    SuggestedPair,
+    next_pairs,
+)
+from rankwise.leaderboard.inference.posterior import RatingPosterior, fit_posterior
+from rankwise.leaderboard.inference.robustness import VotesToFlip
 from rankwise.leaderboard.judges import Judge
+from rankwise.leaderboard.models.dynamic import PriorScales
 from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.rating import Backtest, backtest, rate, rate_groups
 
@@ -18,12 +30,17 @@ __all__ = [
     "Judge",
     "Leaderboard",
     "LeaderboardRow",
-    "Margin",
-    "Overturn",
-    "Path",
+    "NextPairs",
     "Prior",
-    "Scales",
+    "PriorScales",
+    "RatingDifference",
+    "RatingHistory",
+    "RatingPosterior",
+    "SuggestedPair",
+    "VotesToFlip",
     "backtest",
+    "fit_posterior",
+    "next_pairs",
     "rate",
     "rate_groups",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,29 +14,28 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import in_days
 from rankwise.environment import require
+from rankwise.formatting import join_words
 from rankwise.groups import encode_groups
-from rankwise.inputs import check_option
-from rankwise.leaderboard import formats
-from rankwise.leaderboard.border import Covariates, Effect, are_verdicts, effects_of
-from rankwise.leaderboard.circles import Circles, circles_of
-from rankwise.leaderboard.context import Parts, Scales
+from rankwise.leaderboard import render
+from rankwise.leaderboard.algebra.leave_comparison_out import LARGEST_WEIGHT
+from rankwise.leaderboard.covariates import Covariates, Effect, effects_of
 from rankwise.leaderboard.forecast import Chances, Forecast, chances_of, forecast
-from rankwise.leaderboard.jackknife import (
-    LARGEST,
-    Overturn,
-    blocks_to_overturn,
+from rankwise.leaderboard.inference.intransitivity import Intransitivity, intransitivity_of
+from rankwise.leaderboard.inference.ranks import rank_table, win_counts
+from rankwise.leaderboard.inference.robustness import (
+    VotesToFlip,
+    blocks_to_flip,
     next_places,
-    votes_to_overturn,
+    votes_to_flip,
 )
 from rankwise.leaderboard.judges import Judge, judges_of, krippendorff
-from rankwise.leaderboard.models import LeastSquares
+from rankwise.leaderboard.models.dynamic import PriorScales, RatingComponents
+from rankwise.leaderboard.models.least_squares_model import LeastSquares
 from rankwise.leaderboard.prior import Prior
-from rankwise.leaderboard.standing import board_columns, records_of
-from rankwise.text_tables import listed
-from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT, Spread
+from rankwise.leaderboard.rating_scale import RatingScale
+from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT, CovarianceRoot
+from rankwise.validation import check_option
 
-ELO = 400 / math.log(10)  # points for a logit
-SCALES = ("margin", "logit", "elo")
 WHOLE = ("rank", "best_rank", "worst_rank", "best_of_all", "worst_of_all", "tier")
 
 
@@ -92,7 +90,7 @@ class LeaderboardRow(NamedTuple):
     component: int
 
 
-class Margin(NamedTuple):
+class RatingDifference(NamedTuple):
     """By how much one item is above another; the interval is None on a board without."""
 
     value: float
@@ -100,7 +98,7 @@ class Margin(NamedTuple):
     high: float | None
 
 
-class Path(NamedTuple):
+class RatingHistory(NamedTuple):
     """Ratings of an item over time.
 
     Attributes
@@ -115,77 +113,6 @@ class Path(NamedTuple):
     rating: Array
     low: Array
     high: Array
-
-
-@dataclass(frozen=True)
-class Scale:
-    """What one unit of the model is on the board, and what is put at the base.
-
-    Attributes
-    ----------
-    name : {"margin", "logit", "elo"}
-        The unit.
-    factor : float
-        By what ratings of the model are multiplied.
-    base : float
-        Rating of the anchor, or the mean rating: 1000 Elo points, 0 otherwise.
-    members : ndarray of bool or None
-        The items that can be compared with the anchor; None without an anchor.
-    at : int
-        Position of the anchor.
-    """
-
-    name: str
-    factor: float
-    base: float
-    members: NDArray[np.bool_] | None = None
-    at: int = 0
-
-    def values(self, ratings: Array) -> Array:
-        """Ratings on the scale, along the last axis."""
-        return self.changes(ratings) + self.base
-
-    def changes(self, ratings: Array) -> Array:
-        """The same without the base: for errors."""
-        if self.members is not None:
-            ratings = ratings - np.where(self.members, ratings[..., [self.at]], 0.0)
-        return np.asarray(self.factor * ratings)
-
-    def spread(self, spread: Spread) -> Spread:
-        """Errors on the scale; relative to the anchor, which has none itself."""
-        root, effects = self.changes(spread.root.T).T, self.factor * spread.effects
-        return replace(spread, root=root, effects=effects)
-
-
-def scale_of(
-    name: Any, anchor: Any, model: LeastSquares, items: NDArray[Any], components: Indices
-) -> Scale:
-    """Check the names of the scale and of the anchor."""
-    check_option("scale", name, SCALES)
-    are_log_odds = model.logits is not None
-    if name != "margin" and not are_log_odds:
-        if are_verdicts(model.tally.target):
-            raise ValueError(
-                f"scale={name!r} needs ratings in log odds, but model='least-squares' rates mean "
-                "outcomes; use model='bradley-terry', or scale='margin'."
-            )
-        raise ValueError(
-            f"scale={name!r} is for wins, ties and losses, but the outcomes are margins; use "
-            "scale='margin', or leave out magnitudes (margin=False)."
-        )
-    if name == "margin" and are_log_odds:
-        name = "logit"
-    factor = ELO if name == "elo" else 1.0
-    base = 1000.0 if name == "elo" else 0.0
-    if anchor is None:
-        return Scale(name, factor, base)
-    labels = items.tolist()
-    if anchor not in labels:
-        raise ValueError(
-            f"anchor={anchor!r} is not on the board; its items are {listed(map(repr, labels))}."
-        )
-    at = labels.index(anchor)
-    return Scale(name, factor, base, components == components[at], at)
 
 
 class HeadToHead(NamedTuple):
@@ -265,9 +192,9 @@ class Leaderboard:
     columns: dict[str, NDArray[Any] | None]
     items: NDArray[Any]
     ratings: Array
-    spread: Spread | None
+    spread: CovarianceRoot | None
     control: Covariates
-    scale: Scale
+    scale: RatingScale
     model: str
     ties: float | None
     alpha: float
@@ -298,9 +225,9 @@ class Leaderboard:
         return krippendorff(data.first, data.second, data.outcome) if self.judges else None
 
     @cached_property
-    def circles(self) -> Circles:
+    def circles(self) -> Intransitivity:
         """How far the comparisons go in circles, and what else the ratings do not explain."""
-        return circles_of(self.fitted, has_rankings=self.comparisons.rankings is not None)
+        return intransitivity_of(self.fitted, has_rankings=self.comparisons.rankings is not None)
 
     @property
     def n_components(self) -> int:
@@ -337,7 +264,7 @@ class Leaderboard:
         self.position(item)
         return self._row_of[item]
 
-    def expected_margin(self, a: Any, b: Any) -> Margin:
+    def expected_margin(self, a: Any, b: Any) -> RatingDifference:
         """By how much a is expected to beat b, on neutral ground: the difference of their ratings.
 
         Parameters
@@ -355,10 +282,10 @@ class Leaderboard:
         i, j = self.comparable(a, b)
         value = float(self.ratings[i] - self.ratings[j])
         if self.spread is None:
-            return Margin(value, None, None)
+            return RatingDifference(value, None, None)
         quantile = self.spread.quantile((1 + self.confidence) / 2)
         width = quantile * self.spread.error_of_difference(i, j)
-        return Margin(value, value - width, value + width)
+        return RatingDifference(value, value - width, value + width)
 
     def above(self, a: Any, b: Any) -> float:
         """How sure it is that a is above b, between 0 and 1: the probability by Student's t."""
@@ -369,7 +296,7 @@ class Leaderboard:
         error = self.spread.error_of_difference(i, j)
         return self.spread.probability(value / error) if error else (np.sign(value) + 1) / 2
 
-    def votes_to_overturn(self, a: Any, b: Any, *, by: Any = None) -> Overturn:
+    def votes_to_flip(self, a: Any, b: Any, *, by: Any = None) -> VotesToFlip:
         """How many comparisons hold the order of two items: fewer cannot turn it around.
 
         Use it before you announce a winner: a first place that rests on 13 of 9,000 votes is one
@@ -396,7 +323,7 @@ class Leaderboard:
         >>> from rankwise.leaderboard import rate
         >>> games = {"winner": ["Ann", "Ann", "Ann", "Bob"], "loser": ["Bob", "Bob", "Bob", "Ann"]}
         >>> board = rate(games, winner="winner", loser="loser")
-        >>> board.votes_to_overturn("Ann", "Bob")
+        >>> board.votes_to_flip("Ann", "Bob")
         Overturn(n=2, at_least=None, of=4, removed=array([0, 1]))
         """
         i, j = self.comparable(a, b)
@@ -404,11 +331,11 @@ class Leaderboard:
             i, j = j, i
         if not self._has_votes:
             raise ValueError(
-                "votes_to_overturn is for boards of comparisons of two items by least squares or "
+                "votes_to_flip is for boards of comparisons of two items by least squares or "
                 "Bradley–Terry, without time and context, and with at most 2,000 items."
             )
         if by is None:
-            return votes_to_overturn(self.fitted, i, j)
+            return votes_to_flip(self.fitted, i, j)
         labels = by
         if isinstance(by, str):
             check_option("by", by, ("judge", "cluster", "group"))
@@ -416,21 +343,21 @@ class Leaderboard:
             if labels is None:
                 raise ValueError(f"by={by!r}: the comparisons name no {by}s; pass {by}= to rate.")
         encoded = encode_groups(labels, self.n_comparisons)
-        return blocks_to_overturn(self.fitted, i, j, encoded.codes, encoded.labels)
+        return blocks_to_flip(self.fitted, i, j, encoded.codes, encoded.labels)
 
     @cached_property
-    def holds_by(self) -> dict[Any, Overturn]:
+    def holds_by(self) -> dict[Any, VotesToFlip]:
         """What holds each ranked item above the next one of its component, by its label.
 
         The first one is held above any of the next ten, whoever needs the fewest. Empty without
         intervals and for boards of hundreds of items, where it would take more than a second.
-        Bradley–Terry by one Newton step; `votes_to_overturn` confirms it by a refit.
+        Bradley–Terry by one Newton step; `votes_to_flip` confirms it by a refit.
         """
         if not self._has_votes or self.intervals is None:
             return {}
-        if len(self) * len(self.fitted.tally.count) > LARGEST:
+        if len(self) * len(self.fitted.tally.count) > LARGEST_WEIGHT:
             return {}
-        holds: dict[Any, Overturn] = {}
+        holds: dict[Any, VotesToFlip] = {}
         for component in range(1, self.n_components + 1):
             ranked = [r for r in self.rows if r.component == component and r.rank is not None]
             ranked.sort(key=lambda row: -row.rating)
@@ -457,21 +384,21 @@ class Leaderboard:
         if self.parts is None:
             raise ValueError("the board was made without time= and context=; pass them to rate.")
         ratings, spread = self._in(self.parts.point(time, context))
-        records = records_of(self.fitted.tally, self.comparisons.rankings)
+        records = win_counts(self.fitted.tally, self.comparisons.rankings)
         counted = np.array([self[item].rank is not None for item in self.items.tolist()])
-        columns = board_columns(
+        columns = rank_table(
             self.items, ratings, spread, self.fitted.components, records, counted=counted,
             confidence=self.confidence, order=self.asked["order"], known=records.n > 0,
         )  # fmt: skip
         return replace(self, columns=columns, ratings=ratings, spread=spread)
 
-    def _in(self, phi: Array) -> tuple[Array, Spread | None]:
+    def _in(self, phi: Array) -> tuple[Array, CovarianceRoot | None]:
         """Ratings and their errors in one of the circumstances."""
         model: Any = self.fitted
         ratings = self.scale.values(model.system.ratings_at(phi, model.unknowns)[0])
         return ratings, None if self.spread is None else self.scale.spread(model.spread_at(phi))
 
-    def paths(self, items: Any = None, n_times: int = 60) -> dict[Any, Path]:
+    def paths(self, items: Any = None, n_times: int = 60) -> dict[Any, RatingHistory]:
         """Ratings over time, of a board made with time=.
 
         Parameters
@@ -503,7 +430,7 @@ class Leaderboard:
             at = self.position(item)
             met = days[(data.first == at) | (data.second == at)]
             is_seen = (moments > met.min() - step) & (moments < met.max() + step)
-            paths[item] = Path(times[is_seen], *table[:, is_seen, at])
+            paths[item] = RatingHistory(times[is_seen], *table[:, is_seen, at])
         return paths
 
     def predict(
@@ -547,12 +474,12 @@ class Leaderboard:
         return chances_of(self.fitted)
 
     @property
-    def parts(self) -> Parts | None:
+    def parts(self) -> RatingComponents | None:
         """What the ratings of a board with time or context are made of."""
         return getattr(self.fitted, "parts", None)
 
     @property
-    def scales(self) -> Scales | None:
+    def scales(self) -> PriorScales | None:
         """The scales of a board with time or context, which `rate` takes for the next one."""
         return None if self.parts is None else self.parts.scales
 
@@ -598,7 +525,7 @@ class Leaderboard:
         format : {"text", "markdown", "csv", "json", "latex", "html"}
             CSV has the fields of `LeaderboardRow` in full precision; the others are for reading.
         """
-        return formats.written(self, format)
+        return render.render(self, format)
 
     def __repr__(self) -> str:
         return self.to_text()
@@ -617,7 +544,7 @@ class Leaderboard:
     def position(self, item: Any) -> int:
         """Number of an item in the order of the data."""
         if item not in self._positions:
-            items = listed(map(repr, self._positions))
+            items = join_words(map(repr, self._positions))
             raise KeyError(f"{item!r} is not on the board; its items are {items}")
         return self._positions[item]
 

@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times
-from rankwise.leaderboard.border import SIDE
-from rankwise.leaderboard.models import Verdicts
+from rankwise.leaderboard.covariates import SIDE
+from rankwise.leaderboard.models.base import OutcomeLikelihood
 
 ELO_STEPS = (0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5)  # of a logit: K = 32 points is 0.18
 LEAST = 1e-12  # a chance
@@ -50,7 +50,7 @@ class Chances(NamedTuple):
 
     def of(self, margins: Array) -> Array:
         """Probabilities of win, draw and loss, of shape (n, 3)."""
-        verdicts = Verdicts(self.theta is not None)
+        verdicts = OutcomeLikelihood(self.theta is not None)
         return verdicts.probabilities(self.slope * margins + self.side, self.theta or 0.0)
 
 
@@ -59,7 +59,7 @@ def fit_chances(
 ) -> Chances:
     """The curve of greatest likelihood; what is not asked for stays as it is."""
     has_ties = bool((said == 0).any() and (said != 0).any())
-    verdicts = Verdicts(has_ties)
+    verdicts = OutcomeLikelihood(has_ties)
 
     def unpacked(v: Array) -> Chances:
         return Chances(

@@ -12,7 +12,7 @@ from scipy.stats import t as student
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.groups import encode_groups
-from rankwise.leaderboard.jackknife import held_out_margins
+from rankwise.leaderboard.algebra.leave_comparison_out import held_out_margins
 
 LEAST_WEIGHT = 1e-6  # of a judge whose votes say nothing; a weight must be positive
 

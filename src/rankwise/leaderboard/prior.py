@@ -13,12 +13,12 @@ from scipy.linalg import svd
 
 from rankwise.arrays import Array
 from rankwise.datasets import PairData
+from rankwise.formatting import count, join_words
 from rankwise.frames import as_array, frame_columns
-from rankwise.inputs import as_real
-from rankwise.leaderboard.jackknife import LeaveOut
-from rankwise.leaderboard.solving import leave_one_out_errors
-from rankwise.text_tables import count, listed
-from rankwise.uncertainty.jackknife import COVARIANCE_LIMIT
+from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut
+from rankwise.leaderboard.algebra.rating_system import leave_one_out_errors
+from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT
+from rankwise.validation import check_float_array
 
 PRIOR = "the prior"
 SAME = 1e-9  # of the largest singular value of the priors; less is a prior that repeats others
@@ -82,7 +82,7 @@ class Priors(NamedTuple):
     note: str
     table: dict[str, NDArray[Any]]
 
-    def worth(self, ratings: Array, factor: float, exact: LeaveOut) -> Prior:
+    def worth(self, ratings: Array, factor: float, exact: LeaveOneOut) -> Prior:
         """From the ratings, the unit of the board and the least squares behind it.
 
         What is regularized, u, is orthogonal to B, so that B β is the projection of r. The variance
@@ -122,7 +122,7 @@ def read_prior(prior: Any, data: PairData) -> tuple[PairData, Priors]:
             raise ValueError(
                 f"{name} says nothing about the items of the votes: it rates "
                 f"{'them all alike' if n_values else 'none of them'}. Its items are "
-                f"{listed(map(repr, ratings))}, theirs {listed(map(repr, voted))}."
+                f"{join_words(map(repr, ratings))}, theirs {join_words(map(repr, voted))}."
             )
         labels |= {text: label for text, (label, _) in ratings.items() if text not in labels}
     if len(labels) > n_known:
@@ -169,7 +169,7 @@ def _ratings_of(prior: Any) -> list[tuple[str, Any, Any]]:
 
 def _by_text(name: str, labels: list[Any], values: Any) -> dict[str, tuple[Any, float]]:
     """Label and rating by the text of the label; an item without a rating (nan) is not there."""
-    ratings = as_real(name, values)
+    ratings = check_float_array(name, values)
     twice = [text for text, n in Counter(map(str, labels)).items() if n > 1]
     if twice:
         raise ValueError(f"{name} has the item {twice[0]!r} twice; give each item one rating.")

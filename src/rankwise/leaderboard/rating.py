@@ -13,19 +13,19 @@ from rankwise.datasets.pair_data import PAIR_COLUMNS
 from rankwise.datasets.times import as_times
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.errors import warn_user
-from rankwise.leaderboard.board import Leaderboard, scale_of
-from rankwise.leaderboard.border import (
+from rankwise.formatting import TextTable, join_tables
+from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
+from rankwise.leaderboard.arguments import (
     check_clusters,
     check_features,
-    check_identified,
     check_model,
     check_options,
-    covariates_of,
     default_model,
     encode_labels,
     read_comparisons,
 )
-from rankwise.leaderboard.context import Scales, in_context
+from rankwise.leaderboard.board import Leaderboard
+from rankwise.leaderboard.covariates import check_identified, covariates_of
 from rankwise.leaderboard.forecast import (
     ForecastScore,
     base_chances,
@@ -33,13 +33,15 @@ from rankwise.leaderboard.forecast import (
     compare_forecasts,
     elo_chances,
 )
+from rankwise.leaderboard.inference.ranks import rank_table, win_counts
 from rankwise.leaderboard.judges import LEAST_WEIGHT, judges_of
-from rankwise.leaderboard.models import BradleyTerry, LeastSquares, PlackettLuce
+from rankwise.leaderboard.models.bradley_terry import BradleyTerry
+from rankwise.leaderboard.models.dynamic import PriorScales, make_dynamic
+from rankwise.leaderboard.models.least_squares_model import LeastSquares
+from rankwise.leaderboard.models.plackett_luce_model import PlackettLuce
 from rankwise.leaderboard.prior import read_prior
-from rankwise.leaderboard.solving import Tally
-from rankwise.leaderboard.standing import board_columns, records_of
-from rankwise.machine import calm
-from rankwise.text_tables import Table, join_tables
+from rankwise.leaderboard.rating_scale import scale_of
+from rankwise.runtime.threads import single_threaded
 
 MODELS: dict[str, type[LeastSquares]] = {
     "least-squares": LeastSquares,
@@ -49,7 +51,7 @@ MODELS: dict[str, type[LeastSquares]] = {
 LEAST_ALPHA = 1e-13  # less is lost in rounding, and the system singular
 
 
-@calm
+@single_threaded
 def rate(
     pairs: Any,
     *,
@@ -61,7 +63,7 @@ def rate(
     ties: str = "half",
     alpha: float | str | None = None,
     half_life: float | None = None,
-    scales: Scales | None = None,
+    scales: PriorScales | None = None,
     reweight: bool = False,
     intervals: bool = True,
     confidence: float = DEFAULT_CONFIDENCE,
@@ -227,7 +229,10 @@ def rate(
     codes = check_clusters(data, clusters, intervals)
 
     def learn(data: PairData) -> LeastSquares:
-        tally, B = Tally.of(data, control.columns), None if priors is None else priors.basis
+        tally, B = (
+            ComparisonCounts.of(data, control.columns),
+            None if priors is None else priors.basis,
+        )
         if name == "plackett-luce" and data.rankings is not None:
             learner: LeastSquares = PlackettLuce(tally, data.rankings)
         else:
@@ -235,7 +240,7 @@ def rate(
         if control.names:
             check_identified(learner.system, control.names)
         if data.times is not None or data.contexts:
-            return in_context(data, control.columns, ties, scales, half_life)
+            return make_dynamic(data, control.columns, ties, scales, half_life)
         strength = (1e-8 if priors is None else "auto") if alpha is None else alpha
         strength = learner.choose_alpha() if strength == "auto" else float(strength)
         return learner.solve(max(LEAST_ALPHA, strength))
@@ -262,11 +267,11 @@ def rate(
             "Comparisons across them, or features of the items, would join them.",
         )
     unit = scale_of(scale, anchor, fitted, data.items, fitted.components)
-    records = records_of(fitted.tally, data.rankings)
+    records = win_counts(fitted.tally, data.rankings)
     spread = unit.spread(fitted.spread(codes, records.thin)) if intervals else None
     ratings = unit.values(fitted.ratings)
     is_known = (records.n > 0) | (X is not None) | (priors is not None)
-    table = board_columns(
+    table = rank_table(
         data.items, ratings, spread, fitted.components, records, confidence=confidence,
         order=order, known=is_known, counted=is_known & (records.n >= min_comparisons),
     )  # fmt: skip
@@ -393,7 +398,7 @@ class Backtest:
     n_later: int
     until: str
 
-    def table(self) -> Table:
+    def table(self) -> TextTable:
         """One line for each method."""
         header = ["method", "log loss", "± s.e.", "behind", "± s.e.", "right"]
         rows = [
@@ -403,7 +408,7 @@ class Backtest:
         ]  # fmt: skip
         title = f"{self.n_later} comparisons from {self.until} on, foreseen from {self.n_before}"
         notes = ["log loss: less is better; behind: by how much it is above that of the board"]
-        return Table(header, rows, title=title, names=(0,), notes=notes)
+        return TextTable(header, rows, title=title, names=(0,), notes=notes)
 
     def __repr__(self) -> str:
         return join_tables([self.table()], "text")

@@ -1,26 +1,24 @@
 """Losses: functions of a graph and of the scores f that a model gives to its items."""
 
-from rankwise.losses.margin import (
+from rankwise.losses.pairwise import (
     HingeLoss,
     LogisticLoss,
-    LossAt,
-    MarginLoss,
-    PreferenceLoss,
+    LossValue,
+    PairwiseLoss,
     SquaredHingeLoss,
+    StrictPairLoss,
 )
 from rankwise.losses.plackett_luce import PlackettLuceLoss
 from rankwise.losses.squared import LossTerm, SquaredLoss
-from rankwise.losses.table import TableLoss
 
 __all__ = [
     "HingeLoss",
     "LogisticLoss",
-    "LossAt",
     "LossTerm",
-    "MarginLoss",
+    "LossValue",
+    "PairwiseLoss",
     "PlackettLuceLoss",
-    "PreferenceLoss",
     "SquaredHingeLoss",
     "SquaredLoss",
-    "TableLoss",
+    "StrictPairLoss",
 ]

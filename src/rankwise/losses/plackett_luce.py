@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import PreferenceGraph
-from rankwise.losses.margin import LossAt, MarginLoss
+from rankwise.losses.pairwise import LossValue, PairwiseLoss
 
 BLOCK = 2**21  # numbers in the Hessians of the rankings of one table
 
 
-class RankingTable(NamedTuple):
+class PaddedRankings(NamedTuple):
     """Rankings of the same length m, best item first; arrays have the shape (m, n_rankings, 1).
 
     Position p is the choice of its item among all that are not placed before. Items that share a
@@ -47,7 +47,7 @@ class RankingTable(NamedTuple):
     weight: Array
     opens: Array
 
-    def at(self, f: Array) -> Choices:
+    def at(self, f: Array) -> ChoiceProbabilities:
         """The candidates of every choice, for scores f of all rows."""
         f = f[self.rows][:, :, None]
         left = np.logaddexp.accumulate(f[::-1], axis=0)[::-1]
@@ -55,7 +55,7 @@ class RankingTable(NamedTuple):
         own = np.exp(f - left)
         shrunk = np.exp(np.diff(left, axis=0, prepend=left[:1]))
         rest = 1 - self.share * self.block_sums(own)
-        return Choices(self, f, left, own, shrunk, rest)
+        return ChoiceProbabilities(self, f, left, own, shrunk, rest)
 
     def block_sums(self, values: Array) -> Array:
         """The sum over the block of each position, at all its positions."""
@@ -67,12 +67,12 @@ class RankingTable(NamedTuple):
         return np.take_along_axis(sums, self.end, 0)
 
 
-class Choices(NamedTuple):
+class ChoiceProbabilities(NamedTuple):
     """Rankings at one vector of scores.
 
     Attributes
     ----------
-    of : RankingTable
+    of : PaddedRankings
         The rankings.
     f : ndarray of shape (m, n_rankings, 1)
         Scores.
@@ -86,7 +86,7 @@ class Choices(NamedTuple):
         Share of the sum that takes part in the choice, at least 1/d.
     """
 
-    of: RankingTable
+    of: PaddedRankings
     f: Array
     left: Array
     own: Array
@@ -116,7 +116,7 @@ class Choices(NamedTuple):
         return sums
 
 
-class PlackettLuceLoss(MarginLoss):
+class PlackettLuceLoss(PairwiseLoss):
     """``loss(f) = 1/W Σ ω [log Σ_{j not yet placed} e^{f_j} − f_i]`` over the choices of items i.
 
     It is minus the mean log likelihood of rankings that come about by choosing the best item, then
@@ -173,7 +173,7 @@ class PlackettLuceLoss(MarginLoss):
         self.graph = graph
         self.total_weight = float(sum(of.weight.sum() for of in self._tables))
 
-    def at(self, f: NDArray[Any]) -> LossAt:
+    def at(self, f: NDArray[Any]) -> LossValue:
         """One pass over the rankings; so is every product with the Hessian."""
         f = np.asarray(f, dtype=np.float64)
         value, flow, now = 0.0, np.zeros_like(f), []
@@ -192,9 +192,9 @@ class PlackettLuceLoss(MarginLoss):
                 out[rows] = (pull * along - at.pulls(at.of.weight * at.means(along)))[:, :, 0]
             return np.asarray(out / self.total_weight)
 
-        return LossAt(value / self.total_weight, flow / self.total_weight, curvature)
+        return LossValue(value / self.total_weight, flow / self.total_weight, curvature)
 
-    def by_ranking(self, f: Array) -> Iterator[tuple[RankingTable, Array, Array]]:
+    def by_ranking(self, f: Array) -> Iterator[tuple[PaddedRankings, Array, Array]]:
         """Gradient and Hessian of each ranking, of shapes (n, m) and (n, m, m), not divided by W.
 
         Those of one length together, in batches.
@@ -217,7 +217,7 @@ class PlackettLuceLoss(MarginLoss):
         return True
 
 
-def _tables(scores: Array, codes: Indices, placed: NDArray[np.bool_]) -> Iterator[RankingTable]:
+def _tables(scores: Array, codes: Indices, placed: NDArray[np.bool_]) -> Iterator[PaddedRankings]:
     """The rankings, those of one length together; of one item nothing can be learned."""
     order = np.lexsort((-scores, ~placed, codes))
     sizes = np.bincount(codes)
@@ -236,4 +236,4 @@ def _tables(scores: Array, codes: Indices, placed: NDArray[np.bool_]) -> Iterato
             size = end - start + 1
             is_choice = placed[rows] & ((size > 1) | (end < m - 1))
             columns: list[Any] = [start, end, (places - start) / size, 1.0 * is_choice, 1.0 * opens]
-            yield RankingTable(rows, ranking, *(column[:, :, None] for column in columns))
+            yield PaddedRankings(rows, ranking, *(column[:, :, None] for column in columns))

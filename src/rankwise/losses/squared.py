@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.roots import GraphRoot
-from rankwise.graphs.score_graph import plain_system, sums_of_squares
-from rankwise.losses.margin import LossAt
-from rankwise.losses.nuisance import beside, center_inside, eliminate
+from rankwise.graphs.gram import plain_system, sums_of_squares
+from rankwise.graphs.laplacian_roots import GraphRoot
+from rankwise.losses.pairwise import LossValue
+from rankwise.losses.profiled import center_in_components, hstack_columns, partial_out
 
 
 class LossTerm(NamedTuple):
@@ -93,11 +93,11 @@ class SquaredLoss:
         items = self._item_share * self._times_D(self.y)
         return items if self.beta == 1 else self._pair_share * self.graph.divergence + items
 
-    def at(self, f: NDArray[Any]) -> LossAt:
+    def at(self, f: NDArray[Any]) -> LossValue:
         """Value and derivatives; several outputs are added up."""
         half = self.times_A(f) - self.target
         value = float(np.sum(f * (half - self.target))) + self.at_zero
-        return LossAt(value, 2 * half, lambda v: 2 * self.times_A(v))
+        return LossValue(value, 2 * half, lambda v: 2 * self.times_A(v))
 
     def times_A(self, V: Array) -> Array:
         """``A V``: half of what the Hessian makes of V."""
@@ -123,7 +123,9 @@ class SquaredLoss:
         """
         if self.nuisance is not None:
             plain = replace(self, nuisance=None)
-            return eliminate(*plain.system(beside(R, self.nuisance)), self.nuisance.shape[1])
+            return partial_out(
+                *plain.system(hstack_columns(R, self.nuisance)), self.nuisance.shape[1]
+            )
         if self.beta == 1:
             gram, moment = plain_system(R, self.target, self.graph.item_weights)
             return self._item_share * gram, moment
@@ -139,7 +141,7 @@ class SquaredLoss:
     def of_items(self, items: Indices, graph: PreferenceGraph) -> SquaredLoss:
         """The loss of some of the items, with their graph."""
         y = None if self.y is None else self.y[items]
-        Z = None if self.nuisance is None else center_inside(self.nuisance[items], graph)
+        Z = None if self.nuisance is None else center_in_components(self.nuisance[items], graph)
         return SquaredLoss(graph, self.beta, y, Z)
 
     def norms(self, R: Any, n_entries: int = 2**24) -> Array:

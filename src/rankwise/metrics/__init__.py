@@ -4,9 +4,9 @@ Every metric is called ``metric(y_true, y_score, groups=None, *, ..., undefined=
 per_group=False)``. Rows may come in any order; larger y and larger scores are better.
 """
 
-from rankwise.metrics.averaging import Metric
 from rankwise.metrics.evaluation import Evaluation, EvaluationRow, evaluate
-from rankwise.metrics.pairwise import (
+from rankwise.metrics.metric import Metric
+from rankwise.metrics.rank_correlation import (
     auc,
     disagreement_error,
     kendall_tau,
@@ -15,7 +15,7 @@ from rankwise.metrics.pairwise import (
     spearman,
 )
 from rankwise.metrics.registry import get_metric, make_metric, metric_names
-from rankwise.metrics.top_heavy import (
+from rankwise.metrics.retrieval import (
     average_precision,
     expected_reciprocal_rank,
     hit_rate,

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.arrays import Array
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.environment import require
-from rankwise.inputs import check_option
-from rankwise.metrics.averaging import UNDEFINED, Metric, check_data, make_targets
+from rankwise.formatting import TextTable
 from rankwise.metrics.grades import default_metrics
+from rankwise.metrics.metric import UNDEFINED, Metric, check_data, make_targets
 from rankwise.metrics.ranking import Ranking
 from rankwise.metrics.registry import MetricName, get_metric, get_metrics
-from rankwise.text_tables import Table
+from rankwise.validation import check_option
 
 FEW_GROUPS = 5  # with fewer an interval is a rough guess
 
@@ -104,7 +104,7 @@ class Evaluation:
     def _repr_html_(self) -> str:
         return self.table().html()
 
-    def table(self) -> Table:
+    def table(self) -> TextTable:
         """The rows as text, for a terminal, Markdown, LaTeX or HTML."""
         header = ["metric", "mean", f"{100 * self.confidence:g}% interval", "groups", "undefined"]
         rows = []
@@ -115,7 +115,7 @@ class Evaluation:
         sure = [row for row in self.rows if not np.isnan(row.low) and row.n_groups > 1]
         n_fewest = min((row.n_groups - row.n_undefined for row in sure), default=FEW_GROUPS)
         note = f"an interval from {n_fewest} groups is a rough guess"
-        return Table(header, rows, notes=[note] if n_fewest < FEW_GROUPS else [])
+        return TextTable(header, rows, notes=[note] if n_fewest < FEW_GROUPS else [])
 
 
 def evaluate(

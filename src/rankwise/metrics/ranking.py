@@ -22,7 +22,7 @@ from rankwise.groups import Groups
 SMALL_GROUP = 200  # mean size of groups that are sorted one by one, not all at once
 
 
-class Targets:
+class GroupedTargets:
     """Relevance ``y`` of items in groups.
 
     Parameters
@@ -130,7 +130,7 @@ class Ranking:
         Finite scores.
     """
 
-    def __init__(self, targets: Targets, score: NDArray[Any]) -> None:
+    def __init__(self, targets: GroupedTargets, score: NDArray[Any]) -> None:
         self.targets = targets
         self.score = score
         if targets.n_groups * SMALL_GROUP > len(score):

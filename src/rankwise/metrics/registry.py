@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankwise.arrays import Array
-from rankwise.inputs import as_whole, suggestion
-from rankwise.metrics import pairwise, top_heavy  # noqa: F401 (fill METRICS)
-from rankwise.metrics.averaging import METRICS, GroupValues, Metric
+from rankwise.metrics import rank_correlation, retrieval  # noqa: F401 (fill METRICS)
+from rankwise.metrics.metric import METRICS, GroupValues, Metric
 from rankwise.metrics.ranking import Ranking
+from rankwise.validation import check_int, suggestion
 
 _ALIASES = {kind.function.__name__: word for word, kind in METRICS.items()}
 _ALIASES |= {"ap": "map", "rr": "mrr", "recip_rank": "mrr", "r": "recall"}
@@ -31,7 +31,7 @@ _NAME = re.compile(r"(?P<kind>[a-z_]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^@]
 
 
 @dataclass(frozen=True)
-class OwnFunction:
+class CallableMetric:
     """A user's function of the y and the scores of one group, as a function of a ranking."""
 
     function: Callable[[Array, Array], float]
@@ -100,7 +100,7 @@ def make_metric(
     name = title if name == "<lambda>" else name
     text = inspect.getdoc(function) if inspect.isroutine(function) else None
     meaning = (text or "A metric of one's own.").partition("\n")[0]
-    own, needs = OwnFunction(function, name), "a number from that function"
+    own, needs = CallableMetric(function, name), "a number from that function"
     facts: dict[str, Any] = {"lowest": -np.inf, "highest": np.inf, "is_own": True}
     return Metric(name, own, needs, title, title, meaning, bool(greater_is_better), **facts)
 
@@ -214,7 +214,7 @@ def _read_cutoff(name: str, text: str | None, metric: Metric) -> int | None:
         raise ValueError(f"metric {name!r}: {metric.name} has no cut-off; leave out @{text}.")
     if not text.isdecimal():
         raise ValueError(f"metric {name!r}: the cut-off after @ must be a whole number.")
-    return as_whole("k", int(text), least=1)
+    return check_int("k", int(text), least=1)
 
 
 def _read_options(name: str, text: str, metric: Metric) -> tuple[tuple[str, Any], ...]:

@@ -15,10 +15,10 @@ from rankwise.arrays import Array
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.environment import require
 from rankwise.errors import warn_user
+from rankwise.formatting import TABLE_FORMATS, TextTable, count, join_tables, without_markup
 from rankwise.frames import frame_columns
-from rankwise.inputs import as_real, check_option
-from rankwise.machine import calm
-from rankwise.text_tables import TABLE_FORMATS, Table, count, join_tables, plain
+from rankwise.runtime.threads import single_threaded
+from rankwise.validation import check_float_array, check_option
 
 TESTS = ("wilcoxon", "randomization")
 EXACT_LIMIT = 100  # groups of the signed-rank test; more are left to the normal approximation
@@ -120,10 +120,10 @@ class Comparison:
             "left_out": self.n_dropped,
             "confidence": self.confidence,
             "test": self.test,
-            "comparisons": [plain(row._asdict()) for row in self.rows],
+            "comparisons": [without_markup(row._asdict()) for row in self.rows],
         }
 
-    def table(self) -> Table:
+    def table(self) -> TextTable:
         """What is printed: one row for each two rankers."""
         interval = f"{100 * self.confidence:g}% interval"
         header = ["a", "b", "mean a", "mean b", "a − b", interval, "w/t/l", "holds by"]
@@ -144,7 +144,7 @@ class Comparison:
             f"{count(self.n_groups, 'group')}{dropped}; w/t/l: groups where a won, tied, lost{way}"
             f"; * significant at {1 - self.confidence:.3g}"
         )
-        return Table(header, rows, names=(0, 1), notes=[note, HOLDS_BY])
+        return TextTable(header, rows, names=(0, 1), notes=[note, HOLDS_BY])
 
     def to_text(self, format: str = "text") -> str:
         """Return the table in a format.
@@ -164,7 +164,7 @@ class Comparison:
         return self.to_text("html")
 
 
-@calm
+@single_threaded
 def compare(
     errors: Mapping[str, ArrayLike] | Any,
     *,
@@ -282,7 +282,7 @@ def _check(errors: Any) -> tuple[dict[str, Array], int]:
         raise ValueError(
             "compare needs a mapping with at least two rankers, {name: value in each group}."
         )
-    arrays = {str(name): as_real(str(name), values) for name, values in errors.items()}
+    arrays = {str(name): check_float_array(str(name), values) for name, values in errors.items()}
     for name, array in arrays.items():
         if array.ndim != 1 or np.isinf(array).any():
             raise ValueError(

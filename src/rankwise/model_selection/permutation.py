@@ -11,11 +11,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from rankwise.arrays import Array, Indices
-from rankwise.inputs import as_whole, read_target
-from rankwise.machine import calm
+from rankwise.graphs.supervision import read_y
 from rankwise.metrics import Metric, get_metric
-from rankwise.model_selection.curves import check_defined, judge, mean_defined
-from rankwise.model_selection.task import PAIR, PAIRWISE, HoldOutTask, choose_plan, hold_out_task
+from rankwise.metrics.by_group import check_defined, nanmean
+from rankwise.model_selection.folds import PAIR, PAIRWISE, resolve_cv
+from rankwise.model_selection.grid_search import evaluate_candidates
+from rankwise.model_selection.protocol import HoldOutTask, hold_out_task
+from rankwise.runtime.threads import single_threaded
+from rankwise.validation import check_int
 
 CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
 
@@ -51,7 +54,7 @@ class PermutationTest:
         )
 
 
-@calm
+@single_threaded
 def permutation_test(
     estimator: Any,
     X: Any,
@@ -118,8 +121,8 @@ def permutation_test(
     PermutationTest(disagreement=0.09211, pvalue=0.005, n_permutations=199)
     """
     metric = get_metric(scoring)
-    n_permutations = as_whole("n_permutations", n_permutations, least=1)
-    target = read_target(y, groups, sample_weight, X=X)
+    n_permutations = check_int("n_permutations", n_permutations, least=1)
+    target = read_y(y, groups, sample_weight, X=X)
     if target.groups is None:
         raise ValueError(f"y is a {type(y).__name__}; only scores can be permuted: pass them.")
     if target.groups.n_groups == 1 and metric.name in PAIRWISE:
@@ -135,7 +138,7 @@ def permutation_test(
             "choose among several, or use sklearn.model_selection.permutation_test_score."
         )
     candidates = task.candidates(**({} if alphas is None else {"alpha": alphas}))
-    plan = choose_plan(task, cv, [metric])
+    plan = resolve_cv(task, cv, [metric])
     pairs = task.pairs() if plan.name == PAIR else None
     n_alphas, n_outputs = len(candidates), target.y[0].size
     best = np.max if metric.greater_is_better else np.min
@@ -147,8 +150,8 @@ def permutation_test(
             by_output = 1.0 - error if metric.greater_is_better else error
         else:
             each = [Y] if task.graph.ties == "include" else Y.T  # else pairs depend on the scores
-            runs = [judge(task_of(one), candidates, plan, [metric]) for one in each]
-            means = [mean_defined(run.by_group[metric.name]) for run in runs]
+            runs = [evaluate_candidates(task_of(one), candidates, plan, [metric]) for one in each]
+            means = [nanmean(run.by_group[metric.name]) for run in runs]
             by_output = np.concatenate(means, axis=1)  # (n_alphas, permutations × outputs)
         by_permutation = by_output.reshape(n_alphas, -1, n_outputs).mean(axis=2)
         scores.append(best(by_permutation, axis=0))

@@ -11,9 +11,10 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
-from rankwise.estimators.anatomy import LinearFunction, is_idle, linear_function
-from rankwise.estimators.columns import Columns
-from rankwise.inputs import check_option
+from rankwise.preprocessing.table_vectorizer import TableVectorizer
+from rankwise.rankers.linear_models import LinearWeights, linear_weights
+from rankwise.rankers.pipelines import is_passthrough
+from rankwise.validation import check_option
 
 FORMATS = ("json", "solr", "opensearch")
 
@@ -30,7 +31,8 @@ def export_linear(
     Parameters
     ----------
     model : estimator
-        A fitted ranker with a linear kernel and one output, or a Pipeline of `Columns` of numbers,
+        A fitted ranker with a linear kernel and one output, or a Pipeline of `TableVectorizer` of
+        numbers,
         StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler and such a ranker. Scaling is
         folded in: the weights are for the features as they come.
     format : {"json", "solr", "opensearch"}
@@ -75,15 +77,15 @@ def export_linear(
     return {"name": name, "weights": weights, "intercept": float(line.intercept)}
 
 
-def _fold(model: Any) -> LinearFunction:
+def _fold(model: Any) -> LinearWeights:
     """The function of the features as they come, before any scaling."""
     *steps, ranker = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    line = linear_function(ranker)
+    line = linear_weights(ranker)
     for step in reversed(steps):
-        if not is_idle(step):
+        if not is_passthrough(step):
             scale, shift = scaling(step, len(line.weights))
             intercept = line.intercept + float(line.weights @ shift)
-            line = LinearFunction(line.weights * scale, intercept)
+            line = LinearWeights(line.weights * scale, intercept)
     return line
 
 
@@ -91,7 +93,7 @@ def scaling(scaler: Any, n_features: int) -> tuple[Array, Array]:
     """What a fitted scaler multiplies features by, and what it then adds."""
     if getattr(scaler, "clip", False):
         raise ValueError(f"{type(scaler).__name__}(clip=True) is not linear; use clip=False.")
-    if isinstance(scaler, Columns):
+    if isinstance(scaler, TableVectorizer):
         return _scaling_of_columns(scaler)
     if type(scaler) is MinMaxScaler:
         return scaler.scale_, scaler.min_
@@ -108,7 +110,7 @@ def scaling(scaler: Any, n_features: int) -> tuple[Array, Array]:
     return scale, np.zeros(n_features) if center is None else -center * scale
 
 
-def _scaling_of_columns(columns: Columns) -> tuple[Array, Array]:
+def _scaling_of_columns(columns: TableVectorizer) -> tuple[Array, Array]:
     """That of a table of numbers; gaps of new items must be filled before."""
     used = [column for column in columns.facts_ if column.kind != "left out"]
     odd = [c.name for c in used if c.kind != "number" or c.n_gaps]
@@ -124,7 +126,7 @@ def _scaling_of_columns(columns: Columns) -> tuple[Array, Array]:
 def input_names(model: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
     """Names of the features: as given, as seen in `fit`, or f1, f2, …; each one once."""
     first = model[0] if isinstance(model, Pipeline) else model
-    if given is None and isinstance(first, Columns):
+    if given is None and isinstance(first, TableVectorizer):
         given = [column.name for column in first.facts_ if column.kind != "left out"]
     elif given is None:
         parts = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]

@@ -21,12 +21,13 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import package_versions
 from rankwise.errors import ModelFileError
-from rankwise.estimators.anatomy import last_step, transform_step
-from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.columns import Columns
 from rankwise.leaderboard import Leaderboard
-from rankwise.model_selection.scoring import group_metadata, predict_items
-from rankwise.persistence.facts import ESTIMATORS, LONGEST, restore, state
+from rankwise.model_selection.scorer import group_metadata, predict_items
+from rankwise.persistence.saved_classes import ESTIMATORS
+from rankwise.persistence.serialize import LONGEST, restore, state
+from rankwise.preprocessing.table_vectorizer import TableVectorizer
+from rankwise.rankers.base import RankerMixin
+from rankwise.rankers.pipelines import final_estimator, transform_step
 
 FORMAT = "rankwise model"
 FORMAT_VERSION = 2  # raised by every change that older versions of rankwise could not read
@@ -51,7 +52,8 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
     Parameters
     ----------
     model : estimator
-        A fitted ranker of rankwise, or a Pipeline of `Columns`, `GroupScaler`, `HingeFeatures`,
+        A fitted ranker of rankwise, or a Pipeline of `TableVectorizer`, `GroupScaler`,
+        `HingeFeatures`,
         scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, and such a ranker.
         Kernels must be given by name or precomputed. Or a `Leaderboard`: its comparisons, alpha and
         scales are kept, and `load` rates them again.
@@ -347,7 +349,7 @@ def _try(model: Any, n_bytes: int) -> None:
         _check_finite(steps[-1].probe())
         return
     n_features = steps[0].n_features_in_
-    if isinstance(steps[0], Columns):  # its facts are all there is to it
+    if isinstance(steps[0], TableVectorizer):  # its facts are all there is to it
         n_features = len(steps.pop(0).get_feature_names_out())
     if n_features > max(LONGEST, n_bytes // 8):
         raise ValueError(f"a model has {n_features:,} features, and the file less of them")
@@ -388,11 +390,13 @@ def _compares_texts(ranker: Any) -> bool:
 
 
 def _check_kind(model: Any) -> None:
-    is_known = type(model) in ESTIMATORS.values() and isinstance(last_step(model), RankerMixin)
+    is_known = type(model) in ESTIMATORS.values() and isinstance(
+        final_estimator(model), RankerMixin
+    )
     if not is_known:
         name = model.__name__ if isinstance(model, type) else f"a {type(model).__name__}"
         raise ValueError(
             f"{name} cannot be saved as a model. Model files hold fitted rankers of rankwise, and "
             "Pipelines with such a ranker at their end: of a search of scikit-learn its "
-            "best_estimator_, of a model of rankwise.dask its to_local()."
+            "best_estimator_, of a model of rankwise.distributed its to_local()."
         )

@@ -14,17 +14,25 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
+from rankwise.auto.auto_ranker import AutoRanker
+from rankwise.auto.boosted_trees import BoostedTrees, TreeFeatures
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import package_versions, require
-from rankwise.estimators.anatomy import is_idle, last_step, map_weights, score_functions
-from rankwise.estimators.auto_ranker import AutoRanker
-from rankwise.estimators.boosted_trees import BoostedTrees, TreeFeatures
-from rankwise.estimators.column_kinds import ColumnFacts
-from rankwise.estimators.columns import MOST_CODES, NUMERIC, Columns, is_wide_column, n_places
-from rankwise.estimators.transformers import GroupScaler, HingeFeatures
-from rankwise.features.group_scaling import ROUNDING
-from rankwise.features.kernel import Kernel
+from rankwise.kernels.kernel import Kernel
 from rankwise.persistence.linear_export import input_names, scaling
+from rankwise.preprocessing.column_types import ColumnInfo
+from rankwise.preprocessing.group_scaler import GroupScaler
+from rankwise.preprocessing.group_scaling import ROUNDING
+from rankwise.preprocessing.hinge_features import HingeFeatures
+from rankwise.preprocessing.table_vectorizer import (
+    MOST_CODES,
+    NUMERIC,
+    TableVectorizer,
+    is_wide_column,
+    n_places,
+)
+from rankwise.rankers.linear_models import kernel_expansion, map_weights
+from rankwise.rankers.pipelines import final_estimator, is_passthrough
 from rankwise.uncertainty import CalibratedRanker
 
 TEXTS = ("category", "order")  # kinds of columns that come as text
@@ -43,7 +51,8 @@ def export_onnx(model: Any, path: PathLike, *, feature_names: Sequence[str] | No
     Use it to run a model where there is no Python.
 
     The graph gives the scores of `predict` as its output "scores". It takes one input "X" of shape
-    (n_items, n_features); all numbers are float64. If the model begins with `Columns`, or is an
+    (n_items, n_features); all numbers are float64. If the model begins with `TableVectorizer`, or
+    is an
     `AutoRanker` of a data frame, there is an input for each column instead, under the name of the
     column: numbers, with NaN for gaps (a vector in as many columns), or strings, with the empty
     string for gaps. If the model scales inside groups (`GroupScaler`), there is a further input
@@ -54,8 +63,8 @@ def export_onnx(model: Any, path: PathLike, *, feature_names: Sequence[str] | No
     model : estimator
         A fitted ranker of rankwise with the kernel linear, rbf or poly, `LabelRanker` (one column
         of scores for each label), `AutoRanker` with its trees, `CalibratedRanker` (its scores), or
-        a Pipeline that ends in one. Steps before it: `Columns` (all kinds but text and dates),
-        `GroupScaler`, `HingeFeatures`, scikit-learn's four scalers and Nystroem.
+        a Pipeline that ends in one. Steps before it: `TableVectorizer` (all kinds but text and
+        dates), `GroupScaler`, `HingeFeatures`, scikit-learn's four scalers and Nystroem.
     path : str or path-like
         The file; by custom it ends in ``.onnx``.
     feature_names : sequence of str, optional
@@ -91,7 +100,7 @@ def export_onnx(model: Any, path: PathLike, *, feature_names: Sequence[str] | No
     while isinstance(model, CalibratedRanker):
         model = model.estimator_
     first, graph = _first_step(model), Graph()
-    columns = used_columns(first) if isinstance(first, Columns) else []
+    columns = used_columns(first) if isinstance(first, TableVectorizer) else []
     if columns:
         feature_names = [column.name for column in columns]
     names = input_names(model, feature_names, len(columns) or first.n_features_in_)
@@ -101,7 +110,7 @@ def export_onnx(model: Any, path: PathLike, *, feature_names: Sequence[str] | No
         width = len(column.medians) if column.kind == "vector" else 1
         inputs.append(graph.add_input(column.name, kind, width))
     scores, shape = add_ranker(graph, model, inputs)
-    version, ranker = package_versions()["rankwise"], type(last_step(model)).__name__
+    version, ranker = package_versions()["rankwise"], type(final_estimator(model)).__name__
     facts = {
         "about": f"Scores of items by {ranker}; larger is better, inside a group.",
         "ranker": ranker,
@@ -116,7 +125,7 @@ def export_onnx(model: Any, path: PathLike, *, feature_names: Sequence[str] | No
 def _first_step(model: Any) -> Any:
     """What the items come to first."""
     if isinstance(model, Pipeline):
-        return _first_step(next(one for _, one in model.steps if not is_idle(one)))
+        return _first_step(next(one for _, one in model.steps if not is_passthrough(one)))
     if isinstance(model, AutoRanker):
         return _first_step(model.estimators_[0]) if model.table_ is None else model.table_
     return model
@@ -246,7 +255,7 @@ def add_ranker(graph: Graph, ranker: Any, x: Any) -> tuple[str, tuple[int, ...]]
 
 
 def _kernel_ranker(graph: Graph, ranker: Any, x: str) -> tuple[str, tuple[int, ...]]:
-    parts = score_functions(ranker)
+    parts = kernel_expansion(ranker)
     n_features = ranker.n_features_in_
     linear = np.zeros((n_features, parts.coefficients[0].shape[1]))
     terms = []
@@ -364,7 +373,7 @@ def _in_sets(graph: Graph, sets: Any, column: str) -> str:
 
 def _step(graph: Graph, step: Any, x: Any) -> Any:
     """What a fitted step makes of the items."""
-    if is_idle(step):
+    if is_passthrough(step):
         return x
     if type(step) in _MAKERS:
         return _MAKERS[type(step)](graph, step, x)
@@ -458,7 +467,7 @@ class TableViews(NamedTuple):
     cells: list[str]
 
 
-def used_columns(step: Columns) -> list[ColumnFacts]:
+def used_columns(step: TableVectorizer) -> list[ColumnInfo]:
     """The columns that a graph takes, each one an input.
 
     Raises
@@ -481,15 +490,15 @@ def used_columns(step: Columns) -> list[ColumnFacts]:
     return used
 
 
-def _columns(graph: Graph, step: Columns, inputs: list[str]) -> str:
-    """The features that `Columns` makes: those that are dense, then the wide ones."""
+def _columns(graph: Graph, step: TableVectorizer, inputs: list[str]) -> str:
+    """The features that `TableVectorizer` makes: those that are dense, then the wide ones."""
     views = _table(graph, step, inputs)
     wide = np.flatnonzero(views.is_wide)
     chosen = [graph.take(graph.join(views.sparse), wide)] if len(wide) else []
     return graph.join(views.dense + chosen)
 
 
-def _table(graph: Graph, step: Columns, inputs: list[str]) -> TableViews:
+def _table(graph: Graph, step: TableVectorizer, inputs: list[str]) -> TableViews:
     """The views of the columns, whose cells are the inputs."""
     numbers: list[str] = []
     filled: list[str] = []
@@ -522,7 +531,7 @@ def _table(graph: Graph, step: Columns, inputs: list[str]) -> TableViews:
     return TableViews(filled + gaps + narrow, blocks, np.concatenate(wide), numbers + codes)
 
 
-def _places(graph: Graph, column: ColumnFacts, cells: str) -> str:
+def _places(graph: Graph, column: ColumnInfo, cells: str) -> str:
     """The place of each cell among the features of a category, −1 for none."""
     place = {value: k for k, value in enumerate(column.categories)}
     place.setdefault("", len(place) if column.n_gaps else -1)
@@ -542,7 +551,7 @@ def _known(graph: Graph, places: str) -> str:
     return graph.add("Where", graph.add("Less", places, np.array(0)), NAN, graph.cast(places))
 
 
-def _numbers(graph: Graph, column: ColumnFacts, cells: str) -> str:
+def _numbers(graph: Graph, column: ColumnInfo, cells: str) -> str:
     """A column as numbers, NaN for gaps."""
     if column.kind != "order":
         return cells
@@ -551,7 +560,7 @@ def _numbers(graph: Graph, column: ColumnFacts, cells: str) -> str:
 
 _MAKERS: dict[type, Callable[[Graph, Any, Any], str]] = {
     **dict.fromkeys((StandardScaler, RobustScaler, MinMaxScaler, MaxAbsScaler), _scaler),
-    Columns: _columns,
+    TableVectorizer: _columns,
     GroupScaler: _group_scaler,
     HingeFeatures: _hinges,
     Nystroem: _nystroem,

@@ -4,8 +4,8 @@ A display holds numbers; ``plot`` draws them with matplotlib (extra ``plot``), w
 only then. The class methods ``from_...`` compute the numbers and draw them.
 """
 
-from rankwise.inspection.feature_curves import FeatureCurve
-from rankwise.plot.feature_curves import FeatureCurvesDisplay
+from rankwise.inspection.feature_effects import FeatureCurve
+from rankwise.plot.feature_curves_display import FeatureCurvesDisplay
 from rankwise.plot.group_comparison import GroupComparisonDisplay
 from rankwise.plot.reliability import ReliabilityDisplay
 from rankwise.plot.search_curve import Curve, SearchCurveDisplay

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.defaults import DEFAULT_CONFIDENCE
-from rankwise.inputs import split_target
+from rankwise.graphs.supervision import unpack_unweighted_target
 from rankwise.metrics import get_metric
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection import ComparisonRow, compare
@@ -167,7 +167,7 @@ class GroupComparisonDisplay(Display):
         -------
         GroupComparisonDisplay
         """
-        y, groups = split_target(y, groups)
+        y, groups = unpack_unweighted_target(y, groups)
         if groups is None:
             raise ValueError(
                 "a comparison group by group needs groups; pass one label per item, or a target of "

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array
-from rankwise.estimators.anatomy import last_step
 from rankwise.plot.figure import COLORS, NEUTRAL, Display
+from rankwise.rankers.pipelines import final_estimator
 from rankwise.uncertainty import CalibratedRanker
 from rankwise.uncertainty.calibrated_ranker import reliability
 
@@ -89,7 +89,7 @@ class ReliabilityDisplay(Display):
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the held-out pairs of a fitted `CalibratedRanker`, or of a Pipeline with one."""
-        ranker = last_step(model)
+        ranker = final_estimator(model)
         if not isinstance(ranker, CalibratedRanker):
             raise TypeError(
                 f"model is a {type(ranker).__name__}; expected a fitted CalibratedRanker, or use "

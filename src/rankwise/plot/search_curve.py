@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
-from rankwise.estimators.anatomy import last_step
 from rankwise.metrics import get_metric
+from rankwise.metrics.by_group import nanmean, standard_error
 from rankwise.metrics.registry import MetricName
-from rankwise.model_selection.curves import curves_of_search, mean_defined, standard_error
+from rankwise.model_selection.validation_curve import curves_of_search
 from rankwise.plot.figure import Display, describe_metric, ordered_colors
+from rankwise.rankers.pipelines import final_estimator
 
 MEANS = {
     "leave-group-out": "mean over groups",
@@ -143,7 +144,7 @@ class SearchCurveDisplay(Display):
         -------
         SearchCurveDisplay
         """
-        search = last_step(estimator)
+        search = final_estimator(estimator)
         check_is_fitted(search)
         if "mean_score" not in getattr(search, "cv_results_", ()):
             raise TypeError(
@@ -205,5 +206,5 @@ def _curve(label: str, x: Array, by_group: Array, best: int | None) -> Curve:
     """Average over the groups, and sort by x."""
     order = np.argsort(x, kind="stable")
     place = None if best is None else int(np.flatnonzero(order == best)[0])
-    mean, error = mean_defined(by_group)[order], standard_error(by_group)[order]
+    mean, error = nanmean(by_group)[order], standard_error(by_group)[order]
     return Curve(label, np.asarray(x, dtype=np.float64)[order], mean, error, place)

@@ -31,7 +31,7 @@ import numpy as np
 from rankwise.arrays import Array
 
 if TYPE_CHECKING:
-    from rankwise.solvers.margin_loss import Point
+    from rankwise.solvers.certified_descent import Iterate
 
 MAX_PLANES = 250
 MAX_ENTRIES = 2**27  # one GiB of planes
@@ -61,7 +61,7 @@ class Bundle:
         self._magnitude = magnitude
         self._rounding = EPSILON * (4 + np.sqrt(n_items + n_features)) if n_items else 0.0
 
-    def rounding_of(self, point: Point) -> float:
+    def rounding_of(self, point: Iterate) -> float:
         """By how much the objective at a point may be wrong."""
         reach = float(self._magnitude @ np.abs(point.w))
         return float(self._rounding * (1 + point.value + point.plane[2] * reach))

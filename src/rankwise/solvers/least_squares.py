@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 
 from rankwise.arrays import Array
 from rankwise.losses import SquaredLoss
-from rankwise.machine import idle_cores
+from rankwise.runtime.threads import allow_threads
 
 Watch = Callable[[int, float], None]  # told the number of iterations and the largest residual
 BLOCK = 64  # columns that LAPACK takes at a time at most
@@ -108,7 +108,7 @@ def solve_shifted(A: Array, t: Array, shifts: Sequence[float] | Array) -> tuple[
     t = t.reshape(len(t), -1)
     if not np.isfinite(np.diagonal(A)).all():
         return np.full((len(shifts), *t.shape), np.nan), True
-    with idle_cores(len(A) ** 3):
+    with allow_threads(len(A) ** 3):
         if len(shifts) > 1 and len(A) > 2:
             return solve_reduced(A, t, np.asarray(shifts, dtype=np.float64))
         solved = [solve_symmetric(A.copy() if len(shifts) > 1 else A, t, float(x)) for x in shifts]
@@ -239,7 +239,8 @@ def minimize_iteratively(
     """``(Rᵀ A R + λI) w = Rᵀ t`` by iterations, [RankRLS09] section 4.3.
 
     The matrix is never formed: an iteration costs two products with R and one with A, linear in the
-    non-zeros of R and the items or edges of the graph. Several λ share the steps of `shared_path`;
+    non-zeros of R and the items or edges of the graph. Several λ share the steps of
+    `galerkin_path`;
     conjugate gradients finish what these leave. `norms` is the diagonal of the matrix, or near it.
     """
     t, RT = loss.moment(R).reshape(R.shape[1], -1), R.T
@@ -251,7 +252,7 @@ def minimize_iteratively(
     coef, residual, n_iter = np.zeros((len(shifts), *t.shape)), np.full(len(shifts), np.inf), 0
     if len(shifts) > 1:
         most = SHARED_STEPS if max_iter is None else min(SHARED_STEPS, max_iter)
-        paths = [shared_path(gram, column, norms, shifts, tol, most) for column in t.T]
+        paths = [galerkin_path(gram, column, norms, shifts, tol, most) for column in t.T]
         coef = np.stack([x for x, _, _ in paths], axis=2)
         residual = np.max([residuals for _, residuals, _ in paths], axis=0)
         n_iter = max(n for _, _, n in paths)
@@ -271,7 +272,7 @@ def minimize_iteratively(
     return Solutions(coef, True, max(n_iter, 1), tuple(unfinished))
 
 
-def shared_path(
+def galerkin_path(
     product: Callable[[Array], Array],
     t: Array,
     diagonal: Array,

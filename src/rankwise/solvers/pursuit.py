@@ -22,7 +22,7 @@ from scipy.sparse import issparse
 
 from rankwise.arrays import Array
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.score_graph import sums_of_squares
+from rankwise.graphs.gram import sums_of_squares
 from rankwise.losses import SquaredLoss
 
 Mask = NDArray[np.bool_]

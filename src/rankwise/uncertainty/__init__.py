@@ -1,20 +1,13 @@
-"""How sure a ranking is: standard errors, probabilities, intervals of ranks, the next question."""
+"""How certain a ranking is: standard errors, calibrated probabilities, intervals of ranks."""
 
-from rankwise.uncertainty.belief import Belief, belief_of_comparisons
 from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, RankInterval, Reliability
-from rankwise.uncertainty.jackknife import Difference, Jackknife, jackknife
-from rankwise.uncertainty.next_pairs import NextPairs, Question, next_pairs
+from rankwise.uncertainty.jackknife_errors import Difference, Jackknife, jackknife
 
 __all__ = [
-    "Belief",
     "CalibratedRanker",
     "Difference",
     "Jackknife",
-    "NextPairs",
-    "Question",
     "RankInterval",
     "Reliability",
-    "belief_of_comparisons",
     "jackknife",
-    "next_pairs",
 ]

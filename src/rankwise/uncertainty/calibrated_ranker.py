@@ -15,22 +15,21 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from rankwise.arrays import Array, Indices
 from rankwise.defaults import DEFAULT_CONFIDENCE
-from rankwise.estimators.base import RankerMixin
-from rankwise.estimators.rank_rls import RankRLSCV
-from rankwise.estimators.training_data import restored_on_failure
-from rankwise.groups import encode_groups, members_of
-from rankwise.inputs import as_whole, with_weights
-from rankwise.machine import calm
+from rankwise.graphs.supervision import pack_weights
+from rankwise.groups import encode_groups, indices_by_group
 from rankwise.metrics.grades import LARGEST_GRADE
-from rankwise.model_selection.best_sets import held_out_gaps, highest, in_best_set
-from rankwise.model_selection.scoring import needs_groups, predict_items
-from rankwise.model_selection.task import (
+from rankwise.model_selection.conformal import group_max, held_out_gaps, in_best_set
+from rankwise.model_selection.folds import (
     EXACT_FOLDS,
     FEWEST_FOR_PAIRS,
     MOST_FOR_PAIRS,
-    fold_numbers,
+    fold_of_item,
 )
-from rankwise.uncertainty.jackknife import (
+from rankwise.model_selection.scorer import needs_groups, predict_items
+from rankwise.rankers.base import RankerMixin
+from rankwise.rankers.rank_rls import RankRLSCV
+from rankwise.runtime.threads import single_threaded
+from rankwise.uncertainty.jackknife_errors import (
     Difference,
     Jackknife,
     LeftOut,
@@ -38,6 +37,7 @@ from rankwise.uncertainty.jackknife import (
     possible_ranks,
     ranks_within,
 )
+from rankwise.validation import check_int, restored_on_failure
 
 SURE = 1e4  # slope per typical difference from which on every probability is 0 or 1
 
@@ -65,7 +65,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     Use it if you must know how sure an order is, or how many items to look at.
 
     The scores are those of the estimator, trained on all data. Their standard errors come from
-    leaving out every unit (`rankwise.uncertainty.jackknife`), for RankRLS without training again.
+    leaving out every unit (`rankwise.uncertainty.jackknife_errors`), for RankRLS without training
+    again.
     The probability that item i is above item j is a logistic curve of the difference of their
     scores, flatter where its standard error is large:
 
@@ -79,7 +80,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         `RankRLS`, `RankRLSCV` (the default) or a Pipeline that ends in one; or any other ranker,
         which is trained again without each of `n_folds` folds of units.
     units : {"auto", "groups", "items", "comparisons"} or array-like
-        What is independent; see `rankwise.uncertainty.jackknife`.
+        What is independent; see `rankwise.uncertainty.jackknife_errors`.
     n_folds : int
         Number of folds for rankers that are trained again.
     max_pairs : int
@@ -142,7 +143,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     max_pairs: int = 20_000
     random_state: Any = 0
 
-    @calm
+    @single_threaded
     @restored_on_failure
     def fit(
         self,
@@ -163,8 +164,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         CalibratedRanker
             The fitted estimator.
         """
-        max_pairs = as_whole("max_pairs", self.max_pairs, least=1)
-        y, groups = with_weights(y, groups, sample_weight, X)
+        max_pairs = check_int("max_pairs", self.max_pairs, least=1)
+        y, groups = pack_weights(y, groups, sample_weight, X)
         estimator = RankRLSCV() if self.estimator is None else self.estimator
         left_out = leave_units_out(estimator, X, y, groups, units=self.units, n_folds=self.n_folds)
         errors = left_out.jackknife()
@@ -271,7 +272,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         """The head of each list that holds its best item with the asked probability.
 
         Use it to say how many results must be looked at: conformal prediction from exact held-out
-        groups (`rankwise.model_selection.best_sets`).
+        groups (`rankwise.model_selection.conformal`).
 
         Parameters
         ----------
@@ -322,7 +323,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         """
         root = self.jackknife().spread(X, groups).root
         codes = encode_groups(groups, len(root)).codes
-        for rows in members_of(codes):
+        for rows in indices_by_group(codes):
             root[rows] -= root[rows].mean(axis=0)
         return np.asarray(np.linalg.norm(root, axis=1))
 
@@ -364,8 +365,8 @@ def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
     if left_out.units.of_edges or graph.scores is None:
         return np.empty(0), [np.empty(0)]
     y = np.asarray(graph.scores).reshape(graph.n_items)
-    unit_of = fold_numbers(left_out.units.members, graph.n_items)
-    is_cut = (highest(unit_of, graph.groups) != -highest(-unit_of, graph.groups))[graph.groups]
+    unit_of = fold_of_item(left_out.units.members, graph.n_items)
+    is_cut = (group_max(unit_of, graph.groups) != -group_max(-unit_of, graph.groups))[graph.groups]
     scores = left_out.scores(np.arange(graph.n_items), unit_of)
     scores[is_cut | (unit_of < 0)] = np.nan
     grades = np.unique(y)[1:]
@@ -392,7 +393,7 @@ def held_out_pairs(
     """
     graph, members, of_edges = left_out.graph, left_out.units.members, left_out.units.of_edges
     is_list = not of_edges and left_out.task is not None and max(map(len, members)) == 1
-    unit_of = fold_numbers(members, graph.n_pairs if of_edges else graph.n_items)
+    unit_of = fold_of_item(members, graph.n_pairs if of_edges else graph.n_items)
     fold = _folds_of_list(left_out.task, graph.n_items, rng) if is_list else unit_of
     if graph.scores is None:
         pairs = graph.pairs()
@@ -446,7 +447,7 @@ def _list_differences(task: Any, first: Indices, second: Indices, fold: Indices)
     """
     candidates = task.candidates()
     if fold.max():
-        scores = task.held_out(members_of(fold), candidates)[:, 0, 0]
+        scores = task.held_out(indices_by_group(fold), candidates)[:, 0, 0]
         return np.asarray(scores[first] - scores[second])
     alpha, n_entries = float(candidates.axes["alpha"][0]), len(fold) ** 2
     ((_, differences),) = task.pairs().differences(alpha, n_entries)  # all in one block

@@ -1,0 +1,1 @@
+"""AutoRanker: several rankers, evaluated on held-out groups and stacked."""

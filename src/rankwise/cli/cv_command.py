@@ -1,0 +1,121 @@
+"""``rankwise cv``: held-out metrics for a list of candidates, exact for RankRLS."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+from rankwise.cli import terminal
+from rankwise.cli.shared_options import ItemOptions, ModelOptions, TrainingTableOptions
+from rankwise.formatting import TextTable, csv_text
+
+NO_SCORES = "-o: {} gives no score for each item; use --leave group or a number of folds."
+PREPARED = "features scaled and filled by all rows, without a look at the scores"
+
+
+def cv(
+    data: Path,
+    /,
+    model: ModelOptions,
+    table: TrainingTableOptions,
+    pairs: ItemOptions,
+    leave: str = "auto",
+    metric: list[str] | None = None,
+    output: Path | None = None,
+    per_group: Path | None = None,
+    weight: str | None = None,
+    as_json: bool = False,
+) -> None:
+    """Cross-validate a model: judge each candidate on held-out data.
+
+    By default as `train` does it; the first --metric chooses. -o writes the held-out scores of
+    the best candidate, one a line, nan for items without a score.
+
+    \b
+    rankwise cv houses.csv --target price --group district
+
+    Parameters
+    ----------
+    leave : auto|group|pair|judge|edge|N
+        What is held out: one group or one pair of items at a time, or one of N folds; of
+        comparisons group, judge or edge (ten folds of them).
+    """  # noqa: D301
+    from rankwise.cli.model_options import DEFAULT_METRIC, make_model, metrics_for
+    from rankwise.cli.training_input import hold_out, read_training
+    from rankwise.datasets.score_files import scores_text
+    from rankwise.metrics.by_group import standard_error
+
+    terminal.check_files([data, pairs.items], output, per_group)
+    if leave == "pair" and output is not None:
+        raise ValueError(NO_SCORES.format("--leave pair"))
+    if model.model == "auto":
+        raise ValueError("the model auto judges itself: rankwise train prints its held-out score.")
+    estimator = make_model(model, metric[0] if metric else None, search=True)
+    training = read_training(data, table, pairs, model, estimator, weight)
+    wanted: list[Any] = metric or [DEFAULT_METRIC]
+    if not metric and training.groups is not None:  # others have no value for a pair of one list
+        wanted += metrics_for(None, training.y, training.weights)
+    metrics = metrics_for(wanted, training.y)
+    start = time.perf_counter()
+    curves, fixed = hold_out(model, metrics, leave, training)
+    seconds = time.perf_counter() - start
+    best = curves.best(metrics[0])
+    files: list[tuple[Path, str]] = []
+    if output is not None:
+        if curves.predictions is None:
+            raise ValueError(NO_SCORES.format(curves.describe()))
+        files.append((output, scores_text(curves.predictions[:, 0, best], gaps=True)))
+        n_gaps = training.summary["items_without_score"]
+        if n_gaps:
+            terminal.note(f"{n_gaps:,} items without score are never held out: nan in {output}")
+    if per_group is not None:
+        columns = [scores[:, best, 0].tolist() for scores in curves.by_group.values()]
+        rows = zip(curves.groups.tolist(), *columns, strict=True)
+        files.append((per_group, csv_text(["group", *curves.by_group], rows)))
+    terminal.write_texts(files)
+    error = float(standard_error(curves.by_group[metrics[0].name])[best].mean())
+    means = {one.name: curves.overall(one).tolist() for one in metrics}
+    candidates = [
+        {**curves.candidates[k], **{name: values[k] for name, values in means.items()}}
+        for k in range(len(curves.candidates))
+    ]
+    summary = {
+        "data": training.summary,
+        "model": type(estimator).__name__.removesuffix("CV"),
+        "held_out_by": curves.describe(),
+        "fixed": fixed,
+        "prepared": PREPARED if training.steps else "",
+        "best": {**candidates[best], "by": metrics[0].name, "standard_error": error},
+        "candidates": candidates,
+        "seconds": round(seconds, 3),
+    }
+    if as_json:
+        terminal.print_json(summary)
+    else:
+        training.print_columns()
+        print_summary(summary, training.lines(), best)
+
+
+def print_summary(summary: dict[str, Any], about_data: list[tuple[str, str]], best: int) -> None:
+    """Print what was found as a table of candidates."""
+    fixed = "".join(f", {name} {value:.4g}" for name, value in summary["fixed"].items())
+    terminal.print_key_values(
+        [
+            *about_data,
+            ("model", summary["model"] + fixed),
+            ("held out", f"{summary['held_out_by']}, {summary['seconds']:.2f} s"),
+            ("prepared", summary["prepared"]),
+        ]
+    )
+    rows, chosen = [], summary["best"]
+    error = f", {chosen['by']} ± {chosen['standard_error']:.4f}"
+    mark = "best" + error * (not math.isnan(chosen["standard_error"]))
+    for k, candidate in enumerate(summary["candidates"]):
+        value, *scores = candidate.values()
+        rows.append(
+            [f"{value:.4g}", *map(terminal.format_number, scores), mark if k == best else ""]
+        )
+    table = TextTable([*summary["candidates"][0], ""], rows, names=(len(rows[0]) - 1,))
+    terminal.print_table(table, best=best)

@@ -1,0 +1,137 @@
+"""``rankwise demo``: a tour of the library on data made on the spot.
+
+It may be read as an example: everything that is not printing is done by public functions. Outside
+of the package one would write ``from rankwise import RankRLSCV, RankSVMCV, ScoreGraph``.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from rankwise.cli import terminal
+from rankwise.cli.compare_command import print_comparison
+from rankwise.formatting import TextTable
+from rankwise.runtime.threads import single_threaded
+
+METRICS = ["ndcg@10", "disagreement", "tau"]
+
+
+def demo(output: Path = Path("rankwise-demo")) -> None:
+    """Make data, train, compare four rankers, and write a report.
+
+    Parameters
+    ----------
+    output : -o FOLDER
+        Where the files go.
+    """
+    from rankwise.cli.input_files import TrainingNotes
+    from rankwise.datasets import read_letor
+    from rankwise.graphs import ScoreGraph
+    from rankwise.persistence import save
+    from rankwise.report import report
+
+    output.mkdir(parents=True, exist_ok=True)
+    train: Any
+    test: Any
+    train, test = map(read_letor, _write_queries(output))
+    _heading("1. What there is to learn from: train.txt")
+    typer.echo(str(ScoreGraph(train.y, train.groups).describe()))
+    _heading("2. RankRLS, alpha chosen by exact leave-query-out")
+    rankers = _train(train)
+    _heading("3. Four rankers on new queries: test.txt")
+    _compare(test, rankers)
+    notes = TrainingNotes(command="rankwise demo", data="train.txt")
+    save(rankers["RankRLS"], output / "model.rw", notes=notes.as_notes())
+    page = report(
+        rankers["RankRLS"],
+        *(test.X, test.y, test.groups),
+        metrics=METRICS,
+        title="rankwise demo",
+    )
+    page.save(output / "report.html")
+    _heading("5. Files to look at")
+    terminal.print_key_values(
+        [
+            (str(output / "report.html"), "open it in a browser"),
+            (str(output / "model.rw"), "for rankwise predict, evaluate, export and info"),
+            (str(output / "train.txt"), "the data, and test.txt beside it"),
+        ]
+    )
+    terminal.echo(
+        "\nComparisons instead of scores? rankwise rank FILE. "
+        "Neither? rankwise judge ITEMS asks people."
+    )
+
+
+@single_threaded
+def _train(train: Any) -> dict[str, Any]:
+    """RankRLS, AutoRanker, RankSVM, and a ridge regression that knows nothing of queries."""
+    from sklearn.linear_model import RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from rankwise.auto.auto_ranker import AutoRanker
+    from rankwise.rankers.rank_rls import RankRLSCV
+    from rankwise.rankers.rank_svm import RankSVMCV
+
+    start = time.perf_counter()
+    rank_rls = make_pipeline(StandardScaler(), RankRLSCV(scoring="ndcg@10"))
+    rank_rls.fit(train.X, train.y, rankrlscv__groups=train.groups)
+    search = rank_rls[-1]
+    n_alphas, n_queries = len(search.cv_results_["alphas"][0]), len(search.cv_results_["groups"])
+    typer.echo(
+        f"{n_alphas} alphas x {n_queries} queries = {n_alphas * n_queries:,} trainings' worth of "
+        f"held-out scores in {time.perf_counter() - start:.2f} s:\n"
+        f"alpha {search.alpha_:.3g}, held-out ndcg@10 {search.best_score_:.4f}"
+    )
+    auto = AutoRanker(n_resamples=0).fit(train.X, train.y, train.groups)
+    rank_svm = make_pipeline(StandardScaler(), RankSVMCV(scoring="ndcg@10"))
+    rank_svm.fit(train.X, train.y, ranksvmcv__groups=train.groups)
+    ridge = make_pipeline(StandardScaler(), RidgeCV(alphas=[0.01, 0.1, 1, 10, 100, 1e3, 1e4]))
+    ridge.fit(train.X, train.y)
+    return {"RankRLS": rank_rls, "AutoRanker": auto, "RankSVM": rank_svm, "ridge": ridge}
+
+
+def _compare(test: Any, rankers: dict[str, Any]) -> None:
+    from rankwise.metrics import evaluate
+    from rankwise.model_selection import compare
+    from rankwise.model_selection.scorer import predict_items
+
+    rows, by_query = [], {}
+    for name, ranker in rankers.items():
+        scores = predict_items(ranker, test.X, test.groups)
+        result = evaluate(test.y, scores, test.groups, METRICS)
+        rows.append([name, *(f"{result[metric]:.4f}" for metric in METRICS)])
+        by_query[name] = result.per_group["ndcg@10"]
+    terminal.print_table(TextTable(["", *METRICS], rows))
+    _heading("4. Is the difference real? A paired test over the test queries, ndcg@10")
+    print_comparison(compare(by_query, greater_is_better=True, baseline="ridge"))
+
+
+def _write_queries(folder: Path) -> tuple[Path, Path]:
+    """Two files of queries that share one hidden utility, on levels that differ by query.
+
+    Some queries have many good documents and some have few, for reasons that have nothing to do
+    with what makes a document better than another of the same query. The utility is linear, but
+    what is measured of it is bent, as prices and counts are.
+    """
+    import numpy as np
+
+    from rankwise.datasets import make_ranking, write_letor
+
+    hidden, y, groups, *_ = make_ranking(
+        n_queries=300, n_documents=(5, 40), n_features=12, noise=0.8, offset=1.0, random_state=0
+    )
+    X = np.where(np.arange(12) % 2, np.cbrt(hidden), np.exp(0.6 * hidden)).round(6)
+    train, test = folder / "train.txt", folder / "test.txt"
+    for path, rows in ((train, groups % 2 == 0), (test, groups % 2 == 1)):
+        write_letor(path, X[rows], y[rows], groups[rows])
+    return train, test
+
+
+def _heading(text: str) -> None:
+    typer.secho(f"\n{text}\n", bold=True)

@@ -1,0 +1,1 @@
+"""Label ranking and conditional ranking: pairs of row items and column items."""

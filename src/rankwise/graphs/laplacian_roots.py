@@ -1,0 +1,202 @@
+"""Square roots of graph Laplacians: F with F Fᵀ = scale·L + shift·D.
+
+D holds the weights of the items, ones if they have none.
+
+With a root, the kernel problem becomes symmetric: ``a = F c`` with
+``(Fᵀ K F + λ I) c = b`` and ``F b = d`` is the solution of [RankRLS09] equation 17, and K need
+not be strictly positive definite.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.linalg
+
+from rankwise.arrays import Array, Indices
+from rankwise.groups import indices_by_group
+
+if TYPE_CHECKING:
+    from rankwise.graphs.levels import Levels
+
+BLOCK_ENTRIES = 2**19
+FEW_LEVELS = 16  # with one level for so many items, what belongs to levels is small beside K
+
+
+class LevelRoot:
+    """Root of any combination of centering inside levels and inside groups.
+
+    Every vector is the sum of three orthogonal parts: deviation from the mean of the level,
+    deviation of the level means from the mean of the group, and the mean of the group. L of the
+    magnitude and sign costs only scales the parts, so its root N scales them by square roots: O(m).
+
+    With weights w it is ``F = D^½ N``, D = diag(w), since L is ``D^½ N² D^½``. The parts are then
+    those of a vector ``v = √w ∘ x``: what is a constant of x is a multiple of √w, and a mean of x
+    is ``Σ √w v / Σ w``. For a clique, ``N = √s (I − uuᵀ)`` with s = Σ w and u = √(w/s). Items of
+    weight 0 have zero rows.
+    """
+
+    def __init__(self, levels: Levels, within: Array, between: Array, shift: float) -> None:
+        self._levels = levels
+        self._half = None if levels.weight is None else np.sqrt(levels.weight)
+        self._factors = np.sqrt([within, between, np.full(len(within), shift)])
+
+    def apply(self, V: Array) -> Array:
+        """``F V``."""
+        return _times(self._half, self._scale_parts(V, self._factors))
+
+    def adjoint(self, V: Array) -> Array:
+        """``Fᵀ V``."""
+        return self._scale_parts(_times(self._half, V), self._factors)
+
+    def solve(self, d: Array) -> Array:
+        """Some b with ``F b = d``, for d in the range of F."""
+        return self._scale_parts(_times(_inverse(self._half), d), _inverse(self._factors))
+
+    def solve_adjoint(self, r: Array) -> Array:
+        """Some f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
+        return _times(_inverse(self._half), self._scale_parts(r, _inverse(self._factors)))
+
+    def sandwich(self, K: Array) -> Array:
+        """``Fᵀ K F`` in place of the symmetric matrix K.
+
+        N = S + E with S diagonal, and E V the same in all rows of a level: U for V = K, C for
+        V = Uᵀ. So ``(N K N)_ij = s_i K_ij s_j + U_cj s_j + s_i U_ci + C_cc``, in two halves and one
+        pass. With many levels U is as large as K, so N is applied from both sides, by blocks.
+        """
+        if self._half is not None:
+            K *= self._half
+            K *= self._half[:, None]
+        if self._half is not None or FEW_LEVELS * len(self._levels.group) > len(K):
+            return self._two_passes(K)
+        levels, scale = self._levels, self._factors[0][self._levels.of_item]
+        offset = self._offset(K, self._factors)
+        corner = self._offset(np.ascontiguousarray(offset.T), self._factors)
+        half = offset * scale + 0.5 * corner[:, levels.of_item]
+        turned = np.ascontiguousarray(half.T)
+        size = _block_rows(K)
+        for start in range(0, len(K), size):
+            rows = slice(start, start + size)
+            block = K[rows]
+            block *= scale
+            block *= scale[rows, None]
+            block += half[levels.of_item[rows]]
+            block += np.take(turned[rows], levels.of_item, axis=1)
+        return K
+
+    def _two_passes(self, K: Array) -> Array:
+        size = _block_rows(K)
+        for start in range(0, len(K), size):
+            columns = K[:, start : start + size]
+            columns[:] = self._scale_parts(np.ascontiguousarray(columns), self._factors)
+        for start in range(0, len(K), size):
+            rows = K[start : start + size].T
+            K[start : start + size] = self._scale_parts(np.ascontiguousarray(rows), self._factors).T
+        return K
+
+    def _scale_parts(self, V: Array, factors: Array) -> Array:
+        offset = self._offset(V, factors)
+        within = factors[0] if V.ndim == 1 else factors[0][:, None]
+        out: Array = V * within[self._levels.of_item]
+        out += _times(self._half, offset[self._levels.of_item])
+        return out
+
+    def _offset(self, V: Array, factors: Array) -> Array:
+        """What the items of each level get beside V times the factor of the level."""
+        within, between, top = factors if V.ndim == 1 else factors[:, :, None]
+        level_mean, group_mean = self._levels.means(V, self._half)
+        offset: Array = (between - within) * level_mean + (top - between) * group_mean
+        return offset
+
+
+def _times(factor: Array | None, V: Array) -> Array:
+    if factor is None:
+        return V
+    return np.asarray(V * (factor if V.ndim == 1 else factor[:, None]))
+
+
+def _inverse(factor: Any) -> Any:
+    """One over each number; zero for zero, and None for None."""
+    if factor is None:
+        return None
+    return np.divide(1.0, factor, out=np.zeros_like(factor), where=factor > 0)
+
+
+class CholeskyRoot:
+    """Cholesky root of the Laplacian of each connected component, for graphs of any shape.
+
+    Without shift the Laplacian of a component is singular (constants), but the matrix with the
+    last vertex removed is positive definite and the last row follows from the rest.
+    """
+
+    def __init__(self, L: Any, shift: Array, components: Indices) -> None:
+        """F of a sparse matrix L and a diagonal, one block for each component."""
+        self._blocks = [
+            (items, _cholesky_root(L[items][:, items].toarray(), shift[items]))
+            for items in indices_by_group(components)
+        ]
+
+    def apply(self, V: Array) -> Array:
+        """``F V``."""
+        out = np.empty_like(V)
+        for items, F in self._blocks:
+            out[items] = F @ V[items]
+        return out
+
+    def adjoint(self, V: Array) -> Array:
+        """``Fᵀ V``."""
+        out = np.empty_like(V)
+        for items, F in self._blocks:
+            out[items] = F.T @ V[items]
+        return out
+
+    def solve(self, d: Array) -> Array:
+        """Some b with ``F b = d``, for d in the range of F."""
+        return self._solve_triangles(d, transpose=False)
+
+    def solve_adjoint(self, r: Array) -> Array:
+        """Some f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
+        return self._solve_triangles(r, transpose=True)
+
+    def _solve_triangles(self, d: Array, *, transpose: bool) -> Array:
+        out = np.zeros_like(d)
+        for items, F in self._blocks:
+            rank = len(items) if F[-1, -1] > 0 else len(items) - 1
+            if rank:
+                known = d[items[:rank]]
+                out[items[:rank]] = scipy.linalg.solve_triangular(
+                    F[:rank, :rank], known, trans=int(transpose), lower=True
+                )
+        return out
+
+    def sandwich(self, K: Array) -> Array:
+        """``Fᵀ K F`` in place of the symmetric matrix K."""
+        for items, F in self._blocks:
+            K[items] = F.T @ K[items]
+        for items, F in self._blocks:
+            K[:, items] = K[:, items] @ F
+        return K
+
+
+GraphRoot = LevelRoot | CholeskyRoot
+
+
+def _cholesky_root(L: Array, shift: Array) -> Array:
+    """Lower triangular F with F Fᵀ = L + diag(shift); its last column is zero if singular."""
+    n = len(L)
+    if shift.all():
+        L[np.diag_indices(n)] += shift
+        F: Array = scipy.linalg.cholesky(L, lower=True)
+        return F
+    F = np.zeros((n, n))
+    if n > 1:
+        top = scipy.linalg.cholesky(L[:-1, :-1], lower=True)
+        F[:-1, :-1] = top
+        F[-1, :-1] = scipy.linalg.solve_triangular(top, L[:-1, -1], lower=True)
+    return F
+
+
+def _block_rows(V: Array) -> int:
+    width = 1 if V.ndim == 1 else max(1, V.shape[1])
+    return max(1, BLOCK_ENTRIES // width)

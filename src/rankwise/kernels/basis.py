@@ -1,0 +1,145 @@
+"""Basis items of reduced-set kernel models."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_random_state
+
+from rankwise.arrays import Array, Indices
+from rankwise.frames import as_array
+from rankwise.kernels.feature_maps import FeatureMap, take_columns
+from rankwise.kernels.kernel import Kernel
+from rankwise.runtime.memory import check_matrix_fits
+from rankwise.runtime.threads import allow_threads
+from rankwise.validation import check_option
+
+BASES = ("random", "kmeans++")
+
+
+def read_points(name: str, points: Any, n_features: int) -> Any:
+    """Points with the features of X, one row each, as float64; None for anything but a matrix.
+
+    Points need not be training items, may be more than those, and may have duplicates, which
+    `basis_root` merges.
+    """
+    points = as_array(points, name)
+    if np.ndim(points) != 2:
+        return None
+    points = check_array(points, accept_sparse="csr", dtype=np.float64, input_name=name, copy=True)
+    if points.shape[1] != n_features:
+        raise ValueError(
+            f"{name} has points with {points.shape[1]} features but X has {n_features}; give each "
+            "point the features of X."
+        )
+    return points
+
+
+def choose_basis(
+    X: Any, n_basis: int | None, basis: str | ArrayLike, random_state: Any
+) -> NDArray[np.intp]:
+    """Row numbers of the basis items.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_items, n_features)
+        The training items.
+    n_basis : int or None
+        How many; None for given row numbers.
+    basis : {"random", "kmeans++"} or array of int
+        A way of choosing, or row numbers. [RankRLS09] section 3.5 finds random choice no worse than
+        more careful ones.
+    random_state : int, RandomState or None
+        Seed.
+    """
+    n_items = X.shape[0]
+    if not isinstance(basis, str):
+        rows = np.asarray(as_array(basis, "basis"))
+        if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu":
+            raise ValueError(
+                f"basis has dtype {rows.dtype} and shape {rows.shape}; expected a flat array of "
+                "row numbers, or an array of points with the features of X where points are taken."
+            )
+        if n_basis is not None and n_basis != len(rows):
+            raise ValueError(f"n_basis={n_basis} but basis names {len(rows)} rows; drop n_basis.")
+        return check_numbers("basis", "row", rows, n_items)
+    check_option("basis", basis, BASES)
+    if not isinstance(n_basis, numbers.Integral) or not 1 <= n_basis <= n_items:
+        raise ValueError(
+            f"n_basis={n_basis!r}; expected a whole number from 1 to {n_items}, the number of "
+            "training items."
+        )
+    rng = check_random_state(random_state)
+    if basis == "random":
+        return np.sort(rng.choice(n_items, size=n_basis, replace=False)).astype(np.intp)
+    from sklearn.cluster import kmeans_plusplus
+
+    if not sp.issparse(X):
+        X = X - X.mean(axis=0, dtype=np.float64)  # distances far from zero would cancel
+    _, rows = kmeans_plusplus(X, n_basis, random_state=rng)
+    return np.unique(rows).astype(np.intp)
+
+
+def check_numbers(name: str, what: str, numbers: NDArray[Any], n: int) -> NDArray[np.intp]:
+    """Numbers of rows or columns of X, of which there are n, each named once."""
+    outside = numbers[(numbers < 0) | (numbers >= n)]
+    if len(outside):
+        raise ValueError(f"{name} names {what} {outside[0]}; the {n} {what}s of X count from 0.")
+    if len(np.unique(numbers)) != len(numbers):
+        raise ValueError(f"{name} names a {what} twice; name each once.")
+    return numbers.astype(np.intp)
+
+
+def basis_root(K_bb: Array) -> Array:
+    """U with ``U Uᵀ = K_bb⁺``, rank-revealing: duplicates and near duplicates are merged.
+
+    With R = K_mb U the primal solution on R is that of sparse RankRLS, [RankRLS09] equations 41
+    and 42, and U w are the coefficients of the basis items.
+    """
+    with allow_threads(len(K_bb) ** 3):
+        values, vectors = scipy.linalg.eigh(K_bb)
+    keep = values > values[-1] * len(values) * np.finfo(float).eps
+    return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
+
+
+def basis_map(
+    kernel: Kernel,
+    X: Any,
+    n_basis: int | None,
+    basis: str | ArrayLike,
+    random_state: Any,
+    columns: Indices | None = None,
+) -> FeatureMap:
+    """The map of a kernel on basis items that are chosen from the rows of X, or on given points."""
+    rows, points = None, read_points("basis", basis, X.shape[1])
+    if points is None:
+        seen = take_columns(X, columns)
+        if kernel.is_precomputed and (sp.issparse(X) or seen.shape[0] != seen.shape[1]):
+            raise ValueError(
+                f"kernel='precomputed' sees {seen.shape[1]} columns of {seen.shape[0]} items; "
+                "expected the dense square matrix of kernel values between all training items; a "
+                "View selects it with columns."
+            )
+        rows = choose_basis(seen, n_basis, basis, random_state)
+        items = seen[rows]
+    elif kernel.is_precomputed:
+        raise ValueError(
+            "basis gives points, but kernel='precomputed' has no kernel values to them; give row "
+            "numbers of the kernel matrix."
+        )
+    elif n_basis is not None and n_basis != points.shape[0]:
+        raise ValueError(f"n_basis={n_basis} but basis has {points.shape[0]} points; drop n_basis.")
+    else:
+        items = take_columns(points, columns)
+    size = items.shape[0]
+    check_matrix_fits(size, size, "the kernel matrix of a basis", "use a smaller n_basis")
+    root = basis_root(kernel.matrix(items[:, rows] if kernel.is_precomputed else items))
+    if not root.shape[1]:  # every kernel value is zero, and so is every score
+        root = np.zeros((items.shape[0], 1))
+    kept = None if kernel.is_precomputed else items
+    return FeatureMap(kernel, columns, root.shape[1], rows, kept, root)

@@ -1,0 +1,180 @@
+"""Kernels: their parameters, their values, and products with their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+
+from rankwise.arrays import Array
+from rankwise.kernels.ngram import ngram_kernel
+from rankwise.kernels.stable_products import first_equal_rows, row_products
+
+if TYPE_CHECKING:  # scikit-learn's class has no types, so every keyword of a child would be right
+
+    class BaseEstimator:
+        """What scikit-learn gives to every estimator."""
+
+        n_features_in_: int
+        predict: Any
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """As scikit-learn has it."""
+
+        def set_params(self, **params: Any) -> Self:
+            """As scikit-learn has it."""
+
+        def __sklearn_tags__(self) -> Any: ...
+else:
+    from sklearn.base import BaseEstimator
+
+CHUNK_ENTRIES = 2**23
+
+LONGEST = 100  # characters of an n-gram
+
+
+@dataclass
+class Kernel:
+    """A kernel function: one of scikit-learn's names, "ngram", a callable, or "precomputed".
+
+    Attributes
+    ----------
+    function : str or callable
+        Name, or a function of two items.
+    gamma, degree, coef0
+        Parameters of scikit-learn's kernels; each kernel takes those that it knows.
+    params : dict
+        Further keyword arguments of a callable, or of "ngram".
+    """
+
+    function: str | Callable[..., float]
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.is_linear = self.function == "linear"  # the model is a weight per feature
+        self.is_precomputed = self.function == "precomputed"  # X is the kernel matrix itself
+        self.takes_objects = callable(self.function) or self.function == "ngram"
+        known = {*PAIRWISE_KERNEL_FUNCTIONS, "ngram", "precomputed"}
+        if not callable(self.function) and self.function not in known:
+            raise ValueError(
+                f"kernel={self.function!r} is unknown; choose one of {', '.join(sorted(known))}, "
+                "or pass a function of two items."
+            )
+        if self.gamma is not None and not self.gamma > 0:
+            raise ValueError(f"gamma={self.gamma!r}; expected a positive number or None.")
+        if self.function == "ngram":
+            lengths, shared = self.params.get("ngram_range", (1, 3)), self.params.get("shared", 0)
+            is_pair = isinstance(lengths, (tuple, list)) and len(lengths) == 2
+            is_pair = is_pair and all(isinstance(n, int) for n in lengths)
+            if not is_pair or not 1 <= lengths[0] <= lengths[1] <= LONGEST:
+                raise ValueError(
+                    f"ngram_range={lengths!r}; expected two whole numbers from 1 to {LONGEST}, the "
+                    "shortest first, as (1, 3)."
+                )
+            if not isinstance(shared, (int, float)) or not 0 <= shared < 1:
+                raise ValueError(f"shared={shared!r}; expected a number from 0 to below 1.")
+        elif self.params and not callable(self.function):
+            raise ValueError(
+                f"kernel_params={self.params!r} is for callable kernels and 'ngram'; the kernel "
+                f"{self.function!r} takes gamma, degree and coef0."
+            )
+
+    def matrix(self, X: Any, Y: Any = None) -> Array:
+        """Kernel values between the rows of X and of Y (of X if None), as float64.
+
+        Without Y, equal rows of X have equal rows and columns, to the last bit.
+        """
+        if self.is_precomputed:
+            return np.array(X, dtype=np.float64)
+        first = first_equal_rows(X) if Y is None else None
+        if first is not None:
+            rows, place = np.unique(first, return_inverse=True)
+            return self.matrix(X[rows])[np.ix_(place, place)]
+        if X.dtype == object:
+            return self._compare(_objects(X), None if Y is None else _objects(Y))
+        X = X.astype(np.float64, copy=False)
+        if self.function == "rbf" and not sp.issparse(X) and not sp.issparse(Y):
+            # squared distances far from zero would cancel
+            center = (X if Y is None else Y).mean(axis=0, dtype=np.float64)
+            X, Y = X - center, None if Y is None else Y - center
+        if callable(self.function):
+            K = pairwise_kernels(X, Y, metric=self.function, **self.params)
+        else:
+            named = {"degree": self.degree, "coef0": self.coef0}
+            if self.gamma is not None:  # None is the default of each kernel, not always a value
+                named["gamma"] = self.gamma
+            K = pairwise_kernels(X, Y, metric=self.function, filter_params=True, **named)
+        K = K.toarray() if hasattr(K, "toarray") else K
+        return np.asarray(K, dtype=np.float64)
+
+    def _compare(self, ours: Sequence[Any], theirs: Sequence[Any] | None) -> Array:
+        """Kernel values of objects; of a symmetric matrix half is computed."""
+        if not callable(self.function):
+            return ngram_kernel(ours, theirs, **self.params)
+        others = ours if theirs is None else theirs
+        K = np.empty((len(ours), len(others)))
+        for i, one in enumerate(ours):
+            start = i if theirs is None else 0
+            K[i, start:] = [self.function(one, other, **self.params) for other in others[start:]]
+        return K if theirs is not None else np.triu(K) + np.triu(K, 1).T
+
+    def product(self, X: Any, Y: Any, coef: Array) -> Array:
+        """``k(X, Y) coef``, a chunk of rows of X at a time; equal rows of X give equal rows."""
+        if self.is_precomputed:
+            return row_products(X, coef)
+        first = first_equal_rows(X)
+        if first is not None:
+            rows, place = np.unique(first, return_inverse=True)
+            return np.asarray(self.product(X[rows], Y, coef)[place])
+        size = max(1, CHUNK_ENTRIES // max(1, Y.shape[0]))
+        out = np.empty((X.shape[0], *coef.shape[1:]))
+        for start in range(0, X.shape[0], size):
+            out[start : start + size] = self.matrix(X[start : start + size], Y) @ coef
+        return out
+
+
+def _objects(X: Any) -> Sequence[Any]:
+    """What a kernel of objects compares: the only column, or whole rows if there are several."""
+    return list(X[:, 0]) if X.shape[1] == 1 else list(X)
+
+
+def center_kernel(K: Array) -> Array:
+    """Center the features of a kernel matrix, in its place.
+
+    A loss over pairs sees differences only, so that its dual coefficients sum to zero and no
+    constant matters; a conditionally positive kernel becomes a positive one.
+    """
+    mean = K.mean(axis=0)
+    K -= mean
+    K -= (mean - mean.mean())[:, None]
+    return K
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelParameters(BaseEstimator):
+    """The parameters of a kernel, as every estimator with one has them.
+
+    Each is declared here once; a subclass that is a dataclass inherits them as keyword arguments of
+    its constructor, which is all that scikit-learn asks of an estimator.
+    """
+
+    kernel: str | Callable[..., float] = "linear"
+    gamma: Any = None
+    degree: Any = 3
+    coef0: Any = 1
+    kernel_params: dict[str, Any] | None = None
+
+    def make_kernel(self) -> Kernel:
+        """The kernel, checked."""
+        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
+
+    def kernel_arguments(self) -> dict[str, Any]:
+        """The parameters by name, to hand them on."""
+        return {field.name: getattr(self, field.name) for field in fields(KernelParameters)}

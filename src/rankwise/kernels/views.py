@@ -1,0 +1,86 @@
+"""Views: subsets of the columns with a kernel each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwise.arrays import Indices
+from rankwise.kernels.basis import check_numbers
+from rankwise.kernels.kernel import KernelParameters
+
+
+@dataclass(eq=False)
+class View(KernelParameters):
+    """One way of looking at the items, for the learners that take several.
+
+    Views differ in the columns that they see, in the kernel, or in the basis items alone: a basis
+    of its own makes a hypothesis space of its own ([CoRankRLS10] section 3.4). A view is a bundle
+    of parameters; it can be cloned and compared like an estimator, but has no `fit`.
+
+    Parameters
+    ----------
+    columns : array-like of int, bool or str, slice, or None
+        Columns of X: numbers, a mask, a slice, or names if X is a data frame. None takes all.
+    kernel : str or callable
+        As in `RankRLS`. With "precomputed" the columns are kernel values to the training items.
+    gamma, degree, coef0
+        Parameters of the named kernels, as in scikit-learn.
+    kernel_params : dict, optional
+        Keyword arguments of a callable kernel.
+    n_basis : int, optional
+        Number of basis items. None leaves it to the learner; a linear view then uses its columns
+        as they are.
+    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
+        How the basis is chosen, the row numbers of the basis items, or points with all columns.
+
+    Examples
+    --------
+    >>> from rankwise import View
+    >>> View(slice(0, 3), kernel="rbf", n_basis=20).columns
+    slice(0, 3, None)
+    """
+
+    columns: Any = None
+    _: KW_ONLY
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+
+
+def check_views(views: Any) -> list[View]:
+    """A list of views that the user gave."""
+    is_list = isinstance(views, (list, tuple))
+    if not is_list or not views or not all(isinstance(view, View) for view in views):
+        raise ValueError(
+            f"views={views!r}; expected a number of random views, or a list with at least one "
+            "View, such as rankwise.View(columns, kernel=...)."
+        )
+    return list(views)
+
+
+def view_columns(view: View, n_features: int, names: Sequence[str] | None) -> Indices | None:
+    """Numbers of the columns of a view; None for all."""
+    columns = view.columns
+    if columns is None:
+        return None
+    if not isinstance(columns, slice):
+        columns = np.atleast_1d(np.asarray(columns))
+        if columns.dtype.kind in "UO" or not len(columns):
+            position = {name: k for k, name in enumerate(() if names is None else names)}
+            unknown = [name for name in columns if name not in position]
+            if unknown:
+                raise ValueError(f"a view names the column '{unknown[0]}', which X does not have.")
+            columns = np.array([position[name] for name in columns], dtype=np.intp)
+    try:
+        numbers = np.arange(n_features)[columns]
+    except IndexError as error:
+        raise ValueError(f"columns={view.columns!r} of a view: {error}.") from None
+    if numbers.ndim != 1 or not len(numbers):
+        raise ValueError(
+            f"a view has no columns (columns={columns!r}); give at least one, or None for all."
+        )
+    return check_numbers("a view", "column", numbers, n_features)

@@ -1,0 +1,1 @@
+"""Counts of comparisons and the linear algebra of ratings."""

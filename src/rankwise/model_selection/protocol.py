@@ -1,0 +1,191 @@
+"""What a learner offers to cross-validation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwise.arrays import Array, Indices
+from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.kernels.solver_input import SolverInput
+from rankwise.losses import SquaredLoss
+from rankwise.model_selection.candidate_grid import CandidateGrid
+from rankwise.model_selection.folds import Folds
+from rankwise.runtime.progress import track
+from rankwise.solvers.leave_items_out import Spectrum, pair_differences, pair_disagreement
+from rankwise.validation import check_alphas
+
+SPARSE_COLUMNS = 64  # columns of a kernel matrix that are looked at together
+
+
+class HeldOutPairs(NamedTuple):
+    """Every pair of one list held out in turn: [RankRLS09] section 3.4.
+
+    Attributes
+    ----------
+    spectrum : Spectrum
+        Eigenvalues and vectors of the kernel matrix.
+    scores : ndarray of shape (n_items, n_outputs)
+        Scores of the items.
+    beta : float
+        Between ranking (0) and regression (1).
+    """
+
+    spectrum: Spectrum
+    scores: Array
+    beta: float
+
+    def disagreement(self, alphas: Array, scores: Array | None = None) -> Array:
+        """Share of wrongly ordered pairs, (n_outputs, n_alphas); also for other scores."""
+        y = self.scores if scores is None else scores
+        return pair_disagreement(self.spectrum, y, alphas, self.beta)
+
+    def differences(self, alpha: float, n_entries: int) -> Iterator[tuple[slice, Array]]:
+        """``f_i − f_j`` for all i and j, in blocks of rows, shape (n_rows, n_items, n_outputs)."""
+        return pair_differences(self.spectrum, self.scores, alpha, self.beta, n_entries)
+
+
+class HoldOutTask(ABC):
+    """A learner with its data: gives the scores of held-out items, for many candidates at once.
+
+    Learners make it by ``hold_out_task(X, y, groups)``. `cross_validate_candidates`, the searches
+    and all
+    functions of `rankwise.model_selection` ask for nothing else. A learner that takes weights of
+    items has a fourth argument, ``sample_weight``; they are then those of the graph.
+
+    Parameters
+    ----------
+    learner : estimator
+        With the values of its parameters.
+    graph : PreferenceGraph
+        What is known about the items, in all outputs.
+    rows : ndarray of int, optional
+        Rows of X that are the items of the graph; all if not given. Rows without a score are never
+        held out.
+    n_rows : int, optional
+        Number of rows of X; by default that of the items.
+
+    Attributes
+    ----------
+    output_shape : tuple
+        () for one output, (n_outputs,) for y of two dimensions.
+    parameters : tuple of str
+        What candidates may differ in.
+    refits : bool
+        Whether every fold is trained again. If not, "auto" may choose ways of many folds.
+    """
+
+    output_shape: tuple[int, ...] = ()
+    parameters: tuple[str, ...] = ("alpha",)
+    refits: bool = True
+
+    def __init__(
+        self,
+        learner: Any,
+        graph: PreferenceGraph,
+        rows: Indices | None = None,
+        n_rows: int | None = None,
+    ) -> None:
+        self.learner, self.graph, self.rows = learner, graph, rows
+        self.n_rows = graph.n_items if n_rows is None else n_rows
+
+    @abstractmethod
+    def train(self, **values: Any) -> Any:
+        """The learner trained on all data, with these values of its parameters."""
+
+    @abstractmethod
+    def default_values(self, name: str) -> Array:
+        """Candidates for a parameter of which the user named none."""
+
+    def candidates(self, **values: ArrayLike | None) -> CandidateGrid:
+        """Combinations of the values of parameters.
+
+        None stands for default values; a parameter that is not named keeps the value that the
+        learner has.
+        """
+        axes = {}
+        for name in self.parameters:
+            asked = values.get(name, [getattr(self.learner, name)])
+            if asked is None:
+                axes[name] = self.default_values(name)
+            elif name == "n_basis":
+                axes[name] = np.asarray(asked, dtype=np.intp)
+            else:
+                axes[name] = check_alphas(asked, f"{name}s")
+        return CandidateGrid(axes)
+
+    def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
+        """Scores of every item by models without its fold, (n_items, n_outputs, n_candidates).
+
+        Parameters
+        ----------
+        folds : list of ndarray of int
+            Items that are held out together; each item is in one of them.
+        candidates : Candidates
+            What `candidates` gave, or more of the kind.
+        """
+        out = np.empty((self.graph.n_items, 1, len(candidates)))
+        for held in track(folds, "training again without a fold"):
+            out[held, 0] = self.scores_without(held, candidates)
+        return out
+
+    def scores_without(self, held: Indices, candidates: CandidateGrid) -> Array:
+        """Scores of some items by models trained on the others, (n_held, n_candidates).
+
+        For learners of one output; others have a `held_out` of their own.
+        """
+        raise NotImplementedError
+
+    def from_edges(self, edges: PairGraph, candidates: CandidateGrid) -> Array:
+        """Scores of all items, (n_items, n_candidates), by models of some of the edges."""
+        raise NotImplementedError
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether every pair of one list can be held out by a shortcut."""
+        return False
+
+    def pairs(self) -> HeldOutPairs:
+        """Every pair of one list held out; may spend a kernel matrix."""
+        raise ValueError(
+            "leave-pair-out is for RankRLS on one list in which all pairs are edges, and without "
+            f"weights or nuisance, but there are {self.graph.n_groups} groups, "
+            f"cost={self.graph.cost!r} and ties={self.graph.ties!r}; hold out groups or folds."
+        )
+
+
+def hold_out_task(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None = None,
+) -> HoldOutTask:
+    """The task of an estimator; a TypeError if it offers none."""
+    if not hasattr(estimator, "hold_out_task"):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}; expected RankRLS, RankSVM, "
+            "RankLogistic or another learner that has hold_out_task. For others use cross_validate "
+            "or cross_val_predict of scikit-learn."
+        )
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    task: HoldOutTask = estimator.hold_out_task(X, y, groups, **weights)
+    return task
+
+
+def pair_distance(loss: SquaredLoss, features: SolverInput) -> float:
+    """Mean squared distance ``tr(L K)/W`` between the items of a pair, in feature space.
+
+    The sum of the eigenvalues of the system that RankRLS solves.
+    """
+    if features.columns is not None:
+        return float(np.maximum(loss.norms(features.columns), 0.0).sum())
+    if features.method == "dual":
+        K, size = features.matrix, SPARSE_COLUMNS
+        starts = range(0, len(K), size)
+        return float(sum(np.trace(loss.times_A(K[:, i : i + size])[i:]) for i in starts))
+    return float(loss.norms(features.matrix).sum())

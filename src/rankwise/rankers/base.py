@@ -1,0 +1,277 @@
+"""Base classes of rankers: ranks inside groups, a score, kernel models."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.arrays import Array
+from rankwise.graphs import PreferenceGraph
+from rankwise.graphs.supervision import Relevance, read_y, row_labels
+from rankwise.groups import encode_groups
+from rankwise.kernels.feature_maps import FeatureMap
+from rankwise.kernels.kernel import KernelParameters
+from rankwise.metrics import disagreement_error
+from rankwise.model_selection.scorer import predict_items
+from rankwise.rankers.linear_models import KernelExpansion
+from rankwise.runtime.threads import single_threaded
+from rankwise.validation import validate_X
+
+
+class RankerMixin:
+    """Mixin with `rank` and `score`; not a regressor, whose score would be R².
+
+    The class-level metadata requests let ``groups`` and ``sample_weight`` reach `fit` and `score`
+    through GridSearchCV, Pipelines and the rest when scikit-learn's metadata routing is on.
+    """
+
+    allows_unscored = False  # whether a score may be NaN, "not scored"
+
+    takes_nuisance = False  # whether `fit` takes out the effects of nuisance columns
+
+    multi_output = False  # whether y may have several columns
+
+    __metadata_request__fit = {"groups": True, "sample_weight": True}  # noqa: RUF012
+    __metadata_request__score = {"groups": True, "sample_weight": True}  # noqa: RUF012
+
+    def rank(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.intp]:
+        """Rank the items inside their groups, 1 is best.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+        groups : array-like of shape (n_items,), optional
+            Group labels; None ranks all items in one list.
+
+        Returns
+        -------
+        ndarray of shape (n_items,) or (n_items, n_outputs)
+            Ranks; items with equal predicted scores share the smallest of their ranks.
+        """
+        return ranks_in_groups(predict_items(self, X, groups), groups)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Mean over groups of the fraction of pairs that are ordered rightly.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+        y : array-like, target of `make_target`, or preference graph
+            True scores or preferences. Pairs of equal score do not count, nor do rows with NaN if
+            `fit` takes these. For a graph without scores the fraction is taken over all edges, by
+            weight.
+        groups : array-like of shape (n_items,), optional
+            Group labels.
+        sample_weight : array-like of shape (n_items,), optional
+            Weights of the items; a pair weighs the product of its two. A graph may have some of
+            its own, which count as well.
+
+        Returns
+        -------
+        float
+            1 minus the disagreement error, averaged over the outputs; tied predictions count one
+            half.
+        """
+        check_is_fitted(self)
+        target = read_y(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
+        labels: Any = row_labels(target)
+        y, weight = target.y, target.weight
+        if isinstance(y, PreferenceGraph):
+            y, labels, weight = y.scores, y.groups, y.item_weights
+        predicted = predict_items(self, X, labels)
+        if y is None:
+            wrong = target.y.disagreement(predicted, pooled=True)
+            if np.isnan(wrong).any():
+                raise ValueError("score is undefined: the graph has no edge of positive magnitude.")
+            return float(1.0 - np.mean(wrong))
+        scored = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
+        if not scored.any():
+            raise ValueError("score needs rows with a score, but y is all NaN.")
+        weight = None if weight is None else weight[scored]
+        error = disagreement_error(
+            y[scored], predicted[scored], labels[scored], sample_weight=weight
+        )
+        return float(1.0 - np.mean(error))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.estimator_type = "ranker"
+        tags.target_tags.required, tags.target_tags.multi_output = True, self.multi_output
+        kernel = getattr(self, "kernel", None)
+        tags.input_tags.pairwise = isinstance(kernel, str) and kernel == "precomputed"
+        tags.input_tags.sparse = kernel is not None and not tags.input_tags.pairwise
+        return tags
+
+
+def ranks_in_groups(
+    scores: NDArray[np.floating[Any]], groups: ArrayLike | None, equal: float = 0.0
+) -> NDArray[np.intp]:
+    """As `ranks_of`, for labels of any kind; scores may have several columns."""
+    if scores.ndim == 2:
+        return np.stack([ranks_in_groups(column, groups, equal) for column in scores.T], axis=1)
+    return ranks_of(scores, encode_groups(groups, len(scores)).codes, equal)
+
+
+def ranks_of(
+    scores: NDArray[np.floating[Any]], codes: NDArray[np.intp], equal: float
+) -> NDArray[np.intp]:
+    """Competition ranks (1, 2, 2, 4) of the scores inside each group, largest first.
+
+    Neighbors whose scores differ by no more than `equal` share a rank.
+    """
+    order = np.lexsort((-scores, codes))
+    g, s = codes[order], scores[order]
+    position = np.arange(len(scores))
+    new_group = np.r_[True, g[1:] != g[:-1]]
+    new_rank = new_group | np.r_[True, s[:-1] - s[1:] > equal]
+    first_of_group = np.maximum.accumulate(np.where(new_group, position, 0))
+    first_of_tie = np.maximum.accumulate(np.where(new_rank, position, 0))
+    ranks = np.empty(len(scores), dtype=np.intp)
+    ranks[order] = first_of_tie - first_of_group + 1
+    return ranks
+
+
+class KernelModel(RankerMixin, KernelParameters):
+    """A ranker whose scores are ``X coef_`` or ``k(X, X_fit_) dual_coef_``."""
+
+    learned: ClassVar[tuple[str, ...]] = (
+        *("coef_", "dual_coef_", "X_fit_", "basis_indices_"),
+        *("nuisance_coef_", "nuisance_se_", "nuisance_names_"),
+    )
+    """Attributes that not every fit sets, so that a fit must forget those of an earlier one."""
+
+    alpha: Any
+    _nuisance_names: list[str] = []  # noqa: RUF012
+    output_shape_: tuple[int, ...] = ()
+    intercept_: Any = 0.0  # as of linear models of scikit-learn without one
+
+    @single_threaded
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Score items; larger is better, and only differences (inside a group) have a meaning.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items; kernel values to the training items if ``kernel="precomputed"``.
+
+        Returns
+        -------
+        ndarray of shape (n_items,) or (n_items, n_outputs)
+            Scores.
+        """
+        check_is_fitted(self)
+        scores = self.predict_by(X, self._columns)
+        return scores.reshape((len(scores), *self.output_shape_))
+
+    @single_threaded
+    def predict_by(self, X: Any, coefficients: Array) -> NDArray[Any]:
+        """Score items by other coefficients than those of the fit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+        coefficients : ndarray of shape (n_coefficients, k)
+            Weights of what `regressors` gives, one model in each column.
+
+        Returns
+        -------
+        ndarray of shape (n_items, k)
+            Scores; equal items have equal ones, to the last bit.
+        """
+        check_is_fitted(self)
+        X = validate_X(self, X, accept_sparse="csr", reset=False)
+        return self._feature_map(len(coefficients)).scores(X, coefficients)
+
+    @single_threaded
+    def regressors(self, X: Any) -> Any:
+        """What the coefficients are coefficients of: scores are ``regressors(X) @ coefficients``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_items, n_coefficients)
+            The columns of X for a linear model (`coef_`), else kernel values to the training or
+            basis items (`dual_coef_`).
+        """
+        check_is_fitted(self)
+        X = validate_X(self, X, accept_sparse="csr", reset=False)
+        return self._feature_map(len(self._columns)).features(X)
+
+    def kernel_expansion(self) -> KernelExpansion:
+        """What the scores are made of."""
+        columns = np.asarray(self._columns, dtype=np.float64)
+        features = self._feature_map(len(columns))
+        return KernelExpansion([features], [columns], self.intercept_, self.output_shape_)
+
+    def _store_features(self, features: FeatureMap) -> None:
+        """Forget an earlier fit with other parameters, keep the items of this one."""
+        for name in self.learned:
+            self.__dict__.pop(name, None)
+        if features.items is not None:
+            self.X_fit_ = features.items
+        if features.basis is not None:
+            self.basis_indices_ = features.basis
+
+    def _keep_effects(self, effects: tuple[Array, Array]) -> None:
+        self.nuisance_coef_, self.nuisance_se_ = effects
+        self.nuisance_names_ = list(self._nuisance_names)
+
+    def _store(self, columns: Array) -> None:
+        """Keep coefficients of shape (n, n_outputs) under their public names."""
+        single = not self.output_shape_
+        if self.kernel == "linear":
+            self.coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns.T)
+        else:
+            self.dual_coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns)
+
+    @property
+    def _columns(self) -> Array:
+        if hasattr(self, "coef_"):
+            return np.asarray(np.atleast_2d(self.coef_).T)
+        return self.dual_coef_.reshape(len(self.dual_coef_), -1)
+
+    def _feature_map(self, n_coefficients: int) -> FeatureMap:
+        basis, items = getattr(self, "basis_indices_", None), getattr(self, "X_fit_", None)
+        return FeatureMap(self.make_kernel(), None, n_coefficients, basis, items)
+
+
+class TaskModel(RankerMixin):
+    """A ranker that can be cross-validated by its hold-out task."""
+
+    def hold_out_task(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """The model and its data as a `rankwise.model_selection.HoldOutTask`.
+
+        The data are those of `fit`, or y is a `Relevance` that was read already; the estimator is
+        left
+        as it is. Candidates are alphas, of CoRankRLS nus, too, of RankingPursuit numbers of steps.
+        """
+        target = read_y(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
+        return clone(self)._prepare(X, target)
+
+    @abstractmethod
+    def _prepare(self, X: Any, target: Relevance) -> Any:
+        """Check everything, and say what is to be learned: a `HoldOutTask`."""

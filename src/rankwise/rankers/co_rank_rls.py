@@ -1,0 +1,580 @@
+"""CoRankRLS: least-squares rankers of several views that agree on unscored items."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any, Self, cast
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.arrays import Array, Indices
+from rankwise.errors import warn_user
+from rankwise.graphs.supervision import Relevance, read_y
+from rankwise.groups import encode_groups
+from rankwise.kernels.basis import basis_map
+from rankwise.kernels.feature_maps import FeatureMap
+from rankwise.kernels.kernel import KernelParameters
+from rankwise.kernels.solver_input import LazyFeatures
+from rankwise.kernels.views import View, check_views, view_columns
+from rankwise.losses import SquaredLoss
+from rankwise.metrics import get_metric
+from rankwise.metrics.metric import nanmean_by_group
+from rankwise.metrics.ranking import GroupedTargets, Ranking
+from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
+from rankwise.model_selection.protocol import HoldOutTask
+from rankwise.model_selection.shortcuts import check_rest
+from rankwise.rankers.base import RankerMixin, TaskModel
+from rankwise.rankers.linear_models import KernelExpansion
+from rankwise.rankers.search import Search
+from rankwise.rankers.semi_supervised import PartialRelevance, split_unscored
+from rankwise.runtime.memory import check_matrix_fits
+from rankwise.runtime.threads import single_threaded
+from rankwise.solvers.least_squares import solve_shifted
+from rankwise.validation import check_alphas, check_int, restored_on_failure, validate_X
+
+NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class CoParameters:
+    """Parameters of CoRankRLS and its search, each declared once."""
+
+    allows_unscored = True
+
+    views: int | Sequence[View] = 2
+    n_basis: int = 100
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    random_state: Any = None
+
+
+@dataclass(eq=False, repr=False)
+class CoRankRLS(CoParameters, TaskModel, KernelParameters):
+    """Semi-supervised ranking by several views that are made to agree.
+
+    Use it if few items are scored, many are not, and there are two independent descriptions of
+    them. Compare it with `RankRLSCV` on the scored items: on most data it brings nothing.
+
+    Learns one function for each view from scored and unscored items by minimizing
+
+        J(f) = Σ_v (1/W) Σ_k ω_k (δ_k − (f_v,i − f_v,j))² + α Σ_v ‖f_v‖²
+             + ν Σ_{v,u} (1/W̄) Σ_k̄ ω_k̄ ((f_v,i − f_v,j) − (f_u,i − f_u,j))²
+
+    over the pairs k of the scored items and the pairs k̄ of the unscored ones inside each group,
+    W and W̄ their total weights ([CoRankRLS10] equation 17; the sum over v, u counts every two views
+    twice). No pair is formed: time and memory are linear in the number of unscored items, and
+    the system that is solved has one row for each feature or basis item of each view.
+
+    Parameters
+    ----------
+    alpha : float
+        Regularization, positive; as in `RankRLS`. The paper's λ is ``alpha * W``.
+    nu : float
+        How much views must agree, from 0 (independent models). The paper's ν is ``nu * W / W̄``.
+    views : int or list of View
+        A number draws so many random bases of all items, scored or not, with no item in two of
+        them; they share the kernel below. A list gives each view its columns, kernel and basis.
+    n_basis : int
+        Basis items of a view that does not say otherwise; fewer where items run short. A
+        linear `View` without a basis of its own uses its columns as they are.
+    kernel, gamma, degree, coef0, kernel_params
+        Kernel of the views if `views` is a number; as in `RankRLS`. Linear views differ only if
+        they have fewer basis items than X has columns.
+    cost, ties, group_weight
+        As in `RankRLS`; the weight of groups holds for scored and unscored pairs.
+    random_state : int, RandomState or None
+        Seed of the choice of basis items.
+
+    Attributes
+    ----------
+    views_ : list of FeatureMap
+        Views with columns as numbers and the basis items they use.
+    view_coef_ : list of ndarray
+        For each view the weights of its columns or of its basis items.
+    basis_indices_ : list of ndarray or None
+        For each view the row numbers of its basis items; None for plain columns.
+    n_scored_, n_unscored_ : int
+        Number of rows with and without a score.
+    n_pairs_ : int
+        Number of scored pairs trained on.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of str
+        Their names, if X had any.
+
+    See Also
+    --------
+    CoRankRLSCV : Chooses alpha and nu.
+    View : Columns, kernel and basis of one view.
+
+    Notes
+    -----
+    Without unscored rows views are made to agree on the scored ones. A group may hold scored and
+    unscored rows; the unscored ones are then paired with each other only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import CoRankRLS, View
+    >>> X = np.array([[0.0, 1], [1, 3], [2, 5], [7, 15], [8, 17], [9, 19]])
+    >>> y = [1, 2, 3, np.nan, np.nan, np.nan]
+    >>> model = CoRankRLS(0.01, views=[View([0]), View([1])])
+    >>> model.fit(X, y, groups=[1, 1, 1, 2, 2, 2]).rank(X[3:])
+    array([3, 2, 1])
+    >>> model.view_disagreement(X)
+    array([[0., 0.],
+           [0., 0.]])
+    """
+
+    alpha: float = 1e-3
+    _: KW_ONLY
+    nu: float = 1.0
+
+    @single_threaded
+    @restored_on_failure
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from scored and unscored items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            Items, with and without a score.
+        y : array-like of shape (n_items,)
+            Scores (larger is better), NaN for a row without; or such a target of `make_target`.
+        groups : array-like of shape (n_items,), optional
+            Group labels of all rows, any hashable ones in any order; None compares all items.
+        sample_weight : array-like of shape (n_items,), optional
+            Weights of all rows, as in ``RankRLS.fit``; the rows on which views agree have theirs.
+
+        Returns
+        -------
+        CoRankRLS
+            The fitted estimator.
+        """
+        target = read_y(y, groups, sample_weight, X=X, allow_nan=True)
+        return cast(Self, self._prepare(X, target).train(alpha=self.alpha, nu=self.nu))
+
+    @single_threaded
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        *,
+        alphas: ArrayLike,
+        nus: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> CoRankRLSPath:
+        """The solutions of a whole list of alphas, for one nu or a list of them.
+
+        [CoRankRLS10] section 5: for each nu one reduction of the stacked matrix serves all
+        alphas, and the blocks that it is made of are built once. `alpha` of the estimator is
+        ignored, and the estimator itself is left as it is.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight
+            As in `fit`.
+        alphas : array-like of shape (n_alphas,)
+            Positive numbers in any order.
+        nus : array-like of shape (n_nus,), optional
+            Numbers from 0 in any order; by default `nu` of the estimator.
+
+        Returns
+        -------
+        CoRankRLSPath
+            The models of all nus and alphas.
+
+        Examples
+        --------
+        >>> from rankwise import CoRankRLS, View
+        >>> model = CoRankRLS(views=[View([0]), View([1])])
+        >>> X, y = [[0.0, 0], [1, 1], [3, 2], [4, 5]], [0, 1, 2, float("nan")]
+        >>> path = model.path(X[:3], y[:3], alphas=[0.1, 1.0], nus=[0.0, 1.0, 10.0])
+        >>> path.predict(X).shape
+        (4, 3, 2)
+        """
+        model = clone(self)
+        checked = check_alphas(alphas, "alphas")
+        several = check_alphas([self.nu], "nu") if nus is None else check_alphas(nus, "nus")
+        task = model._prepare(X, read_y(y, groups, sample_weight, X=X, allow_nan=True))
+        coef = task.coefficients(several, checked)
+        return CoRankRLSPath(checked, several, coef, model, squeeze=nus is None)
+
+    @single_threaded
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Score items by the mean of all views; larger is better, inside a group.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        ndarray of shape (n_items,)
+            Scores.
+        """
+        return np.asarray(self.predict_views(X).mean(axis=1))
+
+    def predict_views(self, X: Any) -> NDArray[Any]:
+        """Score items by each view.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        ndarray of shape (n_items, n_views)
+            Scores; `predict` is their mean.
+        """
+        check_is_fitted(self)
+        return np.column_stack(self._scores(X, self.view_coef_))
+
+    def kernel_expansion(self) -> KernelExpansion:
+        """What the scores are made of: the function of each view."""
+        return KernelExpansion(list(self.views_), [coef[:, None] for coef in self.view_coef_])
+
+    def view_disagreement(self, X: Any, groups: ArrayLike | None = None) -> Array:
+        """How differently the views order items, new ones for instance; no scores are needed.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+        groups : array-like of shape (n_items,), optional
+            Group labels.
+
+        Returns
+        -------
+        ndarray of shape (n_views, n_views)
+            Fraction of the pairs of a group that two views put in opposite order, averaged over
+            groups; 0 if they always agree, about 0.5 if they know nothing of each other. Ties of
+            one view only count one half; nan if a view ties everything.
+        """
+        scores = np.ascontiguousarray(self.predict_views(X).T)
+        metric, encoded = get_metric("disagreement"), encode_groups(groups, scores.shape[1])
+        out = np.zeros((len(scores), len(scores)))
+        for v, u in itertools.permutations(range(len(scores)), 2):
+            ranking = Ranking(GroupedTargets(scores[v], encoded), scores[u])
+            out[v, u] = nanmean_by_group(metric.by_group(ranking).values)
+        return 0.5 * (out + out.T)
+
+    def _prepare(self, X: Any, target: Relevance) -> CoTask:
+        """Check everything, choose the bases, and say what is to be minimized."""
+        X = validate_X(self, X)
+        known = split_unscored(target, X.shape[0])
+        loss = known.loss(self.cost, self.ties, self.group_weight)
+        self.views_ = self._fit_views(X)
+        self.view_coef_: list[Array] = []  # the task will know them
+        self.basis_indices_ = [view.basis for view in self.views_]
+        self.n_scored_, self.n_unscored_ = len(known.scored), len(known.unscored)
+        self.n_pairs_ = loss.graph.n_pairs
+        return CoTask(self, X, known, loss)
+
+    def _fit_views(self, X: Any) -> list[FeatureMap]:
+        """The views that the user gave, or as many random bases of all items as asked for."""
+        rng = check_random_state(self.random_state)
+        n_basis = check_int("n_basis", self.n_basis, least=1)
+        views: Any = self.views
+        n_items, n_features = X.shape
+        if isinstance(views, int | np.integer):
+            if not 1 <= views <= n_items:
+                raise ValueError(
+                    f"views={views}; expected a number of views from 1 to {n_items}, the number of "
+                    "training items, or a list of View."
+                )
+            size = min(n_basis, n_items // views)
+            if views > 1 and self.kernel == "linear" and size >= n_features:
+                warn_user(
+                    f"{views} linear views of all {n_features} features with {size} basis items "
+                    "each are the same view: all of them learn what RankRLS learns. Use a kernel, "
+                    "fewer basis items than features, or a list of View with different columns.",
+                )
+            bases = rng.permutation(n_items)[: views * size].reshape(views, size)
+            kernel = self.make_kernel()
+            return [basis_map(kernel, X, None, np.sort(rows), rng) for rows in bases]
+        names, maps = getattr(self, "feature_names_in_", None), []
+        for view in check_views(views):
+            kernel, columns = view.make_kernel(), view_columns(view, n_features, names)
+            is_named = view.n_basis is not None or not isinstance(view.basis, str)
+            if kernel.is_linear and not is_named:
+                maps.append(
+                    FeatureMap(kernel, columns, n_features if columns is None else len(columns))
+                )
+            else:
+                count = view.n_basis if is_named else min(n_basis, n_items)
+                maps.append(basis_map(kernel, X, count, view.basis, rng, columns))
+        return maps
+
+    def _scores(self, X: Any, coef: Sequence[Array]) -> list[NDArray[Any]]:
+        """Scores of each view, for coefficients of shape (n,) or (n, k)."""
+        X = validate_X(self, X, reset=False)
+        return [view.scores(X, c) for view, c in zip(self.views_, coef, strict=True)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CoRankRLSPath:
+    """Models along lists of nus and alphas, as `CoRankRLS.path` returns them.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        In the order given.
+    nus : ndarray of shape (n_nus,)
+        In the order given; the `nu` of the estimator if none were given.
+    view_coef : list of ndarray of shape (n, n_nus, n_alphas)
+        For each view the weights of its columns or of its basis items.
+    template : CoRankRLS
+        The estimator, without coefficients.
+    squeeze : bool
+        Whether predictions have no axis of nus.
+    """
+
+    alphas: Array
+    nus: Array
+    view_coef: list[Array]
+    template: CoRankRLS
+    squeeze: bool
+
+    def __len__(self) -> int:
+        return len(self.nus) * len(self.alphas)
+
+    @single_threaded
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Scores of all models, shape (n_items, n_nus, n_alphas), or without nus if none given."""
+        flat = [coef.reshape(len(coef), -1) for coef in self.view_coef]
+        scores = np.mean(self.template._scores(X, flat), axis=0)
+        grid = (len(self.alphas),) if self.squeeze else (len(self.nus), len(self.alphas))
+        return np.asarray(scores.reshape(len(scores), *grid))
+
+    def model(self, alpha: int, nu: int = 0) -> CoRankRLS:
+        """The fitted estimator of ``alphas[alpha]`` and ``nus[nu]``."""
+        model = copy.copy(self.template)
+        model.alpha, model.nu = float(self.alphas[alpha]), float(self.nus[nu])
+        model.view_coef_ = [coef[:, nu, alpha].copy() for coef in self.view_coef]
+        return model
+
+
+class CoTask(HoldOutTask):
+    """What CoRankRLS minimizes, for every alpha and nu, and without some of the scored rows.
+
+    In the coordinates of the features R_v, where ‖f_v‖² = ‖w_v‖², [CoRankRLS10] equation 18 reads
+
+        (B + ν C + λ I) w = E
+
+    with B and E from the scored items, block by block, and C from the unscored ones. The three do
+    not depend on λ or ν: one reduction of ``B + ν C`` serves all λ (section 5), and the same B, C
+    and E serve all ν. Only scored rows are held out.
+
+    Parameters
+    ----------
+    model : CoRankRLS
+        The learner with its parameters and views.
+    X : array or sparse matrix
+        All items.
+    target : PartialRelevance
+        Which rows are scored.
+    loss : SquaredLoss
+        Loss of the scored rows.
+    """
+
+    parameters = ("alpha", "nu")
+
+    def __init__(
+        self, model: CoRankRLS, X: Any, target: PartialRelevance, loss: SquaredLoss
+    ) -> None:
+        super().__init__(model, loss.graph, target.scored, X.shape[0])
+        self._X, self.target, self.loss, self.views = X, target, loss, model.views_
+        self._sizes = [view.n_features for view in self.views]
+
+    @cached_property
+    def system(self) -> tuple[Array, Array]:
+        """B, with one block ``R_vᵀ L R_v / W`` for each view, and E, the stacked ``R_vᵀ d / W``."""
+        n = sum(self._sizes)
+        advice = "give the views fewer columns or a smaller n_basis, linear ones, too"
+        check_matrix_fits(n, n, "the stacked system of all views", advice)
+        X, grams, moments = self._X[self.target.scored], [], []
+        for view in self.views:
+            gram, moment = self.loss.system(view.features(X))
+            grams.append(gram)
+            moments.append(moment)
+        return scipy.linalg.block_diag(*grams), np.concatenate(moments)
+
+    @cached_property
+    def coupling(self) -> Array:
+        """C for ν = 1: the Hessian of the disagreement between all views, halved.
+
+            Σ_{v,u} (1/W̄) Σ_{pairs} ((f_v − f_u)_i − (f_v − f_u)_j)² = wᵀ C w
+
+        so ``C_vv = 2(M−1) R_vᵀ L̄ R_v / W̄`` and ``C_vu = −2 R_vᵀ L̄ R_u / W̄``; all blocks come from
+        one Gram matrix of the stacked features, in time linear in the number of items.
+        """
+        rows, graph = self.target.agreement(self.loss.graph.group_weight)
+        n_views = len(self.views)
+        view = np.repeat(np.arange(n_views), self._sizes)
+        if n_views == 1 or not graph.n_pairs:
+            return np.zeros((len(view), len(view)))
+        factor = np.where(view[:, None] == view, n_views - 1.0, -1.0)
+        gram = graph.gram(LazyFeatures(self.views, self._X, rows))
+        return factor * gram * (2.0 / graph.total_weight)
+
+    def coefficients(self, nus: Array, alphas: Array, *, warns: bool = True) -> list[Array]:
+        """Coefficients of each view, shape (n, n_nus, n_alphas).
+
+        [CoRankRLS10] section 5: one reduction for each nu serves all alphas. An alpha below the
+        rounding error of B + ν C is raised to it, with a warning, so that a huge ν cannot make the
+        system indefinite.
+        """
+        B, E = self.system
+        solutions, smallest = [], 0.0
+        for nu in nus:
+            A = B + nu * self.coupling
+            floor = len(A) * np.finfo(float).eps * float(np.diag(A).max())
+            w, _ = solve_shifted(A, E, np.maximum(alphas, floor))
+            solutions.append(w[:, :, 0].T)
+            smallest = max(smallest, floor)
+        if warns and alphas.min() < smallest:
+            warn_user(
+                f"alpha={alphas.min():g} is lost in rounding beside nu={nus.max():g}; "
+                f"{smallest:.2g} is used instead. Use a larger alpha or a smaller nu.",
+            )
+        stacked, coef = np.stack(solutions, axis=1), []
+        parts = np.split(stacked, np.cumsum(self._sizes)[:-1])
+        for view, w in zip(self.views, parts, strict=True):
+            flat = view.coefficients(w.reshape(len(w), -1))
+            coef.append(flat.reshape(-1, *w.shape[1:]))
+        return coef
+
+    def default_values(self, name: str) -> Array:
+        """40 alphas as for RankRLS, averaged over the views, and seven nus."""
+        if name == "nu":
+            return np.array(NUS)
+        return default_alphas(float(np.trace(self.system[0])) / len(self.views))
+
+    def scores_without(self, held: Indices, candidates: CandidateGrid) -> Array:
+        """The mean of the views, trained without some of the scored rows, counted among these.
+
+        They are left out altogether, also of what views agree on. So where views agree on the
+        unscored rows, C stays as it is and is not computed again.
+        """
+        kept = np.setdiff1d(np.arange(len(self.target.scored)), held)
+        loss = SquaredLoss(self.loss.graph.subset(kept))
+        check_rest(loss.graph.n_pairs > 0)
+        rest = CoTask(self.learner, self._X, self.target.without(held), loss)
+        if self.target.agrees_on_unscored:
+            rest.coupling = self.coupling
+        nus, alphas = candidates.axes["nu"], candidates.axes["alpha"]
+        coef = rest.coefficients(nus, alphas, warns=False)
+        flat = [values.reshape(len(values), -1) for values in coef]
+        X = self._X[self.target.scored[held]]
+        scores = [view.scores(X, c) for view, c in zip(self.views, flat, strict=True)]
+        return np.asarray(np.mean(scores, axis=0))
+
+    def train(self, **values: Any) -> CoRankRLS:
+        """The learner trained on all data."""
+        model: CoRankRLS = self.learner.set_params(**values)
+        nus, alphas = check_alphas([model.nu], "nu"), check_alphas([model.alpha], "alpha")
+        model.view_coef_ = [coef[:, 0, 0] for coef in self.coefficients(nus, alphas)]
+        return model
+
+
+@dataclass(eq=False, repr=False)
+class CoRankRLSCV(CoParameters, RankerMixin, Search):
+    """CoRankRLS that chooses alpha and nu by holding out scored groups.
+
+    Use it in place of `CoRankRLS` if alpha and nu are not known.
+
+    For each fold and each nu one reduction of the stacked system serves all alphas
+    ([CoRankRLS10] section 5); what the unscored rows contribute is computed once for all folds.
+    Rows held out are left out altogether, also of what the views agree on, so each fold is judged
+    as new groups would be. The bases are chosen once, from all rows. The model is then trained on
+    all data with the best parameters.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), optional
+        Candidates. By default 40 values, two a decade, up to 1e4 times the mean squared distance
+        between the items of a scored pair, averaged over the views.
+    nus : array-like of shape (n_nus,), optional
+        Candidates; by default 0 and powers of ten from 0.1 to 10,000.
+    cv : "auto", None, int, splitter or iterable
+        "auto" makes up to five folds of whole groups of the scored rows, or of the scored rows if
+        they are one list; None holds out one group at a time. Splitters see the scored rows only,
+        and an iterable counts them from 0.
+    scoring : str, Metric or function
+        Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
+    store_predictions : bool
+        Keep the held-out scores in ``cv_results_["predictions"]``.
+    views, n_basis, kernel, gamma, degree, coef0, kernel_params, cost, ties, group_weight, \
+random_state
+        As in `CoRankRLS`.
+
+    Attributes
+    ----------
+    alpha_, nu_ : float
+        Chosen parameters.
+    best_score_ : float
+        Their score, in the units of the metric.
+    best_params_ : dict
+        Both.
+    cv_results_ : dict
+        "alphas", "params" (a list with one dict for each nu), "mean_score" of shape (n_nus,
+        n_alphas), "group_score" (a list with one array of shape (n_groups, n_alphas) for each nu),
+        "groups" (their labels), "n_undefined", "cv" (which way was taken), and "predictions" of
+        shape (n_items, n_alphas) for each nu if asked for, nan in rows without a score.
+    best_estimator_ : CoRankRLS
+        The model trained on all data.
+    views_, view_coef_, basis_indices_, n_scored_, n_unscored_, n_pairs_
+        As in `CoRankRLS`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import CoRankRLSCV, View
+    >>> from rankwise.datasets import make_ranking
+    >>> X, y, groups = make_ranking(n_queries=40, noise=0.5, random_state=0)[:3]
+    >>> y = np.where(groups < 10, y, np.nan)
+    >>> views = [View(slice(0, 5)), View(slice(5, None))]
+    >>> model = CoRankRLSCV(views=views).fit(X, y, groups)
+    >>> model.cv_results_["mean_score"].shape
+    (7, 40)
+    >>> model.n_unscored_
+    600
+    """
+
+    model_class = CoRankRLS
+    axes = {"alpha": "alphas", "nu": "nus"}  # noqa: RUF012
+    lists = ()
+
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    nus: ArrayLike | None = None
+
+    def predict_views(self, X: Any) -> NDArray[Any]:
+        """Score items by each view; see ``CoRankRLS.predict_views``."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict_views(X))
+
+    def view_disagreement(self, X: Any, groups: ArrayLike | None = None) -> Array:
+        """How differently the views order items; see ``CoRankRLS.view_disagreement``."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.view_disagreement(X, groups))

@@ -1,0 +1,354 @@
+"""Base of the rankers with a pairwise loss, minimized with an optimality certificate."""
+
+from __future__ import annotations
+
+import numbers
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+
+from rankwise.arrays import Array, Indices
+from rankwise.errors import warn_user
+from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.graphs.supervision import Relevance, read_y
+from rankwise.kernels.solver_input import SolverInput, make_solver_input
+from rankwise.kernels.stable_products import row_products
+from rankwise.losses import PairwiseLoss, SquaredLoss
+from rankwise.losses.profiled import ProfileLoss
+from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
+from rankwise.model_selection.protocol import HoldOutTask, pair_distance
+from rankwise.model_selection.shortcuts import check_rest, dense_rows
+from rankwise.rankers.paths import ModelPath, PathModel
+from rankwise.rankers.ranking_problem import (
+    compared_graph,
+    no_nuisance,
+    nuisance_columns,
+    warn_explained,
+    why_no_pairs,
+)
+from rankwise.runtime.interrupts import keeps_interrupted_fits
+from rankwise.runtime.progress import Progress
+from rankwise.runtime.threads import single_threaded
+from rankwise.solvers.certified_descent import (
+    Objective,
+    Solution,
+    make_objective,
+    minimize_pairwise,
+)
+from rankwise.validation import check_alphas, check_int, restored_on_failure, validate_X
+
+PAIRWISE_ALPHA_DECADES = (-9, 1)  # where default alphas start and end
+
+REASONS = {
+    "max_iter": "reached max_iter; raise it, tol or alpha, or scale the features",
+    "interrupted": "was interrupted; the model is the best one found so far",
+    "stalled": "cannot go on within rounding errors; raise tol or alpha, or scale the features",
+    "contradicted": (
+        "found a lower bound above an objective by more than rounding explains: the loss is not "
+        "convex, or this is a mistake of rankwise; do not rely on lower_bound_, and report it"
+    ),
+}
+
+
+class PairwisePath(ModelPath):
+    """Models along a list of alphas, as `RankSVM.path` and `RankLogistic.path` return them.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        In the order given.
+    coefficients : ndarray of shape (n_alphas, n, 1)
+        Weights of the features (linear kernel) or of the training or basis items.
+    gaps : ndarray of shape (n_alphas,)
+        Certified relative gap of each.
+    n_iters : ndarray of shape (n_alphas,)
+        Iterations that each took.
+    solutions : list of Solution
+        What the solver found.
+
+    Examples
+    --------
+    >>> from rankwise import RankSVM
+    >>> path = RankSVM().path([[0.0], [1.0], [2.0]], [0, 1, 2], alphas=[0.1, 1.0])
+    >>> path.predict([[3.0]]).shape
+    (1, 2)
+    >>> bool((path.gaps < 0.001).all())
+    True
+    """
+
+    def __init__(
+        self,
+        template: PairwiseRanker,
+        alphas: Array,
+        coefficients: Array,
+        solutions: list[Solution],
+    ) -> None:
+        super().__init__(template, alphas, coefficients)
+        self.solutions = solutions
+        self.gaps = np.array([solution.gap for solution in solutions])
+        self.n_iters = np.array([len(solution.history) for solution in solutions])
+
+    def model(self, index: int) -> Any:
+        """The fitted estimator of ``alphas[index]``."""
+        model = super().model(index)
+        report_solution(model, self.solutions[index])
+        return model
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PairwiseParameters:
+    """Parameters of RankSVM, RankLogistic and their searches, each declared once."""
+
+    group_weight: str = "pairs"
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    verbose: int = 0
+    random_state: Any = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PairwiseRanker(PairwiseParameters, PathModel):
+    """A ranker that minimizes ``loss(f) + α ‖f‖²`` until a lower bound proves it near the minimum.
+
+    A subclass declares the parameters, which graph it learns from and how it is trained.
+    """
+
+    warm_start: bool = False
+
+    @abstractmethod
+    def _loss_and_method(self) -> tuple[type[PairwiseLoss], str]:
+        """The loss and the name of the solver, from checked parameters."""
+
+    @single_threaded
+    @restored_on_failure
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        nuisance: Any = None,
+    ) -> Self:
+        """Learn from items and what is known about their order.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            Items; the square kernel matrix if ``kernel="precomputed"``.
+        y : array-like of shape (n_items,), or a preference graph
+            Scores (larger is better; only their order counts), a target of `make_target`, a
+            `ScoreGraph` or a `PairGraph`. Pairs of equal score and edges of magnitude zero are no
+            preferences and are left out.
+        groups : array-like of shape (n_items,), optional
+            Group labels, any hashable ones in any order: only items of one group are compared.
+            None compares all items.
+        sample_weight : array-like of shape (n_items,), optional
+            Weights of the items, as in ``RankRLS.fit``.
+        nuisance : array-like or data frame, optional
+            Columns whose effects are taken out, as in ``RankRLS.fit``; RankLogistic only.
+
+        Returns
+        -------
+        RankSVM
+            The fitted estimator.
+        """
+        check_alphas([self.alpha], "alpha")
+        task = self._prepare(X, read_y(y, groups, sample_weight, nuisance, X=X))
+        start = self._last_weights(task.features) if self.warm_start else None
+        keep_interrupted = keeps_interrupted_fits()
+        return cast(
+            Self, task.train(alpha=self.alpha, start=start, keep_interrupted=keep_interrupted)
+        )
+
+    def _prepare(self, X: Any, target: Relevance) -> PairwiseTask:
+        """Check everything, and say what is to be learned from which features."""
+        make_loss, self.solver_ = self._loss_and_method()
+        kernel, name = self.make_kernel(), type(self).__name__
+        X = validate_X(self, X)
+        ties = getattr(self, "ties", "exclude")
+        graph = compared_graph(name, X.shape[0], target, self.group_weight, ties)
+        loss, Z = make_loss(graph), nuisance_columns(target, graph)
+        n_strict = graph.strict().n_pairs
+        if not n_strict:
+            raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
+        if graph.scores is None and loss.graph.n_pairs < graph.n_pairs:
+            warn_user(
+                f"{graph.n_pairs - n_strict} of {graph.n_pairs} edges have magnitude 0: they state "
+                f"ties, which {name} cannot use and leaves out (RankRLS and RankLogistic use "
+                "them).",
+            )
+        if not self.takes_nuisance:
+            no_nuisance(name, target)
+        if target.nuisance is not None and Z is not None:
+            self._nuisance_names = target.nuisance.names
+            loss = ProfileLoss(loss, Z)
+        self.n_pairs_ = loss.graph.n_pairs
+        features = make_solver_input(
+            kernel,
+            X,
+            "iterative" if kernel.is_linear else "auto",
+            n_basis=self.n_basis,
+            basis=self.basis,
+            random_state=self.random_state,
+            explicit=True,
+        ).stored()
+        if isinstance(loss, ProfileLoss) and loss.explains(dense_rows(features.matrix)):
+            warn_explained()
+        if not features.is_definite:
+            warn_user(
+                f"the kernel {self.kernel!r} is not positive semidefinite on these data; its "
+                "negative part is left out.",
+            )
+        return PairwiseTask(self, graph, loss, features)
+
+    def _keep(self, task: PairwiseTask, solution: Solution) -> None:
+        """Store a solution, and what it says about itself."""
+        report_solution(self, solution)
+        self._store(task.features.coefficients(solution.w[:, None]))
+
+    def _last_weights(self, features: SolverInput) -> Array | None:
+        """Weights of the last fit, for a warm start, if they belong to as many features."""
+        n_items, n_features = features.matrix.shape
+        if self.make_kernel().is_linear:
+            coef = getattr(self, "coef_", None)
+            return None if coef is None or len(coef) != n_features else np.array(coef)
+        before = getattr(self, "dual_coef_", None)
+        if before is None or features.map.basis is not None or len(before) != n_items:
+            return None
+        return np.asarray(features.matrix.T @ before)
+
+
+class PairwiseTask(HoldOutTask):
+    """RankSVM or RankLogistic with its data: a warm-started path over alpha for every fold.
+
+    Held-out items stay in the kernel map or basis that all folds share; they are not trained on.
+
+    Parameters
+    ----------
+    learner : PairwiseRanker
+        The learner.
+    graph : PreferenceGraph
+        The preferences.
+    loss : PairwiseLoss
+        Their loss.
+    features : Features
+        Features of the items.
+    """
+
+    def __init__(
+        self,
+        learner: PairwiseRanker,
+        graph: PreferenceGraph,
+        loss: PairwiseLoss,
+        features: SolverInput,
+    ) -> None:
+        super().__init__(learner, graph)
+        self.loss, self.features = loss, features
+
+    def default_values(self, _: str) -> Array:
+        """21 alphas from 1e-9 to 10 times the mean squared distance in a pair."""
+        return default_alphas(
+            pair_distance(SquaredLoss(self.graph), self.features), PAIRWISE_ALPHA_DECADES
+        )
+
+    def scores_without(self, held: Indices, candidates: CandidateGrid) -> Array:
+        """Train on the features of the others."""
+        rest = np.setdiff1d(np.arange(self.n_rows), held)
+        return self._scores(rest, self.graph.subset(rest), candidates, held)
+
+    def from_edges(self, edges: PairGraph, candidates: CandidateGrid) -> Array:
+        """Train on the features of all items."""
+        every = np.arange(self.n_rows)
+        return self._scores(every, edges, candidates, every)
+
+    def _scores(
+        self, rows: Indices, graph: PreferenceGraph, candidates: CandidateGrid, judged: Indices
+    ) -> Array:
+        """Scores of some items by the models of other rows and their graph."""
+        R, loss = self.features.matrix, self.loss.of_items(rows, graph)
+        check_rest(loss.graph.n_pairs > 0)
+        objective = make_objective(R[rows], loss, 0.0)
+        solutions = solve_path(self.learner, objective, candidates.axes["alpha"])
+        return row_products(R[judged], np.stack([one.w for one in solutions], axis=1))
+
+    def train(
+        self, *, start: Array | None = None, keep_interrupted: bool = False, **values: Any
+    ) -> PairwiseRanker:
+        """The learner trained on all data, from the weights of an earlier fit.
+
+        If it may, Ctrl-C ends the training with the best model so far.
+        """
+        learner: PairwiseRanker = self.learner
+        learner.alpha = values["alpha"]
+        learner._store_features(self.features.map)
+        objective = make_objective(self.features.matrix, self.loss, 0.0)
+        (solution,) = solve_path(
+            learner,
+            objective,
+            np.array([learner.alpha]),
+            start=start,
+            keep_interrupted=keep_interrupted,
+        )
+        learner._keep(self, solution)
+        return learner
+
+    def path(self, alphas: Array) -> PairwisePath:
+        """The models of several alphas, trained on all data."""
+        learner, features = self.learner, self.features
+        learner._store_features(features.map)
+        solutions = solve_path(learner, make_objective(features.matrix, self.loss, 0.0), alphas)
+        W = np.stack([solution.w for solution in solutions], axis=1)
+        return PairwisePath(learner, alphas, features.coefficients(W).T[:, :, None], solutions)
+
+
+def solve_path(model: Any, objective: Objective, alphas: Array, **first: Any) -> list[Solution]:
+    """Solutions in the order of the alphas, found from the largest to the smallest.
+
+    As the parameters of a model say, with a line of progress if it is asked for. Warns of the worst
+    of those that did not reach the tolerance. `first` are arguments of `minimize_pairwise`.
+    """
+    tol, verbose = model.tol, int(model.verbose)
+    max_iter = check_int("max_iter", model.max_iter, least=1)
+    if not isinstance(tol, numbers.Real) or not 0 < float(tol) < 1:
+        raise ValueError(f"tol={tol!r}; expected a number between 0 and 1, such as 1e-3.")
+    line = Progress(type(model).__name__, show=verbose > 0, in_place=verbose < 2)
+
+    def watch(now: Solution) -> None:
+        text = f": objective {now.objective:.6g}, gap {now.gap:.1e}   "
+        line.update(len(now.history), text)
+
+    options: dict[str, Any] = {"tol": float(tol), "max_iter": max_iter, "watch": watch, **first}
+    solutions: dict[int, Solution] = {}
+    last, worst = None, (False, -np.inf, -1)
+    for k in np.argsort(-alphas, kind="stable"):
+        at_alpha = replace(objective, alpha=float(alphas[k]))
+        solutions[k] = last = minimize_pairwise(at_alpha, model.solver_, warm=last, **options)
+        if last.end != "converged":
+            worst = max(worst, (last.end == "contradicted", last.gap, int(k)))
+    line.close()
+    _, gap, k = worst
+    if k >= 0:
+        warn_user(
+            f"{type(model).__name__} {REASONS[solutions[k].end]}. After "
+            f"{len(solutions[k].history)} iterations at alpha={alphas[k]:g} the relative gap is "
+            f"{gap:.1e}, tol={tol:g}.",
+            ConvergenceWarning,
+        )
+    return [solutions[k] for k in range(len(alphas))]
+
+
+def report_solution(model: Any, solution: Solution) -> None:
+    """Set the attributes of a model that say how good its solution is."""
+    model.objective_, model.lower_bound_ = solution.objective, solution.bound
+    model.gap_ = float(solution.gap)
+    model.n_iter_ = len(solution.history)
+    objective, bound = np.array(solution.history).T
+    reached = np.divide(bound, objective, out=np.ones_like(bound), where=objective > 0)
+    model.history_ = {"objective": objective, "lower_bound": bound, "gap": 1 - reached}

@@ -1,0 +1,98 @@
+"""Regularization paths."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from rankwise.arrays import Array
+from rankwise.graphs.supervision import read_y
+from rankwise.rankers.base import KernelModel, TaskModel
+from rankwise.runtime.threads import single_threaded
+from rankwise.validation import check_alphas
+
+
+class PathModel(TaskModel, KernelModel):
+    """A kernel model of items in groups, with paths over alpha and a hold-out task."""
+
+    @single_threaded
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        *,
+        alphas: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        nuisance: Any = None,
+    ) -> Any:
+        """The solutions of a whole list of alphas.
+
+        They cost little more than one fit: RankRLS has them from one reduction of the matrix
+        ([RankRLS09] section 3.2), RankSVM and RankLogistic start each from the one before. `alpha`
+        of the estimator is ignored, and the estimator itself is left as it is.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight, nuisance
+            As in `fit`; the models of a path do not tell the effects of the nuisance.
+        alphas : array-like of shape (n_alphas,)
+            Positive numbers in any order.
+
+        Returns
+        -------
+        RankRLSPath or PairwisePath
+            The models of all alphas.
+
+        Examples
+        --------
+        >>> from rankwise import RankRLS, RankSVM
+        >>> path = RankRLS().path([[0.0], [1.0], [3.0]], [0, 1, 2], alphas=[0.1, 1.0, 10.0])
+        >>> path.predict([[1.0]]).round(3)
+        array([[0.629, 0.529, 0.205]])
+        >>> path = RankSVM(tol=1e-6).path([[0.0], [1.0], [3.0]], [0, 1, 2], alphas=[0.01, 1.0])
+        >>> path.predict([[1.0]]).round(2)
+        array([[1. , 0.5]])
+        """
+        checked = check_alphas(alphas, "alphas")
+        target = read_y(y, groups, sample_weight, nuisance, X=X)
+        return clone(self)._prepare(X, target).path(checked)
+
+
+class ModelPath:
+    """Models along a list of alphas.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        In the order given.
+    coefficients : ndarray of shape (n_alphas, n, n_outputs)
+        Weights of the features (linear kernel) or of the training or basis items.
+    """
+
+    def __init__(self, template: Any, alphas: Array, coefficients: Array) -> None:
+        self._template = template
+        self.alphas = alphas
+        self.coefficients = coefficients
+
+    def __len__(self) -> int:
+        return len(self.alphas)
+
+    @single_threaded
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Scores of all models, shape (n_items, n_alphas) or (n_items, n_outputs, n_alphas)."""
+        model = self._template
+        n_alphas, n, _ = self.coefficients.shape
+        columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
+        scores: Array = model.predict_by(X, columns)
+        return scores.reshape((len(scores), *model.output_shape_, n_alphas))
+
+    def model(self, index: int) -> Any:
+        """The fitted estimator of ``alphas[index]``."""
+        model = copy.copy(self._template)
+        model.alpha = float(self.alphas[index])
+        model._store(self.coefficients[index])
+        return model

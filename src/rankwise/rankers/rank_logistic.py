@@ -1,0 +1,258 @@
+"""RankLogistic: logistic and Plackett-Luce likelihood."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from rankwise.graphs.score_graph import TIES
+from rankwise.kernels.stable_products import row_products
+from rankwise.losses import LogisticLoss, PairwiseLoss, PlackettLuceLoss
+from rankwise.losses.profiled import ProfileLoss
+from rankwise.model_selection.shortcuts import dense_rows
+from rankwise.rankers.base import RankerMixin
+from rankwise.rankers.pairwise_ranker import PairwiseParameters, PairwiseRanker, PairwiseTask
+from rankwise.rankers.search import Search
+from rankwise.solvers.certified_descent import Solution
+from rankwise.validation import check_option
+
+LIKELIHOODS: dict[str, type[PairwiseLoss]] = {
+    "pairs": LogisticLoss,
+    "plackett-luce": PlackettLuceLoss,
+}
+
+
+class LogisticModel(RankerMixin):
+    """A ranker whose scores are logarithms of odds."""
+
+    predict: Any
+
+    def predict_above(self, X: Any, i: ArrayLike, j: ArrayLike) -> Any:
+        """Probability that item i is preferred to item j, ``σ(f_i − f_j)``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items, as for `predict`.
+        i, j : int or array-like of int
+            Row numbers of X; arrays are broadcast against each other.
+
+        Returns
+        -------
+        float or ndarray
+            Between 0 and 1; the other direction has 1 minus it.
+        """
+        scores = np.asarray(self.predict(X), dtype=np.float64)
+        return expit(scores[np.asarray(i)] - scores[np.asarray(j)])
+
+
+@dataclass(eq=False, repr=False)
+class RankLogistic(LogisticModel, PairwiseRanker):
+    """Logistic model of preferences: Bradley and Terry's, with features of the items.
+
+    Use it for comparisons whose outcome is a matter of chance (people, matches), and for
+    probabilities.
+
+    Item i is preferred to item j with the probability ``σ(f_i − f_j)``, σ(g) = 1/(1 + e^(−g)). The
+    function f is learned from scores, scores in groups or pairwise preferences by minimizing
+
+        J(f) = 1/W Σ_k ω_k log(1 + exp(−(f_i − f_j))) + α ‖f‖²
+
+    over the pairs k = (i → j) in which i is preferred to j, with weights ω and W = Σ ω. A tie
+    counts as half a preference in each direction. Magnitudes of preferences do not count.
+
+    J has one minimum, and it is finite, also if all pairs can be ordered rightly. Since J is
+    2α-strongly convex, ``J − min J ≤ ‖∇J‖²/(4α)``: training ends when such a bound proves that J is
+    within `tol` of its minimum. The pairs of scored items are looked at in blocks and are never all
+    in memory; one look at all pairs costs time proportional to their number.
+
+    Parameters
+    ----------
+    alpha : float
+        Regularization, positive; relative to the mean over pairs, so it does not depend on the
+        amount of data. `sklearn.linear_model.LogisticRegression` on the differences of the pairs,
+        without intercept, has ``C = 1/(2 alpha W)``.
+    likelihood : {"pairs", "plackett-luce"}
+        "pairs" takes every pair by itself, as above. "plackett-luce" takes every group as a ranking
+        that comes about by choosing the best item, then the best of the others, and so on: a
+        listwise objective that looks at the top first, ``1/W Σ [log Σ_j e^{f_j} − f_i]`` over the
+        W choices of an item i among those j that are not placed before it. It needs scores.
+    ties : {"exclude", "include"}
+        Whether two items of a group that have the same score count as a tie. A graph that is given
+        as y brings its own ties: all edges of magnitude zero of a `PairGraph` count. With
+        "plackett-luce" items of one score share a place by Efron's formula; those of the lowest
+        score of a group do so only by "include", and are else below the others in no order.
+    kernel : str or callable
+        "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, a function
+        of two rows, or "precomputed" (X is then the kernel matrix between items and training
+        items). Kernels work by the empirical kernel map ([RankRLS09] sections 4.2 and 4.4).
+    gamma, degree, coef0
+        Parameters of the named kernels, as in scikit-learn.
+    kernel_params : dict, optional
+        Keyword arguments of a callable kernel.
+    group_weight : {"pairs", "groups"}
+        Whether every pair or every group counts alike.
+    n_basis : int, optional
+        Train a kernel model on this many basis items only.
+    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
+        How the basis is chosen, the row numbers of the basis items, or points of any kind.
+    tol : float
+        Stop when ``(J − lower bound)/J`` is at most this.
+    max_iter : int
+        Limit of iterations: truncated Newton steps.
+    warm_start : bool
+        Start from the solution of the last `fit`.
+    verbose : int
+        1 shows a line of progress on standard error, 2 one line for each iteration.
+    random_state : int, RandomState or None
+        Seed of the choice of basis items.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features (linear kernel).
+    dual_coef_ : ndarray of shape (n_basis,)
+        Weights of the training or basis items (other kernels).
+    X_fit_ : ndarray or sparse matrix
+        Those items (not for precomputed kernels).
+    basis_indices_ : ndarray of int
+        Row numbers of the basis items (if a basis of rows was used).
+    is_separable_ : bool
+        Whether the model orders all pairs rightly. Then only alpha keeps the scores from growing
+        without limit, and the probabilities tell about alpha rather than about the data: choose
+        alpha by `RankLogisticCV`.
+    objective_ : float
+        J of the model.
+    lower_bound_ : float
+        No model has a smaller J than this.
+    gap_ : float
+        ``(objective_ − lower_bound_)/objective_``.
+    n_iter_ : int
+        Iterations on all items; large data start from the solution on a sample of them.
+    history_ : dict of ndarray of shape (n_iterations,)
+        "objective", "lower_bound" and "gap" after each iteration.
+    n_pairs_ : int
+        Number of pairs trained on.
+    nuisance_coef_, nuisance_se_, nuisance_names_
+        Effects of the nuisance columns, their standard errors and names, as in `RankRLS`; in
+        logarithms of odds.
+    solver_ : str
+        The solver in use, "newton-cg".
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of str
+        Their names, if X had any.
+
+    See Also
+    --------
+    RankLogisticCV : Chooses alpha by cross-validation along a warm-started path.
+    RankRLS : Squared loss; exact cross-validation, several outputs, magnitudes of preferences.
+    RankSVM : Hinge loss; costs no more for many pairs than for many items.
+
+    Examples
+    --------
+    >>> from rankwise import PairGraph, RankLogistic
+    >>> X = [[0.0], [1.0], [3.0]]
+    >>> seen = PairGraph([2, 2, 1, 0], [0, 1, 0, 1])
+    >>> model = RankLogistic(alpha=0.01).fit(X, seen)
+    >>> model.rank(X)
+    array([3, 2, 1])
+    >>> model.predict_above(X, [2, 2], [0, 1]).round(2), model.is_separable_
+    (array([0.93, 0.85]), False)
+    """
+
+    takes_nuisance = True
+
+    alpha: float = 1e-3
+    _: KW_ONLY
+    likelihood: str = "pairs"
+    ties: str = "exclude"
+    tol: float = 1e-6
+
+    def _loss_and_method(self) -> tuple[type[PairwiseLoss], str]:
+        check_option("ties", self.ties, TIES)
+        check_option("likelihood", self.likelihood, list(LIKELIHOODS))
+        return LIKELIHOODS[self.likelihood], "newton-cg"
+
+    def _keep(self, task: PairwiseTask, solution: Solution) -> None:
+        super()._keep(task, solution)
+        R, w, loss = task.features.matrix, solution.w, task.loss
+        scores = row_products(R, w)
+        if isinstance(loss, ProfileLoss):
+            loss.at(scores)
+            scores = scores + loss.Z @ loss.gamma
+            self._keep_effects(loss.effects(dense_rows(R), w, scores, self.alpha))
+            loss = loss.loss
+        self.is_separable_ = cast(LogisticLoss | PlackettLuceLoss, loss).is_separated_by(scores)
+
+
+@dataclass(eq=False, repr=False)
+class RankLogisticCV(LogisticModel, PairwiseParameters, Search):
+    """RankLogistic that chooses alpha, and kernel parameters if lists are given, by held-out data.
+
+    Use it in place of `RankLogistic` if alpha is not known.
+
+    Every fold is trained once along the whole list of alphas, from the largest to the smallest:
+    the weights of one alpha start the next. The model is then trained on all data
+    with the best parameters.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), optional
+        Candidates. By default 21 values, two a decade, from 1e-9 to 10 times the mean squared
+        distance between the items of a pair, which suits any scale of features and any amount of
+        data. A choice at the end of the list warns.
+    cv : "auto", int, splitter, iterable or None
+        "auto" makes up to five folds. A number makes as many folds of whole groups, of items if
+        there is one list only, or of edges if y is a connected PairGraph. None leaves out one
+        group at a time; anything else as in `rankwise.model_selection.cross_val_predict_groups`.
+    scoring : str, Metric or function
+        Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
+    gamma, degree, coef0
+        Kernel parameters; a list of values is searched.
+    store_predictions : bool
+        Keep the held-out scores in ``cv_results_["predictions"]``.
+    likelihood, ties, kernel, kernel_params, group_weight, n_basis, basis, tol, max_iter, verbose
+        As in `RankLogistic`.
+    random_state
+        As in `RankLogistic`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Chosen alpha.
+    best_score_ : float
+        Its score, in the units of the metric.
+    best_params_ : dict
+        Alpha and the chosen kernel parameters.
+    cv_results_ : dict
+        "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas),
+        "group_score" (list of arrays of shape (n_groups, n_alphas)), "groups" (their labels),
+        "n_undefined", "cv" (which way was taken), and "predictions" if asked for.
+    best_estimator_ : RankLogistic
+        The model trained on all data; also gives `gap_` and `history_`.
+    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_, nuisance_coef_, \
+nuisance_se_, nuisance_names_
+        As in `RankLogistic`.
+
+    Examples
+    --------
+    >>> from rankwise import RankLogisticCV
+    >>> from rankwise.datasets import make_ranking
+    >>> X, y, groups = make_ranking(n_queries=50, noise=0.5, random_state=0)[:3]
+    >>> model = RankLogisticCV(scoring="ndcg@10").fit(X, y, groups)
+    >>> round(model.best_score_, 2), model.cv_results_["cv"]
+    (0.93, 'folds of groups')
+    """
+
+    model_class = RankLogistic
+
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    likelihood: str = "pairs"
+    ties: str = "exclude"
+    tol: float = 1e-6

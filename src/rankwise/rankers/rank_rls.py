@@ -1,0 +1,626 @@
+"""RankRLS: regularized least squares on a preference graph, in chunks, along a path, searched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
+
+from rankwise.arrays import Array
+from rankwise.frames import check_same_index
+from rankwise.graphs import PairGraph
+from rankwise.graphs.supervision import Relevance, read_y
+from rankwise.kernels.basis import basis_map
+from rankwise.kernels.feature_maps import FeatureMap
+from rankwise.kernels.solver_input import SolverInput, make_solver_input
+from rankwise.kernels.stable_products import row_products
+from rankwise.losses import SquaredLoss
+from rankwise.losses.profiled import nuisance_effects
+from rankwise.model_selection.candidate_grid import ALPHA_DECADES, CandidateGrid, default_alphas
+from rankwise.model_selection.folds import FEWEST_FOR_PAIRS, Folds
+from rankwise.model_selection.protocol import HeldOutPairs, HoldOutTask, pair_distance
+from rankwise.model_selection.shortcuts import (
+    HoldOutUnits,
+    coefficients_without,
+    cross_val_scores,
+    dense_rows,
+    item_spectrum,
+    shortcut_for,
+)
+from rankwise.rankers.base import RankerMixin
+from rankwise.rankers.paths import ModelPath, PathModel
+from rankwise.rankers.ranking_problem import (
+    check_beta,
+    ranking_loss,
+    warn_about_solutions,
+    warn_explained,
+)
+from rankwise.rankers.search import Search
+from rankwise.runtime.progress import Progress
+from rankwise.runtime.threads import single_threaded
+from rankwise.solvers import minimize
+from rankwise.solvers.least_squares import SHARED_STEPS
+from rankwise.validation import check_alphas, restored_on_failure, validate_X
+
+PASSES = 3000  # over the non-zeros of sparse X, which iterations of a whole search take
+GAIN = 10  # times faster, from which a search goes by iterations
+MOST_REFITS = 10  # folds that are trained by iterations; more are dearer than a Gram matrix
+ITERATIVE_DECADES = (-7.0, 0.0)  # where alphas start and end that iterations can tell apart
+JUDGED_TOL = 1e-4  # of the residuals of models that are judged and not kept
+
+
+def _learns_in_chunks(model: Any) -> bool:
+    """Whether the features do not depend on rows that are yet to come; an error otherwise."""
+    is_linear = isinstance(model.kernel, str) and model.kernel == "linear"
+    has_basis = not isinstance(model.basis, str) or model.n_basis is not None
+    if is_linear == has_basis or model.kernel == "precomputed":
+        raise AttributeError(
+            "partial_fit needs features that do not change from chunk to chunk, but kernel="
+            f"{model.kernel!r}, n_basis={model.n_basis!r}; use kernel='linear' without a basis, or "
+            "any other kernel but 'precomputed' with one."
+        )
+    return True
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class RankRLSParameters:
+    """Parameters of RankRLS and its search, each declared once."""
+
+    cost: str = "magnitude"
+    ties: str = "include"
+    group_weight: str = "pairs"
+    beta: float = 0.0
+    n_basis: int | None = None
+    basis: str | ArrayLike = "random"
+    solver: str = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
+    random_state: Any = None
+
+    multi_output = True
+
+
+def fixed_map(model: Any, X: Any) -> FeatureMap:
+    """The features of all chunks: the columns themselves, or a basis chosen from the first one."""
+    kernel = model.make_kernel()
+    if kernel.is_linear:
+        return FeatureMap(kernel, None, X.shape[1])
+    return basis_map(kernel, X, model.n_basis, model.basis, model.random_state)
+
+
+@dataclass(eq=False, repr=False)
+class RankRLS(RankRLSParameters, PathModel):
+    """Regularized least-squares ranking.
+
+    Use it for graded lists and for preferences with features, where a linear or kernel model is
+    enough; `RankRLSCV` chooses alpha for you.
+
+    Learns a function f from scores, scores in groups or pairwise preferences by minimizing
+
+        J(f) = (1−β)/W Σ_k ω_k (δ_k − (f_i − f_j))² + β/m Σ_i (y_i − f_i)² + α ‖f‖²
+
+    over the edges k = (i → j) of a preference graph with magnitudes δ, weights ω and W = Σ ω
+    ([RankRLS09] equations 11 and 16; β is from [Pursuit13] equation 5; with weights w of the m
+    items the second sum has w_i, and Σ w in the place of m). The pairs are never
+    formed: training costs as much as ridge regression on the same items.
+
+    Parameters
+    ----------
+    alpha : float
+        Regularization, positive; relative to the mean over pairs, so it does not depend on the
+        amount of data. The papers' λ is ``alpha * W``.
+    kernel : str or callable
+        "linear"; any other name known to `sklearn.metrics.pairwise.pairwise_kernels`; "ngram" for
+        texts such as SMILES or sequences (X is a list of them); a function of two items, which may
+        be any objects; or "precomputed" (X is then the kernel matrix between items and training
+        items).
+    gamma, degree, coef0
+        Parameters of the named kernels, as in scikit-learn.
+    kernel_params : dict, optional
+        Keyword arguments of a callable kernel; ``ngram_range=(1, 3)`` and ``shared=0`` of "ngram".
+    cost : {"magnitude", "sign", "relative"}
+        What a pair asks for: the difference of the scores, 1, or the difference weighted by one
+        over its square ([RankRLS09] equations 21, 20 and 22).
+    ties : {"include", "exclude"}
+        Whether pairs of equal score ask for equal predictions; only for ``cost="magnitude"``, the
+        other costs never have them.
+    group_weight : {"pairs", "groups"}
+        Whether every pair or every group counts alike.
+    beta : float
+        Between ranking (0) and regression (1, the papers' RLS baseline). No intercept is fitted:
+        for beta > 0 center y or add a constant feature if the level matters.
+    n_basis : int, optional
+        Train a kernel model on this many basis items only: the sparse RankRLS of [RankRLS09]
+        section 3.5. Time linear in the number of items; kernel values are made a block of rows at a
+        time and not stored.
+    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
+        How the basis is chosen, the row numbers of the basis items (for example `basis_indices_`
+        of a `RankingPursuit`), or points of any kind; duplicates among points do no harm.
+    solver : {"auto", "primal", "dual", "iterative"}
+        "primal": one weight per feature or basis item, O(m p²); "dual": one per item, O(m³);
+        "iterative": conjugate gradients for large sparse X, which stays as it is, O(non-zeros) an
+        iteration ([RankRLS09] section 4.3). "auto" takes the cheapest.
+    tol : float
+        Residual of the iterative solver, relative to the right-hand side.
+    max_iter : int, optional
+        Limit of the iterative solver; ten times the number of features if None.
+    random_state : int, RandomState or None
+        Seed of the choice of basis items.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Weights of the features (linear kernel).
+    dual_coef_ : ndarray of shape (n_basis,) or (n_basis, n_outputs)
+        Weights of the training or basis items (other kernels).
+    X_fit_ : ndarray or sparse matrix
+        Those items (not for precomputed kernels).
+    basis_indices_ : ndarray of int
+        Row numbers of the basis items (if a basis of rows was used).
+    n_pairs_ : int
+        Number of pairs trained on.
+    solver_ : str
+        The solver in use.
+    n_iter_ : int
+        Iterations of the iterative solver; 1 for the others.
+    n_samples_seen_ : int
+        Rows of all chunks (if trained by `partial_fit`).
+    nuisance_coef_, nuisance_se_ : ndarray of shape (n_columns,)
+        Effects γ of the nuisance columns (if there are some) and their standard errors, robust to
+        any dependence inside groups; nan for a column that differs in no pair, or if there is one
+        group. Of effects that fit alike those of smallest norm: those of the values of a text, or
+        of a one-hot table, sum to zero.
+    nuisance_names_ : list of str
+        Names of those columns; ``"name=value"`` for text.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of str
+        Their names, if X had any.
+
+    See Also
+    --------
+    ScoreGraph, PairGraph : Preference graphs; one may be passed as y.
+    make_target : Scores and groups in one array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RankRLS
+    >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
+    >>> y = [1, 2, 3, 0, 1, 2]
+    >>> model = RankRLS(alpha=0.01).fit(X, y, groups=[1, 1, 1, 2, 2, 2])
+    >>> model.rank(X, groups=[1, 1, 1, 2, 2, 2])
+    array([3, 2, 1, 3, 2, 1])
+    >>> model.coef_.round(3)
+    array([0.995])
+    """
+
+    takes_nuisance = True
+    learned = (*PathModel.learned, "n_samples_seen_", "_sums", "_features")
+
+    __metadata_request__partial_fit = {  # noqa: RUF012
+        "groups": True,
+        "sample_weight": True,
+        "whole_groups": False,
+    }
+
+    alpha: float = 1e-3
+
+    @single_threaded
+    @restored_on_failure
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        nuisance: Any = None,
+    ) -> Self:
+        """Learn from items and what is known about their order.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            Items; the square kernel matrix if ``kernel="precomputed"``.
+        y : array-like of shape (n_items,) or (n_items, n_outputs), or a preference graph
+            Scores (larger is better), a target of `make_target`, a `ScoreGraph` or a `PairGraph`.
+            A graph brings its own cost, ties and weights.
+        groups : array-like of shape (n_items,), optional
+            Group labels, any hashable ones in any order: only items of one group are compared.
+            None compares all items.
+        sample_weight : array-like of shape (n_items,), optional
+            Weights of the items, 0 or larger: a pair weighs the product of its two, and an item its
+            own in the regression part. Only ratios count; an item of weight 0 is as good as absent.
+            For clicks, one over the propensity of a clicked item.
+        nuisance : array-like of shape (n_items,) or (n_items, n_columns), or data frame, optional
+            What made the scores look different without being of the item, such as the position of
+            a click, the plate of a measurement or the rater: f(x) + zᵀγ is fitted, and f(x) is the
+            model. γ is not penalized. Numbers have a linear effect; a column of text has an effect
+            for each value.
+
+        Returns
+        -------
+        RankRLS
+            The fitted estimator.
+        """
+        alphas = check_alphas([self.alpha], "alpha")
+        target = read_y(y, groups, sample_weight, nuisance, X=X)
+        X, loss = self._read(X, target)
+        features = self._make_features(X, loss, to_fit=True)
+        self._store(self._learn(loss, features, alphas)[0])
+        return self
+
+    @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
+    @single_threaded
+    @restored_on_failure
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        whole_groups: bool = False,
+    ) -> Self:
+        """Learn from one more chunk of rows.
+
+        After any number of chunks, in any order, the coefficients are those of one `fit` on all
+        rows, to rounding. The model keeps `SufficientStatistics` of them. For linear models and for
+        kernels with a basis, which is chosen from the first chunk or given.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            At least one row; always with the same features.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Scores, or a target of `make_target`; several outputs only for ``cost="magnitude",
+            ties="include"``.
+        groups : array-like of shape (n_rows,), optional
+            Group labels. A group may have rows in several chunks under ``cost="magnitude",
+            ties="include"``, else it comes whole in one. None in all chunks puts all rows of all
+            chunks in one group.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, as in `fit`; chunks without have weights of 1.
+        whole_groups : bool
+            Promise that no group of this chunk has rows in another one, as in the chunks of
+            `read_letor`: nothing is kept of them, which saves memory and time.
+
+        Returns
+        -------
+        RankRLS
+            The model of all rows so far; its coefficients are zero as long as there is no pair.
+
+        Raises
+        ------
+        ValueError
+            If a group comes back after its rows have been given up; the model is left as it was.
+
+        See Also
+        --------
+        Sums : Batches added up in several processes, merged, subtracted, solved for many alphas.
+
+        Notes
+        -----
+        Of the groups seen last up to 128 MiB are kept; those that are given up are known by their
+        labels, and a row that still belongs to one is refused, never counted wrongly. A group of
+        any length takes at most about two matrices of p × p.
+
+        A chunk of n rows and p features (or basis items) costs n p² + p³/3; make chunks longer than
+        p rows. `alpha` may be changed between chunks, other parameters may not. `solver` is not
+        looked at. `fit` forgets the chunks, and `partial_fit` after `fit` begins anew.
+
+        Examples
+        --------
+        >>> from rankwise import RankRLS
+        >>> model = RankRLS(alpha=0.1)
+        >>> model.partial_fit([[0.0], [1.0], [4.0]], [0, 1, 2], ["a", "a", "b"]).coef_.round(3)
+        array([0.909])
+        >>> model.partial_fit([[5.0], [2.0]], [4, 5], ["b", "a"]).coef_.round(3)
+        array([2.297])
+        >>> whole = [[0.0], [1.0], [4.0], [5.0], [2.0]], [0, 1, 2, 4, 5], ["a", "a", "b", "b", "a"]
+        >>> RankRLS(alpha=0.1).fit(*whole).coef_.round(3)
+        array([2.297])
+        """
+        from rankwise.rankers.out_of_core import SufficientStatistics  # it solves to RankRLS
+
+        alphas = check_alphas([self.alpha], "alpha")
+        check_same_index(X=X, y=y, groups=groups)
+        is_first = not hasattr(self, "_sums")
+        X = validate_X(self, X, reset=is_first)
+        rule = {name: getattr(self, name) for name in ("cost", "ties", "group_weight", "beta")}
+        sums = SufficientStatistics(**rule) if is_first else self._sums
+        features = fixed_map(self, X) if is_first else self._features
+        before = {**sums.rule, "kernel": features.kernel}
+        for name, value in {**rule, "kernel": self.make_kernel()}.items():
+            if value != before[name]:
+                raise ValueError(
+                    f"{name} is {value!r} but was {before[name]!r} in the chunks before; only "
+                    "alpha may change between chunks. Train a clone of the model instead."
+                )
+        sums.add(features.features(X), y, groups, sample_weight, whole_groups=whole_groups)
+        if is_first:
+            self._store_features(features)
+            self._features: FeatureMap = features
+            self._sums: SufficientStatistics = sums
+        self.output_shape_ = sums.output_shape
+        self._store(features.coefficients(sums.coefficients(alphas)[0]))
+        self.n_samples_seen_, self.n_pairs_ = sums.n_items, sums.n_pairs
+        self.solver_, self.n_iter_ = "primal", 1
+        return self
+
+    def _prepare(self, X: Any, target: Relevance) -> RankRLSTask:
+        return RankRLSTask(self, *self._read(X, target))
+
+    def _read(self, X: Any, target: Relevance) -> tuple[Any, SquaredLoss]:
+        """Check everything, and say what is to be minimized."""
+        check_beta(self.beta)
+        X = validate_X(self, X)
+        loss, self.output_shape_ = ranking_loss(
+            X.shape[0], target, self.cost, self.ties, self.group_weight, self.beta
+        )
+        if target.nuisance is not None:
+            self._nuisance_names = target.nuisance.names
+        return X, loss
+
+    def _make_features(self, X: Any, loss: SquaredLoss, *, to_fit: bool) -> SolverInput:
+        """How to solve, and what the solver sees.
+
+        `to_fit` allows what serves one fit only: a dual linear model may shift the features, which
+        changes kernel values but not the weights; and features of a basis are made as they are
+        read.
+        """
+        features = make_solver_input(
+            self.make_kernel(),
+            X,
+            self.solver,
+            n_basis=self.n_basis,
+            basis=self.basis,
+            random_state=self.random_state,
+            shift_invariant=to_fit and self.beta == 0,
+            explicit=loss.nuisance is not None,
+        )
+        if loss.nuisance is None:
+            return features if to_fit and self.beta in (0, 1) else features.stored()
+        if features.method == "iterative":
+            raise ValueError(
+                f"X has shape {X.shape}, which is solved by iterations, and these take no "
+                "nuisance; reduce the number of columns, or use solver='primal'."
+            )
+        return features.stored()
+
+    def _learn(self, loss: SquaredLoss, features: SolverInput, alphas: Array) -> Array:
+        """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""
+        line = Progress("RankRLS")
+        solutions = minimize(
+            features.method,
+            loss,
+            features.matrix,
+            alphas,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            watch=line.iteration,
+        )
+        line.close()
+        if not np.isfinite(solutions.coef).all():
+            raise ValueError(
+                "the squares of some features or kernel values overflow; scale the features, for "
+                "example with sklearn.preprocessing.StandardScaler."
+            )
+        self.n_pairs_, self.solver_ = loss.graph.n_pairs, features.method
+        self.n_iter_ = solutions.n_iter
+        self._store_features(features.map)
+        warn_about_solutions(solutions, self.kernel, self.tol)
+        if loss.nuisance is not None and len(alphas) == 1:
+            w = solutions.coef[0, :, 0]
+            if not w.any():
+                warn_explained()
+            R, Z, alpha = dense_rows(features.matrix), loss.nuisance, float(alphas[0])
+            of_loss = (loss.times_A, loss.target, loss.graph.groups)
+            self._keep_effects(nuisance_effects(R, w, Z, *of_loss, alpha))
+        n_alphas, n, n_outputs = solutions.coef.shape
+        flat = features.coefficients(solutions.coef.transpose(1, 0, 2).reshape(n, -1))
+        return flat.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
+
+
+class RankRLSTask(HoldOutTask):
+    """RankRLS with its data, for cross-validation: no training again where there is a shortcut.
+
+    Parameters
+    ----------
+    learner : RankRLS
+        The learner.
+    X : array or sparse matrix
+        The items.
+    loss : SquaredLoss
+        What is minimized.
+    """
+
+    def __init__(self, learner: RankRLS, X: Any, loss: SquaredLoss) -> None:
+        super().__init__(learner, loss.graph)
+        self.output_shape, self.loss, self._X = learner.output_shape_, loss, X
+        self.refits = False
+        if sp.issparse(X) and (learner.kernel, learner.solver) == ("linear", "auto"):
+            n_products = X.shape[0] * X.shape[1] * min(X.shape)  # of a Gram matrix
+            self.refits = GAIN * PASSES * X.nnz < n_products and loss.nuisance is None
+        self._features: SolverInput | None = None
+        self._limits: dict[str, Any] = {"tol": learner.tol, "max_iter": learner.max_iter}
+
+    def features(self, n_folds: int = 0, *, spend: bool = False) -> SolverInput:
+        """Features or kernel matrix; `spend` is for a use that overwrites a kernel matrix.
+
+        Very wide sparse X is for iterations, unless these are dearer than a Gram matrix.
+        """
+        if self.refits and n_folds > MOST_REFITS:
+            self.refits, self._features = False, None
+        features = self._features
+        if features is None and self.refits:
+            features = make_solver_input(self.learner.make_kernel(), self._X, "iterative")
+        elif features is None:
+            features = self.learner._make_features(self._X, self.loss, to_fit=False)
+        self._features = None if spend and features.method == "dual" else features
+        return features
+
+    def default_values(self, _: str) -> Array:
+        """40 alphas from rounding to 1e4 times the mean squared distance in a pair.
+
+        They run from no regularization to nothing else, whatever the scale of features and the
+        amount of data; those of iterations only as far as these can tell them apart.
+        """
+        decades = ITERATIVE_DECADES if self.refits else ALPHA_DECADES
+        return default_alphas(pair_distance(self.loss, self.features()), decades)
+
+    def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
+        """By shortcut where there is one; spends the kernel matrix."""
+        features = self.features(len(folds), spend=True)
+        limits = self._limits
+        if self.refits and len(candidates) > 1:
+            limits = {"tol": max(limits["tol"], JUDGED_TOL), "max_iter": SHARED_STEPS}
+        return cross_val_scores(self.loss, features, folds, candidates.axes["alpha"], limits)
+
+    def from_edges(self, edges: PairGraph, candidates: CandidateGrid) -> Array:
+        """By training again."""
+        features = self.features()
+        method, matrix = features.method, features.matrix
+        loss = self.loss.of_items(np.arange(self.n_rows), edges)
+        R = matrix.copy() if method == "dual" else matrix
+        w = minimize(method, loss, R, candidates.axes["alpha"], **self._limits).coef
+        return row_products(matrix, w[:, :, 0].T)
+
+    def shortcut_for(self, units: HoldOutUnits) -> str:
+        """How `coefficients_without` leaves out the units: by a shortcut, or by "refit"."""
+        return shortcut_for(self.loss, self.features(len(units.members)), units)
+
+    def coefficients_without(self, units: HoldOutUnits, alphas: Array) -> Array:
+        """Coefficients of the models without each unit, and last of the model of all data.
+
+        Shape (n_coefficients, n_units + 1, n_outputs, n_alphas); `PathModel.regressors` says
+        what they are coefficients of. By shortcut where there is one; spends the kernel matrix.
+        """
+        features = self.features(len(units.members), spend=True)
+        return coefficients_without(self.loss, features, units, alphas, self._limits)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether all is one list in which every two are a pair, without weights or nuisance."""
+        is_plain = self.graph.item_weights is None and self.loss.nuisance is None
+        return self.graph.is_complete and is_plain
+
+    def pairs(self) -> HeldOutPairs:
+        """For one list in which every two items are a pair; spends the kernel matrix."""
+        if not self.has_pairs:
+            return super().pairs()
+        beta, scores = self.loss.beta, np.asarray(self.graph.scores)
+        if len(scores) < FEWEST_FOR_PAIRS:
+            raise ValueError(
+                f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {len(scores)}: "
+                "without two of them at least one pair must be left to train on."
+            )
+        spectrum = item_spectrum(self.features(spend=True), centered=beta == 0, overwrite=True)
+        return HeldOutPairs(spectrum, scores.reshape(len(scores), -1), beta)
+
+    def path(self, alphas: Array) -> RankRLSPath:
+        """The models of several alphas, trained on all data."""
+        model: RankRLS = self.learner
+        features = model._make_features(self._X, self.loss, to_fit=True)
+        return RankRLSPath(model, alphas, model._learn(self.loss, features, alphas))
+
+    def train(self, **values: Any) -> RankRLS:
+        """RankRLS of one alpha; spends the kernel matrix."""
+        model: RankRLS = self.learner
+        model.alpha = float(values["alpha"])
+        features = self.features(spend=True)
+        model._store(model._learn(self.loss, features, np.array([model.alpha]))[0])
+        return model
+
+
+class RankRLSPath(ModelPath):
+    """Models along a list of alphas, as `RankRLS.path` returns them.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        In the order given.
+    coefficients : ndarray of shape (n_alphas, n, n_outputs)
+        Weights of the features (linear kernel) or of the training or basis items.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> path = RankRLS().path([[0.0], [1.0], [2.0]], [0, 1, 2], alphas=[1e-09, 1.0])
+    >>> path.coefficients[:, 0, 0].round(2)
+    array([1.  , 0.67])
+    >>> path.predict([[3.0]]).shape
+    (1, 2)
+    """
+
+
+@dataclass(eq=False, repr=False)
+class RankRLSCV(RankRLSParameters, RankerMixin, Search):
+    """RankRLS that chooses alpha, and kernel parameters if lists are given, by exact hold-out.
+
+    Use it first: one model, fast, with held-out figures that cost no training.
+
+    With groups every alpha is judged by leave-group-out, without by leave-pair-out: both
+    without training again, and equal to training again for each fold ([RankRLS09] sections
+    3.2 to 3.4). The model is then trained on all data with the best parameters. Sparse X with
+    very many columns, as one-hot categories have, is judged by five folds instead, whose models
+    are trained by iterations that all alphas share.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), optional
+        Candidates. By default 40 values, two a decade, from the rounding of the mean squared
+        distance between the items of a pair to 1e4 times that distance, which suits any scale of
+        features and any amount of data. A choice at the end of the list warns.
+    cv : "auto", "leave-pair-out", None, int, splitter or iterable
+        "auto" leaves out one group at a time, or one connected component of explicit preferences
+        without groups; a single list is judged by leave-pair-out up to 1,500 items where that
+        applies, else by ten folds of items. Anything else as in
+        `rankwise.model_selection.cross_val_predict_groups`.
+    scoring : str, Metric or function
+        Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
+    gamma, degree, coef0
+        Kernel parameters; a list of values is searched.
+    store_predictions : bool
+        Keep the held-out scores in ``cv_results_["predictions"]``.
+    kernel, kernel_params, cost, ties, group_weight, beta, n_basis, basis, solver, tol, max_iter, \
+random_state
+        As in `RankRLS`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Chosen alpha.
+    best_score_ : float
+        Its score, in the units of the metric.
+    best_params_ : dict
+        Alpha and the chosen kernel parameters.
+    cv_results_ : dict
+        "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas)
+        or (n_params, n_alphas, n_outputs), "group_score" (list of arrays of shape (n_groups,
+        n_alphas)), "groups" (their labels), "n_undefined", "cv" (which way was taken), and
+        "predictions" if asked for.
+    best_estimator_ : RankRLS
+        The model trained on all data.
+    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, nuisance_coef_, nuisance_se_, \
+nuisance_names_
+        As in `RankRLS`.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLSCV
+    >>> from rankwise.datasets import make_ranking
+    >>> X, y, groups = make_ranking(n_queries=50, noise=0.5, random_state=0)[:3]
+    >>> model = RankRLSCV(scoring="ndcg@10").fit(X, y, groups)
+    >>> round(model.best_score_, 3), model.cv_results_["cv"]
+    (0.932, 'leave-group-out')
+    """
+
+    model_class = RankRLS
+
+    alphas: ArrayLike | None = None

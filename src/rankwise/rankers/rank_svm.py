@@ -1,0 +1,209 @@
+"""RankSVM: hinge and squared hinge loss of pairs."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+
+from numpy.typing import ArrayLike
+
+from rankwise.losses import HingeLoss, PairwiseLoss, SquaredHingeLoss
+from rankwise.rankers.base import RankerMixin
+from rankwise.rankers.pairwise_ranker import PairwiseParameters, PairwiseRanker
+from rankwise.rankers.search import Search
+from rankwise.validation import check_option
+
+LOSSES: dict[str, type[PairwiseLoss]] = {"hinge": HingeLoss, "squared_hinge": SquaredHingeLoss}
+
+SOLVERS = ("auto", "lbfgs", "newton-cg", "bmrm")
+
+
+@dataclass(eq=False, repr=False)
+class RankSVM(PairwiseRanker):
+    """Ranking support vector machine.
+
+    Use it where only the order of the scores means something, for outliers, and for millions of
+    rows.
+
+    Learns a function f from scores, scores in groups or pairwise preferences by minimizing
+
+        J(f) = 1/W Σ_k ω_k max(0, 1 − (f_i − f_j)) + α ‖f‖²
+
+    (or the square of the maximum) over the pairs k = (i → j) in which i is strictly preferred to
+    j, with weights ω and W = Σ ω ([TreeRSVM11] equations 2 and 4). The pairs of scored items are
+    never formed: loss and subgradient cost O(m s + m log m) for m items with s non-zero features,
+    whatever the scores ([TreeRSVM11] algorithm 2). Training ends when a lower bound proves that
+    the objective is within `tol` of its minimum.
+
+    Parameters
+    ----------
+    alpha : float
+        Regularization, positive; relative to the mean over pairs, so it does not depend on the
+        amount of data: the λ of [TreeRSVM11]. An SVM that charges C for every pair has
+        ``C = 1/(2 alpha W)``.
+    loss : {"hinge", "squared_hinge"}
+        What a pair costs: ``max(0, 1 − g)`` or its square, for the difference of scores g.
+    kernel : str or callable
+        "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, a function
+        of two rows, or "precomputed" (X is then the kernel matrix between items and training
+        items). Kernels work by the empirical kernel map ([RankRLS09] sections 4.2 and 4.4).
+    gamma, degree, coef0
+        Parameters of the named kernels, as in scikit-learn.
+    kernel_params : dict, optional
+        Keyword arguments of a callable kernel.
+    group_weight : {"pairs", "groups"}
+        Whether every pair or every group counts alike ([TreeRSVM11] end of section 4).
+    n_basis : int, optional
+        Train a kernel model on this many basis items only.
+    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
+        How the basis is chosen, the row numbers of the basis items (for example `basis_indices_`
+        of a `RankingPursuit`), or points of any kind; duplicates among points do no harm.
+    tol : float
+        Stop when ``(J − lower bound)/J`` is at most this.
+    max_iter : int
+        Limit of iterations.
+    solver : {"auto", "lbfgs", "newton-cg", "bmrm"}
+        "lbfgs": quasi-Newton steps with a bundle of planes that certifies them; "newton-cg":
+        truncated Newton, for the squared hinge; "bmrm": the cutting planes of [TreeRSVM11]
+        algorithm 1, slower and kept as the reference. "auto" takes "lbfgs" for the hinge,
+        "newton-cg" for the squared hinge.
+    warm_start : bool
+        Start from the solution of the last `fit`.
+    verbose : int
+        1 shows a line of progress on standard error, 2 one line for each iteration.
+    random_state : int, RandomState or None
+        Seed of the choice of basis items.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features (linear kernel).
+    dual_coef_ : ndarray of shape (n_basis,)
+        Weights of the training or basis items (other kernels).
+    X_fit_ : ndarray or sparse matrix
+        Those items (not for precomputed kernels).
+    basis_indices_ : ndarray of int
+        Row numbers of the basis items (if a basis of rows was used).
+    objective_ : float
+        J of the model.
+    lower_bound_ : float
+        No model has a smaller J than this. What rounding may have added is taken off: about
+        ``ε √(n_items + n_features)`` times the sum over columns of ``max |x| · |w|``, ε = 2⁻⁵²; the
+        exact allowance is in the docstring of `rankwise.solvers.bundle`.
+    gap_ : float
+        ``(objective_ − lower_bound_)/objective_``; negative, with a warning, only if the bound
+        contradicts the objective by more than rounding.
+    n_iter_ : int
+        Iterations on all items; large data start from the solution on a sample of them.
+    history_ : dict of ndarray of shape (n_iterations,)
+        "objective", "lower_bound" and "gap" after each iteration.
+    n_pairs_ : int
+        Number of pairs trained on.
+    solver_ : str
+        The solver in use.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of str
+        Their names, if X had any.
+
+    See Also
+    --------
+    RankSVMCV : Chooses alpha by cross-validation along a warm-started path.
+    RankRLS : Squared loss; exact cross-validation, several outputs, magnitudes of preferences.
+
+    Notes
+    -----
+    Ctrl-C during `fit` ends the search; the model is the best one found so far, with a warning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RankSVM
+    >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
+    >>> y = [1, 2, 3, 0, 1, 2]
+    >>> model = RankSVM(alpha=0.01).fit(X, y, groups=[1, 1, 1, 2, 2, 2])
+    >>> model.rank(X, groups=[1, 1, 1, 2, 2, 2])
+    array([3, 2, 1, 3, 2, 1])
+    >>> model.coef_.round(2), model.gap_ <= 1e-3
+    (array([1.]), True)
+    """
+
+    alpha: float = 1e-3
+    _: KW_ONLY
+    loss: str = "hinge"
+    solver: str = "auto"
+
+    def _loss_and_method(self) -> tuple[type[PairwiseLoss], str]:
+        check_option("loss", self.loss, tuple(LOSSES))
+        check_option("solver", self.solver, SOLVERS)
+        if self.solver == "newton-cg" and self.loss == "hinge":
+            raise ValueError(
+                "solver='newton-cg' needs a smooth loss; use loss='squared_hinge', or "
+                "solver='lbfgs' for the hinge."
+            )
+        auto = "lbfgs" if self.loss == "hinge" else "newton-cg"
+        return LOSSES[self.loss], auto if self.solver == "auto" else self.solver
+
+
+@dataclass(eq=False, repr=False)
+class RankSVMCV(RankerMixin, PairwiseParameters, Search):
+    """RankSVM that chooses alpha, and kernel parameters if lists are given, by cross-validation.
+
+    Use it in place of `RankSVM` if alpha is not known.
+
+    Every fold is trained once along the whole list of alphas, from the largest to the smallest:
+    weights and cutting planes of one alpha serve the next. The model is then trained on all data
+    with the best parameters.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), optional
+        Candidates. By default 21 values, two a decade, from 1e-9 to 10 times the mean squared
+        distance between the items of a pair, which suits any scale of features and any amount of
+        data. A choice at the end of the list warns.
+    cv : "auto", int, splitter, iterable or None
+        "auto" makes up to five folds. A number makes as many folds of whole groups, of items if
+        there is one list only, or of edges if y is a connected PairGraph. None leaves out one
+        group at a time; anything else as in `rankwise.model_selection.cross_val_predict_groups`.
+    scoring : str, Metric or function
+        Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
+    gamma, degree, coef0
+        Kernel parameters; a list of values is searched.
+    store_predictions : bool
+        Keep the held-out scores in ``cv_results_["predictions"]``.
+    loss, kernel, kernel_params, group_weight, n_basis, basis, tol, max_iter, solver, verbose, \
+random_state
+        As in `RankSVM`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Chosen alpha.
+    best_score_ : float
+        Its score, in the units of the metric.
+    best_params_ : dict
+        Alpha and the chosen kernel parameters.
+    cv_results_ : dict
+        "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas),
+        "group_score" (list of arrays of shape (n_groups, n_alphas)), "groups" (their labels),
+        "n_undefined", "cv" (which way was taken), and "predictions" if asked for.
+    best_estimator_ : RankSVM
+        The model trained on all data; also gives `gap_` and `history_`.
+    coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_
+        As in `RankSVM`.
+
+    Examples
+    --------
+    >>> from rankwise import RankSVMCV
+    >>> from rankwise.datasets import make_ranking
+    >>> X, y, groups = make_ranking(n_queries=50, noise=0.5, random_state=0)[:3]
+    >>> model = RankSVMCV(scoring="ndcg@10").fit(X, y, groups)
+    >>> round(model.best_score_, 2), model.cv_results_["cv"]
+    (0.93, 'folds of groups')
+    """
+
+    model_class = RankSVM
+
+    alphas: ArrayLike | None = None
+    _: KW_ONLY
+    loss: str = "hinge"
+    solver: str = "auto"

@@ -1,0 +1,167 @@
+"""From the training target to a ranking loss, with checks and warnings."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import column_or_1d
+
+from rankwise.arrays import Array
+from rankwise.errors import warn_user
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.graphs.supervision import Relevance
+from rankwise.losses import SquaredLoss
+from rankwise.losses.profiled import center_in_components
+from rankwise.solvers import Solutions
+
+DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
+
+
+def check_beta(beta: float) -> None:
+    """A number from 0 to 1."""
+    if not isinstance(beta, numbers.Real) or not 0 <= beta <= 1:
+        raise ValueError(f"beta={beta!r}; expected a number from 0 (ranking) to 1 (regression).")
+
+
+def warn_about_solutions(solutions: Solutions, kernel: Any, tol: float) -> None:
+    """Warn of kernels that are not positive semidefinite, and of iterations that did not finish."""
+    if not solutions.is_definite:
+        warn_user(
+            f"the kernel {kernel!r} is not positive semidefinite on these data: the "
+            "model is a stationary point of the objective, not its minimum. A larger alpha or "
+            "another kernel avoids this.",
+        )
+    if solutions.unfinished:
+        warn_user(
+            f"conjugate gradients stopped after {solutions.n_iter} iterations without reaching "
+            f"tol={tol:g} at alpha={min(solutions.unfinished):g}; raise max_iter, tol or alpha, or "
+            "scale the features.",
+            ConvergenceWarning,
+        )
+
+
+def ranking_loss(
+    n_items: int, target: Relevance, cost: str, ties: str, group_weight: str, beta: float
+) -> tuple[SquaredLoss, tuple[int, ...]]:
+    """The loss of all outputs, and their shape: (), or (n_outputs,) for y of two dimensions."""
+    options = {"cost": cost, "ties": ties, "group_weight": group_weight}
+    if isinstance(target.y, PreferenceGraph):
+        graph, scores = check_graph(target.y, n_items, options), target.y.scores
+        if beta > 0 and scores is None:
+            raise ValueError(
+                f"beta={beta} mixes in regression on scores, but y is a {type(graph).__name__}, "
+                "which has preferences only; use beta=0."
+            )
+        shape: tuple[int, ...] = () if scores is None else scores.shape[1:]
+    else:
+        scores, shape = target.y, target.y.shape[1:]
+        scores = scores[:, 0] if shape == (1,) else scores
+        graph = ScoreGraph(target._replace(y=scores), **options)
+    columns = None if target.nuisance is None else nuisance_columns(target, graph)
+    loss = SquaredLoss(graph, beta, scores, columns)
+    check_something_to_rank(loss)
+    if loss.nuisance is not None and (beta > 0 or loss.target.ndim > 1):
+        raise ValueError(
+            f"nuisance is for beta=0 and one output; got beta={beta} and targets of shape "
+            f"{loss.target.shape}. Use beta=0 and fit a model for each column of y."
+        )
+    return loss, shape
+
+
+def nuisance_columns(target: Relevance, graph: PreferenceGraph) -> Array | None:
+    """The columns of the nuisance less their means inside groups; None if there are none."""
+    if target.nuisance is None:
+        return None
+    values, names = target.nuisance
+    if len(values) != graph.n_items:
+        raise ValueError(
+            f"nuisance has {len(values)} rows but X has {graph.n_items}; pass one row per item."
+        )
+    if len(names) >= graph.n_items:
+        raise ValueError(
+            f"nuisance has {len(names)} columns (text has one for each value) for {graph.n_items} "
+            "items, so that it explains everything; pass fewer columns."
+        )
+    return center_in_components(values, graph)
+
+
+def warn_explained() -> None:
+    """Warn of nuisance columns that leave nothing to learn."""
+    warn_user(
+        "the nuisance columns explain every column of X or all preferences: nothing is left to "
+        "learn, and the scores of the model say nothing."
+    )
+
+
+def no_nuisance(learner: str, target: Relevance) -> None:
+    """Refuse nuisance columns, which this learner does not take out."""
+    if target.nuisance is not None:
+        raise ValueError(
+            f"{learner} takes no nuisance; use RankRLS, RankLogistic or their searches."
+        )
+
+
+def compared_graph(
+    learner: str, n_items: int, target: Relevance, group_weight: str, ties: str = "exclude"
+) -> PreferenceGraph:
+    """The graph that a learner of one output is trained on; a given one has its own ties."""
+    if isinstance(target.y, PreferenceGraph):
+        one_output(learner, target.y.scores)
+        return check_graph(target.y, n_items, {"group_weight": group_weight})
+    target = target._replace(y=one_output(learner, target.y))
+    cost = "magnitude" if ties == "include" else "sign"
+    return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
+
+
+def one_output(learner: str, y: Any) -> Any:
+    """Scores of one output as a flat array; several are refused."""
+    shape = np.shape(y)
+    if len(shape) != 2:
+        return y
+    if shape[1] > 1:
+        raise ValueError(
+            f"y has shape {shape}; {learner} learns one output, so fit a model for each "
+            "column (RankRLS learns several at once)."
+        )
+    return np.asarray(column_or_1d(y, warn=True))
+
+
+def check_graph(graph: PreferenceGraph, n_items: int, options: dict[str, str]) -> PreferenceGraph:
+    """The graph given as y, which has an item for each row of X and brings its own options."""
+    if graph.n_items != n_items:
+        raise ValueError(
+            f"the graph has {graph.n_items} items but X has {n_items} rows; build it of one item "
+            "for each row (pass n_items to PairGraph)."
+        )
+    for name, value in options.items():
+        if value != DEFAULTS[name] and value != getattr(graph, name):
+            raise ValueError(
+                f"the estimator has {name}={value!r} but the graph given as y was built with "
+                f"{name}={getattr(graph, name)!r}; a graph brings its own, so set it there."
+            )
+    return graph
+
+
+def check_something_to_rank(loss: SquaredLoss) -> None:
+    """Refuse a loss without pairs or weights; warn if it prefers no item to any other."""
+    if loss.beta == 1:
+        return
+    if loss.graph.n_pairs == 0:
+        raise ValueError(f"there is nothing to rank: {why_no_pairs(loss.graph)}.")
+    if loss.beta == 0 and not loss.graph.divergence.any():
+        warn_user(
+            "no item is preferred to any other (all scores of a group are equal, or preferences "
+            "cancel): the model will predict the same score for every item.",
+        )
+
+
+def why_no_pairs(graph: PreferenceGraph) -> str:
+    """What a graph without (strict) pairs has, and what to do."""
+    return (
+        f"{graph.n_items} items (n_samples = {graph.n_items}) in {graph.n_groups} groups make no "
+        "pair of positive weight; give scores that differ, or use cost='magnitude' and "
+        "ties='include', and group labels that are shared by the items to be compared"
+    )

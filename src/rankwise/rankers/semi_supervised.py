@@ -1,0 +1,108 @@
+"""Targets in which some items have no score."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwise.arrays import Array, Indices
+from rankwise.errors import warn_user
+from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.graphs.supervision import Relevance
+from rankwise.groups import Groups, encode_groups
+from rankwise.losses import SquaredLoss
+from rankwise.rankers.ranking_problem import check_something_to_rank, one_output
+
+
+class PartialRelevance(NamedTuple):
+    """Rows with a score and rows without.
+
+    Attributes
+    ----------
+    scored, unscored : ndarray of int
+        Row numbers, in ascending order.
+    y : ndarray of shape (n_scored,)
+        Scores of the scored rows.
+    groups : Groups
+        Groups of all rows.
+    weights : ndarray or None
+        Weights of all rows, if they have any.
+    """
+
+    scored: Indices
+    unscored: Indices
+    y: Array
+    groups: Groups
+    weights: Array | None = None
+
+    def weights_of(self, rows: Indices) -> Array | None:
+        """Weights of some rows, None without weights."""
+        return None if self.weights is None else self.weights[rows]
+
+    def graph(self, cost: str, ties: str, group_weight: str) -> ScoreGraph:
+        """The pairs of the scored rows."""
+        codes, labels = self.groups
+        present, of_row = np.unique(codes[self.scored], return_inverse=True)
+        target = Relevance(self.y, Groups(of_row, labels[present]), self.weights_of(self.scored))
+        return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
+
+    def loss(self, *options: str, beta: float = 0.0) -> SquaredLoss:
+        """The loss of the scored rows; `options` are those of `graph`."""
+        loss = SquaredLoss(self.graph(*options), beta, self.y)
+        check_something_to_rank(loss)
+        return loss
+
+    @property
+    def agrees_on_unscored(self) -> bool:
+        """Whether two unscored rows share a group, so that there is something to agree on."""
+        rows = self.unscored
+        if self.weights is not None:
+            rows = rows[self.weights[rows] > 0]
+        return bool(np.bincount(self.groups.codes[rows]).max(initial=0) > 1)
+
+    def agreement(self, group_weight: str = "pairs") -> tuple[Indices, ScoreGraph]:
+        """Rows on whose order views are to agree, and all pairs of them inside groups.
+
+        The unscored rows; the scored ones if there are none, or if no two of them share a group.
+        """
+        rows = self.unscored if self.agrees_on_unscored else self.scored
+        groups = encode_groups(self.groups.codes[rows], len(rows))
+        zeros = np.zeros(len(rows))  # all pairs of a group, whatever the scores
+        target = Relevance(zeros, groups, self.weights_of(rows))
+        return rows, ScoreGraph(target, group_weight=group_weight)
+
+    def without(self, held: Indices) -> PartialRelevance:
+        """The same rows but for some of the scored ones, counted among the scored."""
+        kept = np.setdiff1d(np.arange(len(self.scored)), held)
+        return self._replace(scored=self.scored[kept], y=self.y[kept])
+
+
+def split_unscored(target: Relevance, n_items: int) -> PartialRelevance:
+    """Tell scored from unscored rows of X, and refuse what is neither; a score may be NaN."""
+    if isinstance(target.y, PreferenceGraph):
+        raise ValueError(
+            f"y is a {type(target.y).__name__}, which cannot hold unscored rows; pass scores with "
+            "NaN for the rows that have none, and groups."
+        )
+    scores = one_output("a semi-supervised learner", target.y)
+    is_scored = ~np.isnan(scores)
+    if not is_scored.any():
+        raise ValueError(
+            f"none of the {n_items} rows has a score (y is all NaN); there is nothing to learn the "
+            "order from. Score the rows of at least one group."
+        )
+    rows = PartialRelevance(
+        np.flatnonzero(is_scored),
+        np.flatnonzero(~is_scored),
+        scores[is_scored],
+        target.groups or encode_groups(None, n_items),
+        target.weight,
+    )
+    if len(rows.unscored) and not rows.agrees_on_unscored:
+        warn_user(
+            f"no two of the {len(rows.unscored)} unscored rows are in one group, so there is "
+            "nothing to learn from them, and views agree on the scored rows instead. Give unscored "
+            "rows group labels that they share with other unscored rows.",
+        )
+    return rows

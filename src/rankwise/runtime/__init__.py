@@ -1,0 +1,1 @@
+"""Threads, memory and progress."""

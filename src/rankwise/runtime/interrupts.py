@@ -1,0 +1,28 @@
+"""Whether an interrupted fit keeps its best model so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_keeps_interrupted_fits: ContextVar[bool] = ContextVar("keeps_interrupted_fits", default=True)
+
+
+def keeps_interrupted_fits() -> bool:
+    """Whether a fit that Ctrl-C interrupts may end with the best model so far.
+
+    Only if the user called the fit; as a step of a search, of standard errors or of a command it
+    raises KeyboardInterrupt (`no_interrupted_fits`).
+    """
+    return _keeps_interrupted_fits.get()
+
+
+@contextmanager
+def no_interrupted_fits() -> Iterator[None]:
+    """A context, also a decorator, in which an interrupted fit raises KeyboardInterrupt."""
+    token = _keeps_interrupted_fits.set(False)
+    try:
+        yield
+    finally:
+        _keeps_interrupted_fits.reset(token)
