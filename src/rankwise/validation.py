@@ -10,8 +10,6 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, get_tags
-from sklearn.utils.validation import validate_data
 
 from rankwise.arrays import Array
 from rankwise.frames import as_array, frame_matrix, narwhals_frame, refuse_masked, with_names
@@ -57,6 +55,10 @@ def validate_X(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
     **options
         Of scikit-learn's `check_array`. The tags of the estimator say whether X may be sparse.
     """
+    # imported here because the readers of files use this module without scikit-learn
+    from sklearn.utils import check_array, get_tags
+    from sklearn.utils.validation import validate_data
+
     reject_dtype("X", X)
     views = getattr(estimator, "views", None)
     users = [estimator, *views] if isinstance(views, (list, tuple)) else [estimator]

@@ -110,7 +110,7 @@ def test_a_messy_table_trains_with_one_command_and_its_report_opens(tmp_path, me
 def test_the_model_is_the_pipeline_of_the_library(messy, model):
     data = read_ranking(messy, target="Preis", group="Bezirk", as_frame=True)
     data = data.take(np.flatnonzero(~np.isnan(data.y)))
-    twin = make_pipeline(rankwise.Columns(scale=True), rankwise.RankRLSCV(random_state=0))
+    twin = make_pipeline(rankwise.TableVectorizer(scale=True), rankwise.RankRLSCV(random_state=0))
     twin.fit(data.X, data.y, rankrlscv__groups=data.groups)
     every = read_ranking(messy, target=None, group="Bezirk", as_frame=True).X
     scores = numbers(succeed("predict", model, messy).stdout)
@@ -122,7 +122,7 @@ def test_the_model_is_the_pipeline_of_the_library(messy, model):
 def test_cv_holds_out_the_features_that_train_makes(messy):
     data = read_ranking(messy, target="Preis", group="Bezirk", as_frame=True)
     data = data.take(np.flatnonzero(~np.isnan(data.y)))
-    X = rankwise.Columns(scale=True).fit_transform(data.X)
+    X = rankwise.TableVectorizer(scale=True).fit_transform(data.X)
     found = json.loads(succeed("cv", messy, *ROLES, "--alpha", "0.5", "--json").stdout)
     wrong = []
     for label in np.unique(data.groups):

@@ -209,4 +209,4 @@ def test_auto_takes_the_columns_of_a_table_as_they_are(races, tmp_path):
     first, *rows = succeed("predict", tmp_path / "c.rw", races, "--intervals").stdout.split()
     assert (first, len(rows)) == ("score,error,rank,rank_low,rank_high", 240)
     succeed(*given, "--order", "size=small,mid,large", "-o", tmp_path / "n.rw")
-    assert "Columns" in str(load(tmp_path / "n.rw")[0])
+    assert "TableVectorizer" in str(load(tmp_path / "n.rw")[0])

@@ -205,7 +205,7 @@ def test_items_may_have_features(tmp_path, games):
     gap = rows[0]["rating"] - rows[1]["rating"]
     assert gap == pytest.approx(rows[1]["rating"] - rows[2]["rating"])
     features.write_text("item,speed\nCleo,1\nBob,2\n")
-    assert "3 compared items: Ann." in fail("rank", games, *options)
+    assert "3 compared items: Ann." in fail("rank", games, *options, "--judge", "judge")
 
 
 def test_a_best_alpha_at_the_edge_is_said_in_one_line(tmp_path, letor):
@@ -265,7 +265,7 @@ def test_boards_in_every_format(tmp_path, games):
     for name, format in formats.items():
         succeed("rank", games, *options, "-o", tmp_path / name)
         assert (tmp_path / name).read_text() == board.to_text(format)
-    assert "Zoe' is not on the board" in fail("rank", games, "--anchor", "Zoe")
+    assert "Zoe is not on the board" in fail("rank", games, "--anchor", "Zoe", "--judge", "judge")
     shown = succeed("rank", games, "--judge", "judge", "--reweight").stdout
     assert "judges who stand out" in shown
     succeed("rank", games, "--group", "league", "-o", tmp_path / "a.md")

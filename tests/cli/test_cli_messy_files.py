@@ -239,14 +239,14 @@ def test_features_that_count_from_zero(tmp_path, problem):
     dump_svmlight_file(X, y, str(file), query_id=groups)
     said = run("train", file, "-o", model, code=1).stderr
     assert "zero.txt:1: feature id 0" in said
-    assert "zero_based=True" in said
+    assert "--zero-based" in said
     run("train", file, "--zero-based", "-o", model)
     first = run("predict", model, file).stdout
     dump_svmlight_file(X, y, str(file), query_id=groups, zero_based=False)
     run("train", file, "-o", tmp_path / "one.rw")
     assert run("predict", tmp_path / "one.rw", file).stdout == first
     failed = run("train", write_table(tmp_path), "--zero-based", "-o", model, code=1)
-    assert "leave out zero_based=" in failed.stderr
+    assert "leave out --zero-based" in failed.stderr
 
 
 def write_table(tmp_path):

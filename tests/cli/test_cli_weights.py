@@ -81,7 +81,7 @@ def test_cross_validation_weighs_training_and_judging(hotels, data):
 
 def test_bad_weights_are_told_in_one_line(tmp_path, hotels, letor):
     out = ["-o", tmp_path / "m.rw"]
-    assert "leave out weight=" in fail("train", letor, "--weight", "w", *out)
+    assert "leave out --weight" in fail("train", letor, "--weight", "w", *out)
     rows = hotels.read_text(encoding="utf-8").splitlines()
     empty = [
         rows[0],

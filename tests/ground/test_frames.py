@@ -356,7 +356,7 @@ def test_gaps_alone_are_told_in_the_words_of_scikit_learn(kind):
     items = frame(kind, np.where(np.arange(36)[:, None] == [0, 5, 99, 99], np.nan, X))
     message = message_of(RankRLS(), items)
     assert message.startswith(
-        "Input X contains NaN, in the columns price, weight. Put rankwise.Columns()"
+        "Input X contains NaN, in the columns price, weight. Put rankwise.TableVectorizer()"
     )
     model = RankRLS().fit(*data(kind))
     with pytest.raises(ValueError, match="contains NaN, in the columns price, weight"):

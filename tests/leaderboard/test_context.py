@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from rankwise.leaderboard import PriorScales, backtest, rate
 from rankwise.leaderboard.forecast import Chances, elo_margins, fit_chances
-from rankwise.leaderboard.models.base import dynamic
+from rankwise.leaderboard.models import dynamic
 from rankwise.report import board_page
 from tests.oracle_boards import by_scipy
 

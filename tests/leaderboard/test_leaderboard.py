@@ -24,7 +24,7 @@ from rankwise.leaderboard.algebra.rating_system import (
     leave_one_out_errors,
     middle_alpha,
 )
-from rankwise.leaderboard.models.base import least_squares_model
+from rankwise.leaderboard.models import least_squares_model
 from rankwise.uncertainty.jackknife_errors import ranks_within
 
 DATA = Path(os.environ.get("RANKWISE_DATA") or Path(__file__).parents[3] / "shared" / "data")

@@ -35,7 +35,8 @@ ODD += [
     {"is": "Kernel", "fields": {"function": "rbf", "gamma": 1e-300}},
 ]
 ODD += [{"sparse": [{"array": 0}] * 3, "shape": [10**9, 10**9]}]
-NAMES = ["RankRLS", "RankSVM", "View", "GroupScaler", "BoostedTrees", "FeatureMap", "Columns"]
+NAMES = ["RankRLS", "RankSVM", "View", "GroupScaler", "BoostedTrees", "FeatureMap"]
+NAMES += ["TableVectorizer"]
 
 
 def places(node, path=()):

@@ -214,7 +214,7 @@ def read_header(path: PathLike) -> dict[str, Any]:
             steps = [step["tuple"][1] for step in model["parameters"]["steps"]]
             first, ranker = steps[0], steps[-1]
         columns = None
-        table = first if first["is"] == "Columns" else first["fitted"].get("table_")
+        table = first if first["is"] == "TableVectorizer" else first["fitted"].get("table_")
         if table is not None:
             facts = [column["fields"] for column in table["fitted"]["facts_"]]
             columns = {c["name"]: c["kind"] for c in facts if c["kind"] != "left out"}

@@ -456,7 +456,7 @@ def _nystroem(graph: Graph, step: Nystroem, x: str) -> str:
 
 
 class TableViews(NamedTuple):
-    """The features of a table as different learners take them; see `rankwise.Columns.views`.
+    """The features of a table for different learners; see `rankwise.TableVectorizer.views`.
 
     Lists of tensors, which side by side are the columns; `is_wide` is of the sparse ones.
     """

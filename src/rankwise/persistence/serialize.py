@@ -359,7 +359,7 @@ def _check_fitted(name: str, fitted: dict[str, Any]) -> None:
         raise ValueError(f"{name} does not make as many features as it says")
     if name == "BoostedTrees" and fitted:
         _check_trees(fitted)
-    if name == "Columns" and fitted:
+    if name == "TableVectorizer" and fitted:
         _check_columns(fitted["facts_"])
 
 

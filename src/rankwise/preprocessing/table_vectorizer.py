@@ -122,7 +122,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
     ...         "since": ["2024-05-01", "2023-07-09", "2024-02-03", "2022-02-03"],
     ...     }
     ... )
-    >>> ranker = make_pipeline(Columns(scale=True), RankRLS()).fit(X, [1, 4, 2, 3])
+    >>> ranker = make_pipeline(TableVectorizer(scale=True), RankRLS()).fit(X, [1, 4, 2, 3])
     >>> for column in ranker[0].facts_:
     ...     print(column.name, "-", column.words, column.why)
     doc_id - left out an identifier: its name says so

@@ -27,7 +27,7 @@ from rankwise.validation import check_alphas, check_float_array, check_weights, 
 
 OPEN_BYTES = 2**27  # for groups that may go on, at least four Gram matrices
 ONE_LIST = None  # the name of the group that all rows are in if there are no groups
-FORMAT = "rankwise.Sums 2"
+FORMAT = "rankwise.SufficientStatistics 2"
 DAMAGES = (ValueError, KeyError, TypeError, EOFError, OSError, RuntimeError, zipfile.BadZipFile)
 
 
@@ -66,7 +66,7 @@ class SufficientStatistics:
     >>> from rankwise import RankRLS, Sums
     >>> rng = np.random.default_rng(0)
     >>> X, y, groups = rng.random((90, 2)), rng.random(90), np.repeat(np.arange(9), 10)
-    >>> one, two = Sums(), Sums()
+    >>> one, two = SufficientStatistics(), SufficientStatistics()
     >>> one.add(X[:25], y[:25], groups[:25]).add(X[60:], y[60:], groups[60:]).n_items
     55
     >>> sent = two.add(X[25:60], y[25:60], groups[25:60]).to_bytes()  # in another process
@@ -335,7 +335,9 @@ class SufficientStatistics:
                 raise ValueError(f"the format is {facts['format']!r:.40}, expected {FORMAT!r}")
             gram, moment, row_gram, row_moment, means, roots, ends = arrays
         except DAMAGES as error:
-            raise ValueError(f"these bytes are no rankwise.Sums: {error!s:.200}.") from error
+            raise ValueError(
+                f"these bytes do not contain rankwise.SufficientStatistics: {error!s:.200}."
+            ) from error
         sums = cls(**facts["rule"])
         weight, n_pairs, row_weight, n_items = facts["totals"]
         sums._pairs = NormalEquations(gram, moment, weight, n_pairs)
@@ -450,7 +452,9 @@ class SufficientStatistics:
     def _is_like(self, other: SufficientStatistics) -> bool:
         """Whether other sums have rows; an error if they are of another kind."""
         if not isinstance(other, SufficientStatistics):
-            raise TypeError(f"expected rankwise.Sums, got a {type(other).__name__}.")
+            raise TypeError(
+                f"expected rankwise.SufficientStatistics, got a {type(other).__name__}."
+            )
         own, theirs = self._kind(), other._kind()
         for name in own.keys() & theirs.keys():
             if own[name] != theirs[name]:

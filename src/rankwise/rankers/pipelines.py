@@ -89,7 +89,7 @@ def input_column_of_feature(step: Any, n_columns: int) -> Indices | None:
             for categories, few, drop in zip(step.categories_, rare, dropped, strict=True)
         ]
         return np.repeat(own, n_categories)
-    if name == "Columns":
+    if name == "TableVectorizer":
         return np.array(source_of_features(step.facts_), dtype=np.intp)
     if name == "GroupScaler":
         return np.tile(own, 2) if step.with_standard else own
