@@ -16,7 +16,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "rankwise"
 # In order of dependency: a package imports only what is above it.
 LAYERS = [
-    *["arrays", "defaults", "formatting", "_compiled", "frames", "errors"],
+    *["arrays", "caching", "defaults", "formatting", "_compiled", "frames", "errors"],
     *["runtime", "environment", "groups", "validation"],
     *["graphs", "datasets", "kernels", "losses", "metrics", "solvers"],
     *["model_selection", "preprocessing", "rankers", "dyadic", "auto"],

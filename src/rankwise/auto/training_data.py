@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
 from rankwise.auto.boosted_trees import TreeFeatures
+from rankwise.caching import cached_property
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import Relevance, read_y, take_rows_of_target, unpack_target
 from rankwise.metrics import Metric

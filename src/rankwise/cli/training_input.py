@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from rankwise.caching import cached_property
 from rankwise.cli import terminal
 from rankwise.cli.input_files import SHOWN_NAMES, DataFile, PairFile, TrainingNotes, open_data
 from rankwise.cli.model_options import make_model, make_scaler, numbers_in, settings

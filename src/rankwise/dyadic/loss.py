@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.graphs import ScoreGraph
 from rankwise.graphs.supervision import Relevance
 from rankwise.groups import Groups

@@ -25,7 +25,6 @@ solution of a complete table, with weights for rows and columns of fewer scores.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.dyadic.loss import DyadicLoss
 from rankwise.kernels.kernel import center_kernel
 from rankwise.runtime.threads import allow_threads

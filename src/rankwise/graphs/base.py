@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.graphs.laplacian_roots import CholeskyRoot, GraphRoot
 from rankwise.groups import Groups
 from rankwise.runtime.memory import check_matrix_fits

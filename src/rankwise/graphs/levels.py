@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from rankwise._compiled import add_rows, scale_rows, sort_by_group
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 
 
 class Levels:

@@ -7,7 +7,6 @@ values that are computed a block of rows at a time and never stored.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.graphs.base import GraphDescription, PreferenceGraph
 from rankwise.graphs.gram import nested_scatter, sums_of_squares
 from rankwise.graphs.laplacian_roots import GraphRoot, LevelRoot

@@ -12,7 +12,6 @@ The violated pairs (i → j), those with ``f_i − f_j < 1``, are a graph in whi
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from rankwise._compiled import count_violated, sort_by_group, sort_in_groups, sum_violated
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph

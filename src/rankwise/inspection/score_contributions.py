@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.groups import Groups, encode_groups
 from rankwise.inspection.model_parts import input_columns, name_columns, unwrap
 from rankwise.rankers.pipelines import input_column_of_feature

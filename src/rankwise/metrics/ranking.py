@@ -9,7 +9,6 @@ All groups are kept in flat arrays, one group after the other, so that a sum per
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from rankwise._compiled import sort_by_group, sort_in_groups
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.groups import Groups
 
 SMALL_GROUP = 200  # mean size of groups that are sorted one by one, not all at once

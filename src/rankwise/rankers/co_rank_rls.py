@@ -6,7 +6,6 @@ import copy
 import itertools
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.errors import warn_user
 from rankwise.graphs.supervision import Relevance, read_y
 from rankwise.groups import encode_groups

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ import scipy.sparse as sp
 from scipy.linalg import lapack
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.graphs.laplacian_roots import GraphRoot
 from rankwise.losses.profiled import partial_out
 from rankwise.runtime.threads import allow_threads

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.supervision import make_target, unpack_target

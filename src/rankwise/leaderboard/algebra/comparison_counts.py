@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.datasets import PairData
 from rankwise.groups import indices_by_group
 

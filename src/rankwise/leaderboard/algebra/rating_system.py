@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy.linalg import block_diag, eigh, svd
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.errors import warn_user
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.solvers.least_squares import conjugate_gradients

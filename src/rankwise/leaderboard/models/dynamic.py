@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times, in_days
 from rankwise.formatting import join_words

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import count_violated
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.frames import as_array, column_names
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import unpack_unweighted_target

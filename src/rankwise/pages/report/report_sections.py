@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.errors import UndefinedMetricError
 from rankwise.frames import take_rows
 from rankwise.inspection import Contributions, permutation_importance

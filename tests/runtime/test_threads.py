@@ -80,7 +80,7 @@ def test_python_threads_that_overlap_give_everything_back(stays_longer):
 
     def second():
         with ThreadpoolController().select(user_api="openmp").limit(limits=2), limit_threads(1):
-            in_second.append(threads())
+            in_second.append(thread_limits())
             second_in.set()
             if stays_longer == "second":
                 first_out.wait(10)
@@ -183,7 +183,7 @@ def test_every_public_call_computes_in_one_thread(monkeypatch, which):
 
     def watch(function):
         def watched(*args, **options):
-            seen.update(threads())
+            seen.update(thread_limits())
             return function(*args, **options)
 
         return watched
@@ -214,7 +214,7 @@ def test_parts_that_go_one_by_one_count_as_running_and_have_one_thread_each(monk
 
     def work(parts):
         both.wait()
-        seen = parts, threads(), count(2.0**30)
+        seen = parts, thread_limits(), count(2.0**30)
         both.wait()
         return seen
 
