@@ -16,6 +16,8 @@ import pytest
 import sklearn
 from hypothesis import settings
 
+from rankwise.preprocessing import group_columns
+
 settings.register_profile("shared machine", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "shared machine")
@@ -64,3 +66,9 @@ def browser(chromium):
     yield chromium
     chromium.get("about:blank")
     chromium.get_log("browser")
+
+
+@pytest.fixture(autouse=True)
+def rearm_warning_of_one_list(monkeypatch):
+    """Let the warning that comes once per process come in each test, whatever ran before."""
+    monkeypatch.setattr(group_columns, "_has_warned_of_one_list", False)

@@ -26,6 +26,15 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+class UngroupedRowsWarning(UserWarning):
+    """Rows that look like several lists are compared as one, because there are no groups.
+
+    Rankers warn once per process if there are more than 200 rows, fewer than 7 distinct y, and no
+    groups. `sklearn.model_selection.cross_val_score` with ``groups=g`` and metadata routing off
+    causes this: it passes the groups to the splitter, but not to `fit`.
+    """
+
+
 class UndefinedMetricError(ValueError):
     """A ranking metric is undefined for the given data."""
 

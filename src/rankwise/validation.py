@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
-from rankwise.frames import as_array, frame_matrix, narwhals_frame, refuse_masked, with_names
+from rankwise.frames import as_array, refuse_masked
 
 P = ParamSpec("P")
 
@@ -37,50 +37,6 @@ def restored_on_failure(fit: Callable[P, T]) -> Callable[P, T]:
             raise
 
     return fit_or_restore
-
-
-def validate_X(estimator: Any, X: Any, *, reset: bool = True, **options: Any) -> Any:
-    """The items as a matrix of floats, or of objects if the kernel compares objects.
-
-    Names and number of the features are kept or compared.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Gets `n_features_in_` and `feature_names_in_`, or has them.
-    X : array-like, sparse matrix, data frame or Arrow table
-        Items.
-    reset : bool
-        Whether these are the items of a fit.
-    **options
-        Of scikit-learn's `check_array`. The tags of the estimator say whether X may be sparse.
-    """
-    # imported here because the readers of files use this module without scikit-learn
-    from sklearn.utils import check_array, get_tags
-    from sklearn.utils.validation import validate_data
-
-    reject_dtype("X", X)
-    views = getattr(estimator, "views", None)
-    users = [estimator, *views] if isinstance(views, (list, tuple)) else [estimator]
-    takes_objects = False
-    for user in users:
-        kernel = getattr(user, "kernel", None)
-        takes_objects |= callable(kernel) or kernel == "ngram"
-    objects = as_objects("X", X) if takes_objects else None
-    if objects is None and getattr(estimator, "kernel", None) == "ngram":
-        raise ValueError("kernel='ngram' compares texts, but X has numbers; pass a list of texts.")
-    if objects is not None:
-        validate_data(estimator, objects, reset=reset, skip_check_array=True)
-        return objects
-    is_sparse = get_tags(estimator).input_tags.sparse
-    dtype = [np.float64, np.float32]
-    options = {"dtype": dtype, "accept_sparse": "csr" if is_sparse else False, **options}
-    frame = narwhals_frame(X)
-    if frame is None:
-        return validate_data(estimator, X, reset=reset, **options)
-    validate_data(estimator, with_names(frame), reset=reset, skip_check_array=True)
-    matrix = frame_matrix("X", X, gaps=False)
-    return check_array(matrix, estimator=estimator, input_name="X", **options)
 
 
 def check_option(name: str, value: object, allowed: Sequence[str]) -> None:

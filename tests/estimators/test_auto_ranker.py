@@ -42,6 +42,7 @@ from rankwise.auto.members import (
 from rankwise.auto.stacking import Stack, Stacking
 from rankwise.auto.training_data import HoldOut, check_data
 from rankwise.datasets import make_ranking
+from rankwise.errors import UngroupedRowsWarning
 from rankwise.inspection import permutation_importance
 from rankwise.metrics import get_metric
 from rankwise.model_selection.folds import make_folds
@@ -175,8 +176,9 @@ def test_predictions_are_the_weighted_scaled_predictions_of_the_members(data, fi
         np.testing.assert_allclose(scores, scaled @ fitted.weights_, atol=1e-6)
     assert (fitted.rank(new, labels) >= 1).all()
     assert fitted.score(X, y, groups) > 0.7
-    with pytest.raises(ValueError, match="needs the groups of new items"):
-        fitted.predict(X)
+    with pytest.warns(UserWarning, match="groups="):
+        scores = fitted.predict(X)
+    np.testing.assert_array_equal(scores, fitted.predict(X, np.zeros(len(X))))
 
 
 @pytest.mark.parametrize("combine", ["stack", "mean", "best"])
@@ -533,7 +535,8 @@ def test_trees_judged_on_few_of_many_items_have_seen_all_others(many, monkeypatc
 
 def test_many_items_of_one_list_are_compared_in_parts(many):
     X, y, _ = many
-    model = AutoRanker(LINEAR[:1], n_resamples=0).fit(X, y)
+    with pytest.warns(UngroupedRowsWarning):
+        model = AutoRanker(LINEAR[:1], n_resamples=0).fit(X, y)
     Z = model.estimators_[0][0].transform(X)
     parts = np.arange(600) % 6
     whole = RankRLS(model.members_[0]["alpha"]).fit(Z, y, parts)

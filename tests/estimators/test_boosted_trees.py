@@ -9,7 +9,7 @@ from rankwise import AutoRanker, ScoreGraph
 from rankwise.auto import boosted_trees, members
 from rankwise.auto.boosted_trees import BoostedTrees, TreeFeatures, grow_trees, rank_targets
 from rankwise.datasets import make_ranking
-from rankwise.errors import ModelFileError
+from rankwise.errors import ModelFileError, UngroupedRowsWarning
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.folds import make_folds
 from rankwise.persistence import load, save
@@ -156,7 +156,8 @@ def test_features_that_interact_are_left_to_the_trees(interacting):
 
 def test_one_list_has_trees_too(interacting):
     X, y, _ = interacting
-    model = AutoRanker(n_resamples=0).fit(X, y)
+    with pytest.warns(UngroupedRowsWarning):
+        model = AutoRanker(n_resamples=0).fit(X, y)
     assert model.members_[1]["name"] == "trees"
     assert model.members_[1]["score"] < 0.1
 

@@ -67,8 +67,8 @@ def test_chunks_of_any_rows_give_the_model_of_one_fit(
 @pytest.mark.parametrize("n_rows, n_groups, most_bytes", [(400, 2, 12_800), (5000, 1, 8 * 11 * 5)])
 def test_long_groups_are_kept_as_scatter_matrices_and_still_exact(n_rows, n_groups, most_bytes):
     X, y, groups = problem(n_rows=n_rows, n_groups=n_groups)
-    groups = groups if n_groups > 1 else None
-    model = in_chunks(RankRLS(0.1), X, y, groups, shuffled_chunks(n_rows, [n_rows // 5] * 5, 2))
+    labels = groups if n_groups > 1 else None
+    model = in_chunks(RankRLS(0.1), X, y, labels, shuffled_chunks(n_rows, [n_rows // 5] * 5, 2))
     assert_same(model, RankRLS(0.1).fit(X, y, groups))
     assert model._sums.open_bytes <= most_bytes
 

@@ -176,9 +176,10 @@ def test_sorted_rows_keep_the_first_and_last_group_of_a_batch():
 
 def test_a_long_group_is_added_up_in_blocks():
     X, y, _ = problem(n_rows=9000, n_features=2)
+    both, scores, _ = twice(X, y, None, None, 1e4)
+    one_list = np.zeros(len(scores))
     assert_same(
-        SufficientStatistics().add(X + 1e4, y).add(X, y),
-        RankRLS(0.1).fit(*twice(X, y, None, None, 1e4)),
+        SufficientStatistics().add(X + 1e4, y).add(X, y), RankRLS(0.1).fit(both, scores, one_list)
     )
 
 

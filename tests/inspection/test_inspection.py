@@ -321,7 +321,7 @@ def test_text_and_gaps_are_shuffled_as_they_are():
 
 
 def test_a_column_of_the_group_and_an_unused_column_have_no_importance():
-    of_group = (np.unique(GROUPS, return_inverse=True)[1] * 1.0)[:, None]
+    of_group = np.sqrt(np.unique(GROUPS, return_inverse=True)[1])[:, None]
     A = np.hstack([X, of_group])
     model = RankRLS().fit(A, y, GROUPS)
     model.coef_[3] = 0.0

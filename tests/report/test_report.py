@@ -579,9 +579,10 @@ def test_page_of_large_data_is_at_most_five_megabytes():
     rng = np.random.default_rng(0)
     features = rng.normal(size=(n, 20))
     labels = np.array([f"a rather long name of the query number {g}" for g in range(n // 2)])
-    model = RankRLS().fit(features, rng.integers(0, 3, n))
+    groups = np.repeat(labels, 2)
+    model = RankRLS().fit(features, rng.integers(0, 3, n), groups)
     page = make_report(
-        *(model, features, rng.integers(0, 3, n), np.repeat(labels, 2)),
+        *(model, features, rng.integers(0, 3, n), groups),
         ids=[f"document with a long name in a long collection number {i}" for i in range(n)],
     )
     assert len(page.encode()) < 5_500_000

@@ -43,13 +43,20 @@ from rankwise.metrics.by_group import mean_interval, nanmean
 from rankwise.metrics.ranking import GroupedTargets, Ranking
 from rankwise.model_selection.scorer import predict_items
 from rankwise.model_selection.time_blocks import time_series_blocks
+from rankwise.preprocessing.group_columns import (
+    check_groups,
+    refuse_other_keywords,
+    warn_of_long_list,
+    without_group_columns,
+)
 from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.preprocessing.table_vectorizer import TableFeatures, TableVectorizer
+from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import RankerMixin
 from rankwise.runtime.interrupts import no_interrupted_fits
 from rankwise.runtime.progress import Progress, track
 from rankwise.runtime.threads import LARGE_STEP, map_in_threads, single_threaded
-from rankwise.validation import check_int, check_option, restored_on_failure, validate_X
+from rankwise.validation import check_int, check_option, restored_on_failure
 
 MANY = 50_000  # items from which members are chosen on a sample
 MOST_JUDGED = 20_000  # items of that sample
@@ -122,6 +129,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
         The metric.
     notes_ : list of str
         What there is to say about the choice.
+    max_group_size_ : int or None
+        Number of items in the longest group; None without groups, or if y is a graph.
+    group_columns_ : list of str
+        Columns of a data frame that contain the groups and are therefore dropped.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
@@ -158,6 +169,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @refuse_other_keywords
     @single_threaded
     @no_interrupted_fits()
     @restored_on_failure
@@ -202,6 +214,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         if not isinstance(seed, numbers.Integral):
             seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
         check_same_index(X=X, y=y, groups=groups)
+        X = check_groups(self, X, y, groups)
         later = None if time is None else self._judge_later(X, y, groups, sample_weight, time)
         clock = TimeBudget(limit, start)
         self.notes_: list[str] = []
@@ -270,11 +283,11 @@ class AutoRanker(RankerMixin, BaseEstimator):
         if not is_frame:
             X = validate_X(self, X, accept_sparse="csr", ensure_all_finite="allow-nan")
         if is_frame or (not sp.issparse(X) and np.isnan(np.sum(X))):
-            columns = TableVectorizer().fit(X)
+            columns = TableVectorizer().decide_columns(X)
             numbers = columns.numbered(X)
             if numbers:
                 target = read_y(y, groups, sample_weight, X=X)
-                columns = TableVectorizer(wanted=self._telling(numbers, target)).fit(X)
+                columns = TableVectorizer(wanted=self._telling(numbers, target)).decide_columns(X)
             if not all(c.kind == "number" and not c.n_gaps for c in columns.facts_):
                 self.table_ = columns
         if self.table_ is None:
@@ -330,7 +343,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             Items.
         groups : array-like of shape (n_items,), optional
-            Group labels, whatever they are; needed if `fit` had some.
+            Group labels, whatever they are. None is one list, with a warning if it is longer than
+            three times the longest group that `fit` had.
 
         Returns
         -------
@@ -338,7 +352,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             Scores.
         """
         check_is_fitted(self)
-        return self._score(self._see(X), groups)
+        return self._score(self._see(without_group_columns(self, X)), groups)
 
     def probe(self) -> Array:
         """Scores of made-up rows of the table that it was trained on; for checks of model files."""
@@ -348,12 +362,11 @@ class AutoRanker(RankerMixin, BaseEstimator):
 
     def _score(self, views: dict[str, Any], groups: Any) -> Array:
         if groups is None and self.needs_groups_:
-            raise ValueError(
-                "this AutoRanker was trained on groups and compares an item with the others of its "
-                "group, so it needs the groups of new items, too: predict(X, groups=groups). If "
-                "they are one list, pass groups=[0] * len(X)."
-            )
-        groups = groups if self.needs_groups_ else None
+            n_rows = views["dense"].shape[0]
+            warn_of_long_list(self, n_rows)
+            groups = np.zeros(n_rows, dtype=np.intp)
+        elif not self.needs_groups_:
+            groups = None
         columns = self._member_scores(views, groups)
         if len(self.estimators_) == 1:
             scores = columns[:, 0]

@@ -21,9 +21,10 @@ from rankwise.groups import encode_groups
 from rankwise.model_selection.folds import Folds, fold_of_item, make_folds
 from rankwise.model_selection.shortcuts import dense_rows
 from rankwise.preprocessing.group_scaling import ROUNDING, scale_in_groups
+from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import RankerMixin
 from rankwise.runtime.threads import ENTRY_OF_TREE, limit_threads, n_threads_for, single_threaded
-from rankwise.validation import restored_on_failure, validate_X
+from rankwise.validation import restored_on_failure
 
 FEW_LEAVES, MAX_LEAVES = 15, 63
 MANY = 50_000  # items from which trees have many leaves

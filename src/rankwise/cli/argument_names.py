@@ -2,7 +2,8 @@
 
 Errors and warnings of the library name arguments, as its users in Python type them. The command
 replaces the arguments by the options that set them. `OPTIONS` lists all arguments with an option;
-parameters of estimators are set by ``--set NAME=VALUE``.
+parameters of estimators are set by ``--set NAME=VALUE``. Sentences with a remedy that exists in
+Python only, such as `make_target`, are left out.
 """
 
 from __future__ import annotations
@@ -49,10 +50,12 @@ PARAMETERS = (  # of estimators
     *("n_basis", "nu", "search", "solver", "tol"),
 )
 
+_COLUMN = r'X\.pop\("(?P<column>[^"]*)"\)'
 _VALUE = r"\([^()]*\)|\[[^\[\]]*\]|'[^']*'|\"[^\"]*\"|[\w+-]+(?:\.\w+)*"
 _ARGUMENT = re.compile(
-    rf"(?<![\w/.='\"-])(?<!--set )(?P<name>[a-z][a-z_0-9]*)=(?P<value>{_VALUE})?"
+    rf"(?<![\w/.='\"-])(?<!--set )(?P<name>[a-z][a-z_0-9]*)=(?:{_COLUMN}|(?P<value>{_VALUE}))?"
 )
+_PYTHON_SENTENCE = re.compile(r"(?:(?<=\.) |^)[^.]*(?:make_target\(|len\(X\))[^.]*\.(?= |$)")
 
 
 def with_options(message: str) -> str:
@@ -64,13 +67,16 @@ def with_options(message: str) -> str:
     "There is no column 'x'. Pass --target with the right one."
     >>> with_options("Pass levels=('bad', 'good'), or header=False; use cost='sign'.")
     'Pass --order bad,good, or --no-header; use --set cost=sign.'
+    >>> with_options("Pass groups=. If the rows are one list, pass groups=[0] * len(X).")
+    'Pass --group.'
     """
-    return _ARGUMENT.sub(_as_option, message)
+    for_command = _PYTHON_SENTENCE.sub("", message).strip() or message
+    return _ARGUMENT.sub(_as_option, for_command)
 
 
 def _as_option(argument: re.Match[str]) -> str:
     name = argument["name"]
-    value = _plain(argument["value"] or "")
+    value = _plain(argument["column"] or argument["value"] or "")
     if (name, value) in WHOLE:
         return WHOLE[name, value]
     if name in PARAMETERS:

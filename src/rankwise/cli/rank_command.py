@@ -331,7 +331,7 @@ def _features(options: ComparisonOptions, pairs: PairData) -> Any:
         return None
     table: Any = read_ranking(file, target=None, group=None, id=options.item, as_frame=True)
     X = table.X.take(rows_of_items(pairs.items, table.ids, f"{file}, column {options.item},"))
-    columns = TableVectorizer().fit(X)
+    columns = TableVectorizer().decide_columns(X)
     for column in columns.facts_:
         if column.kind == "left out":
             terminal.note(f"column {column.name} of {file} is left out: {column.why}")

@@ -275,12 +275,12 @@ def _training_table(
     )
     check_magnitudes(file.path, data.X, data.X.column_names)
     try:
-        X, facts = data.X, list(columns.fit(data.X).facts_)
+        X, facts = data.X, list(columns.decide_columns(data.X).facts_)
         if len(kept) < n_rows or pairs is not None:  # a row counter is one before rows go
             counters = [column for column in facts if "counts the rows" in column.why]
             data = data.take(kept)
             X = data.X.drop_columns([column.name for column in counters])
-            facts = [*columns.fit(X).facts_, *counters]
+            facts = [*columns.decide_columns(X).facts_, *counters]
     except ValueError as error:
         remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
         raise ValueError(f"{file.path}: {error} {remedy}") from None

@@ -29,6 +29,7 @@ from rankwise.graphs.pair_graph import GROUP_WEIGHTS
 from rankwise.kernels.basis import basis_map
 from rankwise.kernels.feature_maps import FeatureMap
 from rankwise.losses import LossValue, PairwiseLoss
+from rankwise.preprocessing.group_columns import refuse_other_keywords
 from rankwise.rankers import pairwise_ranker, rank_rls, rank_svm
 from rankwise.rankers.base import KernelModel
 from rankwise.rankers.out_of_core import SufficientStatistics
@@ -186,6 +187,7 @@ class RankRLS(LazyModel):
     beta: float = 0.0
     basis: ArrayLike | None = None
 
+    @refuse_other_keywords
     @restored_on_failure
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from items and their scores, on the workers.
@@ -296,6 +298,7 @@ class RankSVM(LazyModel):
     solver: str = "auto"
     verbose: int = 0
 
+    @refuse_other_keywords
     @restored_on_failure
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from items and their scores, on the workers.

@@ -23,6 +23,7 @@ from rankwise.frames import as_array, column_names
 from rankwise.kernels.solver_input import SolverInput, make_solver_input
 from rankwise.metrics import get_metric
 from rankwise.model_selection.conformal import in_best_set
+from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import KernelModel, RankerMixin
 from rankwise.rankers.search import Search
 from rankwise.runtime.threads import single_threaded
@@ -31,7 +32,6 @@ from rankwise.validation import (
     check_int,
     check_option,
     restored_on_failure,
-    validate_X,
 )
 
 

@@ -228,7 +228,7 @@ def _features(table: Any) -> tuple[Array | None, list[str]]:
 
     columns = TableVectorizer()
     try:
-        X = columns.fit_transform(table)
+        X = columns.decide_columns(table).transform(table)
     except ValueError:  # no column is of use
         return None, []
     used = [column.name for column in columns.facts_ if column.kind != "left out"]

@@ -13,8 +13,10 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from rankwise.graphs.supervision import unpack_target
 from rankwise.groups import encode_groups
+from rankwise.preprocessing.group_columns import refuse_other_keywords, warn_of_group_names
 from rankwise.preprocessing.group_scaling import scale_in_groups, scale_sparse_in_groups, signed_log
-from rankwise.validation import restored_on_failure, validate_X
+from rankwise.preprocessing.validate_features import validate_X
+from rankwise.validation import restored_on_failure
 
 
 class GroupScaler(TransformerMixin, BaseEstimator):
@@ -84,6 +86,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         self.with_standard = with_standard
         self.with_mean = with_mean
 
+    @refuse_other_keywords
     @restored_on_failure
     def fit(self, X: Any, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Learn the columns; of items in groups, only ``with_standard`` learns their values.
@@ -102,6 +105,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         GroupScaler
             The fitted scaler.
         """
+        warn_of_group_names(X, y, groups)
         X = self._check_items(X, reset=True)
         groups = unpack_target(y, groups)[1]
         encode_groups(groups, X.shape[0])
@@ -149,6 +153,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         both = [scaled, self.standard_.transform(X)]
         return sp.hstack(both, format="csr") if sp.issparse(X) else np.hstack(both)
 
+    @refuse_other_keywords
     def fit_transform(self, X: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
         """Fit, and scale the same items; see `fit` and `transform`."""
         return self.fit(X, y, groups).transform(X, unpack_target(y, groups)[1])

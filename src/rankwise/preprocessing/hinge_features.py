@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from rankwise.validation import check_int, restored_on_failure, validate_X
+from rankwise.preprocessing.validate_features import validate_X
+from rankwise.validation import check_int, restored_on_failure
 
 
 class HingeFeatures(TransformerMixin, BaseEstimator):

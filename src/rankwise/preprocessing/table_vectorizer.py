@@ -27,6 +27,7 @@ from rankwise.preprocessing.column_types import (
     infer_column,
     read_cells,
 )
+from rankwise.preprocessing.group_columns import warn_of_group_names
 from rankwise.validation import restored_on_failure
 
 DENSE_FEATURES = 1000
@@ -160,7 +161,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         X : data frame, Arrow table or array of shape (n_items, n_columns)
             Items.
         y : ignored
-            Only there for Pipelines.
+            Only there for Pipelines, and to see whether there are groups.
 
         Returns
         -------
@@ -171,7 +172,17 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         ------
         ValueError
             If a column that was asked for cannot be used, or none can; all reasons are given.
+
+        Warns
+        -----
+        UserWarning
+            If a column has the name of groups, such as "qid", and y does not carry groups.
         """
+        warn_of_group_names(X, y)
+        return self.decide_columns(X)
+
+    def decide_columns(self, X: Any) -> Self:
+        """Do what `fit` does, without a warning of columns that are called as groups are."""
         columns, is_frame = self._read(X, reset=True)
         order = dict(self.order or {})
         categorical, numeric = set(self.categorical), set(self.numeric)

@@ -17,10 +17,11 @@ from rankwise.groups import encode_groups
 from rankwise.kernels.feature_maps import FeatureMap
 from rankwise.kernels.kernel import KernelParameters
 from rankwise.metrics import disagreement_error
-from rankwise.model_selection.scorer import predict_items
+from rankwise.model_selection.scorer import needs_groups, predict_items
+from rankwise.preprocessing.group_columns import warn_of_long_list
+from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.runtime.threads import single_threaded
-from rankwise.validation import validate_X
 
 
 class RankerMixin:
@@ -47,14 +48,18 @@ class RankerMixin:
         X : array-like or sparse matrix of shape (n_items, n_features)
             Items.
         groups : array-like of shape (n_items,), optional
-            Group labels; None ranks all items in one list.
+            Group labels; None ranks all items in one list, with a warning if the list is longer
+            than three times the longest group of the training data.
 
         Returns
         -------
         ndarray of shape (n_items,) or (n_items, n_outputs)
             Ranks; items with equal predicted scores share the smallest of their ranks.
         """
-        return ranks_in_groups(predict_items(self, X, groups), groups)
+        scores = predict_items(self, X, groups)
+        if groups is None and not needs_groups(self):  # else `predict` warns
+            warn_of_long_list(self, len(scores))
+        return ranks_in_groups(scores, groups)
 
     def score(
         self,

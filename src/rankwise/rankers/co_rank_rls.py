@@ -32,6 +32,8 @@ from rankwise.metrics.ranking import GroupedTargets, Ranking
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
 from rankwise.model_selection.protocol import HoldOutTask
 from rankwise.model_selection.shortcuts import check_rest
+from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
+from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import RankerMixin, TaskModel
 from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.rankers.search import Search
@@ -39,7 +41,7 @@ from rankwise.rankers.semi_supervised import PartialRelevance, split_unscored
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.least_squares import solve_shifted
-from rankwise.validation import check_alphas, check_int, restored_on_failure, validate_X
+from rankwise.validation import check_alphas, check_int, restored_on_failure
 
 NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
 
@@ -107,6 +109,10 @@ class CoRankRLS(CoParameters, TaskModel, KernelParameters):
         Number of rows with and without a score.
     n_pairs_ : int
         Number of scored pairs trained on.
+    max_group_size_ : int or None
+        Number of items in the longest group; None without groups, or if y is a graph.
+    group_columns_ : list of str
+        Columns of a data frame that contain the groups and are therefore dropped.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
@@ -140,6 +146,7 @@ class CoRankRLS(CoParameters, TaskModel, KernelParameters):
     _: KW_ONLY
     nu: float = 1.0
 
+    @refuse_other_keywords
     @single_threaded
     @restored_on_failure
     def fit(
@@ -168,6 +175,7 @@ class CoRankRLS(CoParameters, TaskModel, KernelParameters):
             The fitted estimator.
         """
         target = read_y(y, groups, sample_weight, X=X, allow_nan=True)
+        X = check_groups(self, X, y, groups)
         return cast(Self, self._prepare(X, target).train(alpha=self.alpha, nu=self.nu))
 
     @single_threaded

@@ -18,12 +18,13 @@ from rankwise.graphs.gram import plain_system
 from rankwise.graphs.supervision import Relevance, read_y, unpack_target
 from rankwise.groups import encode_groups, indices_by_group
 from rankwise.model_selection.shortcuts import dense_rows
+from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.rank_rls import RankRLS, RankRLSPath
 from rankwise.rankers.ranking_problem import check_beta
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.normal_equations import GroupMoments, NormalEquations, solve_normal_equations
-from rankwise.validation import check_alphas, check_float_array, check_weights, validate_X
+from rankwise.validation import check_alphas, check_float_array, check_weights
 
 OPEN_BYTES = 2**27  # for groups that may go on, at least four Gram matrices
 ONE_LIST = None  # the name of the group that all rows are in if there are no groups

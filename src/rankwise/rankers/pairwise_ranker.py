@@ -22,6 +22,8 @@ from rankwise.losses.profiled import ProfileLoss
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
 from rankwise.model_selection.protocol import HoldOutTask, pair_distance
 from rankwise.model_selection.shortcuts import check_rest, dense_rows
+from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
+from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.paths import ModelPath, PathModel
 from rankwise.rankers.ranking_problem import (
     compared_graph,
@@ -39,7 +41,7 @@ from rankwise.solvers.certified_descent import (
     make_objective,
     minimize_pairwise,
 )
-from rankwise.validation import check_alphas, check_int, restored_on_failure, validate_X
+from rankwise.validation import check_alphas, check_int, restored_on_failure
 
 PAIRWISE_ALPHA_DECADES = (-9, 1)  # where default alphas start and end
 
@@ -125,6 +127,7 @@ class PairwiseRanker(PairwiseParameters, PathModel):
     def _loss_and_method(self) -> tuple[type[PairwiseLoss], str]:
         """The loss and the name of the solver, from checked parameters."""
 
+    @refuse_other_keywords
     @single_threaded
     @restored_on_failure
     def fit(
@@ -160,7 +163,9 @@ class PairwiseRanker(PairwiseParameters, PathModel):
             The fitted estimator.
         """
         check_alphas([self.alpha], "alpha")
-        task = self._prepare(X, read_y(y, groups, sample_weight, nuisance, X=X))
+        target = read_y(y, groups, sample_weight, nuisance, X=X)
+        X = check_groups(self, X, y, groups)
+        task = self._prepare(X, target)
         start = self._last_weights(task.features) if self.warm_start else None
         keep_interrupted = keeps_interrupted_fits()
         return cast(

@@ -31,6 +31,12 @@ from rankwise.model_selection.shortcuts import (
     item_spectrum,
     shortcut_for,
 )
+from rankwise.preprocessing.group_columns import (
+    check_groups,
+    refuse_other_keywords,
+    warn_of_group_names,
+)
+from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.paths import ModelPath, PathModel
 from rankwise.rankers.ranking_problem import (
@@ -44,7 +50,7 @@ from rankwise.runtime.progress import Progress
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers import minimize
 from rankwise.solvers.least_squares import SHARED_STEPS
-from rankwise.validation import check_alphas, restored_on_failure, validate_X
+from rankwise.validation import check_alphas, restored_on_failure
 
 PASSES = 3000  # over the non-zeros of sparse X, which iterations of a whole search take
 GAIN = 10  # times faster, from which a search goes by iterations
@@ -176,6 +182,10 @@ class RankRLS(RankRLSParameters, PathModel):
         of a one-hot table, sum to zero.
     nuisance_names_ : list of str
         Names of those columns; ``"name=value"`` for text.
+    max_group_size_ : int or None
+        Number of items in the longest group; None without groups, or if y is a graph.
+    group_columns_ : list of str
+        Columns of a data frame that contain the groups and are therefore dropped.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
@@ -210,6 +220,7 @@ class RankRLS(RankRLSParameters, PathModel):
 
     alpha: float = 1e-3
 
+    @refuse_other_keywords
     @single_threaded
     @restored_on_failure
     def fit(
@@ -250,12 +261,14 @@ class RankRLS(RankRLSParameters, PathModel):
         """
         alphas = check_alphas([self.alpha], "alpha")
         target = read_y(y, groups, sample_weight, nuisance, X=X)
+        X = check_groups(self, X, y, groups)
         X, loss = self._read(X, target)
         features = self._make_features(X, loss, to_fit=True)
         self._store(self._learn(loss, features, alphas)[0])
         return self
 
     @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
+    @refuse_other_keywords
     @single_threaded
     @restored_on_failure
     def partial_fit(
@@ -330,7 +343,11 @@ class RankRLS(RankRLSParameters, PathModel):
 
         alphas = check_alphas([self.alpha], "alpha")
         check_same_index(X=X, y=y, groups=groups)
+        warn_of_group_names(X, y, groups)
         is_first = not hasattr(self, "_sums")
+        if is_first:  # forget the groups of an earlier `fit`
+            self.group_columns_: list[str] = []
+            self.max_group_size_ = None
         X = validate_X(self, X, reset=is_first)
         rule = {name: getattr(self, name) for name in ("cost", "ties", "group_weight", "beta")}
         sums = SufficientStatistics(**rule) if is_first else self._sums

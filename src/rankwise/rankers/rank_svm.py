@@ -100,6 +100,10 @@ class RankSVM(PairwiseRanker):
         Number of pairs trained on.
     solver_ : str
         The solver in use.
+    max_group_size_ : int or None
+        Number of items in the longest group; None without groups, or if y is a graph.
+    group_columns_ : list of str
+        Columns of a data frame that contain the groups and are therefore dropped.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str

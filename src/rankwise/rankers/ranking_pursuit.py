@@ -26,6 +26,8 @@ from rankwise.losses import SquaredLoss
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidate_grid import CandidateGrid
 from rankwise.model_selection.protocol import HoldOutTask
+from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
+from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import RankerMixin, TaskModel
 from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.rankers.ranking_problem import check_beta, one_output, ranking_loss
@@ -39,7 +41,6 @@ from rankwise.validation import (
     check_int,
     check_option,
     restored_on_failure,
-    validate_X,
 )
 
 DICTIONARIES = ("items", "scored", "features")
@@ -196,6 +197,10 @@ class RankingPursuit(TaskModel, PursuitParameters):
         Number of pairs of scored items trained on.
     search_ : str
         The search in use; "single" for one view.
+    max_group_size_ : int or None
+        Number of items in the longest group; None without groups, or if y is a graph.
+    group_columns_ : list of str
+        Columns of a data frame that contain the groups and are therefore dropped.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
@@ -225,6 +230,7 @@ class RankingPursuit(TaskModel, PursuitParameters):
     n_iter_no_change: int | None = None
     validation_fraction: float = 0.1
 
+    @refuse_other_keywords
     @single_threaded
     @restored_on_failure
     def fit(
@@ -254,6 +260,7 @@ class RankingPursuit(TaskModel, PursuitParameters):
             The fitted estimator.
         """
         target = read_y(y, groups, sample_weight, X=X, allow_nan=True)
+        X = check_groups(self, X, y, groups)
         X, holds_out = self._check(X), self.n_iter_no_change is not None
         if self.views is None and isinstance(target.y, PreferenceGraph) and not holds_out:
             one_output("RankingPursuit", target.y.scores)

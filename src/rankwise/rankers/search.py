@@ -23,6 +23,7 @@ from rankwise.model_selection.grid_search import (
     evaluate_task,
     forward_validation,
 )
+from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.rankers.ranking_problem import no_nuisance
 from rankwise.runtime.threads import single_threaded
@@ -166,6 +167,7 @@ class Search(BaseSearch, KernelParameters):
     lists: ClassVar[tuple[str, ...]] = ("gamma", "degree", "coef0")
     allows_unscored: bool  # of the mixin of the learner
 
+    @refuse_other_keywords
     @single_threaded
     @restored_on_failure
     def fit(
@@ -200,7 +202,10 @@ class Search(BaseSearch, KernelParameters):
         target = read_y(y, groups, sample_weight, nuisance, X=X, allow_nan=allow_nan)
         if not self.model_class.takes_nuisance:
             no_nuisance(type(self).__name__, target)
+        X = check_groups(self, X, y, groups)
         self._search(X, target, time=time)
+        self.best_estimator_.group_columns_ = self.group_columns_
+        self.best_estimator_.max_group_size_ = self.max_group_size_
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -26,6 +26,7 @@ from rankwise.model_selection.folds import (
     fold_of_item,
 )
 from rankwise.model_selection.scorer import needs_groups, predict_items
+from rankwise.preprocessing.group_columns import refuse_other_keywords
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.rank_rls import RankRLSCV
 from rankwise.runtime.threads import single_threaded
@@ -143,6 +144,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     max_pairs: int = 20_000
     random_state: Any = 0
 
+    @refuse_other_keywords
     @single_threaded
     @restored_on_failure
     def fit(

@@ -1,0 +1,264 @@
+"""Checks for mistakes with groups: another keyword, a column of X, groups that are missing."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
+
+from rankwise.errors import UngroupedRowsWarning, warn_user
+from rankwise.frames import as_array, frame_columns, narwhals_frame
+from rankwise.graphs.supervision import Relevance, unpack_target
+from rankwise.groups import Groups, encode_groups
+from rankwise.validation import refuse_column_name
+
+GROUP_COLUMNS = ("qid", "query_id", "group", "group_id", "session_id")
+OTHER_KEYWORDS = ("qid", "group", "group_id")  # of XGBoost, LightGBM and CatBoost
+MIN_GROUPS = 3  # with fewer, a feature is easily constant in each group by chance
+MIN_CODED_GROUPS = 6  # from here on, integers without a gap are taken for group codes
+MAX_ROWS_OF_A_LIST = 200  # longer lists with few distinct y usually lack their groups
+MIN_DISTINCT_SCORES = 7
+LONG_LIST = 3  # times the longest group of the training data
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+_has_warned_of_one_list = False
+
+
+def refuse_other_keywords(fit: Fit) -> Fit:
+    """Decorate `fit`: the TypeError for ``qid=``, ``group=`` or ``group_id=`` names ``groups=``.
+
+    The signature of `fit` stays as it is, because scikit-learn's metadata routing reads it.
+    """
+
+    @functools.wraps(fit)
+    def fit_with_groups(self: Any, *args: Any, **options: Any) -> Any:
+        for name in OTHER_KEYWORDS:
+            if name in options:
+                raise TypeError(
+                    f"{type(self).__name__}.{fit.__name__} got {name}=; rankwise calls it groups=, "
+                    "with the group label of each row."
+                )
+        return fit(self, *args, **options)
+
+    return cast("Fit", fit_with_groups)
+
+
+def check_groups(estimator: Any, X: Any, y: Any, groups: Any) -> Any:
+    """Warn about groups that are missing or left in X, in `fit` of a ranker.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets `max_group_size_`, the number of rows of the longest group (None for one list or a
+        graph), and `group_columns_`, the names of the columns that are dropped.
+    X, y, groups
+        As passed to `fit`. A `Relevance` was checked before.
+
+    Returns
+    -------
+    array-like, sparse matrix or data frame
+        X, a data frame without the columns that contain the groups.
+    """
+    estimator.max_group_size_ = None
+    estimator.group_columns_ = []
+    if _is_checked_or_graph(y):
+        return X
+    refuse_column_name("groups", groups)
+    _, labels, _ = unpack_target(y, groups)
+    if labels is None:
+        warn_of_group_names(X, y)
+        _warn_of_one_list(y)
+        return X
+    encoded = encode_groups(labels, _num_samples(X))
+    if encoded.n_groups > 1:
+        estimator.max_group_size_ = int(encoded.sizes.max())
+    if not _has_features(estimator):
+        return X
+    columns = frame_columns(X)
+    if columns is None:
+        _warn_of_array_columns(_array_columns(X, encoded))
+        return X
+    names = group_columns(columns, encoded)
+    if not names or len(names) == len(columns):
+        return X
+    estimator.group_columns_ = names
+    warn_user(
+        f"X contains the groups, in {', '.join(map(repr, names))}, which is dropped: it is no "
+        "feature. Pass X without it."
+    )
+    return without_columns(X, names)
+
+
+def without_group_columns(estimator: Any, X: Any) -> Any:
+    """A data frame without the columns that `fit` of the estimator dropped; other X unchanged."""
+    return without_columns(X, getattr(estimator, "group_columns_", []))
+
+
+def without_columns(X: Any, names: list[str]) -> Any:
+    """A data frame without these columns, as far as it has them; other X unchanged."""
+    frame = narwhals_frame(X) if names else None
+    if frame is None:
+        return X
+    return frame.drop([name for name in frame.columns if str(name) in names]).to_native()
+
+
+def warn_of_group_names(X: Any, y: Any = None, groups: Any = None) -> None:
+    """Warn about a data frame with a column such as "qid" if there are no groups.
+
+    A column with one value, or with a different value in each row, does not group the rows.
+    """
+    if groups is not None or _is_checked_or_graph(y) or unpack_target(y, None)[1] is not None:
+        return
+    columns = frame_columns(X) or {}
+    for name, column in columns.items():
+        if name.lower() not in GROUP_COLUMNS:
+            continue
+        labels = _encoded(as_array(column))
+        if labels is not None and 1 < labels.n_groups < len(labels.codes):
+            warn_user(
+                f"X has a column {name!r}, but there are no groups, so that all rows are compared "
+                f'with each other. If the column contains the groups, pass groups=X.pop("{name}"); '
+                "if it is a feature, give it another name."
+            )
+
+
+def warn_of_long_list(estimator: Any, n_rows: int) -> None:
+    """Warn about rows without groups that are far more than a group of the training data had."""
+    longest = getattr(estimator, "max_group_size_", None)
+    if longest is not None and n_rows > LONG_LIST * longest:
+        warn_user(
+            f"{n_rows} rows without groups are ranked as one list, but the longest group in "
+            f"training had {longest} rows; pass groups=. If the rows are one list, pass "
+            "groups=[0] * len(X)."
+        )
+
+
+def group_columns(columns: dict[str, Any], groups: Groups) -> list[str]:
+    """Names of the columns of a data frame that contain the groups."""
+    return [
+        name
+        for name, column in columns.items()
+        if _contains_groups(as_array(column), groups, is_named=name.lower() in GROUP_COLUMNS)
+    ]
+
+
+def _is_checked_or_graph(y: Any) -> bool:
+    return isinstance(y, Relevance) or getattr(y, "is_preference_graph", False)
+
+
+def _has_features(model: Any) -> bool:
+    """Whether the columns of X are features, not kernel values or objects."""
+    kernel = getattr(model, "kernel", "linear")
+    return isinstance(kernel, str) and kernel not in ("precomputed", "ngram")
+
+
+def _warn_of_array_columns(numbers: list[int]) -> None:
+    for number in numbers:
+        warn_user(
+            f"column {number} of X contains the groups: it is constant in each group and differs "
+            "between all groups. Leave it out of the features."
+        )
+
+
+def _array_columns(X: Any, groups: Groups) -> list[int]:
+    """Numbers of the columns of an array or a sparse matrix that contain the groups."""
+    if not _has_enough_groups(groups):
+        return []
+    if sp.issparse(X):
+        n_entries = np.bincount(X.tocoo().col, minlength=X.shape[1])
+        candidates = np.flatnonzero(n_entries >= X.shape[0] - groups.sizes.max())
+        columns = X.tocsc()
+        return [
+            int(j)
+            for j in candidates
+            if _contains_groups(columns[:, [j]].toarray()[:, 0], groups, is_named=False)
+        ]
+    if not isinstance(X, (np.ndarray, list, tuple)):
+        return []
+    try:
+        array = np.asarray(X)
+    except ValueError:  # lists of different lengths
+        return []
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        return []
+    largest = np.flatnonzero(groups.codes == np.argmax(groups.sizes))
+    candidates = np.flatnonzero((array[largest] == array[largest[0]]).all(axis=0))
+    return [int(j) for j in candidates if _contains_groups(array[:, j], groups, is_named=False)]
+
+
+def _has_enough_groups(groups: Groups) -> bool:
+    """Whether enough groups have two rows for a constant column in them to be no accident."""
+    return int((groups.sizes > 1).sum()) >= MIN_GROUPS
+
+
+def _contains_groups(values: NDArray[Any], groups: Groups, *, is_named: bool) -> bool:
+    """Whether a column is a relabeling of the groups, and not a feature of queries.
+
+    A feature of queries is constant in each group as well, and may differ between all groups.
+    Therefore the column must have the name of a group column, or contain the labels themselves, or
+    text or consecutive integers for at least six groups.
+    """
+    if not _has_enough_groups(groups) or values.ndim != 1:
+        return False
+    is_float = values.dtype.kind == "f"
+    if is_float and not (np.isfinite(values).all() and (values == np.rint(values)).all()):
+        return False
+    column = _encoded(values)
+    if column is None or column.n_groups != groups.n_groups:
+        return False
+    code_of_group = np.empty(groups.n_groups, dtype=np.intp)
+    code_of_group[groups.codes] = column.codes
+    if not np.array_equal(code_of_group[groups.codes], column.codes):
+        return False
+    if is_named or _are_equal(column.labels, groups.labels):
+        return True
+    if groups.n_groups < MIN_CODED_GROUPS:
+        return False
+    if values.dtype.kind not in "biuf":
+        return True
+    return float(np.ptp(values)) == groups.n_groups - 1
+
+
+def _are_equal(values: NDArray[Any], labels: NDArray[Any]) -> bool:
+    """Whether two sets of labels are the same, numbers as numbers and all else as text."""
+    if values.dtype.kind in "biuf" and labels.dtype.kind in "biuf":
+        return bool(np.array_equal(np.sort(values), np.sort(labels)))
+    return {str(value) for value in values} == {str(label) for label in labels}
+
+
+def _encoded(values: NDArray[Any]) -> Groups | None:
+    """The values as codes; None if some are missing or cannot be compared."""
+    try:
+        return encode_groups(values, len(values))
+    except (TypeError, ValueError):
+        return None
+
+
+def _warn_of_one_list(y: Any) -> None:
+    """Warn once per process about many rows without groups that have few distinct scores.
+
+    Python's own record of the warnings shown at a line does not help: scikit-learn enters
+    `warnings.catch_warnings` for each fold, which clears that record.
+    """
+    global _has_warned_of_one_list
+    if _has_warned_of_one_list:
+        return
+    scores = np.asarray(as_array(y))
+    if scores.ndim != 1 or len(scores) <= MAX_ROWS_OF_A_LIST or scores.dtype.kind not in "biuf":
+        return
+    distinct = np.unique(scores[~np.isnan(scores)])
+    if 1 < len(distinct) < MIN_DISTINCT_SCORES:
+        warn_user(
+            "y has few distinct values and there are no groups, so that all rows are compared with "
+            "each other; pass groups= if the rows belong to several lists. cross_val_score and "
+            "GridSearchCV do not pass groups to fit: give them make_target(y, groups) as y. If the "
+            "rows are one list, pass groups=[0] * len(X).",
+            UngroupedRowsWarning,
+        )
+        _has_warned_of_one_list = True
