@@ -15,7 +15,7 @@ from rankwise import PairGraph, RankLogistic, RankLogisticCV, RankSVM, ScoreGrap
 from rankwise.graphs import pair_blocks
 from rankwise.losses import LogisticLoss, pairwise
 from tests import oracle
-from tests.graphs.third_graph import ChampionGraph
+from tests.graphs.data import ChampionGraph
 
 TIGHT = {"tol": 1e-12}
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from rankwise import PairGraph, ScoreGraph
 from rankwise.losses import HingeLoss, LogisticLoss, SquaredHingeLoss, SquaredLoss
 from tests import oracle
-from tests.graphs.third_graph import ChampionGraph
+from tests.graphs.data import ChampionGraph
 
 M = 15
 

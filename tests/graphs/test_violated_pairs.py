@@ -12,7 +12,7 @@ from rankwise.losses import HingeLoss, SquaredHingeLoss, pairwise
 from rankwise.solvers import certified_descent
 from rankwise.solvers.certified_descent import make_objective, pair_covariance
 from tests import oracle
-from tests.graphs.third_graph import ChampionGraph
+from tests.graphs.data import ChampionGraph
 
 M = 14
 

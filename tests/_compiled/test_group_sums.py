@@ -11,7 +11,7 @@ import rankwise._compiled as active
 from rankwise._compiled import group_sums_fallback as group_sums_fallback
 
 MODULES = [active, group_sums_fallback]
-IDS = ["active", "twin"]
+IDS = ["active", "fallback"]
 
 
 @st.composite

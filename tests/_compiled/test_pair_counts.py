@@ -50,7 +50,7 @@ def test_the_compiled_module_is_built():
     assert sweeps.IS_COMPILED, "install a C compiler and reinstall: pip install -e ."
 
 
-@pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])
+@pytest.mark.parametrize("module", MODULES, ids=["active", "fallback"])
 @given(case=sorted_groups())
 def test_counts_are_those_of_a_double_loop(module, case):
     """[TreeRSVM11] algorithm 2: the frequencies of equations 5 and 6."""
@@ -61,7 +61,7 @@ def test_counts_are_those_of_a_double_loop(module, case):
     np.testing.assert_array_equal(won, np.bincount([j for _, j in pairs], minlength=m))
 
 
-@pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])
+@pytest.mark.parametrize("module", MODULES, ids=["active", "fallback"])
 @given(case=sorted_groups(), seed=st.integers(0, 10))
 def test_sums_are_those_of_a_double_loop(module, case, seed):
     values = np.random.default_rng(seed).normal(size=len(case[0]))
@@ -72,7 +72,7 @@ def test_sums_are_those_of_a_double_loop(module, case, seed):
     np.testing.assert_allclose(module.sum_violated(*case, values), (lost, won), atol=1e-12)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])
+@pytest.mark.parametrize("module", MODULES, ids=["active", "fallback"])
 @given(case=sorted_groups(), seed=st.integers(0, 10))
 def test_an_order_is_sorted_by_group_and_stays_inside(module, case, seed):
     _, _, starts = case
@@ -85,7 +85,7 @@ def test_an_order_is_sorted_by_group_and_stays_inside(module, case, seed):
     np.testing.assert_array_equal(module.sort_by_group(order, group, starts), truth)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])
+@pytest.mark.parametrize("module", MODULES, ids=["active", "fallback"])
 @given(
     sizes=st.lists(st.sampled_from([1, 2, 5, 16, 17, 40, 150]), min_size=1, max_size=6),
     n_values=st.sampled_from([3, 10**6]),
@@ -103,7 +103,7 @@ def test_items_are_sorted_inside_their_groups(module, sizes, n_values, seed):
         )
 
 
-@pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])
+@pytest.mark.parametrize("module", MODULES, ids=["active", "fallback"])
 @pytest.mark.parametrize("n_levels", [1, 2, 5, 300, 10**6])
 def test_inversions_equal_the_matrix_of_all_pairs(module, n_levels):
     rng = np.random.default_rng(n_levels)
@@ -116,7 +116,7 @@ def test_inversions_equal_the_matrix_of_all_pairs(module, n_levels):
     np.testing.assert_allclose(module.weigh_inversions(level, starts, weights), truth, rtol=1e-12)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=["active", "twin"])
+@pytest.mark.parametrize("module", MODULES, ids=["active", "fallback"])
 def test_a_reversed_order_has_all_pairs_inverted_without_overflow(module):
     n = 200_000  # more pairs than fit in 32 bits
     level = np.arange(n, dtype=np.int32)[::-1].copy()
@@ -147,14 +147,14 @@ def test_compiled_and_numpy_agree_on_thousands_of_items(seed, n_levels):
 
 CODE = """
 import sys, warnings
-if sys.argv[1] == "twin":
-    for name in ("order_sweep", "row_pass"):
+if sys.argv[1] == "fallback":
+    for name in ("pair_counts", "group_sums"):
         sys.modules[f"rankwise._compiled.{name}"] = None
 import numpy as np
 import rankwise._compiled as active
 from rankwise import RankRLS, RankSVM
-assert active.IS_COMPILED == (sys.argv[1] != "twin")
-assert active.add_rows.__module__.endswith("twin") == (sys.argv[1] == "twin")
+assert active.IS_COMPILED == (sys.argv[1] != "fallback")
+assert active.add_rows.__module__.endswith("fallback") == (sys.argv[1] == "fallback")
 rng = np.random.default_rng(0)
 X, y, groups = rng.normal(size=(500, 4)) + 3, rng.normal(size=500), rng.integers(0, 20, 500)
 with warnings.catch_warnings(record=True) as caught:
@@ -168,16 +168,16 @@ print(len(caught), *(warning.message for warning in caught), file=sys.stderr)
 
 @pytest.mark.skipif(not sweeps.IS_COMPILED, reason="nothing is compiled")
 def test_without_the_compiled_modules_numpy_steps_in_with_one_warning():
-    compiled, twin = (
+    compiled, fallback = (
         subprocess.run(
             [sys.executable, "-c", CODE, which], capture_output=True, text=True, check=True
         )
-        for which in ("compiled", "twin")
+        for which in ("compiled", "fallback")
     )
-    assert compiled.stdout == twin.stdout
+    assert compiled.stdout == fallback.stdout
     assert compiled.stderr == "0\n"
-    assert twin.stderr.startswith("1 rankwise was installed without its compiled module")
-    assert "C compiler" in twin.stderr
+    assert fallback.stderr.startswith("1 rankwise was installed without its compiled module")
+    assert "C compiler" in fallback.stderr
 
 
 def test_threads_get_the_results_of_one_thread():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rankwise import PairGraph, PreferenceGraph, ScoreGraph
 from tests import oracle
-from tests.graphs.third_graph import ChampionGraph
+from tests.graphs.data import ChampionGraph
 from tests.pairwise import pairwise
 
 M = 30

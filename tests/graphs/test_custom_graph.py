@@ -10,7 +10,7 @@ from rankwise.leaderboard import rate
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import cross_val_predict_groups, leave_group_out_predict
 from rankwise.report import report
-from tests.graphs.third_graph import ChampionGraph
+from tests.graphs.data import ChampionGraph
 
 M = 40
 
