@@ -60,7 +60,7 @@ def test_the_reach_is_a_place_among_the_gaps_and_few_gaps_promise_little():
     assert conformal_quantile(gaps, 0.9) == 8  # the 9th of 9: ⌈10 · 0.9⌉
     assert conformal_quantile(gaps, 0.5) == 4
     assert conformal_quantile(gaps, 1e-6) == 0
-    with pytest.raises(ValueError, match=r"from 19 held-out lists on, and there were 9 .* 0\.900"):
+    with pytest.raises(ValueError, match=r"at least 19 held-out lists .* there were 9.* 0\.900"):
         conformal_quantile(gaps, 0.95)
     with pytest.raises(ValueError, match="there were 0"):
         conformal_quantile(np.empty(0), 0.9)
@@ -122,12 +122,12 @@ def test_what_is_not_held_out_as_whole_groups_promises_nothing():
         CalibratedRanker(RankRLS()).fit(X, chain),
         CalibratedRanker(RankRLS(), units=np.arange(len(X)) % 6).fit(X, SCORES, GROUPS),
     ):
-        with pytest.raises(ValueError, match=r"there were [01] in which"):
+        with pytest.raises(ValueError, match=r"there were [01];"):
             model.best_set(X)
     model = CalibratedRanker(RankRLS()).fit(X, GRADES, GROUPS)
     with pytest.raises(ValueError, match=r"grade=3 .*\[1\.0, 2\.0\]"):
         model.best_set(X, GROUPS, grade=3)
-    with pytest.raises(ValueError, match="from 99 held-out lists on"):
+    with pytest.raises(ValueError, match="at least 99 held-out lists"):
         model.best_set(X, GROUPS, level=0.99)
 
 

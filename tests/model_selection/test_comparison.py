@@ -117,8 +117,8 @@ def test_the_groups_that_hold_a_difference_are_the_fewest_of_all_sets(seed):
     for kept in itertools.product([True, False], repeat=8):
         turned = difference[list(kept)].sum() * difference.mean() <= 1e-12
         sizes += [8 - sum(kept)] if turned else []
-    assert row.holds_by == min(sizes)
-    assert compare({"a": np.ones(3), "b": np.ones(3)}).rows[0].holds_by == 0
+    assert row.groups_to_flip == min(sizes)
+    assert compare({"a": np.ones(3), "b": np.ones(3)}).rows[0].groups_to_flip == 0
 
 
 def test_holm_correction_steps_down():
@@ -161,7 +161,7 @@ def test_undefined_groups_are_dropped_for_all_and_counted(errors):
     kept = compare({name: np.delete(values, [3, 7]) for name, values in errors.items()})
     assert result.rows == kept.rows
     assert (result.n_groups, result.n_dropped) == (28, 2)
-    assert "28 groups, 2 left out as undefined" in str(result)
+    assert "28 groups, 2 dropped as undefined" in str(result)
 
 
 def test_greater_is_better_swaps_wins_and_losses(errors):
@@ -202,8 +202,8 @@ def test_frame_without_pandas_says_what_to_do(errors, monkeypatch):
         ({"a": [1, 2]}, {}, "at least two rankers"),
         ([[1, 2], [2, 3]], {}, "mapping"),
         ({"a": [1, 2], "b": [1]}, {}, r"different numbers of groups: \{'a': 2, 'b': 1\}"),
-        ({"a": [1, np.nan], "b": [np.nan, 1]}, {}, "no group is left"),
-        ({"a": [], "b": []}, {}, "no group is left"),
+        ({"a": [1, np.nan], "b": [np.nan, 1]}, {}, "no group can be compared"),
+        ({"a": [], "b": []}, {}, "no group can be compared"),
         ({"a": [[1, 2]], "b": [[1, 2]]}, {}, "flat list"),
         ({"a": [1, np.inf], "b": [1, 2]}, {}, "finite"),
         ({"a": 1.0, "b": 2.0}, {}, "flat list"),

@@ -87,7 +87,7 @@ def test_a_group_is_as_late_as_its_last_row():
 
 
 def test_one_time_a_second_cv_and_wrong_lengths_are_refused():
-    with pytest.raises(ValueError, match="one time"):
+    with pytest.raises(ValueError, match="same time"):
         RankRLSCV().fit(X, Y, GROUPS, time=np.zeros(70))
     with pytest.raises(ValueError, match="cv=3"):
         RankRLSCV(cv=3).fit(X, Y, GROUPS, time=TIME)

@@ -1,4 +1,4 @@
-"""Grids of candidate parameters."""
+"""Grids of candidate values of parameters."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ import numpy as np
 
 from rankwise.arrays import Array, Indices
 
-SIMPLER = {"alpha": 1, "nu": -1, "n_basis": -1}  # the sign of the direction of simpler models
+#: +1 if larger values of the parameter give simpler models, −1 if smaller values do.
+SIMPLER_DIRECTION = {"alpha": 1, "nu": -1, "n_basis": -1}
 
-SAME = 1e-12  # scores that differ by less are equal but for rounding
+ROUNDING = 1e-12  # difference of scores that counts as equal
 
-ALPHA_DECADES = (-15.5, 4)  # where default alphas start and end: from rounding to nothing learned
+ALPHA_DECADES = (-15.5, 4)  # of default alphas: from the rounding error to a model shrunk to zero
 
 
 class CandidateGrid:
-    """A table of all combinations of the values of some parameters, one candidate in each row.
+    """All combinations of the values of one or more parameters.
 
     Parameters
     ----------
     axes : dict from str to ndarray
         Parameters and their values, such as {"alpha": ...}, {"alpha": ..., "nu": ...} or
-        {"n_basis": ...}. In the table the first parameter changes fastest. Of candidates that score
-        alike the one with the simplest value of the first is chosen, then of the second: large
+        {"n_basis": ...}. The first parameter changes fastest. Among candidates with equal scores
+        the one with the simplest value of the first parameter is best, then of the second: large
         alpha, small nu, few basis functions.
 
     Attributes
     ----------
     table : ndarray of shape (n_candidates, n_parameters)
-        The values.
+        Values of the candidates, one candidate per row.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise.model_selection.folds import Candidates
-    >>> both = Candidates({"alpha": np.array([0.1, 1.0, 10.0]), "nu": np.array([0.0, 1.0])})
-    >>> len(both), both[4]
+    >>> from rankwise.model_selection.candidate_grid import CandidateGrid
+    >>> grid = CandidateGrid({"alpha": np.array([0.1, 1.0, 10.0]), "nu": np.array([0.0, 1.0])})
+    >>> len(grid), grid[4]
     (6, {'alpha': 1.0, 'nu': 1.0})
-    >>> both.best(np.array([1, 2, 3, 3, 3, 1]))
+    >>> grid.best(np.array([1, 2, 3, 3, 3, 1]))
     2
     """
 
@@ -50,40 +51,52 @@ class CandidateGrid:
     def __len__(self) -> int:
         return len(self.table)
 
-    def __getitem__(self, at: int) -> dict[str, Any]:
+    def __getitem__(self, index: int) -> dict[str, Any]:
         """The parameters of one candidate."""
-        return dict(zip(self.axes, self.table[at].tolist(), strict=True))
+        return dict(zip(self.axes, self.table[index].tolist(), strict=True))
 
     def best(self, gain: Array) -> int:
-        """Where the gain is largest; of equal ones the simplest model, of equal models the first.
+        """Index of the best candidate; among equal gains that of the simplest model.
 
         Parameters
         ----------
         gain : ndarray of shape (n_candidates,)
-            Scores, larger being better; nan where there is none.
+            Scores, larger is better; nan where undefined.
+
+        Returns
+        -------
+        int
+            Row of `table`.
         """
-        best = np.flatnonzero(gain >= np.nanmax(gain) - SAME)
-        for name, column in zip(self.axes, self.table.T, strict=True):
-            simple = SIMPLER[name] * column[best]
-            best = best[simple == simple.max()]
+        best = np.flatnonzero(gain >= np.nanmax(gain) - ROUNDING)
+        for name, values in zip(self.axes, self.table.T, strict=True):
+            simplicity = SIMPLER_DIRECTION[name] * values[best]
+            best = best[simplicity == simplicity.max()]
         return int(best[0])
 
-    def line(self, at: int, name: str) -> Indices:
-        """The candidates that have every value of one parameter, all else as `at`."""
-        others = np.delete(self.table, list(self.axes).index(name), axis=1)
-        return np.flatnonzero((others == others[at]).all(axis=1))
+    def line(self, index: int, name: str) -> Indices:
+        """Candidates that differ from the one at `index` in the parameter `name` only."""
+        other_parameters = np.delete(self.table, list(self.axes).index(name), axis=1)
+        return np.flatnonzero((other_parameters == other_parameters[index]).all(axis=1))
 
 
 def default_alphas(scale: float, decades: tuple[float, float] = ALPHA_DECADES) -> Array:
-    """Two alphas a decade; the 40 of RankRLS run from rounding to 1e4 times the scale.
+    """Candidate alphas, two per decade.
 
     Parameters
     ----------
     scale : float
         Sum of the eigenvalues of the system: the mean squared distance between items of a pair.
-    decades : tuple of float
-        Powers of ten where the alphas start and end, relative to the scale.
+    decades : tuple of float, default=(-15.5, 4)
+        Exponents of ten of the first and the last alpha, relative to the scale.
+
+    Returns
+    -------
+    ndarray of shape (n_alphas,)
+        Alphas in ascending order; 40 with the default decades.
     """
-    scale = scale if scale > 0 else 1.0  # constant features: every alpha gives the same model
-    low, high = np.rint(2 * np.array(decades))
-    return np.asarray(scale * 10.0 ** (np.arange(low, high + 1) / 2))
+    if not scale > 0:  # constant features: every alpha gives the same model
+        scale = 1.0
+    first_half_decade, last_half_decade = np.rint(2 * np.array(decades))
+    exponents = np.arange(first_half_decade, last_half_decade + 1) / 2
+    return np.asarray(scale * 10.0**exponents)

@@ -1,12 +1,12 @@
-"""Best sets: the head of a list that holds its best item with the asked probability.
+"""Conformal prediction sets: top items that contain the best item with a given probability.
 
-With f^(−g) a model that has not seen list g, the gap from the top of the list to its best item,
+With f^(−g) a model trained without list g, the gap from the top of the list to its best item is
 
-    s_g = max f^(−g) − f^(−g)(best of g),
+    s_g = max f^(−g) − f^(−g)(best of g).
 
-is what a new list of the same kind will have. So with q the ⌈(G + 1) · level⌉-th smallest of G
-gaps, the items with ``f ≥ max f − q`` hold the best one with a probability of about the level:
-conformal prediction, its calibration set made of exact hold-outs.
+The gaps of new lists have the same distribution. With q the ⌈(G + 1) · level⌉-th smallest of G
+gaps, the items with ``f ≥ max f − q`` therefore contain the best item with a probability of about
+`level`. The calibration set of this conformal prediction consists of exact hold-outs.
 """
 
 from __future__ import annotations
@@ -19,49 +19,56 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 
-EQUAL = 1e-9  # of a number of lists: rounding of a product with the level
+ROUNDING = 1e-9  # of a number of lists multiplied by the level
 
 
 def group_max(values: NDArray[Any], lists: Indices) -> Array:
     """The largest value of each list."""
-    out = np.full(lists.max(initial=-1) + 1, -np.inf)
-    np.maximum.at(out, lists, values)
-    return out
+    n_lists = lists.max(initial=-1) + 1
+    largest = np.full(n_lists, -np.inf)
+    np.maximum.at(largest, lists, values)
+    return largest
 
 
 def gap_to_top(scores: Array, lists: Indices) -> Array:
-    """How far each item is below the highest score of its list."""
+    """Difference between the highest score of the list and the score of each item."""
     return np.asarray(group_max(scores, lists)[lists] - scores)
 
 
 def held_out_gaps(y: Array, scores: Array, lists: Indices, grade: float | None = None) -> Array:
-    """The gaps of lists by held-out scores, in rising order.
+    """Gaps of lists by held-out scores, in ascending order.
 
     Parameters
     ----------
     y, scores : ndarray of shape (n_items,)
-        True and held-out scores; items without one of them (NaN) do not count.
+        True and held-out scores; items with nan in either are ignored.
     lists : ndarray of int, shape (n_items,)
         Number of the list of each item.
-    grade : float, optional
-        Looked for is an item with y of at least this. None: the highest y of the list.
+    grade : float, default=None
+        Items with y of at least this value are best items. By default the best items are those with
+        the highest y of the list.
 
     Returns
     -------
     ndarray of shape (n_lists,)
-        From the top to the highest of the items that are looked for. Lists in which all items are
-        looked for, or none, say nothing and are left out.
+        Difference between the top score and the highest score of a best item. Lists in which all
+        items or no items are best ones carry no information and are dropped.
     """
-    known = ~(np.isnan(y) | np.isnan(scores))
-    y, lists = y[known], np.unique(lists[known], return_inverse=True)[1]
-    wanted = y == group_max(y, lists)[lists] if grade is None else y >= grade
-    gaps = -group_max(np.where(wanted, -gap_to_top(scores[known], lists), -np.inf), lists)
-    share = np.bincount(lists, wanted) / np.maximum(np.bincount(lists), 1)
-    return np.sort(gaps[(share > 0) & (share < 1)])
+    is_defined = ~(np.isnan(y) | np.isnan(scores))
+    y = y[is_defined]
+    scores = scores[is_defined]
+    _, lists = np.unique(lists[is_defined], return_inverse=True)
+    is_best = y >= grade if grade is not None else y == group_max(y, lists)[lists]
+    gaps_of_best = np.where(is_best, gap_to_top(scores, lists), np.inf)
+    smallest_gap = -group_max(-gaps_of_best, lists)
+    n_best = np.bincount(lists, is_best)
+    n_items = np.bincount(lists)
+    is_informative = (n_best > 0) & (n_best < n_items)
+    return np.sort(smallest_gap[is_informative])
 
 
 def conformal_quantile(gaps: Array, level: float) -> float:
-    """q, the gap that a share `level` of new lists does not exceed.
+    """The gap that a share `level` of new lists does not exceed.
 
     Raises
     ------
@@ -70,18 +77,20 @@ def conformal_quantile(gaps: Array, level: float) -> float:
     """
     if not 0 < level < 1:
         raise ValueError(f"level={level!r}; expected a number between 0 and 1.")
-    place = math.ceil((len(gaps) + 1) * level - EQUAL)
-    if place > len(gaps):
-        needed = math.ceil(level / (1 - level) - EQUAL)
+    n_lists = len(gaps)
+    rank = math.ceil((n_lists + 1) * level - ROUNDING)
+    if rank > n_lists:
+        n_needed = math.ceil(level / (1 - level) - ROUNDING)
+        advice = "train with more lists (groups)"
+        if n_lists:
+            advice = f"use a level of at most {n_lists / (n_lists + 1):.3f}, or {advice}"
         raise ValueError(
-            f"level={level!r} can be promised from {needed} held-out lists on, and there were "
-            f"{len(gaps)} in which some items are looked for and others are not; "
-            + (f"ask for at most {len(gaps) / (len(gaps) + 1):.3f}, or " if len(gaps) else "")
-            + "train with more lists (groups)."
+            f"level={level!r} needs at least {n_needed} held-out lists that contain both best "
+            f"items and others, and there were {n_lists}; {advice}."
         )
-    return float(gaps[max(place, 1) - 1])
+    return float(gaps[max(rank, 1) - 1])
 
 
 def in_best_set(scores: Array, lists: Indices, gaps: Array, level: float) -> NDArray[np.bool_]:
-    """Whether each item is in the head of its list that holds the best one at this level."""
+    """Whether each item belongs to the prediction set of its list at this level."""
     return np.asarray(gap_to_top(scores, lists) <= conformal_quantile(gaps, level))

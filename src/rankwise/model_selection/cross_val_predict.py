@@ -1,4 +1,4 @@
-"""Scores of held-out items and pairs without training again."""
+"""Held-out scores of items and pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankwise.model_selection.grid_search import by_row
 from rankwise.model_selection.protocol import HeldOutPairs, hold_out_task
 from rankwise.runtime.threads import single_threaded
 
-BLOCK_ENTRIES = 2**21
+BLOCK_ENTRIES = 2**21  # differences of pairs in a block
 
 
 @single_threaded
@@ -29,28 +29,28 @@ def leave_group_out_predict(
     alphas: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """Scores of each group by a model that was trained on all other groups. Exact.
+    """Predict the scores of each group by a model trained on all other groups.
 
-    [RankRLS09] section 3.3, for every cost, kernel and number of outputs. The scores are those that
-    refitting the estimator without the group would give; see `cross_val_predict_groups` for which
-    models have a shortcut.
+    Exact for every cost, kernel and number of outputs ([RankRLS09] section 3.3): the scores equal
+    those of the estimator refitted without the group. `cross_val_predict_groups` lists the models
+    that need no refits.
 
     Parameters
     ----------
-    estimator : RankRLS, RankSVM or another learner that has ``hold_out_task``
-        Fitted or not; it is left as it is.
+    estimator : RankRLS, RankSVM or another learner with a method ``hold_out_task``
+        Fitted or not; it is not modified.
     X, y, groups
-        As in ``RankRLS.fit``. The groups of a `PairGraph` are those that it was given, or else its
-        connected components; edges that cross into a group leave with it.
-    alphas : array-like of shape (n_alphas,), optional
-        Several values of alpha from one decomposition; the estimator's own if not given.
-    sample_weight : array-like of shape (n_items,), optional
+        As in ``RankRLS.fit``. The groups of a `PairGraph` are its own, or else its connected
+        components; a group is held out with all edges that touch it.
+    alphas : array-like of shape (n_alphas,), default=None
+        Values of alpha, all from one decomposition. By default the alpha of the estimator is used.
+    sample_weight : array-like of shape (n_items,), default=None
         Weights of the items in training.
 
     Returns
     -------
-    ndarray of shape (n_items,), (n_items, n_outputs), or with alphas one more axis of n_alphas
-        Held-out scores; compare them only inside a group.
+    ndarray of shape (n_items,) or (n_items, n_outputs); with alphas a last axis of n_alphas
+        Held-out scores; only scores of one group are comparable.
 
     Examples
     --------
@@ -81,34 +81,35 @@ def cross_val_predict_groups(
     alphas: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """Scores of each fold by a model that was trained on all other folds. Exact.
+    """Predict the scores of each fold by a model trained on all other folds.
 
-    Folds that no pair leaves (whole groups, whole connected components of explicit preferences)
-    and folds of items of a single list under ``cost="magnitude", ties="include"`` are computed
-    from one decomposition; so are any folds of the items of a `PairGraph` for linear models and
-    models on a basis, where edges that cross into a fold leave with it. All other folds,
-    ``solver="iterative"``, and kernels with 0 < beta < 1 are trained again for each fold, and so
-    is RankSVM, along a warm-started path. A basis (`n_basis`) is chosen once, from all items.
+    The scores equal those of refits. One decomposition is enough for folds that no pair crosses
+    (whole groups, connected components of explicit preferences) and for folds of items of a single
+    list with ``cost="magnitude", ties="include"``. The same holds for any folds of the items of a
+    `PairGraph` with linear models and models on a basis; a fold is held out with all edges that
+    touch it. All other folds, ``solver="iterative"`` and kernels with 0 < beta < 1 are refitted.
+    RankSVM is refitted along a warm-started path. A basis (`n_basis`) is chosen once, from all
+    items.
 
     Parameters
     ----------
-    estimator : RankRLS, RankSVM or another learner that has ``hold_out_task``
-        Fitted or not; it is left as it is.
+    estimator : RankRLS, RankSVM or another learner with a method ``hold_out_task``
+        Fitted or not; it is not modified.
     X, y, groups
         As in ``RankRLS.fit``.
-    cv : int, splitter or iterable of (train, test), optional
-        None leaves out one group at a time; a number makes as many folds of whole groups, or of
-        items if there is one list only. Splitters of scikit-learn get the groups.
-    alphas : array-like of shape (n_alphas,), optional
-        Several values of alpha; the estimator's own if not given.
-    sample_weight : array-like of shape (n_items,), optional
+    cv : int, splitter or iterable of (train, test), default=None
+        None leaves out one group at a time. A number is a number of folds of whole groups, or of
+        items if there is only one list. Splitters of scikit-learn receive the groups.
+    alphas : array-like of shape (n_alphas,), default=None
+        Values of alpha. By default the alpha of the estimator is used.
+    sample_weight : array-like of shape (n_items,), default=None
         Weights of the items in training.
 
     Returns
     -------
-    ndarray of shape (n_items,), (n_items, n_outputs), or with alphas one more axis of n_alphas
-        Held-out scores. Scores of different folds come from different models: compare them only
-        inside a fold. Rows of X that have no score get nan.
+    ndarray of shape (n_items,) or (n_items, n_outputs); with alphas a last axis of n_alphas
+        Held-out scores. Different folds have different models, so only scores of one fold are
+        comparable. Rows of X without a score have nan.
 
     Examples
     --------
@@ -121,12 +122,13 @@ def cross_val_predict_groups(
     """
     task = hold_out_task(estimator, X, y, groups, sample_weight)
     if alphas is not None and "alpha" not in task.parameters:
-        raise ValueError(f"{type(estimator).__name__} has no alpha; leave out alphas.")
+        raise ValueError(f"{type(estimator).__name__} has no alpha; omit alphas.")
     candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
     scores = task.held_out(make_folds(cv, task.graph), candidates)
-    scores = scores if task.rows is None else by_row(task, scores)
-    shape = (len(scores), *task.output_shape, len(candidates))
-    return scores.reshape(shape if alphas is not None else shape[:-1])
+    if task.rows is not None:
+        scores = by_row(task, scores)
+    scores = scores.reshape(len(scores), *task.output_shape, len(candidates))
+    return scores[..., 0] if alphas is None else scores
 
 
 @dataclass(frozen=True)
@@ -138,8 +140,8 @@ class LeavePairOut:
     alphas : ndarray of shape (n_alphas,)
         Regularization of the models.
     disagreement : float, or ndarray of shape (n_alphas,), (n_outputs,) or (n_outputs, n_alphas)
-        Share of the pairs with different scores that are ordered wrongly by the model trained
-        without both items; a tied prediction counts one half.
+        Share of the pairs with different scores that are misordered by the model trained without
+        both items; a tied prediction counts one half.
     n_pairs : int or ndarray of shape (n_outputs,)
         Number of pairs with different scores.
 
@@ -160,27 +162,42 @@ class LeavePairOut:
 
     @property
     def auc(self) -> Any:
-        """1 − disagreement: for two levels the area under the ROC curve."""
+        """1 − disagreement; with two distinct scores the area under the ROC curve."""
         return 1.0 - self.disagreement
 
     @property
     def differences(self) -> Array:
         """``differences[i, j] = f_i − f_j`` by the model trained without i and j.
 
-        Shape (m, m), with a further axis for several outputs. For one alpha only; see `blocks`.
+        Shape (n_items, n_items), with a last axis for several outputs. For a single alpha; with
+        several alphas use `blocks`.
         """
         if len(self.alphas) != 1:
             raise ValueError(
-                f"there are {len(self.alphas)} alphas; blocks(alpha) gives the differences of one."
+                f"there are {len(self.alphas)} alphas; use blocks(alpha) for the differences of "
+                "one of them."
             )
-        m = len(self._pairs.scores)
-        out = np.empty((m, m, *self._shape))
+        n_items = len(self._pairs.scores)
+        differences = np.empty((n_items, n_items, *self._shape))
         for rows, block in self.blocks(self.alphas[0]):
-            out[rows] = block
-        return out
+            differences[rows] = block
+        return differences
 
     def blocks(self, alpha: float) -> Iterator[tuple[slice, Array]]:
-        """Rows of `differences` in blocks, ``(rows, differences[rows])``, never all at once."""
+        """Blocks of rows of `differences`, as ``(rows, differences[rows])``.
+
+        Parameters
+        ----------
+        alpha : float
+            Regularization.
+
+        Yields
+        ------
+        rows : slice
+            Rows of the block.
+        block : ndarray of shape (n_rows, n_items) or (n_rows, n_items, n_outputs)
+            Differences of scores.
+        """
         for rows, block in self._pairs.differences(float(alpha), BLOCK_ENTRIES):
             yield rows, block.reshape(*block.shape[:2], *self._shape)
 
@@ -193,27 +210,28 @@ def leave_pair_out(
     *,
     alphas: ArrayLike | None = None,
 ) -> LeavePairOut:
-    """Hold out every pair of items in turn, train on the rest, and see how the pair is ordered.
+    """Hold out every pair of items in turn and predict its order.
 
-    Use it for the AUC of few items.
+    Use it to estimate the AUC from few items.
 
-    The nearly unbiased estimate of AUC and disagreement for small data ([RankRLS09] sections 3.4
-    and 4.1), exact and for all pairs at once: after one eigendecomposition each alpha costs one
-    matrix product and arithmetic on single entries.
+    The estimate of AUC and disagreement is nearly unbiased for small data ([RankRLS09] sections 3.4
+    and 4.1). It is exact and computed for all pairs at once: after one eigendecomposition each
+    alpha costs one matrix product and elementwise arithmetic.
 
     Parameters
     ----------
     estimator : RankRLS
-        With ``cost="magnitude", ties="include"``; fitted or not, it is left as it is.
+        With ``cost="magnitude", ties="include"``; fitted or not, it is not modified.
     X, y
         Items and scores of one list, as in ``RankRLS.fit``.
-    alphas : array-like of shape (n_alphas,), optional
-        Several values of alpha; the estimator's own if not given.
+    alphas : array-like of shape (n_alphas,), default=None
+        Values of alpha. By default the alpha of the estimator is used.
 
     Returns
     -------
     LeavePairOut
-        Disagreement and AUC over the pairs whose scores differ, and the differences of all pairs.
+        Disagreement and AUC over the pairs with different scores, and the differences of the
+        predicted scores of all pairs.
 
     Examples
     --------
@@ -229,14 +247,16 @@ def leave_pair_out(
     """
     task = hold_out_task(estimator, X, y, None)
     candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
-    checked = candidates.axes["alpha"]
+    checked_alphas = candidates.axes["alpha"]
     pairs = task.pairs()
     n_pairs = _count_pairs(pairs.scores)
-    disagreement = pairs.disagreement(checked)
-    shape = (*task.output_shape, *(() if alphas is None else (len(checked),)))
+    disagreement = pairs.disagreement(checked_alphas)
+    disagreement = disagreement.reshape(*task.output_shape, len(checked_alphas))
+    if alphas is None:
+        disagreement = disagreement[..., 0]
     return LeavePairOut(
-        alphas=checked,
-        disagreement=disagreement.reshape(shape) if shape else float(disagreement[0, 0]),
+        alphas=checked_alphas,
+        disagreement=disagreement if disagreement.ndim else float(disagreement),
         n_pairs=n_pairs if task.output_shape else int(n_pairs[0]),
         _pairs=pairs,
         _shape=task.output_shape,
@@ -245,11 +265,13 @@ def leave_pair_out(
 
 def _count_pairs(scores: Array) -> NDArray[np.int64]:
     """Number of pairs with different scores, for each output."""
-    m = len(scores)
-    tied = [np.unique(column, return_counts=True)[1] for column in scores.T]
-    counts = np.array([m * (m - 1) // 2 - int((c * (c - 1) // 2).sum()) for c in tied])
-    if (counts == 0).any():
+    n_items, n_outputs = scores.shape
+    n_pairs = np.full(n_outputs, n_items * (n_items - 1) // 2, dtype=np.int64)
+    for output in range(n_outputs):
+        _, n_equal = np.unique(scores[:, output], return_counts=True)
+        n_pairs[output] -= (n_equal * (n_equal - 1) // 2).sum()
+    if (n_pairs == 0).any():
         raise UndefinedMetricError(
             "leave-pair-out is undefined: all scores are equal, so no pair has an order to predict."
         )
-    return counts
+    return n_pairs

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
 from rankwise.graphs import PairGraph, PreferenceGraph
@@ -22,115 +22,144 @@ GROUPS, ITEMS, EDGES = "folds of groups", "folds of items", "folds of edges"
 
 LATER = "later groups"
 
-PAIRWISE = ("disagreement", "concordance", "auc")  # metrics that a held-out pair has
+PAIRWISE = ("disagreement", "concordance", "auc")  # metrics that are defined for a held-out pair
 
-FEWEST_FOR_PAIRS, MOST_FOR_PAIRS = 4, 1500  # items; leave-pair-out is cubic in their number
+FEWEST_FOR_PAIRS = 4  # items; fewer leave no pair to train on
 
-EXACT_FOLDS, REFIT_FOLDS = 10, 5
+MOST_FOR_PAIRS = 1500  # items; leave-pair-out is cubic in their number
+
+EXACT_FOLDS = 10  # of cv="auto" if the folds have a shortcut
+
+REFIT_FOLDS = 5  # of cv="auto" if every fold needs a refit
 
 
 def make_folds(cv: Any, graph: PreferenceGraph) -> Folds:
-    """The test sets of a cross-validation; every item is in exactly one.
+    """Test sets of a cross-validation; every item is in exactly one.
 
     Parameters
     ----------
     cv : None, int, splitter or iterable of (train, test)
-        None holds out one group at a time; a number makes so many folds of whole groups, or of
-        items if there is one group only; anything else as in scikit-learn.
+        None holds out one group at a time. A number is a number of folds of whole groups, or of
+        items if there is only one group. Splitters and iterables work as in scikit-learn.
     graph : PreferenceGraph
-        Its scores and groups go to the splitter. The groups of explicit preferences are those
-        that the `PairGraph` was given, or else its connected components.
+        A splitter receives its scores and groups. The groups of explicit preferences are those
+        of the `PairGraph`, or else its connected components.
+
+    Returns
+    -------
+    list of ndarray of int
+        Items of each fold.
     """
-    labels, n_groups = graph.groups, graph.n_groups
     if cv is None:
-        folds = indices_by_group(labels)
-        if len(folds) < 2:
-            how = (
-                "build the PairGraph with the groups of the items, or hold out edges with "
-                "RankRLSCV(cv=10)"
-                if graph.scores is None
-                else "pass groups, hold out items with cv=10, or use leave_pair_out"
-            )
-            raise ValueError(f"leave-group-out needs at least two groups, and there is one; {how}.")
-        return folds
+        return _one_group_folds(graph)
     if isinstance(cv, numbers.Integral):
-        cv = int(cv)
-        n_units = n_groups if n_groups > 1 else graph.n_items
-        if not 2 <= cv <= n_units:
-            unit = "groups" if n_groups > 1 else "items"
-            raise ValueError(
-                f"cv={cv}; expected 2 to {n_units} folds of the {n_units} {unit} "
-                f"(n_samples = {graph.n_items})."
-            )
-        cv = GroupKFold(cv) if n_groups > 1 else KFold(cv, shuffle=True, random_state=0)
+        cv = _splitter(int(cv), graph)
     if hasattr(cv, "split"):
-        with warnings.catch_warnings():  # of splitters that say that they do not look at groups
+        with warnings.catch_warnings():  # splitters that ignore groups say so
             warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
-            cv = list(cv.split(np.empty((graph.n_items, 1)), graph.scores, graph.groups))
+            cv = cv.split(np.empty((graph.n_items, 1)), graph.scores, graph.groups)
+            return _check_splits(list(cv), graph.n_items)
     return _check_splits(list(cv), graph.n_items)
 
 
+def _one_group_folds(graph: PreferenceGraph) -> Folds:
+    """One fold for each group."""
+    folds = indices_by_group(graph.groups)
+    if len(folds) < 2:
+        advice = "pass groups, hold out items with cv=10, or use leave_pair_out"
+        if graph.scores is None:
+            advice = (
+                "build the PairGraph with the groups of the items, or hold out edges with "
+                "RankRLSCV(cv=10)"
+            )
+        raise ValueError(f"leave-group-out needs at least two groups, and there is one; {advice}.")
+    return folds
+
+
+def _splitter(n_folds: int, graph: PreferenceGraph) -> Any:
+    """Splitter of scikit-learn for a number of folds of groups, or of items of one list."""
+    has_groups = graph.n_groups > 1
+    unit = "groups" if has_groups else "items"
+    n_units = graph.n_groups if has_groups else graph.n_items
+    if not 2 <= n_folds <= n_units:
+        raise ValueError(
+            f"cv={n_folds}; expected 2 to {n_units} folds of the {n_units} {unit} "
+            f"(n_samples = {graph.n_items})."
+        )
+    if has_groups:
+        return GroupKFold(n_folds)
+    return KFold(n_folds, shuffle=True, random_state=0)
+
+
 def read_splits(cv: Any) -> Any:
-    """The same with splits in a list, so that they can be read for each model and each output."""
-    is_plain = hasattr(cv, "__iter__") and not hasattr(cv, "split")  # a text has both
-    return list(cv) if is_plain else cv
+    """Turn an iterable of splits into a list, so that it can be read more than once."""
+    is_splitter_or_name = hasattr(cv, "split")  # a string has a method of that name, too
+    if hasattr(cv, "__iter__") and not is_splitter_or_name:
+        return list(cv)
+    return cv
 
 
 def fold_of_item(folds: Folds, n_items: int) -> NDArray[np.intp]:
-    """For each item the number of its fold, −1 for items of none."""
-    numbers = np.full(n_items, -1, dtype=np.intp)
-    if folds:
-        numbers[np.concatenate(folds)] = np.repeat(np.arange(len(folds)), list(map(len, folds)))
-    return numbers
+    """Number of the fold of each item, −1 for items that are in no fold."""
+    fold_numbers = np.full(n_items, -1, dtype=np.intp)
+    for number, items in enumerate(folds):
+        fold_numbers[items] = number
+    return fold_numbers
 
 
-def _check_splits(splits: list[Any], n_items: int, what: str = "items") -> Folds:
-    """The test sets; each item is in one of them, and all others are in its training set."""
+def _check_splits(splits: list[Any], n_items: int, unit: str = "items") -> Folds:
+    """Test sets of the splits, after a check that they partition the items."""
     folds: Folds = []
-    every = np.arange(n_items)
-    for k, split in enumerate(splits):
-        train, test = (np.asarray(part) for part in split)
-        train, test = (np.flatnonzero(p) if p.dtype == bool else p for p in (train, test))
-        if not np.array_equal(np.sort(np.concatenate([train, test])), every):
+    all_items = np.arange(n_items)
+    for k, (train, test) in enumerate(splits):
+        train_items = _item_numbers(train)
+        test_items = _item_numbers(test)
+        if not np.array_equal(np.sort(np.concatenate([train_items, test_items])), all_items):
             raise ValueError(
-                f"fold {k} of cv must train on all {what} that it does not hold out, and on no "
-                f"others; it has {len(train)} for training and {len(test)} held out of {n_items}."
+                f"fold {k} of cv must train on exactly the {unit} that it does not hold out; it "
+                f"trains on {len(train_items)} and holds out {len(test_items)} of {n_items}."
             )
-        folds.append(np.sort(test).astype(np.intp))
-    if not np.array_equal(np.sort(np.concatenate(folds)), every):
+        folds.append(np.sort(test_items).astype(np.intp))
+    if not np.array_equal(np.sort(np.concatenate(folds)), all_items):
         raise ValueError(
-            f"cv must hold out each of the {n_items} {what} once (as KFold and GroupKFold do, and "
+            f"cv must hold out each of the {n_items} {unit} once (as KFold and GroupKFold do, and "
             "ShuffleSplit does not)."
         )
     return folds
 
 
+def _item_numbers(items: ArrayLike) -> NDArray[np.intp]:
+    """Numbers of items from numbers or from a boolean mask."""
+    items = np.asarray(items)
+    return np.flatnonzero(items) if items.dtype == bool else items
+
+
 def edge_folds(cv: Any, n_edges: int) -> Folds:
-    """Folds of the edges: so many of random ones, or what a splitter or splits say."""
+    """Folds of the edges: a number of random ones, or those of a splitter or of splits."""
     if hasattr(cv, "split"):
         cv = cv.split(np.empty((n_edges, 1)))
     if hasattr(cv, "__iter__"):
         return _check_splits(list(cv), n_edges, "edges")
     if not isinstance(cv, numbers.Integral) or not 2 <= int(cv) <= n_edges:
         raise ValueError(
-            f"cv={cv!r}: the preferences are all connected, so edges are held out; give a "
-            f"number of folds from 2 to the {n_edges} edges, or splits of them, or build the "
-            "PairGraph with the groups of the items to hold these out."
+            f"cv={cv!r}: all comparisons form one connected graph, so cv must be a number of folds "
+            f"over edges, from 2 to {n_edges}, or splits of them. Build the PairGraph with the "
+            "groups of the items to hold out groups."
         )
     fold = np.random.default_rng(0).permutation(n_edges) % int(cv)
     return [np.flatnonzero(fold == k) for k in range(int(cv))]
 
 
 class CrossValidationPlan(NamedTuple):
-    """What is held out.
+    """Cross-validation scheme and its folds.
 
     Attributes
     ----------
     name : str
         "leave-group-out", "leave-pair-out", "folds of groups", "folds of items" (of one list, or
-        if a splitter puts items of one group in different folds) or "folds of edges".
+        if a splitter assigns items of one group to different folds) or "folds of edges".
     folds : list of ndarray of int
-        Items, or edges, that are held out together; none for leave-pair-out.
+        Items, or edges, that are held out together; empty for leave-pair-out.
     """
 
     name: str
@@ -138,19 +167,20 @@ class CrossValidationPlan(NamedTuple):
 
 
 def resolve_cv(task: Any, cv: Any, metrics: Sequence[Any]) -> CrossValidationPlan:
-    """What is held out, and the folds that say how.
+    """Cross-validation scheme and folds for a learner and its data.
 
     With "auto":
 
     ==========================  ==========================  ===============================
-    data                        folds are exact shortcuts   every fold is trained again
+    data                        folds have a shortcut       folds are refitted
     ==========================  ==========================  ===============================
     several groups              one group at a time         five folds of groups
     one list, up to 1,500       every pair in turn, if all  five folds of items
-    items, all pairs are edges  metrics judge pairs
+    items, all pairs are edges  metrics are pairwise
     any other list              ten folds of items          five folds of items
-    connected preferences (in   ten folds of edges          five folds of edges
-    one part more than half)
+    connected preferences       ten folds of edges          five folds of edges
+    (more than half of the
+    edges in one component)
     ==========================  ==========================  ===============================
 
     Parameters
@@ -158,10 +188,15 @@ def resolve_cv(task: Any, cv: Any, metrics: Sequence[Any]) -> CrossValidationPla
     task : HoldOutTask
         The learner and its data.
     cv : "auto", "leave-pair-out", None, int, splitter or iterable
-        None holds out one group at a time; a number makes so many folds of groups, of items if
+        None holds out one group at a time. A number is a number of folds of groups, of items if
         there is one list, or of edges if there are connected preferences without groups.
     metrics : sequence of Metric
-        How held-out data will be judged.
+        Metrics of the held-out data.
+
+    Returns
+    -------
+    CrossValidationPlan
+        Name of the scheme and the folds.
     """
     graph = task.graph
     for metric in metrics:
@@ -176,8 +211,10 @@ def resolve_cv(task: Any, cv: Any, metrics: Sequence[Any]) -> CrossValidationPla
         raise ValueError(
             f"cv={cv!r} is unknown; use 'auto', '{PAIR}', None, a number of folds or a splitter."
         )
-    if isinstance(cv, str):
-        name, cv = _auto_cv(task, metrics) if cv == "auto" else (PAIR, None)
+    if cv == "auto":
+        name, cv = _auto_cv(task, metrics)
+    elif isinstance(cv, str):
+        name = PAIR
     elif cv is None:
         name = GROUP
     elif graph.n_units > 1:
@@ -195,7 +232,7 @@ def resolve_cv(task: Any, cv: Any, metrics: Sequence[Any]) -> CrossValidationPla
 
 
 def cuts_groups(folds: Folds, graph: PreferenceGraph) -> bool:
-    """Whether two items of one group are in different folds, as with a KFold of items."""
+    """Whether items of one group are in different folds, as with a KFold of items."""
     fold = fold_of_item(folds, graph.n_items)
     fold_of_group = np.zeros(graph.n_groups, dtype=np.intp)
     fold_of_group[graph.groups] = fold
@@ -203,21 +240,28 @@ def cuts_groups(folds: Folds, graph: PreferenceGraph) -> bool:
 
 
 def _auto_cv(task: Any, metrics: Sequence[Any]) -> tuple[str, int | None]:
-    """What "auto" holds out, and in how many folds."""
+    """Scheme of cv="auto", and the number of folds or None."""
     graph = task.graph
     n_folds = REFIT_FOLDS if task.refits else EXACT_FOLDS
     if graph.scores is None and _is_mostly_connected(graph):
         return EDGES, min(n_folds, max(2, graph.n_pairs))
+    if graph.n_units > 1 and task.refits:
+        return GROUPS, min(n_folds, graph.n_units)
     if graph.n_units > 1:
-        return (GROUPS, min(n_folds, graph.n_units)) if task.refits else (GROUP, None)
+        return GROUP, None
     is_small = FEWEST_FOR_PAIRS <= graph.n_items <= MOST_FOR_PAIRS
-    if is_small and all(metric.name in PAIRWISE for metric in metrics) and task.has_pairs:
+    are_pairwise = all(metric.name in PAIRWISE for metric in metrics)
+    if is_small and are_pairwise and task.has_pairs:
         return PAIR, None
-    return ITEMS, min(n_folds, max(2, graph.n_items // 2))  # a pair in each
+    n_folds_with_pair = max(2, graph.n_items // 2)
+    return ITEMS, min(n_folds, n_folds_with_pair)
 
 
 def _is_mostly_connected(graph: PreferenceGraph) -> bool:
-    """Whether preferences are one unit, or more than half of them are in one component."""
-    if graph.n_units < 2 or not isinstance(graph, PairGraph) or graph.has_groups:
-        return graph.n_units < 2
-    return bool(2 * np.bincount(graph.groups[graph.winner]).max() > graph.n_pairs)
+    """Whether the preferences are one unit, or more than half of them are in one component."""
+    if graph.n_units < 2:
+        return True
+    if not isinstance(graph, PairGraph) or graph.has_groups:
+        return False
+    n_edges = np.bincount(graph.groups[graph.winner])  # of each component
+    return bool(2 * n_edges.max() > graph.n_pairs)

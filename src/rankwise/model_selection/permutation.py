@@ -1,8 +1,8 @@
-"""Permutation test: is a ranker better than chance on these data?"""
+"""Permutation test of a ranker against chance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +11,19 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from rankwise.arrays import Array, Indices
-from rankwise.graphs.supervision import read_y
+from rankwise.graphs.supervision import Relevance, read_y
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.by_group import check_defined, nanmean
-from rankwise.model_selection.folds import PAIR, PAIRWISE, resolve_cv
+from rankwise.model_selection.candidate_grid import CandidateGrid
+from rankwise.model_selection.folds import PAIR, PAIRWISE, CrossValidationPlan, resolve_cv
 from rankwise.model_selection.grid_search import evaluate_candidates
 from rankwise.model_selection.protocol import HoldOutTask, hold_out_task
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_int
 
-CHUNK_ENTRIES = 2**24  # of one array of items × permutations × alphas; about eight exist at a time
+ROUNDING = 1e-12  # relative difference of scores that count as equal
+
+CHUNK_ENTRIES = 2**24  # of an array of items × permutations × alphas; about eight exist at once
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -34,11 +37,11 @@ class PermutationTest:
     score : float
         Cross-validated score of the data, in the units of the metric.
     null_scores : ndarray of shape (n_permutations,)
-        The same for each permutation of the scores.
+        Cross-validated score of each permutation of y.
     n_permutations : int
         Number of permutations.
     metric : str
-        The metric.
+        Name of the metric.
     """
 
     pvalue: float
@@ -68,37 +71,38 @@ def permutation_test(
     random_state: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> PermutationTest:
-    """How often scores that were shuffled are predicted as well as the real ones.
+    """Test whether a ranker predicts the order of the items better than chance.
 
-    Under the null hypothesis the features say nothing about the order of the items of a group, so
-    the scores may be exchanged inside each group. Permuted scores are extra outputs of one model
-    and are cross-validated in parallel ([RankRLS09] section 4.1): with ``cost="magnitude",
-    ties="include"`` one decomposition serves all permutations. With other costs the pairs depend
-    on the scores, so each permutation has a decomposition of its own and takes as long as a fit.
+    Under the null hypothesis the features carry no information about the order inside a group, so
+    the values of y are exchangeable inside each group. The permutations of y are extra outputs of
+    one model and are cross-validated together ([RankRLS09] section 4.1): with
+    ``cost="magnitude", ties="include"`` one decomposition serves all permutations. With other costs
+    the pairs depend on y, so each permutation needs its own decomposition and takes as long as a
+    fit.
 
     Parameters
     ----------
     estimator : RankRLS
-        Fitted or not; it is left as it is.
+        Fitted or not; it is not modified.
     X, y, groups
-        As in ``RankRLS.fit``, but not a `PairGraph`. Several outputs are permuted together, and
-        their scores averaged.
-    n_permutations : int
+        As in ``RankRLS.fit``, but y may not be a `PairGraph`. Several outputs are permuted together
+        and their scores are averaged.
+    n_permutations : int, default=1000
         Number of permutations; the p-value cannot be below ``1 / (1 + n_permutations)``.
-    scoring : str, Metric or function
+    scoring : str, Metric or function, default="disagreement"
         Any name of `rankwise.metrics`.
-    alphas : array-like of shape (n_alphas,), optional
-        Let the data and each permutation choose their best alpha, so that the p-value allows for
-        the choice. The estimator's own alpha if not given.
-    cv : "auto", int, splitter or iterable
-        As in `RankRLSCV`: "auto" leaves out one group at a time; a single list is judged by
-        leave-pair-out up to 1,500 items if the metric counts pairs, else by ten folds of items.
-        The folds are those of the data for all permutations.
-    random_state : int, RandomState or None
+    alphas : array-like of shape (n_alphas,), default=None
+        Select the best alpha for the data and for each permutation, so that the p-value accounts
+        for the selection. By default the alpha of the estimator is used.
+    cv : "auto", int, splitter or iterable, default="auto"
+        As in `RankRLSCV`: "auto" leaves out one group at a time; a single list of up to 1,500 items
+        is evaluated by leave-pair-out if the metric counts pairs, else by ten folds of items. All
+        permutations use the folds of the data.
+    random_state : int, RandomState or None, default=None
         Seed of the permutations.
-    sample_weight : array-like of shape (n_items,), optional
-        Weights of the items, in training and judging. They stay with the items, and the scores are
-        exchanged.
+    sample_weight : array-like of shape (n_items,), default=None
+        Weights of the items, in training and evaluation. The weights stay with the items while y is
+        permuted.
 
     Returns
     -------
@@ -107,9 +111,10 @@ def permutation_test(
 
     Notes
     -----
-    A permutation counts as at least as good up to rounding, or if its score is undefined in every
-    fold. Memory: some arrays of n_items × n_permutations × n_alphas; beyond 2²⁴ entries the
-    permutations are taken in chunks, and each chunk of a leave-group-out decomposes again.
+    A permutation counts as at least as good if it is so up to rounding, or if its score is
+    undefined in every fold. Memory: a few arrays of n_items × n_permutations × n_alphas. Beyond 2²⁴
+    entries the permutations are processed in chunks, and leave-group-out computes one decomposition
+    per chunk.
 
     Examples
     --------
@@ -124,40 +129,38 @@ def permutation_test(
     n_permutations = check_int("n_permutations", n_permutations, least=1)
     target = read_y(y, groups, sample_weight, X=X)
     if target.groups is None:
-        raise ValueError(f"y is a {type(y).__name__}; only scores can be permuted: pass them.")
+        raise ValueError(f"y is a {type(y).__name__}; pass scores: only scores can be permuted.")
     if target.groups.n_groups == 1 and metric.name in PAIRWISE:
         metric(target.y, target.y, undefined="raise", sample_weight=target.weight)
-
-    def task_of(scores: Array) -> HoldOutTask:
-        return hold_out_task(estimator, X, target._replace(y=scores), None)
-
-    task = task_of(target.y)
+    task = hold_out_task(estimator, X, target, None)
     if task.refits:
         raise ValueError(
             f"permutation_test takes a RankRLS, got {type(estimator).__name__}; pass alphas to "
             "choose among several, or use sklearn.model_selection.permutation_test_score."
         )
-    candidates = task.candidates(**({} if alphas is None else {"alpha": alphas}))
+    fixed_values = {} if alphas is None else {"alpha": alphas}
+    candidates = task.candidates(**fixed_values)
     plan = resolve_cv(task, cv, [metric])
-    pairs = task.pairs() if plan.name == PAIR else None
-    n_alphas, n_outputs = len(candidates), target.y[0].size
-    best = np.max if metric.greater_is_better else np.min
-    scores = []
+    if plan.name == PAIR:
+        mean_scores = _leave_pair_out_scores(task, candidates, metric)
+    else:
+        has_fixed_pairs = task.graph.ties == "include"
+        mean_scores = _hold_out_scores(
+            estimator, X, target, candidates, plan, metric, has_fixed_pairs=has_fixed_pairs
+        )
+
+    n_alphas = len(candidates)
+    n_outputs = target.y[0].size
+    best_alpha = np.max if metric.greater_is_better else np.min
     rng = check_random_state(random_state)
-    for Y in _permuted(target.y, target.groups.codes, n_permutations, n_alphas, rng):
-        if pairs is not None:
-            error = pairs.disagreement(candidates.axes["alpha"], Y).T
-            by_output = 1.0 - error if metric.greater_is_better else error
-        else:
-            each = [Y] if task.graph.ties == "include" else Y.T  # else pairs depend on the scores
-            runs = [evaluate_candidates(task_of(one), candidates, plan, [metric]) for one in each]
-            means = [nanmean(run.by_group[metric.name]) for run in runs]
-            by_output = np.concatenate(means, axis=1)  # (n_alphas, permutations × outputs)
-        by_permutation = by_output.reshape(n_alphas, -1, n_outputs).mean(axis=2)
-        scores.append(best(by_permutation, axis=0))
+    chunks = _permuted(target.y, target.groups.codes, n_permutations, n_alphas, rng)
+    scores = []
+    for permuted_y in chunks:
+        by_permutation = mean_scores(permuted_y).reshape(n_alphas, -1, n_outputs).mean(axis=2)
+        scores.append(best_alpha(by_permutation, axis=0))
     observed, null = np.split(np.concatenate(scores), [1])
-    score = float(observed[0])
     check_defined(metric, observed)
+    score = float(observed[0])
     return PermutationTest(
         pvalue=_pvalue(score, null, metric.greater_is_better),
         score=score,
@@ -167,26 +170,72 @@ def permutation_test(
     )
 
 
+#: From permutations of y, in columns, to their mean scores, (n_alphas, permutations × outputs).
+MeanScores = Callable[[Array], Array]
+
+
+def _leave_pair_out_scores(
+    task: HoldOutTask, candidates: CandidateGrid, metric: Metric
+) -> MeanScores:
+    """Mean scores of permutations of y by leave-pair-out, all from one decomposition."""
+    pairs = task.pairs()
+
+    def mean_scores(permuted_y: Array) -> Array:
+        error = pairs.disagreement(candidates.axes["alpha"], permuted_y).T
+        return 1.0 - error if metric.greater_is_better else error
+
+    return mean_scores
+
+
+def _hold_out_scores(
+    estimator: Any,
+    X: Any,
+    target: Relevance,
+    candidates: CandidateGrid,
+    plan: CrossValidationPlan,
+    metric: Metric,
+    *,
+    has_fixed_pairs: bool,
+) -> MeanScores:
+    """Mean scores of permutations of y by the folds of a plan.
+
+    If the pairs are the same for every y, all permutations are outputs of one model.
+    """
+
+    def mean_scores_together(permuted_y: Array) -> Array:
+        task = hold_out_task(estimator, X, target._replace(y=permuted_y), None)
+        result = evaluate_candidates(task, candidates, plan, [metric])
+        return nanmean(result.by_group[metric.name])
+
+    def mean_scores_one_by_one(permuted_y: Array) -> Array:
+        columns = [mean_scores_together(column) for column in permuted_y.T]
+        return np.concatenate(columns, axis=1)
+
+    return mean_scores_together if has_fixed_pairs else mean_scores_one_by_one
+
+
 def _permuted(
     y: Array, codes: Indices, n_permutations: int, n_alphas: int, rng: np.random.RandomState
 ) -> Iterator[Array]:
-    """The scores, then permutations of them inside the groups, as columns of chunks."""
-    m = len(y)
-    y = y.reshape(m, -1)
+    """The data, then permutations of y inside the groups, as columns of chunks."""
+    n_items = len(y)
+    y = y.reshape(n_items, -1)
     by_group = np.argsort(codes, kind="stable")
     width = max(1, CHUNK_ENTRIES // (y.size * n_alphas))
     for start in range(0, n_permutations + 1, width):
-        order = np.empty((m, min(width, n_permutations + 1 - start)), dtype=np.intp)
-        for k in range(order.shape[1]):
-            if start + k == 0:
-                order[:, 0] = np.arange(m)
-            else:  # by group, and at random inside
-                order[by_group, k] = np.argsort(codes + rng.random_sample(m))
-        yield y[order].reshape(m, -1)
+        stop = min(start + width, n_permutations + 1)
+        order = np.empty((n_items, stop - start), dtype=np.intp)
+        for column, permutation in enumerate(range(start, stop)):
+            if permutation == 0:
+                order[:, column] = np.arange(n_items)
+            else:  # groups stay in place, and their items are in random order
+                order[by_group, column] = np.argsort(codes + rng.random_sample(n_items))
+        yield y[order].reshape(n_items, -1)
 
 
 def _pvalue(observed: float, null: Array, greater_is_better: bool) -> float:
-    """Share of the permutations at least as good, the data among them; undefined ones count."""
+    """Share of permutations at least as good as the data; undefined ones and the data count."""
     gain = null - observed if greater_is_better else observed - null
-    as_good = np.isnan(null) | (gain >= -1e-12 * max(1.0, abs(observed)))
-    return float((1 + as_good.sum()) / (1 + len(null)))
+    tolerance = ROUNDING * max(1.0, abs(observed))
+    is_as_good = np.isnan(null) | (gain >= -tolerance)
+    return float((1 + is_as_good.sum()) / (1 + len(null)))

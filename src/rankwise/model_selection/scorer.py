@@ -1,4 +1,4 @@
-"""Scorers for scikit-learn's model selection, and groups on their way to what asks for them."""
+"""Scorers for scikit-learn's model selection, and the routing of groups."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from rankwise.metrics import Metric, get_metric
 
 
 def group_metadata(estimator: Any, method: str, groups: Any) -> dict[str, Any]:
-    """The groups as keyword of a method that asks for them; nothing otherwise."""
+    """Groups as a keyword argument if the method requests them, else an empty dictionary."""
     if groups is None or not hasattr(estimator, "get_metadata_routing"):
         return {}
     with sklearn.config_context(enable_metadata_routing=True):
-        asked = get_routing_for_object(estimator).consumes(method, ["groups"])
-    return {"groups": groups} if asked else {}
+        consumed = get_routing_for_object(estimator).consumes(method, ["groups"])
+    return {"groups": groups} if consumed else {}
 
 
 def needs_groups(estimator: Any, method: str = "predict") -> bool:
-    """Whether a method asks for the groups of the items, itself or in a step before it."""
+    """Whether a method, or a pipeline step before it, requests the groups of the items."""
     return bool(group_metadata(estimator, method, True))
 
 
 def predict_items(estimator: Any, X: Any, groups: ArrayLike | None) -> Any:
-    """Scores by an estimator of any kind; groups go to where they are asked for."""
+    """Predict scores by any estimator; groups are routed to the steps that request them."""
     metadata = group_metadata(estimator, "predict", groups)
     if not metadata:
         return estimator.predict(X)
@@ -40,16 +40,16 @@ def predict_items(estimator: Any, X: Any, groups: ArrayLike | None) -> Any:
 
 @dataclass(frozen=True, repr=False)
 class RankingScorer:
-    """Callable ``scorer(estimator, X, y, groups=None)``, as `make_ranking_scorer` makes it.
+    """Callable ``scorer(estimator, X, y, groups=None, sample_weight=None)``.
 
-    It takes ``sample_weight``, too.
+    Created by `make_ranking_scorer`.
 
     Attributes
     ----------
     metric : Metric
         The metric.
     options : tuple of (str, value)
-        Options of the metric that are not part of its name.
+        Options of the metric besides those in its name.
 
     Examples
     --------
@@ -77,21 +77,21 @@ class RankingScorer:
         Parameters
         ----------
         estimator : estimator with `predict`
-            Fitted; what it predicts is taken as the scores of the items.
+            Fitted; its predictions are the scores of the items.
         X : array-like of shape (n_items, n_features)
             Items.
         y : array-like, or target of `make_target`
             True scores.
-        groups : array-like of shape (n_items,), optional
-            Group labels, unless y carries them; None makes all items one list.
-        sample_weight : array-like of shape (n_items,), optional
-            Weights of the items, for a metric that takes them.
+        groups : array-like of shape (n_items,), default=None
+            Group labels, unless y contains them. Without groups all items are one list.
+        sample_weight : array-like of shape (n_items,), default=None
+            Weights of the items, for a metric that accepts them.
 
         Returns
         -------
         float
-            The metric, its negative for errors; the mean over several outputs; nan if the metric
-            is undefined in every group.
+            The metric, negated for errors and averaged over outputs; nan if the metric is undefined
+            in every group.
         """
         options = dict(self.options)
         y, groups, weights = unpack_target(y, groups, sample_weight)
@@ -107,7 +107,7 @@ class RankingScorer:
         return value if self.metric.greater_is_better else -value
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Ask scikit-learn for groups and weights; it gives them when metadata routing is on."""
+        """Request groups and weights; scikit-learn passes them if metadata routing is enabled."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="groups", alias=True)
         if self.metric.has_weights:
@@ -115,7 +115,7 @@ class RankingScorer:
         return request
 
     def _accept_sample_weight(self) -> bool:
-        """What scikit-learn >= 1.9 asks if an estimator is fitted with sample_weight."""
+        """Whether the scorer accepts weights; scikit-learn >= 1.9 calls this."""
         return self.metric.has_weights
 
     def __repr__(self) -> str:
@@ -124,31 +124,31 @@ class RankingScorer:
 
 
 def make_ranking_scorer(metric: str | Metric, **options: Any) -> RankingScorer:
-    """Make a scorer for GridSearchCV, cross_validate and the like from a ranking metric.
+    """Make a scorer for GridSearchCV, cross_validate and similar functions from a ranking metric.
 
-    The scorer knows the groups and weights of the items if they come with y (`make_target`), or,
-    with metadata routing on, by itself: it requests them without ``set_score_request``. Errors are
-    negated, so that larger is better.
+    The scorer receives the groups and weights of the items inside y (`make_target`), or by
+    metadata routing, where it requests them without ``set_score_request``. Errors are negated, so
+    that larger is better.
 
     Parameters
     ----------
     metric : str or Metric
-        As `rankwise.metrics.get_metric` reads it: "ndcg@10", "disagreement", "p(relevant=2)@5".
+        As for `rankwise.metrics.get_metric`: "ndcg@10", "disagreement", "p(relevant=2)@5".
     **options
         Further options of the metric, such as ``gain="linear"`` or ``undefined="zero"``.
 
     Returns
     -------
     RankingScorer
-        Can be pickled, cloned and used with any estimator whose `predict` gives scores.
+        Can be pickled, cloned and used with any estimator whose `predict` returns scores.
 
     Notes
     -----
-    A fold where the metric is undefined in every group (no relevant item, no two items of
-    different y) gets nan, and scikit-learn ranks a candidate with such a fold last and warns.
-    Folds of several groups avoid this; `RankRLSCV` leaves undefined groups out of its mean and
-    counts them. ``undefined="zero"`` (or "one") gives every undefined group that value instead,
-    and ``undefined="raise"`` an error.
+    A fold in which the metric is undefined in every group (no relevant item, or equal y) has the
+    score nan. scikit-learn ranks a candidate with such a fold last and warns. Folds of several
+    groups avoid this; `RankRLSCV` drops undefined groups from its mean and counts them.
+    ``undefined="zero"`` (or "one") assigns that value to undefined groups, and
+    ``undefined="raise"`` raises an error.
 
     Examples
     --------
@@ -164,13 +164,19 @@ def make_ranking_scorer(metric: str | Metric, **options: Any) -> RankingScorer:
     >>> search.fit(X, make_target(y, groups), groups=groups).best_params_
     {'alpha': 0.001}
     """
-    known = get_metric(metric)
+    metric = get_metric(metric)
     if options.get("per_group"):
-        raise ValueError("a scorer gives one number, so per_group=True cannot be used here.")
-    if options:  # complain about them now, not in the middle of a search
-        try:
-            known([1, 0], [1, 0], **{**options, "undefined": "nan"})
-        except TypeError as error:
-            raise ValueError(f"{known.name} has no such option: {error}.") from None
-        known([1, 0], [1, 0], undefined=options.get("undefined", "nan"))
-    return RankingScorer(known, tuple(sorted(options.items())))
+        raise ValueError("a scorer returns one number; per_group=True is not supported.")
+    if options:
+        _check_options(metric, options)
+    return RankingScorer(metric, tuple(sorted(options.items())))
+
+
+def _check_options(metric: Metric, options: dict[str, Any]) -> None:
+    """Raise an error for options that the metric does not accept, before a search begins."""
+    y = [1, 0]
+    try:
+        metric(y, y, **{**options, "undefined": "nan"})
+    except TypeError as error:
+        raise ValueError(f"{metric.name} has no such option: {error}.") from None
+    metric(y, y, undefined=options.get("undefined", "nan"))

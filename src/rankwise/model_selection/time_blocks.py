@@ -11,14 +11,14 @@ from rankwise.frames import as_array
 from rankwise.groups import Groups
 from rankwise.model_selection.folds import Folds
 
-N_BLOCKS = 6  # in the order of time; all but the first are judged
+N_BLOCKS = 6  # in the order of time; all but the first are evaluated
 
 
 def time_series_blocks(time: Any, groups: Groups, n_blocks: int = N_BLOCKS) -> Folds:
     """Rows in blocks of whole groups, from the earliest to the latest.
 
-    A group is as late as its last row, and groups of one time stay together. If there is one
-    group only, its items are the units.
+    The time of a group is that of its last row, and groups of equal time share a block. If there is
+    only one group, its items are the units.
 
     Parameters
     ----------
@@ -26,22 +26,29 @@ def time_series_blocks(time: Any, groups: Groups, n_blocks: int = N_BLOCKS) -> F
         Dates or numbers.
     groups : Groups
         Groups of the items.
-    n_blocks : int
-        Number of blocks, of about as many groups; fewer if there are fewer times.
+    n_blocks : int, default=6
+        Number of blocks, each with about the same number of groups; fewer if there are fewer
+        distinct times.
+
+    Returns
+    -------
+    list of ndarray of int
+        Rows of each block.
     """
-    moments = in_days(as_times(as_array(time, "time"), len(groups.codes), "row"))
-    unit = groups.codes if groups.n_groups > 1 else np.arange(len(groups.codes))
-    last = np.full(unit.max() + 1, -np.inf)
-    np.maximum.at(last, unit, moments)
-    distinct, place = np.unique(last, return_inverse=True)
-    if len(distinct) < 2:
+    n_items = len(groups.codes)
+    days = in_days(as_times(as_array(time, "time"), n_items, "row"))
+    unit = groups.codes if groups.n_groups > 1 else np.arange(n_items)
+    last_day = np.full(unit.max() + 1, -np.inf)
+    np.maximum.at(last_day, unit, days)
+    distinct_days, day_number = np.unique(last_day, return_inverse=True)
+    if len(distinct_days) < 2:
         raise ValueError(
-            "all rows are of one time, so nothing came later; pass the time of each row or group, "
-            "or leave out time."
+            "all rows have the same time, so no group is later than another; pass the time of each "
+            "row or group, or omit time."
         )
-    earlier = np.cumsum(np.bincount(place)) - 1  # the last unit of each time
-    block = np.minimum(earlier * n_blocks // len(last), n_blocks - 1)[place]
-    _, block = np.unique(block, return_inverse=True)
-    if block.max() == 0:  # nearly all units are of the last time
-        block = (place == place.max()).astype(np.intp)
+    last_unit = np.cumsum(np.bincount(day_number)) - 1  # of each day, in the order of time
+    block_of_day = np.minimum(last_unit * n_blocks // len(last_day), n_blocks - 1)
+    _, block = np.unique(block_of_day[day_number], return_inverse=True)
+    if block.max() == 0:  # nearly all units have the latest time
+        block = (day_number == day_number.max()).astype(np.intp)
     return [np.flatnonzero(block[unit] == k) for k in range(block.max() + 1)]

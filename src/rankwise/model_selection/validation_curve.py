@@ -10,7 +10,7 @@ from rankwise.arrays import Array
 
 
 class ValidationCurve(NamedTuple):
-    """Held-out scores over alpha or the number of steps, all else fixed.
+    """Held-out scores over alpha or the number of steps, with all other parameters fixed.
 
     Attributes
     ----------
@@ -19,7 +19,7 @@ class ValidationCurve(NamedTuple):
     parameter : str
         "alpha" or "n_basis".
     x : ndarray of shape (n_candidates,)
-        Its values.
+        Values of that parameter.
     by_group : ndarray of shape (n_groups, n_candidates) or (n_groups, n_candidates, n_outputs)
         Scores.
     is_chosen : bool
@@ -33,18 +33,21 @@ class ValidationCurve(NamedTuple):
     is_chosen: bool
 
     def place(self, value: float) -> int:
-        """Where the parameter has a value."""
+        """Position of a value of the parameter on the curve."""
         return int(np.flatnonzero(self.x == value)[0])
 
 
 def curves_of_search(search: Any) -> list[ValidationCurve]:
-    """One curve for each row of ``cv_results_["mean_score"]``."""
-    results, best = search.cv_results_, search.best_params_
+    """One curve for each row of ``cv_results_["mean_score"]`` of a fitted search."""
+    results = search.cv_results_
+    best_params = search.best_params_
     parameter = "alpha" if "alphas" in results else "n_basis"
     curves: list[ValidationCurve] = []
+    has_chosen = False
     for k, params in enumerate(results["params"]):
-        shown = {name: value for name, value in params.items() if name in best}
-        is_chosen = shown.items() <= best.items() and not any(one.is_chosen for one in curves)
+        searched = {name: value for name, value in params.items() if name in best_params}
+        is_chosen = not has_chosen and searched.items() <= best_params.items()
+        has_chosen |= is_chosen
         x = results["alphas"][k] if parameter == "alpha" else results["n_basis"]
-        curves.append(ValidationCurve(shown, parameter, x, results["group_score"][k], is_chosen))
+        curves.append(ValidationCurve(searched, parameter, x, results["group_score"][k], is_chosen))
     return curves
