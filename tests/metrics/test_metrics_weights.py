@@ -83,9 +83,9 @@ def test_in_metrics_of_pairs_a_whole_weight_is_that_many_items(name, data):
 
 @pytest.mark.parametrize("name", ["map", "p@1", "recall@1", "mrr", "err", "auc", "spearman", "hit"])
 def test_metrics_that_take_no_weights_say_so(name):
-    with pytest.raises(ValueError, match=r"takes no weights of items.*ndcg"):
+    with pytest.raises(ValueError, match=r"sample_weight.*ndcg"):
         get_metric(name)([1, 0], [2, 1], sample_weight=[1, 2])
-    with pytest.raises(ValueError, match="takes no weights of items"):
+    with pytest.raises(ValueError, match="sample_weight"):
         evaluate([1, 0], [2, 1], metrics=["ndcg", name], sample_weight=[1, 2])
 
 

@@ -1,4 +1,4 @@
-"""A metric of one's own, wherever the name of a metric is taken."""
+"""Custom metrics are accepted wherever a metric name is."""
 
 import pickle
 
@@ -111,7 +111,7 @@ def test_plots_take_it(data):
 
 @pytest.mark.parametrize("name", ["pooled_auc(relevant=2)", "mse(average=items)"])
 def test_a_search_refuses_metrics_that_pool_scores_of_different_models(data, name):
-    with pytest.raises(ValueError, match="judged in each group"):
+    with pytest.raises(ValueError, match="in each group"):
         RankRLSCV(scoring=name).fit(*data)
 
 

@@ -60,7 +60,7 @@ def evaluate(
     if is_run:
         predicted, found = _judged_run(model, data, missing_queries or "zero")
         chosen = metrics_for(metric, found.y)
-        if not any(one.has_gaps for one in chosen):
+        if not any(one.accepts_missing for one in chosen):
             found = found._replace(y=np.nan_to_num(found.y))
     else:
         opened = open_ranker(model)

@@ -1,4 +1,4 @@
-"""Metrics of held-out scores by group and candidate."""
+"""Metrics of held-out scores by group and candidate, their means and standard errors."""
 
 from __future__ import annotations
 
@@ -14,63 +14,86 @@ from rankwise.metrics.registry import MetricName
 
 
 def metric_by_group(
-    metric: Metric, Y: Array, groups: Groups, weight: Array | None, held: Array
+    metric: Metric, Y: Array, groups: Groups, weight: Array | None, held_out: Array
 ) -> Array:
-    """The metric of held-out scores, shape (n_groups, n_candidates, n_outputs)."""
-    scores = np.empty((len(groups.labels), held.shape[2], Y.shape[1]))
-    for j in range(Y.shape[1]):
+    """Metric of held-out scores in each group, for each candidate and output.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    Y : ndarray of shape (n_items, n_outputs)
+        Relevance.
+    groups : Groups
+        The group of each item.
+    weight : ndarray of shape (n_items,) or None
+        Weights of the items.
+    held_out : ndarray of shape (n_items, n_outputs, n_candidates)
+        Held-out scores.
+
+    Returns
+    -------
+    ndarray of shape (n_groups, n_candidates, n_outputs)
+        NaN where the metric is undefined.
+    """
+    n_outputs = Y.shape[1]
+    n_candidates = held_out.shape[2]
+    values = np.empty((groups.n_groups, n_candidates, n_outputs))
+    for j in range(n_outputs):
         targets = GroupedTargets(np.ascontiguousarray(Y[:, j]), groups, weight)
-        for k in range(held.shape[2]):
-            ranking = Ranking(targets, np.ascontiguousarray(held[:, j, k]))
-            scores[:, k, j] = metric.by_group(ranking).values
-    return scores
+        for k in range(n_candidates):
+            ranking = Ranking(targets, np.ascontiguousarray(held_out[:, j, k]))
+            values[:, k, j] = metric.by_group(ranking).values
+    return values
 
 
 def from_disagreement(metric: Metric, disagreement: Array) -> Array:
-    """A metric of pairs from the share that is ordered wrongly."""
-    return 1.0 - disagreement if metric.greater_is_better else disagreement
+    """Convert the disagreement error to a metric of pairs (the error or its complement)."""
+    if metric.greater_is_better:
+        return 1.0 - disagreement
+    return disagreement
 
 
 def check_scoring(scoring: MetricName) -> Metric:
-    """The metric of a search, which takes the mean over groups (or parts of them) of any metric."""
+    """Return the metric of a search, which must be a mean over groups with equal weights."""
     metric = get_metric(scoring)
-    is_pooled = dict(metric.options).get("average", "groups") != "groups"
-    if is_pooled or metric.name.startswith("pooled_auc"):
+    averages_groups = dict(metric.options).get("average", "groups") == "groups"
+    if metric.is_pooled or not averages_groups:
         raise ValueError(
-            f"scoring={metric.name!r}: held-out scores are judged in each group, and the groups "
-            "count alike; leave out average, or use 'auc' for 'pooled_auc'."
+            f"scoring={metric.name!r}: held-out scores are evaluated in each group, and groups "
+            "have equal weights; omit average, or use 'auc' instead of 'pooled_auc'."
         )
     return metric
 
 
 def check_defined(metric: Metric, values: Array) -> None:
-    """Raise an UndefinedMetricError if there is no value of the metric to choose by."""
+    """Raise an UndefinedMetricError if the metric is undefined everywhere."""
     if np.isnan(values).all():
-        advice = "It is NaN there; use larger groups or folds, or another metric."
+        advice = "Use larger groups or folds, or another metric."
         raise metric.undefined_error("in every held-out fold", advice)
 
 
-def nanmean(scores: Array) -> Array:
-    """Mean over the first axis, leaving out nan; nan if nothing is left."""
-    defined = ~np.isnan(scores)
-    count = defined.sum(axis=0)
-    total = np.where(defined, scores, 0.0).sum(axis=0)
+def nanmean(values: Array) -> Array:
+    """Mean over the first axis, ignoring NaN; NaN if all values are NaN."""
+    is_defined = ~np.isnan(values)
+    count = is_defined.sum(axis=0)
+    total = np.where(is_defined, values, 0.0).sum(axis=0)
     mean = np.full(total.shape, np.nan)
     np.divide(total, count, out=mean, where=count > 0)
     return mean
 
 
-def standard_error(scores: Array) -> Array:
-    """Standard error of that mean; nan where there are fewer than two values."""
-    count = (~np.isnan(scores)).sum(axis=0)
-    squares = np.nansum((scores - nanmean(scores)) ** 2, axis=0)
-    error = np.full(squares.shape, np.nan)
-    np.divide(squares, count * (count - 1.0), out=error, where=count > 1)
-    return np.sqrt(error)
+def standard_error(values: Array) -> Array:
+    """Standard error of `nanmean`; NaN where there are fewer than two values."""
+    count = (~np.isnan(values)).sum(axis=0)
+    sum_of_squares = np.nansum((values - nanmean(values)) ** 2, axis=0)
+    variance = np.full(sum_of_squares.shape, np.nan)
+    np.divide(sum_of_squares, count * (count - 1.0), out=variance, where=count > 1)
+    return np.sqrt(variance)
 
 
 def mean_interval(values: Array) -> dict[str, float]:
-    """Mean of the values of independent units, with Student's interval for it."""
+    """Return the mean of values of independent units, with Student's interval."""
     mean = float(nanmean(values))
     n_defined = int((~np.isnan(values)).sum())
     if n_defined < 2:

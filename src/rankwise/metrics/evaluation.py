@@ -19,25 +19,26 @@ from rankwise.metrics.ranking import Ranking
 from rankwise.metrics.registry import MetricName, get_metric, get_metrics
 from rankwise.validation import check_option
 
-FEW_GROUPS = 5  # with fewer an interval is a rough guess
+FEW_GROUPS = 5
+"""An interval from fewer groups is approximate."""
 
 
 class EvaluationRow(NamedTuple):
-    """One line of an `Evaluation`.
+    """One row of an `Evaluation`.
 
     Attributes
     ----------
     name : str
-        The metric.
+        Name of the metric.
     mean : float
-        Mean over groups; NaN if no group has a value.
+        Mean over groups; NaN if the metric is undefined in all groups.
     n_groups : int
-        Number of groups, those without a value among them.
+        Number of groups, including those where the metric is undefined.
     n_undefined : int
         Number of groups where the metric is undefined.
     low, high : float
-        Confidence interval of the mean; NaN if fewer than two groups have a value, or all have the
-        same.
+        Confidence interval of the mean; NaN if fewer than two groups have a value, or if all
+        values are equal.
     """
 
     name: str
@@ -50,20 +51,20 @@ class EvaluationRow(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Evaluation:
-    """Result of `evaluate`: a table of means that also knows the value of each group.
+    """Result of `evaluate`: means of the metrics, and their values in each group.
 
     ``evaluation["ndcg@10"]`` is a mean; iterating gives the rows.
 
     Attributes
     ----------
     rows : tuple of EvaluationRow
-        One for each metric.
+        One row for each metric.
     per_group : dict from metric name to ndarray of shape (n_groups,)
-        In the order of ``groups``; names are those of the rows.
+        Values of each metric in the order of ``groups``.
     groups : ndarray of shape (n_groups,)
         The distinct group labels, sorted.
     confidence : float
-        Of the intervals.
+        Confidence level of the intervals.
 
     Examples
     --------
@@ -105,17 +106,26 @@ class Evaluation:
         return self.table().html()
 
     def table(self) -> TextTable:
-        """The rows as text, for a terminal, Markdown, LaTeX or HTML."""
+        """Return the rows as a table for a terminal, Markdown, LaTeX or HTML."""
         header = ["metric", "mean", f"{100 * self.confidence:g}% interval", "groups", "undefined"]
         rows = []
         for row in self.rows:
-            interval = "" if np.isnan(row.low) else f"{row.low:.4f} … {row.high:.4f}"
-            counts = [str(row.n_groups), str(row.n_undefined)]
-            rows.append([row.name, f"{row.mean:.4f}", interval, *counts])
-        sure = [row for row in self.rows if not np.isnan(row.low) and row.n_groups > 1]
-        n_fewest = min((row.n_groups - row.n_undefined for row in sure), default=FEW_GROUPS)
-        note = f"an interval from {n_fewest} groups is a rough guess"
-        return TextTable(header, rows, notes=[note] if n_fewest < FEW_GROUPS else [])
+            interval = ""
+            if not np.isnan(row.low):
+                interval = f"{row.low:.4f} … {row.high:.4f}"
+            n_groups = str(row.n_groups)
+            n_undefined = str(row.n_undefined)
+            rows.append([row.name, f"{row.mean:.4f}", interval, n_groups, n_undefined])
+        notes = []
+        n_values = [
+            row.n_groups - row.n_undefined
+            for row in self.rows
+            if row.n_groups > 1 and not np.isnan(row.low)
+        ]
+        fewest = min(n_values, default=FEW_GROUPS)
+        if fewest < FEW_GROUPS:
+            notes.append(f"an interval from {fewest} groups is a rough guess")
+        return TextTable(header, rows, notes=notes)
 
 
 def evaluate(
@@ -128,37 +138,37 @@ def evaluate(
     sample_weight: ArrayLike | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> Evaluation:
-    """Evaluate a ranking by several metrics; the items are sorted once for all of them.
+    """Evaluate a ranking by several metrics; the items are sorted only once.
 
-    Use it to judge any ranking, also that of another library.
+    Use it to evaluate rankings of any source, including other libraries.
 
     Parameters
     ----------
     y_true : array-like of shape (m,), or structured target
-        Relevance. If "judged" is among the metrics, NaN says that nobody judged an item; the other
-        metrics take it as 0.
+        Relevance. NaN marks unjudged items; it is accepted only if "judged" is among the metrics,
+        and the other metrics treat it as 0.
     y_score : array-like of shape (m,)
         Predicted scores.
-    groups : array-like of shape (m,), optional
+    groups : array-like of shape (m,), default=None
         Group label of each row, in any order; None puts all rows in one group.
-    metrics : str, Metric, function, or several of them, optional
-        As `get_metric` reads them: ``"ndcg@10"``, ``"p(relevant=2)@5"``, or a function of y and
-        scores of one group (`make_metric`). By default the disagreement error and Kendall's tau;
-        if y_true has only grades (whole numbers from 0 to 32), also NDCG of the first ten and MAP
-        (MAP not with weights, nor if no item has the grade 0).
+    metrics : str, Metric, function, or several of them, default=None
+        Metrics as `get_metric` reads them: ``"ndcg@10"``, ``"p(relevant=2)@5"``, or a function of
+        y and scores of one group (`make_metric`). None reports the disagreement error and
+        Kendall's tau; if y_true contains only grades (whole numbers from 0 to 32), also NDCG of
+        the first ten and MAP (MAP only without weights, and if some item has grade 0).
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups where a metric is undefined; they are counted in any case. Unlike
-        the single metrics, "skip" gives NaN where no group is left.
-    sample_weight : array-like of shape (m,), optional
-        Weights of the items, for all metrics; each says what it makes of them.
+        the functions of single metrics, "skip" gives NaN if a metric is undefined in all groups.
+    sample_weight : array-like of shape (m,), default=None
+        Weights of the items, for all metrics; the docstring of each metric describes their effect.
     confidence : float, default=0.95
-        Of the intervals of the means: Student's, over the groups; for the AUC of one list, and for
-        "pooled_auc", DeLong's.
+        Confidence level of the intervals of the means: Student's over the groups; DeLong's for
+        "pooled_auc" and for the AUC of one list.
 
     Returns
     -------
     Evaluation
-        Prints as a table.
+        Means, intervals and values of each group; prints as a table.
 
     Examples
     --------
@@ -172,22 +182,26 @@ def evaluate(
     check_option("undefined", undefined, UNDEFINED)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
-    chosen = [] if metrics is None else get_metrics(metrics)
-    y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight, chosen)
+    requested = [] if metrics is None else get_metrics(metrics)
+    y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight, requested)
     if score.ndim != 1:
         raise ValueError(
             f"evaluate takes one list of scores, y_score has shape {score.shape}; "
             "call it for each column, or a single metric for all columns."
         )
     ranking = Ranking(make_targets(y, encoded, weights), score)
-    rows, per_group = [], {}
-    for metric in chosen or get_metrics(default_metrics(y, weights is not None)):
+    if not requested:
+        requested = get_metrics(default_metrics(y, has_weights=weights is not None))
+    rows = []
+    per_group = {}
+    for metric in requested:
         by_group = metric.by_group(ranking)
+        n_undefined = int(np.isnan(by_group.values).sum())
         values = metric.fill_undefined(by_group, undefined, ranking.targets)
-        per_group[metric.name] = values
-        missing = int(np.isnan(by_group.values).sum())
-        average, low, high = metric.interval(by_group._replace(values=values), confidence)
-        if undefined == "nan" and missing:
+        if undefined == "nan" and n_undefined:
             average = low = high = np.nan
-        rows.append(EvaluationRow(metric.name, average, len(values), missing, low, high))
+        else:
+            average, low, high = metric.interval(by_group._replace(values=values), confidence)
+        rows.append(EvaluationRow(metric.name, average, len(values), n_undefined, low, high))
+        per_group[metric.name] = values
     return Evaluation(tuple(rows), per_group, encoded.labels, confidence)

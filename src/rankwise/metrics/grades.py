@@ -1,4 +1,4 @@
-"""What counts as a grade of relevance, and the metrics that suit the true scores by default."""
+"""Definition of grades of relevance, and the default metrics for given relevance."""
 
 from __future__ import annotations
 
@@ -12,30 +12,34 @@ LARGEST_GRADE = 32
 
 
 def are_grades(y: NDArray[Any]) -> bool:
-    """Whether all scores are whole numbers from 0 to `LARGEST_GRADE`; NaN is not looked at."""
-    scores = y[~np.isnan(y)]
-    return bool(((scores >= 0) & (scores <= LARGEST_GRADE) & (scores % 1 == 0)).all())
+    """Whether all values are whole numbers from 0 to `LARGEST_GRADE`; NaN is ignored."""
+    values = y[~np.isnan(y)]
+    is_grade = (values >= 0) & (values <= LARGEST_GRADE) & (values % 1 == 0)
+    return bool(is_grade.all())
 
 
 def default_metrics(y: NDArray[Any], has_weights: bool = False) -> list[str]:
-    """Names of the metrics to report for these true scores.
+    """Return the names of the metrics to report by default for this relevance.
 
-    Grades have NDCG of the first ten, and MAP if it takes the weights and some item is not
-    relevant (else MAP is 1 for every order). The disagreement error and Kendall's tau suit all
-    scores.
+    Grades get NDCG of the first ten, and MAP unless items have weights or all items are relevant
+    (MAP is then 1 for every order). The disagreement error and Kendall's tau are always reported.
 
     Parameters
     ----------
     y : ndarray of shape (m,)
-        True scores; NaN for items without one.
+        Relevance; NaN for unjudged items.
     has_weights : bool, default=False
-        Whether items have weights, which MAP does not take.
+        Whether items have weights, which MAP does not accept.
+
+    Returns
+    -------
+    list of str
+        Names for `get_metric`.
     """
-    scores = y[~np.isnan(y)]
-    top_heavy = []
-    if are_grades(scores):
-        top_heavy.append("ndcg@10")
-        has_irrelevant = bool((scores == 0).any())
-        if has_irrelevant and not has_weights:
-            top_heavy.append("map")
-    return [*top_heavy, "disagreement", "tau"]
+    values = y[~np.isnan(y)]
+    if not are_grades(values):
+        return ["disagreement", "tau"]
+    has_irrelevant = bool((values == 0).any())
+    if has_irrelevant and not has_weights:
+        return ["ndcg@10", "map", "disagreement", "tau"]
+    return ["ndcg@10", "disagreement", "tau"]

@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,12 +24,13 @@ from rankwise.validation import check_float_array, check_int, check_option, chec
 
 UNDEFINED = ("skip", "zero", "one", "nan", "raise")
 
-ROUNDING = 1e-12  # a smaller spread is none
+ROUNDING = 1e-12  # values that differ by less are equal
 ADVICE = (
     "Check y_true and groups, or pass undefined='nan', 'zero' or 'one' to give such groups that "
     "value ('skip' leaves them out of the mean)."
 )
-PARAMETERS = "Parameters\n----------\n"  # of a docstring
+PARAMETERS_HEADING = "Parameters\n----------\n"
+RETURNS_HEADING = "Returns\n-------\n"
 
 MetricValue = float | Array
 
@@ -42,9 +43,10 @@ class GroupValues(NamedTuple):
     values : ndarray of shape (n_groups,)
         NaN where the metric is undefined.
     weights : ndarray of shape (n_groups,) or None
-        What each group counts in the mean; None lets all count alike.
+        Weight of each group in the mean; None gives all groups equal weight.
     error : float or None
-        Standard error of the mean, if the metric knows more of it than how the groups differ.
+        Standard error of the mean, if the metric computes its own. None estimates it from the
+        spread of the values.
     """
 
     values: Array
@@ -54,32 +56,35 @@ class GroupValues(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Metric:
-    """A metric with its options; prints as the name that `get_metric` reads.
+    """A metric with its options; its repr is the name that `get_metric` reads.
 
     Attributes
     ----------
     name : str
-        Such as ``"ndcg@10"``.
+        Name with options, such as ``"ndcg@10"``.
     function : callable
-        From a `Ranking` and options to `GroupValues`.
+        Computes `GroupValues` from a `Ranking` and the options.
     needs : str
-        What a group must have for the metric to be defined: "at least one item with y > 0".
+        What a group must contain for the metric to be defined, such as "at least one item with
+        y > 0".
     title, short_title : str
-        What a person calls its mean ("Mean average precision"), and its value in one group ("AP").
+        Display name of the mean ("Mean average precision") and of the value of one group ("AP").
     meaning : str
-        What it says, for a reader who does not know it: the first line of its docstring.
+        One-sentence description: the first line of the docstring.
     greater_is_better : bool
         False for errors.
     lowest, highest : float
-        The ends of its scale: correlations go from −1 to 1.
-    has_weights : bool
-        Whether weights of items have a meaning, and the function looks at ``targets.weights``.
-    has_gaps : bool
-        Whether NaN in y has a meaning, and the function looks at ``targets.judged``.
-    is_own : bool
-        Whether it is of a user's function of the y and the scores of one group.
+        Range of the values; for correlations −1 and 1.
+    accepts_weights : bool
+        Whether the metric uses sample weights (``targets.weights``).
+    accepts_missing : bool
+        Whether y may contain NaN (``targets.judged``).
+    is_pooled : bool
+        Whether the metric compares items of different groups.
+    is_custom : bool
+        Whether `make_metric` made it from a user's function.
     options : tuple of (str, value)
-        Options that are not the default, the cut-off among them.
+        Options that differ from the defaults, including the cut-off.
 
     Examples
     --------
@@ -100,9 +105,10 @@ class Metric:
     greater_is_better: bool = True
     lowest: float = 0.0
     highest: float = 1.0
-    has_weights: bool = False
-    has_gaps: bool = False
-    is_own: bool = False
+    accepts_weights: bool = False
+    accepts_missing: bool = False
+    is_pooled: bool = False
+    is_custom: bool = False
     options: tuple[tuple[str, Any], ...] = ()
 
     def __call__(
@@ -116,7 +122,7 @@ class Metric:
         sample_weight: ArrayLike | None = None,
         **options: Any,
     ) -> MetricValue:
-        """Evaluate; the functions of single metrics have these parameters, too.
+        """Compute the metric.
 
         Parameters
         ----------
@@ -124,17 +130,18 @@ class Metric:
             Relevance; larger is better.
         y_score : array-like of shape (m,) or (m, v)
             Predicted scores.
-        groups : array-like of shape (m,), optional
+        groups : array-like of shape (m,), default=None
             Group label of each row, in any order; None puts all rows in one group.
         undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-            What to do with groups that lack what it needs (`Metric.needs`): leave them out of the
-            mean, count them as 0 or as 1, let the mean be NaN, or raise an error.
+            What to do with groups where the metric is undefined (`Metric.needs`): leave them out
+            of the mean, count them as 0 or as 1, return NaN, or raise an error.
         per_group : bool, default=False
             Return one value per group, in the order of the sorted labels, instead of the mean.
-        sample_weight : array-like of shape (m,), optional
-            Weights of the items, 0 or larger; a pair counts the product of its two.
+        sample_weight : array-like of shape (m,), default=None
+            Weights of the items, 0 or larger. The weight of a pair is the product of the weights
+            of its items.
         **options
-            Those of the metric's function.
+            Options of the metric's function.
 
         Returns
         -------
@@ -143,79 +150,85 @@ class Metric:
         """
         check_option("undefined", undefined, UNDEFINED)
         y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight, [self])
-        shared = make_targets(y, encoded, weights) if y.ndim == 1 else None
-        columns: list[MetricValue] = []
-        for j in range(score.size // len(score)):
-            targets = shared or make_targets(np.ascontiguousarray(y[:, j]), encoded, weights)
-            ranking = Ranking(targets, np.ascontiguousarray(score.reshape(len(score), -1)[:, j]))
-            by_group = self.by_group(ranking, **options)
-            values = self.fill_undefined(by_group, undefined, targets)
-            if per_group:
-                columns.append(values)
-                continue
-            average = nanmean_by_group(values, by_group.weights, undefined)
-            if np.isnan(average) and undefined == "skip":
-                n_groups = targets.n_groups
-                where = "the data" if n_groups == 1 else f"each of the {n_groups} groups"
-                raise self.undefined_error(f"for {where}", ADVICE)
-            columns.append(average)
-        return columns[0] if score.ndim == 1 else np.stack(columns, axis=-1)
+        if score.ndim == 1:
+            ranking = Ranking(make_targets(y, encoded, weights), score)
+            return self._value(ranking, undefined, per_group, options)
+        columns = []
+        targets = make_targets(y, encoded, weights) if y.ndim == 1 else None
+        for j in range(score.shape[1]):
+            if y.ndim == 2:
+                targets = make_targets(np.ascontiguousarray(y[:, j]), encoded, weights)
+            assert targets is not None
+            ranking = Ranking(targets, np.ascontiguousarray(score[:, j]))
+            columns.append(self._value(ranking, undefined, per_group, options))
+        return np.stack(columns, axis=-1)
+
+    def _value(
+        self, ranking: Ranking, undefined: str, per_group: bool, options: dict[str, Any]
+    ) -> MetricValue:
+        """Values of the groups of one ranking, or their mean."""
+        by_group = self.by_group(ranking, **options)
+        values = self.fill_undefined(by_group, undefined, ranking.targets)
+        if per_group:
+            return values
+        average = nanmean_by_group(values, by_group.weights, undefined)
+        if np.isnan(average) and undefined == "skip":
+            n_groups = ranking.targets.n_groups
+            where = "the data" if n_groups == 1 else f"each of the {n_groups} groups"
+            raise self.undefined_error(f"for {where}", ADVICE)
+        return average
 
     def by_group(self, ranking: Ranking, **options: Any) -> GroupValues:
-        """Value in each group of data that are sorted already, NaN where undefined."""
-        chosen = {**dict(self.options), **options}
-        if chosen.get("k") is not None:
-            check_int("k", chosen["k"], least=1)
-        return self.function(ranking, **chosen)
+        """Return the value in each group of a ranking; NaN where the metric is undefined."""
+        all_options = {**dict(self.options), **options}
+        if all_options.get("k") is not None:
+            check_int("k", all_options["k"], least=1)
+        return self.function(ranking, **all_options)
 
     def interval(
         self, by_group: GroupValues, confidence: float = DEFAULT_CONFIDENCE
     ) -> tuple[float, float, float]:
-        """Mean over the groups that have a value, and the two ends of its interval.
+        """Return the mean over the groups that have a value, and its confidence interval.
 
-        Student's interval over the groups, for pooled metrics by linearization; for the AUC of one
-        list DeLong's. It is cut at the ends of the scale; NaN if fewer than two groups have a
-        value, or all have the same, which shows no spread.
+        The interval is Student's over the groups (for weighted means by linearization), or a
+        normal interval if the metric computes its own standard error, as the AUC of one list does
+        (DeLong). It is clipped to the range of the metric. Its ends are NaN if fewer than two
+        groups have a value, or if all values are equal.
         """
-        values, weights, error = by_group
-        defined, level = ~np.isnan(values), 0.5 + confidence / 2
-        average, n = nanmean_by_group(values, weights), int(defined.sum())
-        if error is not None:
-            half = ndtri(level) * error if error > ROUNDING else np.nan
-        elif n < 2 or np.ptp(values[defined]) < ROUNDING:
-            half = np.nan
-        else:
-            weight = np.ones(n) if weights is None or not weights.sum() else weights[defined]
-            spread = (weight * (values[defined] - average)) ** 2
-            half = stdtrit(n - 1, level) * np.sqrt(spread.sum() * n / (n - 1)) / weight.sum()
-        if np.isnan(half):
+        average = nanmean_by_group(by_group.values, by_group.weights)
+        half_width = _half_width(by_group, average, level=0.5 + confidence / 2)
+        if np.isnan(half_width):
             return average, np.nan, np.nan
-        return average, max(average - half, self.lowest), min(average + half, self.highest)
+        low = max(average - half_width, self.lowest)
+        high = min(average + half_width, self.highest)
+        return average, low, high
 
     def fill_undefined(
         self, by_group: GroupValues, undefined: str, targets: GroupedTargets
     ) -> Array:
-        """Give groups without a value the one that ``undefined`` says, or raise."""
-        missing = np.isnan(by_group.values)
-        if undefined == "raise" and missing.any():
-            first = int(np.argmax(missing))
+        """Return the values with NaN replaced as ``undefined`` says, or raise."""
+        is_undefined = np.isnan(by_group.values)
+        if undefined == "raise" and is_undefined.any():
+            first = int(np.argmax(is_undefined))
             label = targets.labels.tolist()[first]
             where = f"for group {label!r} ({targets.sizes[first]} items)"
             raise self.undefined_error(where, ADVICE)
-        if undefined in ("zero", "one"):
-            return np.where(missing, float(undefined == "one"), by_group.values)
+        if undefined == "zero":
+            return np.where(is_undefined, 0.0, by_group.values)
+        if undefined == "one":
+            return np.where(is_undefined, 1.0, by_group.values)
         return by_group.values
 
-    def check_takes_weights(self) -> None:
-        """Raise a ValueError if weights of items have no meaning for the metric."""
-        if not self.has_weights:
+    def check_accepts_weights(self) -> None:
+        """Raise a ValueError if the metric does not use sample weights."""
+        if not self.accepts_weights:
             raise ValueError(
-                f"{self.name} takes no weights of items; leave out sample_weight, or use ndcg or "
-                "a metric of pairs (disagreement, concordance, tau)."
+                f"{self.name} does not accept sample_weight; omit sample_weight, or use ndcg or a "
+                "metric of pairs (disagreement, concordance, tau)."
             )
 
     def undefined_error(self, where: str, advice: str) -> UndefinedMetricError:
-        """The error that there is no value "for each of the 7 groups", and what to do."""
+        """Return the error that the metric is undefined "for each of the 7 groups"."""
         message = f"{self.name} is undefined {where}: it needs {self.needs}. {advice}"
         return UndefinedMetricError(message)
 
@@ -223,64 +236,125 @@ class Metric:
         return self.name
 
 
-METRICS: dict[str, Metric] = {}  # by the names that `get_metric` reads
+class MetricFunction(Protocol):
+    """A public function such as `ndcg`; its `metric` attribute is the `Metric` it computes."""
+
+    metric: Metric
+
+    def __call__(
+        self,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        groups: ArrayLike | None = None,
+        **options: Any,
+    ) -> MetricValue:
+        """Compute the metric; see `Metric.__call__`."""
+        ...
 
 
 def group_metric(
-    name: str, title: str, *, needs: str = "nothing", short: str = "", **facts: Any
-) -> Callable[[Callable[..., GroupValues]], Callable[..., MetricValue]]:
-    """Give a metric a name, and make its public function from the one of sorted groups.
+    name: str, title: str, *, needs: str = "nothing", short: str = "", **properties: Any
+) -> Callable[[Callable[..., GroupValues]], MetricFunction]:
+    """Turn a function of a `Ranking` into the public function of a metric.
 
-    In place of the ranking the public function takes y_true, y_score and groups; `undefined`,
-    `per_group` and, if they have a meaning, weights are options of all metrics; all but weights
-    are documented here, as by `Metric.__call__`. The first line of the docstring is the meaning of
-    the metric, in which "the first k places" are those down to the cut-off. The facts are those of
-    `Metric`.
+    The public function has y_true, y_score and groups in place of the ranking, and the parameters
+    `undefined` and `per_group` of all metrics, which are added to its docstring; if the metric
+    uses weights, also `sample_weight`, which the docstring of the function must describe.
+
+    Parameters
+    ----------
+    name : str
+        Name for `get_metric`, after the function is listed in `rankwise.metrics.registry`.
+    title : str
+        Display name of the mean over groups.
+    needs : str, default="nothing"
+        What a group must contain for the metric to be defined.
+    short : str, default=""
+        Display name of the value of one group; empty takes the title.
+    **properties
+        Other attributes of `Metric`.
     """
 
-    def decorate(function: Callable[..., GroupValues]) -> Callable[..., MetricValue]:
-        text = inspect.getdoc(function) or ""  # nothing, if Python leaves out docstrings
-        known = Metric(
-            name, function, needs, title, short or title, text.partition("\n")[0], **facts
+    def decorate(function: Callable[..., GroupValues]) -> MetricFunction:
+        docstring = inspect.getdoc(function) or ""  # empty under python -OO
+        metric = Metric(
+            name=name,
+            function=function,
+            needs=needs,
+            title=title,
+            short_title=short or title,
+            meaning=docstring.partition("\n")[0],
+            **properties,
         )
-        METRICS[name] = known
 
         @functools.wraps(function)
         def public(
             y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None = None, **options: Any
         ) -> MetricValue:
-            return known(y_true, y_score, groups, **options)
+            return metric(y_true, y_score, groups, **options)
 
-        *shared, weights, _ = inspect.signature(known.__call__).parameters.values()
-        own = [*inspect.signature(function).parameters.values()][1:]
-        own += [weights] if known.has_weights else []
-        signature = inspect.Signature([*shared[:3], *own, *shared[3:]])
-        vars(public).update(metric=known, __signature__=signature)
-        public.__doc__ = _with_shared_entries(known, text)
-        function.__qualname__ += ".metric.function"  # where pickle looks for it
-        return public
+        vars(public).update(metric=metric, __signature__=_public_signature(metric))
+        public.__doc__ = _public_docstring(metric, docstring)
+        # pickle looks up the undecorated function, an attribute of the public one
+        function.__qualname__ = f"{function.__qualname__}.metric.function"
+        return cast(MetricFunction, public)
 
     return decorate
 
 
-def _with_shared_entries(metric: Metric, text: str) -> str:
-    """A docstring with the parameters of all metrics before its own, and what comes back."""
-    value = f"From {metric.lowest:g} to {metric.highest:g}; one value per column for (m, v) input."
-    value = f"Returns\n-------\nfloat or ndarray\n    {value}\n\n"
-    text = re.sub("^(?=References\n-|Examples\n-)", value, text, count=1, flags=re.MULTILINE)
-    if PARAMETERS not in text:
-        text = text.replace(value, f"{PARAMETERS}\n{value}")
-    shared = (inspect.getdoc(Metric.__call__) or "").partition(PARAMETERS)[2]
-    shared = shared.partition("sample_weight :")[0].replace("`Metric.needs`", metric.needs)
-    return text.replace(PARAMETERS, PARAMETERS + shared)
+def _public_signature(metric: Metric) -> inspect.Signature:
+    """Signature of the public function: data, options of the metric, shared options."""
+    shared = inspect.signature(metric.__call__).parameters
+    _ranking, *options = inspect.signature(metric.function).parameters.values()
+    parameters = [shared["y_true"], shared["y_score"], shared["groups"], *options]
+    if metric.accepts_weights:
+        parameters.append(shared["sample_weight"])
+    parameters += [shared["undefined"], shared["per_group"]]
+    return inspect.Signature(parameters, return_annotation="float | Array")
+
+
+def _public_docstring(metric: Metric, docstring: str) -> str:
+    """Docstring of the public function, with the shared parameters and a Returns section."""
+    value_range = f"From {metric.lowest:g} to {metric.highest:g}"
+    returns = (
+        f"{RETURNS_HEADING}float or ndarray\n"
+        f"    {value_range}; one value per column for (m, v) input.\n\n"
+    )
+    next_section = re.compile("^(?=References\n-|Examples\n-)", flags=re.MULTILINE)
+    docstring = next_section.sub(lambda _: returns, docstring, count=1)
+    if PARAMETERS_HEADING not in docstring:
+        docstring = docstring.replace(returns, f"{PARAMETERS_HEADING}\n{returns}")
+    call_docstring = inspect.getdoc(Metric.__call__) or ""
+    after_heading = call_docstring.partition(PARAMETERS_HEADING)[2]
+    shared = after_heading.partition("sample_weight :")[0].replace("`Metric.needs`", metric.needs)
+    return docstring.replace(PARAMETERS_HEADING, PARAMETERS_HEADING + shared)
+
+
+def _half_width(by_group: GroupValues, average: float, level: float) -> float:
+    """Half the width of the interval of the mean; NaN if it cannot be estimated."""
+    if by_group.error is not None:
+        if by_group.error <= ROUNDING:
+            return np.nan
+        return float(ndtri(level) * by_group.error)
+    is_defined = ~np.isnan(by_group.values)
+    values = by_group.values[is_defined]
+    n = len(values)
+    if n < 2 or np.ptp(values) < ROUNDING:
+        return np.nan
+    weights = np.ones(n)
+    if by_group.weights is not None and by_group.weights.sum() > 0:
+        weights = by_group.weights[is_defined]
+    sum_of_squares = ((weights * (values - average)) ** 2).sum()
+    error = np.sqrt(sum_of_squares * n / (n - 1)) / weights.sum()
+    return float(stdtrit(n - 1, level) * error)
 
 
 def nanmean_by_group(values: Array, weights: Array | None = None, undefined: str = "skip") -> float:
-    """Mean over groups; with "skip" over those that have a value, NaN if none has."""
+    """Mean over groups; with "skip" over the groups that have a value, NaN if there are none."""
     if undefined == "skip":
-        present = ~np.isnan(values)
-        values = values[present]
-        weights = None if weights is None else weights[present]
+        is_defined = ~np.isnan(values)
+        values = values[is_defined]
+        weights = None if weights is None else weights[is_defined]
     if len(values) == 0:
         return float("nan")
     if weights is not None and weights.sum() == 0:
@@ -289,11 +363,20 @@ def nanmean_by_group(values: Array, weights: Array | None = None, undefined: str
 
 
 def make_targets(y: NDArray[Any], groups: Groups, weights: Array | None) -> GroupedTargets:
-    """Targets of data that were checked; what is not judged counts as 0."""
-    gaps = np.isnan(y)
-    if not gaps.any():
+    """Return the targets of checked data; unjudged items (NaN) have relevance 0."""
+    is_missing = np.isnan(y)
+    if not is_missing.any():
         return GroupedTargets(y, groups, weights)
-    return GroupedTargets(np.where(gaps, 0.0, y), groups, weights, ~gaps)
+    return GroupedTargets(np.where(is_missing, 0.0, y), groups, weights, ~is_missing)
+
+
+class MetricData(NamedTuple):
+    """Checked arguments of a metric: relevance, scores, groups, and weights or None."""
+
+    y: NDArray[Any]
+    score: NDArray[Any]
+    groups: Groups
+    weights: Array | None
 
 
 def check_data(
@@ -302,16 +385,19 @@ def check_data(
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None = None,
     metrics: Sequence[Metric] = (),
-) -> tuple[NDArray[Any], NDArray[Any], Groups, Array | None]:
-    """Relevance and scores as numbers of fitting shapes, groups and weights, None without weights.
+) -> MetricData:
+    """Validate the arguments of metrics.
 
-    y is NaN only if one of the metrics takes that. If there are weights, all must take them.
+    y may contain NaN only if one of the metrics accepts it. Weights must be accepted by all
+    metrics.
     """
     y_true, groups, weights = unpack_target(y_true, groups, sample_weight)
     check_same_index(y_true=y_true, y_score=y_score, groups=groups, sample_weight=weights)
-    y = _as_numbers("y_true", y_true, any(metric.has_gaps for metric in metrics))
-    score = _as_numbers("y_score", y_score)
-    if len(y) != len(score) or (y.shape != score.shape and y.ndim == 2):
+    accepts_missing = any(metric.accepts_missing for metric in metrics)
+    y = _check_numbers("y_true", y_true, accepts_missing)
+    score = _check_numbers("y_score", y_score)
+    has_fitting_shape = y.ndim == 1 or y.shape == score.shape
+    if len(y) != len(score) or not has_fitting_shape:
         raise ValueError(
             f"y_true has shape {y.shape} but y_score has shape {score.shape}; pass one relevance "
             "and one score per item, in the same order, and as many score columns as y_true has."
@@ -319,11 +405,11 @@ def check_data(
     if weights is not None:
         weights = check_weights(weights, len(y))
         for metric in metrics:
-            metric.check_takes_weights()
-    return y, score, encode_groups(groups, len(y)), weights
+            metric.check_accepts_weights()
+    return MetricData(y, score, encode_groups(groups, len(y)), weights)
 
 
-def _as_numbers(name: str, values: ArrayLike, has_gaps: bool = False) -> Array:
+def _check_numbers(name: str, values: ArrayLike, accepts_missing: bool = False) -> Array:
     from sklearn.utils import assert_all_finite
 
     array = check_float_array(name, values)
@@ -332,5 +418,5 @@ def _as_numbers(name: str, values: ArrayLike, has_gaps: bool = False) -> Array:
             f"{name} has shape {array.shape}; pass shape (n_items,), or (n_items, n_outputs), of "
             "at least one item."
         )
-    assert_all_finite(array, allow_nan=has_gaps, input_name=name)
+    assert_all_finite(array, allow_nan=accepts_missing, input_name=name)
     return array

@@ -1,10 +1,10 @@
-"""Items sorted once inside their groups; every metric is a function of this view.
+"""Items sorted once inside their groups; every metric is a function of a `Ranking`.
 
-    Targets   y and groups: everything that does not depend on the scores
-    Ranking   the same items ordered by a score, with its runs of tied scores
+    GroupedTargets   y and groups: everything that does not depend on the scores
+    Ranking          the same items ordered by score, with the runs of tied scores
 
-All groups are kept in flat arrays, one group after the other, so that a sum per group is one
-``np.add.reduceat`` and nothing is ever padded or looped over.
+All groups are stored in flat arrays, one group after the other, so a sum per group is one
+``np.add.reduceat`` without padding or loops.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
 from rankwise.groups import Groups
 
-SMALL_GROUP = 200  # mean size of groups that are sorted one by one, not all at once
+SMALL_GROUP = 200
+"""Mean group size up to which groups are sorted one by one; larger ones are sorted together."""
 
 
 class GroupedTargets:
@@ -34,7 +35,7 @@ class GroupedTargets:
     weights : ndarray of shape (m,), optional
         Weights of the items, 0 or larger.
     judged : ndarray of bool of shape (m,), optional
-        Whether y of an item is known; None if it is of all.
+        Whether the relevance of an item is known; None if it is known for all items.
     """
 
     def __init__(
@@ -47,7 +48,8 @@ class GroupedTargets:
         self.y = y
         self.weights = weights
         self.judged = judged
-        self.labels, self.n_groups = groups.labels, len(groups.labels)
+        self.labels = groups.labels
+        self.n_groups = len(groups.labels)
         self.sizes: Indices = np.bincount(groups.codes, minlength=self.n_groups)
         self.starts: Indices = np.cumsum(self.sizes) - self.sizes
         self.codes = groups.codes.astype(np.int32)
@@ -70,9 +72,9 @@ class GroupedTargets:
     @cached_property
     def levels(self) -> NDArray[Any]:
         """Small integer for each row that orders a group like y does, 0 for the highest."""
-        opens = np.zeros(len(self.y), dtype=np.uint32)
-        opens[self.level_starts] = 1
-        rank = np.cumsum(opens, dtype=np.uint32)
+        is_start = np.zeros(len(self.y), dtype=np.uint32)
+        is_start[self.level_starts] = 1
+        rank = np.cumsum(is_start, dtype=np.uint32)
         rank -= np.repeat(rank[self.starts], self.sizes)
         levels = np.empty_like(rank)
         levels[self.order] = rank
@@ -84,24 +86,34 @@ class GroupedTargets:
         return self.pairs_between(None, self.starts, self.level_starts)
 
     def pairs_between(self, weights: Array | None, outer: Indices, inner: Indices) -> NDArray[Any]:
-        """Number, or weight, of the pairs of a group that share an outer run but not an inner one.
+        """Number (or weight) of pairs per group that share an outer run but no inner run.
 
-        Weights are in the order of the runs, group after group.
+        Parameters
+        ----------
+        weights : ndarray of shape (m,) or None
+            Weights of the items in the order of the runs, group after group; a pair counts the
+            product of its weights. None counts pairs.
+        outer, inner : ndarray of int
+            Starts of the runs. Each outer run consists of whole inner runs.
         """
         if weights is None:
-            sums = np.diff(inner, append=len(self.y))
+            inner_sums = np.diff(inner, append=len(self.y))
         else:
-            sums = np.add.reduceat(weights, inner)
-        running = np.concatenate([[0], np.cumsum(sums)[:-1]])
+            inner_sums = np.add.reduceat(weights, inner)
+        sum_before = np.concatenate([[0], np.cumsum(inner_sums)[:-1]])
         first_inner = np.searchsorted(inner, outer)
         n_inner = np.diff(first_inner, append=len(inner))
-        before = running - np.repeat(running[first_inner], n_inner)
-        return np.asarray(np.add.reduceat(sums * before, np.searchsorted(inner, self.starts)))
+        sum_before_in_outer = sum_before - np.repeat(sum_before[first_inner], n_inner)
+        first_of_group = np.searchsorted(inner, self.starts)
+        return np.asarray(np.add.reduceat(inner_sums * sum_before_in_outer, first_of_group))
 
     def by_group(self, order: Indices) -> Indices:
-        """Bring rows that are in some order into their groups; the order inside stays."""
+        """Sort rows by group; the order inside each group is preserved."""
         order = np.ascontiguousarray(order)
-        return order if self.n_groups == 1 else sort_by_group(order, self.codes, self.starts)
+        if self.n_groups == 1:
+            return order
+        rows: Indices = sort_by_group(order, self.codes, self.starts)
+        return rows
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sum per group of an array that is sorted by group."""
@@ -109,11 +121,11 @@ class GroupedTargets:
         return np.asarray(np.add.reduceat(values, self.starts, dtype=dtype))
 
     def sum_rows(self, values: NDArray[Any]) -> Array:
-        """Sum per group of an array that is in the order of the rows."""
+        """Sum per group of an array in row order."""
         return np.bincount(self.codes, values, self.n_groups).astype(np.float64, copy=False)
 
     def cumulate(self, counts: NDArray[Any]) -> NDArray[np.int64]:
-        """Cumulative sum that starts anew in each group, for an array of whole numbers."""
+        """Cumulative sum within each group of an integer array sorted by group."""
         running: NDArray[np.int64] = np.cumsum(counts, dtype=np.int64)
         running -= np.repeat(running[self.starts] - counts[self.starts], self.sizes)
         return running
@@ -124,7 +136,7 @@ class Ranking:
 
     Parameters
     ----------
-    targets : Targets
+    targets : GroupedTargets
         Relevance and groups.
     score : ndarray of shape (m,)
         Finite scores.
@@ -150,8 +162,8 @@ class Ranking:
     def order(self, tied_scores: str = "average") -> Indices:
         """Rows in ranked order.
 
-        ``tied_scores`` orders the tied: "optimistic" highest y first, "pessimistic" lowest y
-        first, "order" as the rows came; "average" leaves them as the sort did.
+        ``tied_scores`` orders tied items: "optimistic" by falling y, "pessimistic" by rising y,
+        "order" by row number; "average" leaves the order unspecified.
         """
         if not self.has_ties or tied_scores == "average":
             return self._order
@@ -160,9 +172,11 @@ class Ranking:
         return self._resolved[tied_scores]
 
     def ranked(self, values: NDArray[Any], tied_scores: str) -> NDArray[Any]:
-        """Values of the rows in ranked order, for "average" their means over tied items."""
-        in_order = values[self.order(tied_scores)]
-        return self.average(in_order) if tied_scores == "average" else in_order
+        """Values of the rows in ranked order; "average" takes their means over tied items."""
+        ranked_values = values[self.order(tied_scores)]
+        if tied_scores == "average":
+            return self.average(ranked_values)
+        return ranked_values
 
     def average(self, values: NDArray[Any]) -> NDArray[Any]:
         """Replace values in ranked order by their mean over each run of tied scores."""
@@ -172,30 +186,32 @@ class Ranking:
         return np.repeat(sums / self.run_sizes, self.run_sizes)
 
     def _resolve(self, tied_scores: str) -> Indices:
-        tied = np.flatnonzero(np.repeat(self.run_sizes > 1, self.run_sizes))
-        run = np.repeat(np.arange(len(self.run_sizes)), self.run_sizes)[tied]
-        rows = self._order[tied]
+        """The ranked order with each run of tied items sorted by y or by row number."""
+        tied_places = np.flatnonzero(np.repeat(self.run_sizes > 1, self.run_sizes))
+        run = np.repeat(np.arange(len(self.run_sizes)), self.run_sizes)[tied_places]
+        tied_rows = self._order[tied_places]
         if tied_scores == "order":
-            place = rows
+            key = tied_rows
         else:
-            place = self.targets.levels[rows].astype(np.int64)
+            key = self.targets.levels[tied_rows].astype(np.int64)
             if tied_scores == "pessimistic":
-                place = place.max() - place
+                key = key.max() - key
+        key_by_run = run * (key.max() + 1) + key
         order = self._order.copy()
-        order[tied] = rows[np.argsort(run * (place.max() + 1) + place)]
+        order[tied_places] = tied_rows[np.argsort(key_by_run)]
         return order
 
 
 def run_starts(values: NDArray[Any], outer: Indices) -> Indices:
-    """Where a new value begins, or a new one of the runs that begin at `outer`."""
-    opens = np.empty(len(values), dtype=bool)
-    np.not_equal(values[1:], values[:-1], out=opens[1:])
-    opens[outer] = True
-    return np.flatnonzero(opens)
+    """Positions where the value changes, or where a run of `outer` starts."""
+    is_start = np.empty(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=is_start[1:])
+    is_start[outer] = True
+    return np.flatnonzero(is_start)
 
 
 def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Array:
-    """Quotient, NaN where there is nothing to divide by."""
+    """Quotient; NaN where the denominator is 0."""
     quotient = np.full(len(numerator), np.nan)
     np.divide(numerator, denominator, out=quotient, where=denominator > 0)
     return quotient

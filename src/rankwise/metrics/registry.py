@@ -12,47 +12,96 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankwise.arrays import Array
-from rankwise.metrics import rank_correlation, retrieval  # noqa: F401 (fill METRICS)
-from rankwise.metrics.metric import METRICS, GroupValues, Metric
+from rankwise.metrics.metric import GroupValues, Metric, MetricFunction
+from rankwise.metrics.rank_correlation import (
+    auc,
+    concordance,
+    disagreement_error,
+    kendall_tau,
+    mean_squared_error,
+    pooled_auc,
+    spearman,
+)
 from rankwise.metrics.ranking import Ranking
+from rankwise.metrics.retrieval import (
+    average_precision,
+    expected_reciprocal_rank,
+    hit_rate,
+    judged,
+    letor_ndcg,
+    ndcg,
+    precision,
+    r_precision,
+    rank_biased_precision,
+    recall,
+    reciprocal_rank,
+    success,
+)
 from rankwise.validation import check_int, suggestion
 
-_ALIASES = {kind.function.__name__: word for word, kind in METRICS.items()}
-_ALIASES |= {"ap": "map", "rr": "mrr", "recip_rank": "mrr", "r": "recall"}
-_OF_TREC_EVAL = re.compile(r"(?P<word>p|recall|success)_(?P<k>\d+)")  # P_10 for P@10
-_ELSEWHERE = re.compile(
+FUNCTIONS: tuple[MetricFunction, ...] = (
+    auc,
+    average_precision,
+    concordance,
+    disagreement_error,
+    expected_reciprocal_rank,
+    hit_rate,
+    judged,
+    kendall_tau,
+    letor_ndcg,
+    mean_squared_error,
+    ndcg,
+    pooled_auc,
+    precision,
+    r_precision,
+    rank_biased_precision,
+    recall,
+    reciprocal_rank,
+    spearman,
+    success,
+)
+"""The public function of each metric."""
+
+METRICS: dict[str, Metric] = {function.metric.name: function.metric for function in FUNCTIONS}
+"""Metrics by the names that `get_metric` reads."""
+
+_FUNCTION_NAMES = {metric.function.__name__: name for name, metric in METRICS.items()}
+_ALIASES = _FUNCTION_NAMES | {"ap": "map", "rr": "mrr", "recip_rank": "mrr", "r": "recall"}
+_TREC_EVAL_NAME = re.compile(r"(?P<word>p|recall|success)_(?P<k>\d+)")  # P_10 for P@10
+_UNSUPPORTED_PREFIX = re.compile(
     r"alpha_|bpm|bpref|compat|err_ia|gm_|inf_?ap|inst|iprec|map_cut|ndcg_cut|nerr|nrbp|num_|"
     r"numq|numrel|numret|relative_p|sdcg|set_|strec|utility"
 )
-"""Beginnings of measures of trec_eval and ir_measures that do not exist here."""
-SHORTEST_TYPO = 2  # characters; shorter words resemble too many names
+"""Prefixes of measures of trec_eval and ir_measures that rankwise does not compute."""
+SHORTEST_TYPO = 3  # characters; shorter words resemble too many names
 MetricName: TypeAlias = "str | Metric | Callable[..., Any]"
-_NAME = re.compile(r"(?P<kind>[a-z_]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^@]*))?")
+_NAME = re.compile(r"(?P<word>[a-z_]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^@]*))?")
 
 
 @dataclass(frozen=True)
 class CallableMetric:
-    """A user's function of the y and the scores of one group, as a function of a ranking."""
+    """Apply a user's function of the y and the scores of one group to each group of a ranking."""
 
     function: Callable[[Array, Array], float]
     name: str
 
     def __call__(self, ranking: Ranking, **options: Any) -> GroupValues:
-        """The values of the function; an error of it says in which group it was."""
-        targets, rows = ranking.targets, np.argsort(ranking.targets.codes, kind="stable")
+        """Return the values of the function; its errors name the group."""
+        targets = ranking.targets
+        rows_by_group = np.argsort(targets.codes, kind="stable")
         values = np.empty(targets.n_groups)
         for group, start in enumerate(targets.starts):
-            own = rows[start : start + targets.sizes[group]]
+            rows = rows_by_group[start : start + targets.sizes[group]]
             try:
-                values[group] = self.function(targets.y[own], ranking.score[own], **options)
+                values[group] = self.function(targets.y[rows], ranking.score[rows], **options)
                 if np.isinf(values[group]):
                     raise ValueError("an infinite value")
             except Exception as error:
                 problem = f"{type(error).__name__}: {str(error).rstrip('.')}"
                 raise ValueError(
-                    f"metric {self.name!r} failed for group {targets.labels[group]!s} ({len(own)} "
-                    f"items) with {problem}. It gets y and the scores of one group, and returns "
-                    "one number, NaN if it has no value there."
+                    f"metric {self.name!r} failed for group {targets.labels[group]!s} ({len(rows)} "
+                    f"items) with {problem}. The function takes the y and the scores of one group "
+                    "and returns one number, or NaN if it is undefined."
                 ) from error
         return GroupValues(values)
 
@@ -63,9 +112,9 @@ def make_metric(
     title: str | None = None,
     greater_is_better: bool = True,
 ) -> Metric:
-    """Make a metric of a function of one's own, for use wherever the name of a metric is.
+    """Turn a Python function into a metric that can be used wherever a metric name is accepted.
 
-    A function alone is taken in these places, too: as a metric whose larger values are better.
+    A plain function is accepted in the same places; its larger values are better.
 
     Parameters
     ----------
@@ -96,32 +145,42 @@ def make_metric(
     name = getattr(function, "__name__", type(function).__name__)
     title = name if title is None else title
     if not isinstance(title, str) or not title.strip():
-        raise ValueError(f"title={title!r}; expected what people call the metric.")
-    name = title if name == "<lambda>" else name
-    text = inspect.getdoc(function) if inspect.isroutine(function) else None
-    meaning = (text or "A metric of one's own.").partition("\n")[0]
-    own, needs = CallableMetric(function, name), "a number from that function"
-    facts: dict[str, Any] = {"lowest": -np.inf, "highest": np.inf, "is_own": True}
-    return Metric(name, own, needs, title, title, meaning, bool(greater_is_better), **facts)
+        raise ValueError(f"title={title!r}; expected a display name for the metric.")
+    if name == "<lambda>":
+        name = title
+    docstring = inspect.getdoc(function) if inspect.isroutine(function) else None
+    return Metric(
+        name=name,
+        function=CallableMetric(function, name),
+        needs="a number from that function",
+        title=title,
+        short_title=title,
+        meaning=(docstring or "A custom metric.").partition("\n")[0],
+        greater_is_better=bool(greater_is_better),
+        lowest=-np.inf,
+        highest=np.inf,
+        is_custom=True,
+    )
 
 
 def get_metric(name: MetricName) -> Metric:
-    """Look a metric up by its name, or make one of a function.
+    """Return a metric by its name, or make one from a function.
 
-    A name is a word of `metric_names`, in upper or lower case, with a cut-off after ``@`` and
-    options of the metric's function in parentheses: ``"map"``, ``"nDCG@10"``,
+    A name is a word of `metric_names`, in upper or lower case, with options of the metric's
+    function in parentheses and a cut-off after ``@``: ``"map"``, ``"nDCG@10"``,
     ``"ndcg(gain=linear)@10"``, ``"p(relevant=2)@5"``. Function names such as ``"precision@5"``
-    are understood too, and so are ``"R@100"``, ``"P_10"``, ``"recall_100"``, ``"success_5"`` and
-    ``"recip_rank"`` of trec_eval and ir_measures.
+    and the names ``"R@100"``, ``"P_10"``, ``"recall_100"``, ``"success_5"`` and ``"recip_rank"``
+    of trec_eval and ir_measures are accepted as well.
 
     Parameters
     ----------
     name : str, Metric or callable
-        A metric is returned as it is; a function becomes one as by `make_metric`.
+        A metric is returned unchanged; a function is converted by `make_metric`.
 
     Returns
     -------
     Metric
+        The metric with its options.
 
     Examples
     --------
@@ -134,65 +193,97 @@ def get_metric(name: MetricName) -> Metric:
         return name
     if hasattr(name, "_score_func"):
         raise ValueError(
-            f"{name!r} is a scorer of scikit-learn, which does not know groups; give the name of a "
+            f"{name!r} is a scorer of scikit-learn, which ignores groups; pass the name of a "
             "metric, such as 'ndcg(gain=linear)' for ndcg_score, or a function of the y and the "
             "scores of one group."
         )
     if callable(name):
-        known: Metric | None = getattr(name, "metric", None)  # of a function of this library
-        if known is None:
-            return make_metric(name)
-        name = known.name
+        metric = getattr(name, "metric", None)
+        if isinstance(metric, Metric):
+            return _with_options(metric.name, metric, options_text="", k_text=None)
+        return make_metric(name)
     if not isinstance(name, str):
         raise ValueError(
             f"a metric is given by name, such as 'ndcg@10', or as a function, got {name!r}."
         )
-    spelled = name.strip().lower().replace(" ", "").replace("-", "_")
-    of_trec_eval = _OF_TREC_EVAL.fullmatch(spelled)
-    if of_trec_eval is not None:
-        spelled = f"{of_trec_eval['word']}@{of_trec_eval['k']}"
-    parts = _NAME.fullmatch(spelled)
-    word = parts["kind"] if parts else name.strip().lower()
-    word = _ALIASES.get(word, word)
-    if parts is None or word not in METRICS:
-        guess = ""
-        if _ELSEWHERE.match(spelled):
-            guess = "it is a measure of trec_eval or ir_measures that rankwise does not compute; "
-        elif len(word) > SHORTEST_TYPO:
-            guess = suggestion(word, [*METRICS, *_ALIASES])
-        raise ValueError(
-            f"metric {name!r} is not known; {guess}known are {', '.join(metric_names())}; "
-            "a cut-off follows @ (ndcg@10), options go in parentheses (ndcg(gain=linear)@10)."
-        )
-    kind = METRICS[word]
-    options = _read_options(name, parts["options"] or "", kind)
-    label = f"({','.join(f'{key}={value}' for key, value in options)})" if options else ""
-    k = _read_cutoff(name, parts["k"], kind)
-    if parts["k"] is not None:
-        options, label = (*options, ("k", k)), f"{label}@{k}"
-    places = {None: "all places", 1: "the first place"}.get(k, f"the first {k} places")
+    return _parse_metric(name)
+
+
+def _parse_metric(name: str) -> Metric:
+    """Return the metric that a name such as "ndcg(gain=linear)@10" describes."""
+    normalized = name.strip().lower().replace(" ", "").replace("-", "_")
+    trec_eval_name = _TREC_EVAL_NAME.fullmatch(normalized)
+    if trec_eval_name is not None:
+        normalized = f"{trec_eval_name['word']}@{trec_eval_name['k']}"
+    parts = _NAME.fullmatch(normalized)
+    if parts is None:
+        raise _unknown_metric(name, name.strip().lower(), normalized)
+    word = _ALIASES.get(parts["word"], parts["word"])
+    if word not in METRICS:
+        raise _unknown_metric(name, word, normalized)
+    return _with_options(name, METRICS[word], parts["options"] or "", parts["k"])
+
+
+def _with_options(name: str, metric: Metric, options_text: str, k_text: str | None) -> Metric:
+    """Return the metric with its options and cut-off set; `name` is for error messages."""
+    options = _parse_options(name, options_text, metric)
+    label = ""
+    if options:
+        label = f"({','.join(f'{key}={value}' for key, value in options)})"
+    k = _parse_cutoff(name, k_text, metric)
+    if k_text is not None:
+        options = (*options, ("k", k))
+        label = f"{label}@{k}"
     return replace(
-        kind,
-        name=word + label,
+        metric,
+        name=metric.name + label,
         options=options,
-        title=kind.title + label,
-        short_title=kind.short_title + label,
-        meaning=kind.meaning.replace("the first k places", places),
+        title=metric.title + label,
+        short_title=metric.short_title + label,
+        meaning=metric.meaning.replace("the first k places", _describe_places(k)),
+    )
+
+
+def _describe_places(k: int | None) -> str:
+    """Return the places down to the cut-off in words."""
+    if k is None:
+        return "all places"
+    if k == 1:
+        return "the first place"
+    return f"the first {k} places"
+
+
+def _unknown_metric(name: str, word: str, normalized: str) -> ValueError:
+    """Return the error that no metric has this name."""
+    hint = ""
+    if _UNSUPPORTED_PREFIX.match(normalized):
+        hint = "it is a measure of trec_eval or ir_measures that rankwise does not compute; "
+    elif len(word) >= SHORTEST_TYPO:
+        hint = suggestion(word, [*METRICS, *_ALIASES])
+    return ValueError(
+        f"metric {name!r} is not known; {hint}known are {', '.join(metric_names())}; "
+        "a cut-off follows @ (ndcg@10), options go in parentheses (ndcg(gain=linear)@10)."
     )
 
 
 def get_metrics(names: MetricName | Iterable[MetricName]) -> list[Metric]:
-    """Look up one or several metrics, each one once; two may not have the same name."""
-    several = [names] if isinstance(names, str) or callable(names) else list(names)
-    metrics = {metric.name: metric for metric in map(get_metric, several)}
-    for metric in map(get_metric, several):
-        if metric != metrics[metric.name]:
-            raise ValueError(f"two metrics are called {metric.name!r}; give functions other names.")
+    """Return one or several metrics without duplicates; names must be unique."""
+    if isinstance(names, str) or callable(names):
+        names = [names]
+    metrics: dict[str, Metric] = {}
+    for metric in map(get_metric, names):
+        if metrics.setdefault(metric.name, metric) != metric:
+            raise ValueError(f"two metrics are called {metric.name!r}; rename one function.")
     return list(metrics.values())
 
 
 def metric_names() -> tuple[str, ...]:
-    """Return the names that `get_metric` knows, without cut-offs.
+    """Return the names of all metrics, without cut-offs.
+
+    Returns
+    -------
+    tuple of str
+        Sorted names for `get_metric`.
 
     Examples
     --------
@@ -203,32 +294,41 @@ def metric_names() -> tuple[str, ...]:
     return tuple(sorted(METRICS))
 
 
-def _read_cutoff(name: str, text: str | None, metric: Metric) -> int | None:
-    """The cut-off after @, else that of the metric's function."""
+def _parse_cutoff(name: str, text: str | None, metric: Metric) -> int | None:
+    """Return the cut-off after @, or the default cut-off of the metric's function."""
     k = inspect.signature(metric.function).parameters.get("k")
-    if text is None:
-        if k is not None and k.default is k.empty:
-            raise ValueError(f"metric {name!r} needs a cut-off, such as {name}@10.")
-        return None if k is None else k.default
     if k is None:
-        raise ValueError(f"metric {name!r}: {metric.name} has no cut-off; leave out @{text}.")
+        if text is not None:
+            raise ValueError(f"metric {name!r}: {metric.name} has no cut-off; omit @{text}.")
+        return None
+    if text is None:
+        if k.default is k.empty:
+            raise ValueError(f"metric {name!r} needs a cut-off, such as {name}@10.")
+        default: int | None = k.default
+        return default
     if not text.isdecimal():
         raise ValueError(f"metric {name!r}: the cut-off after @ must be a whole number.")
     return check_int("k", int(text), least=1)
 
 
-def _read_options(name: str, text: str, metric: Metric) -> tuple[tuple[str, Any], ...]:
-    known = sorted(inspect.signature(metric.function).parameters.keys() - {"ranking", "k"})
+def _parse_options(name: str, text: str, metric: Metric) -> tuple[tuple[str, Any], ...]:
+    """Return the options in parentheses, sorted by name."""
+    option_names = sorted(inspect.signature(metric.function).parameters.keys() - {"ranking", "k"})
     options: dict[str, Any] = {}
     for item in filter(None, text.split(",")):
         key, _, value = item.partition("=")
-        if key not in known or not value:
+        if key not in option_names or not value:
             raise ValueError(
-                f"metric {name!r}: {item!r} is not an option; {suggestion(key, known)}"
-                f"{metric.name} has {', '.join(f'{option}=...' for option in known)}."
+                f"metric {name!r}: {item!r} is not an option; {suggestion(key, option_names)}"
+                f"{metric.name} has {', '.join(f'{option}=...' for option in option_names)}."
             )
-        try:
-            options[key] = ast.literal_eval(value)
-        except (SyntaxError, ValueError):  # a word
-            options[key] = value
+        options[key] = _parse_value(value)
     return tuple(sorted(options.items()))
+
+
+def _parse_value(text: str) -> Any:
+    """Return the number or other literal that a text spells, or the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text

@@ -201,7 +201,7 @@ def resolve_cv(task: Any, cv: Any, metrics: Sequence[Any]) -> CrossValidationPla
     graph = task.graph
     for metric in metrics:
         if graph.item_weights is not None:
-            metric.check_takes_weights()
+            metric.check_accepts_weights()
         if graph.scores is None and metric.name not in PAIRWISE[:2]:
             raise ValueError(
                 f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "

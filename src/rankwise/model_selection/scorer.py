@@ -110,13 +110,13 @@ class RankingScorer:
         """Request groups and weights; scikit-learn passes them if metadata routing is enabled."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="groups", alias=True)
-        if self.metric.has_weights:
+        if self.metric.accepts_weights:
             request.score.add_request(param="sample_weight", alias=True)
         return request
 
     def _accept_sample_weight(self) -> bool:
         """Whether the scorer accepts weights; scikit-learn >= 1.9 calls this."""
-        return self.metric.has_weights
+        return self.metric.accepts_weights
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options)

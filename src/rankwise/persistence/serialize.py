@@ -166,7 +166,7 @@ def _state_estimator(model: Any, arrays: list[Any], where: str) -> Any:
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, Metric):
-        return not value.is_own
+        return not value.is_custom
     return value is None or isinstance(value, (str, int, np.integer, list, tuple, np.ndarray))
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.stats import f as fisher
 
 from rankwise.arrays import Array
+from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.rating_system import DENSE_LIMIT, RatingSystem
 
 N_DRAWS = 200  # simulated boards
 MANY_DRAWS = 2 * 10**6  # simulated outcomes of all boards together; more take over a second
-CONFIDENCE = 0.95
 LEAST_CIRCLES = 5  # independent circles that allow to estimate the shape of the curve as well
 TOLERANCE = 1e-7  # of conjugate gradients
 NOTHING = 1e-12  # of the sum of squares; less is rounding
@@ -154,7 +154,7 @@ class CircleTest:
 
     def chance_interval(self) -> Array:
         """Quantiles of the ratio without circles: of F for normal errors, else simulated."""
-        levels = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
+        levels = [(1 - DEFAULT_CONFIDENCE) / 2, (1 + DEFAULT_CONFIDENCE) / 2]
         if self.model.is_linear:
             return np.asarray(fisher.ppf(levels, self.n_circles, self.n_repeats))
         ratios = self.ratio(self.simulated(N_DRAWS))

@@ -45,7 +45,7 @@ class Baseline(NamedTuple):
 
     def measure(self, scored: ScoredItems, metric: Metric) -> tuple[float, Array]:
         """Mean of a metric over groups and its values; NaN where it says nothing of this order."""
-        takes_one_order = metric.is_own or metric.name.startswith(NOT_AVERAGED)
+        takes_one_order = metric.is_custom or metric.name.startswith(NOT_AVERAGED)
         takes_one_order |= "tied_scores" in dict(metric.options)
         if self.kind == "random" and takes_one_order:
             return np.nan, np.full(scored.groups.n_groups, np.nan)

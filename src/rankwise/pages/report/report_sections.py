@@ -362,7 +362,7 @@ def describe_margins(scored: ScoredItems, rng: np.random.Generator) -> dict[str,
         "counts": counts.tolist(),
         "zero": int(zero.sum()),
         "wrong": int(scored.counts.discordant.sum()),
-        "tied": int(scored.counts.undecided.sum()),
+        "tied": int(scored.counts.tied_scores.sum()),
         "median": short_numbers(np.median(margins))[0],
     }
 
