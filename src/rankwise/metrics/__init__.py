@@ -30,15 +30,18 @@ from rankwise.metrics.retrieval import (
     success,
     top_k,
 )
+from rankwise.metrics.runs import RunEvaluation, evaluate_runs
 
 __all__ = [
     "Evaluation",
     "EvaluationRow",
     "Metric",
+    "RunEvaluation",
     "auc",
     "average_precision",
     "disagreement_error",
     "evaluate",
+    "evaluate_runs",
     "expected_reciprocal_rank",
     "get_metric",
     "hit_rate",

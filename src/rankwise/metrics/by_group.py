@@ -92,12 +92,12 @@ def standard_error(values: Array) -> Array:
     return np.sqrt(variance)
 
 
-def mean_interval(values: Array) -> dict[str, float]:
+def mean_interval(values: Array, confidence: float = DEFAULT_CONFIDENCE) -> dict[str, float]:
     """Return the mean of values of independent units, with Student's interval."""
     mean = float(nanmean(values))
     n_defined = int((~np.isnan(values)).sum())
     if n_defined < 2:
         return {"score": mean, "low": float("nan"), "high": float("nan")}
-    quantile = float(student.ppf((1 + DEFAULT_CONFIDENCE) / 2, n_defined - 1))
+    quantile = float(student.ppf((1 + confidence) / 2, n_defined - 1))
     half_width = quantile * float(standard_error(values))
     return {"score": mean, "low": mean - half_width, "high": mean + half_width}
