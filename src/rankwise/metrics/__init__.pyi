@@ -11,15 +11,19 @@ from rankwise.metrics.registry import get_metric as get_metric
 from rankwise.metrics.registry import make_metric as make_metric
 from rankwise.metrics.registry import metric_names as metric_names
 from rankwise.metrics.retrieval import top_k as top_k
+from rankwise.metrics.runs import RunEvaluation as RunEvaluation
+from rankwise.metrics.runs import evaluate_runs as evaluate_runs
 
 __all__ = [
     "Evaluation",
     "EvaluationRow",
     "Metric",
+    "RunEvaluation",
     "auc",
     "average_precision",
     "disagreement_error",
     "evaluate",
+    "evaluate_runs",
     "expected_reciprocal_rank",
     "get_metric",
     "hit_rate",
