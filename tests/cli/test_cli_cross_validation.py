@@ -45,7 +45,7 @@ def test_held_out_scores_are_those_of_training_again(tmp_path, letor, problem, n
         np.testing.assert_allclose([float(v or "nan") for v in values], expected, atol=1e-9)
         assert found["held_out_by"] == "exact leave-group-out"
     else:
-        assert "trained again" in found["held_out_by"]
+        assert "refitted" in found["held_out_by"]
 
 
 @pytest.mark.parametrize("name, values", [("corankrls", [0.1, 1.0]), ("pursuit", None)])

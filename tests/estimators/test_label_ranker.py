@@ -220,7 +220,7 @@ def test_large_incomplete_data_are_judged_by_folds(data, rng, monkeypatch):
     found = cross_validate_candidates(
         LabelRanker(tol=1e-12), X, with_missing(Y, rng), scoring="tau"
     )
-    assert found.way == "folds of rows"
+    assert found.scheme == "folds of rows"
     assert found.refits
     assert found.n_folds == 5
 

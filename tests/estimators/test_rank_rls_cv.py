@@ -191,7 +191,7 @@ def test_folds_of_edges_equal_training_without_them(data):
     np.testing.assert_array_equal(
         same.cv_results_["group_score"][0], model.cv_results_["group_score"][0]
     )
-    with pytest.raises(ValueError, match="must train on all edges"):
+    with pytest.raises(ValueError, match="must train on exactly the edges"):
         RankRLSCV(cv=[([0], [1])]).fit(X, graph)
 
 

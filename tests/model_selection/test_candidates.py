@@ -8,7 +8,7 @@ import pytest
 from rankwise import CoRankRLSCV, RankRLS, RankRLSCV, RankSVMCV, View
 from rankwise.datasets import make_ranking
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
-from rankwise.rankers.search import warn_at_edge
+from rankwise.model_selection.grid_search import warn_at_edge
 
 
 def raw_columns(seed=1, n_groups=40, size=20, p=136):

@@ -102,7 +102,7 @@ def test_curves_are_those_of_the_search(data, name):
     assert best.items() <= search.best_params_.items()
     assert found.overall(metrics[0])[found.best(metrics[0])] == search.best_score_
     assert found.by_group["ndcg@5"].shape == (12, len(found.candidates), 1)
-    assert found.way == search.cv_results_["cv"]
+    assert found.scheme == search.cv_results_["cv"]
     assert found.refits == (name != "rls")
 
 
@@ -185,5 +185,5 @@ def test_the_command_holds_out_alike_in_train_and_cv(tmp_path, data):
     svm = ["--model", "ranksvm", "--alpha", "0.1,1"]
     found = json.loads(succeed("cv", *options, *svm).stdout)
     trained = json.loads(succeed("train", *options, *svm, "-o", tmp_path / "m.rankwise").stdout)
-    assert found["held_out_by"] == "5 folds of items, trained again for each"
+    assert found["held_out_by"] == "5 folds of items, refitted for each"
     assert trained["chosen"]["held_out_by"] == "folds of items"

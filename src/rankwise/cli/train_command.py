@@ -176,7 +176,7 @@ def _lines(summary: dict[str, Any], training: TrainingSet) -> list[tuple[str, st
         units = f"{calibration['n_units']} {calibration['units']}"
         if calibration["trained_again"]:
             folds = f"{calibration['n_units']} folds of {calibration['units']}"
-            units = f"{folds}, trained again for each"
+            units = f"{folds}, refitted for each"
         loss = f"log loss {calibration['log_loss']:.3f} (a coin 0.693)"
         lines += [
             ("errors", f"by leaving out {units}"),

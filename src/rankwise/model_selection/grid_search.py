@@ -1,15 +1,18 @@
-"""Evaluation of candidates on held-out data."""
+"""Evaluation of candidate parameters on held-out data, and the search for the best ones."""
 
 from __future__ import annotations
 
+import copy
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array
+from rankwise.errors import warn_user
 from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import Relevance, read_y, take_rows_of_target
@@ -32,6 +35,7 @@ from rankwise.model_selection.folds import (
     CrossValidationPlan,
     Folds,
     fold_of_item,
+    read_splits,
     resolve_cv,
 )
 from rankwise.model_selection.protocol import HoldOutTask, hold_out_task
@@ -41,44 +45,61 @@ from rankwise.runtime.threads import single_threaded
 
 
 def score_groups(
-    graph: PreferenceGraph, held: Array, folds: Folds, metric: Metric
+    graph: PreferenceGraph, held_out: Array, folds: Folds, metric: Metric
 ) -> tuple[Array, NDArray[Any]]:
-    """The metric in each group, or in each part of a group that one fold holds.
+    """Evaluate a metric in each group, or in each part of a group that lies in one fold.
 
-    Shape (n_groups, n_candidates, n_outputs), and the labels of the groups.
+    Parameters
+    ----------
+    graph : PreferenceGraph
+        True preferences.
+    held_out : ndarray of shape (n_items, n_outputs, n_candidates)
+        Held-out scores.
+    folds : list of ndarray of int
+        Items of each fold.
+    metric : Metric
+        The metric.
+
+    Returns
+    -------
+    values : ndarray of shape (n_groups, n_candidates, n_outputs)
+        Values of the metric; nan where it is undefined.
+    labels : ndarray of shape (n_groups,)
+        Labels of the groups.
     """
     fold = fold_of_item(folds, graph.n_items)
     if graph.scores is None:
-        wrong = graph.disagreement(held[:, 0], fold)
-        return from_disagreement(metric, wrong)[:, :, None], graph.group_labels
-    labels, codes = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
-    groups, Y = Groups(codes, labels), graph.scores.reshape(graph.n_items, -1)
-    if not np.isfinite(held).all():
+        error = graph.disagreement(held_out[:, 0], fold)
+        return from_disagreement(metric, error)[:, :, None], graph.group_labels
+    if not np.isfinite(held_out).all():
         raise ValueError("held-out scores overflow; scale the features, or use larger alphas.")
-    scores = metric_by_group(metric, Y, groups, graph.item_weights, held)
-    return scores, graph.group_labels[labels // len(folds)]
+    part_of_group = graph.groups * len(folds) + fold
+    parts, codes = np.unique(part_of_group, return_inverse=True)
+    y = graph.scores.reshape(graph.n_items, -1)
+    values = metric_by_group(metric, y, Groups(codes, parts), graph.item_weights, held_out)
+    return values, graph.group_labels[parts // len(folds)]
 
 
 @dataclass(frozen=True, eq=False)
 class CrossValidationResult:
-    """What `cross_validate_candidates` found: metrics of every candidate in every held-out group.
+    """Metrics of every candidate in every held-out group.
 
     Attributes
     ----------
-    candidates : Candidates
-        What was judged.
+    candidates : CandidateGrid
+        The evaluated candidates.
     by_group : dict from metric name to ndarray of shape (n_groups, n_candidates, n_outputs)
-        Metrics in each group, or in each part of a group that one fold holds; nan where a metric
-        is undefined. One row if all pairs are held out in turn.
+        Values in each group, or in each part of a group that lies in one fold; nan where a metric
+        is undefined. One row for leave-pair-out.
     groups : ndarray
         Labels of these rows: groups, or folds if edges are held out.
-    way : str
-        "leave-group-out", "leave-pair-out", "folds of groups", "folds of items" or "folds of
-        edges".
+    scheme : str
+        "leave-group-out", "leave-pair-out", "folds of groups", "folds of items", "folds of edges"
+        or "later groups".
     n_folds : int
         Number of folds; 0 for leave-pair-out.
     refits : bool
-        Whether every fold was trained again.
+        Whether every fold was refitted.
     predictions : ndarray of shape (n_rows, n_outputs, n_candidates) or None
         Held-out scores of the rows of X, nan where y is; None if pairs or edges were held out.
     """
@@ -86,35 +107,61 @@ class CrossValidationResult:
     candidates: CandidateGrid
     by_group: dict[str, Array]
     groups: NDArray[Any]
-    way: str
+    scheme: str
     n_folds: int
     refits: bool
     predictions: Array | None = None
 
     def overall(self, metric: Metric) -> Array:
-        """Mean over the groups where the metric is defined, and over outputs, (n_candidates,)."""
+        """Mean over outputs and over the groups where the metric is defined.
+
+        Returns
+        -------
+        ndarray of shape (n_candidates,)
+            Means.
+        """
         return np.asarray(nanmean(self.by_group[metric.name]).mean(axis=1))
 
     def best(self, metric: Metric) -> int:
-        """The best candidate for all outputs; of equal ones the simplest."""
-        gain = self.overall(metric) if metric.greater_is_better else -self.overall(metric)
+        """Index of the best candidate; among equal ones that of the simplest model."""
+        gain = self.overall(metric)
+        if not metric.greater_is_better:
+            gain = -gain
         check_defined(metric, gain)
         return self.candidates.best(gain)
 
     def describe(self) -> str:
-        """The way in words, such as "exact leave-group-out"."""
-        way = f"{self.n_folds} {self.way}" if self.way.startswith("folds") else self.way
-        return f"{way}, trained again for each" if self.refits else f"exact {way}"
+        """Scheme in words, such as "exact leave-group-out"."""
+        scheme = self.scheme
+        if scheme.startswith("folds"):
+            scheme = f"{self.n_folds} {scheme}"
+        return f"{scheme}, refitted for each" if self.refits else f"exact {scheme}"
 
     def line(self, metric: Metric) -> tuple[CrossValidationResult, dict[str, Any]]:
-        """The curve of the first parameter through the best candidate, and its other values."""
-        at, name = self.best(metric), next(iter(self.candidates.axes))
-        line = self.candidates.line(at, name)
-        candidates = CandidateGrid({name: self.candidates.axes[name]})
-        held = None if self.predictions is None else self.predictions[:, :, line]
-        by_group = {key: scores[:, line] for key, scores in self.by_group.items()}
-        fixed = {other: v for other, v in self.candidates[at].items() if other != name}
-        return replace(self, candidates=candidates, by_group=by_group, predictions=held), fixed
+        """Candidates that differ from the best one in the first parameter only.
+
+        Returns
+        -------
+        result : CrossValidationResult
+            Result for these candidates.
+        fixed : dict
+            Values of the other parameters.
+        """
+        best = self.best(metric)
+        name = next(iter(self.candidates.axes))
+        line = self.candidates.line(best, name)
+        fixed = self.candidates[best]
+        del fixed[name]
+        predictions = self.predictions
+        if predictions is not None:
+            predictions = predictions[:, :, line]
+        result = replace(
+            self,
+            candidates=CandidateGrid({name: self.candidates.axes[name]}),
+            by_group={key: values[:, line] for key, values in self.by_group.items()},
+            predictions=predictions,
+        )
+        return result, fixed
 
 
 @single_threaded
@@ -130,34 +177,34 @@ def cross_validate_candidates(
     sample_weight: ArrayLike | None = None,
     time: ArrayLike | None = None,
 ) -> CrossValidationResult:
-    """Metrics of held-out data for every candidate, exact where the learner has a shortcut.
+    """Evaluate every candidate on held-out data, exactly where the learner has a shortcut.
 
-    What the searches choose by, and what ``rankwise cv`` prints.
+    The searches select by this function, and ``rankwise cv`` prints its result.
 
     Parameters
     ----------
     estimator : RankRLS, RankSVM, CoRankRLS or RankingPursuit
-        Any learner that has ``hold_out_task``; it is left as it is.
+        Any learner with a method ``hold_out_task``; it is not modified.
     X, y, groups
         As in its ``fit``.
-    scoring : str, Metric, function, or sequence of them
+    scoring : str, Metric, function, or sequence of them, default="disagreement"
         Names of `rankwise.metrics`, or functions of y and scores of one group.
-    cv : "auto", "leave-pair-out", None, int, splitter or iterable
-        As in `RankRLSCV`. "auto" holds out one group at a time, or makes five folds if each has to
-        be trained again.
-    candidates : mapping from str to array-like or None, optional
-        Values of "alpha", of "nu" (CoRankRLS) or of "n_basis" (RankingPursuit); None stands for
-        default values, and a parameter that is not named keeps the value of the estimator. By
-        default all have default values.
-    sample_weight : array-like of shape (n_items,), optional
-        Weights of the items, in training and where held-out items are judged.
-    time : array-like of shape (n_items,), optional
-        Dates or numbers: groups are judged by models of earlier groups only, in five blocks.
+    cv : "auto", "leave-pair-out", None, int, splitter or iterable, default="auto"
+        As in `RankRLSCV`. "auto" holds out one group at a time, or uses five folds if each needs a
+        refit.
+    candidates : mapping from str to array-like or None, default=None
+        Values of "alpha", of "nu" (CoRankRLS) or of "n_basis" (RankingPursuit). None stands for
+        default values; a parameter that is missing in the mapping keeps the value of the estimator.
+        Without a mapping all parameters have default values.
+    sample_weight : array-like of shape (n_items,), default=None
+        Weights of the items, in training and evaluation.
+    time : array-like of shape (n_items,), default=None
+        Dates or numbers: groups are evaluated by models of earlier groups only, in five blocks.
 
     Returns
     -------
     CrossValidationResult
-        Candidates, metrics by group, way and predictions.
+        Candidates, metrics by group, scheme and predictions.
 
     Examples
     --------
@@ -166,10 +213,10 @@ def cross_validate_candidates(
     >>> from rankwise.metrics import get_metric
     >>> from rankwise.model_selection import cross_validate_candidates
     >>> X, y, groups = make_ranking(n_queries=30, noise=0.5, random_state=0)[:3]
-    >>> curves = cross_validate_candidates(RankRLS(), X, y, groups, scoring=["ndcg@10", "map"])
-    >>> curves.way, curves.by_group["map"].shape
+    >>> result = cross_validate_candidates(RankRLS(), X, y, groups, scoring=["ndcg@10", "map"])
+    >>> result.scheme, result.by_group["map"].shape
     ('leave-group-out', (30, 40, 1))
-    >>> curves.candidates[curves.best(get_metric("ndcg@10"))]["alpha"] > 0
+    >>> result.candidates[result.best(get_metric("ndcg@10"))]["alpha"] > 0
     True
     """
     metrics = [check_scoring(metric) for metric in get_metrics(scoring)]
@@ -177,7 +224,7 @@ def cross_validate_candidates(
     values = dict.fromkeys(task.parameters) if candidates is None else candidates
     if time is not None:
         target = read_y(y, groups, sample_weight, X=X, allow_nan=task.rows is not None)
-        return forward_validation(estimator, X, target, time, values, metrics)
+        return forward_validation(estimator, X, target, time, task.candidates(**values), metrics)
     return evaluate_task(task, values, cv, metrics)
 
 
@@ -187,11 +234,11 @@ def evaluate_task(
     cv: Any,
     metrics: Sequence[Metric],
 ) -> CrossValidationResult:
-    """The curves of one task; a table holds out rows or columns in its own way."""
+    """Evaluate the candidates of a task; a task of tables holds out rows or columns itself."""
     candidates = task.candidates(**values)
     if hasattr(task, "judge"):
-        curves: CrossValidationResult = task.judge(candidates, cv, metrics)
-        return curves
+        result: CrossValidationResult = task.judge(candidates, cv, metrics)
+        return result
     return evaluate_candidates(task, candidates, resolve_cv(task, cv, metrics), metrics)
 
 
@@ -201,41 +248,44 @@ def evaluate_candidates(
     plan: CrossValidationPlan,
     metrics: Sequence[Metric],
 ) -> CrossValidationResult:
-    """Hold out, and score each group."""
-    graph, folds = task.graph, plan.folds
-    if plan.name in (PAIR, EDGES):
-        if plan.name == PAIR:
-            wrong, labels = _leave_pair_out(task, candidates, metrics), graph.group_labels
-        else:
-            wrong = _leave_edges_out(task, candidates, folds)
-            labels = np.arange(len(folds))
-        by_group = {metric.name: from_disagreement(metric, wrong) for metric in metrics}
-        refits = task.refits or plan.name == EDGES
-        return CrossValidationResult(candidates, by_group, labels, plan.name, len(folds), refits)
-    held, by_group = task.held_out(folds, candidates), {}
+    """Hold out the folds of a plan, and evaluate the metrics in each group."""
+    if plan.name == PAIR:
+        error = _leave_pair_out_error(task, candidates, metrics)
+        by_group = {metric.name: from_disagreement(metric, error) for metric in metrics}
+        labels = task.graph.group_labels
+        return CrossValidationResult(candidates, by_group, labels, PAIR, 0, task.refits)
+    n_folds = len(plan.folds)
+    if plan.name == EDGES:
+        error = _held_out_edges_error(task, candidates, plan.folds)
+        by_group = {metric.name: from_disagreement(metric, error) for metric in metrics}
+        fold_numbers = np.arange(n_folds)
+        return CrossValidationResult(candidates, by_group, fold_numbers, EDGES, n_folds, True)
+    scores = task.held_out(plan.folds, candidates)
+    by_group = {}
     for metric in metrics:
-        by_group[metric.name], labels = score_groups(graph, held, folds, metric)
-    way = plan.name, len(folds), task.refits
-    held = held if task.rows is None else by_row(task, held)
-    return CrossValidationResult(candidates, by_group, labels, *way, held)
+        by_group[metric.name], labels = score_groups(task.graph, scores, plan.folds, metric)
+    predictions = scores if task.rows is None else by_row(task, scores)
+    return CrossValidationResult(
+        candidates, by_group, labels, plan.name, n_folds, task.refits, predictions
+    )
 
 
-def by_row(task: HoldOutTask, held: Array) -> Array:
-    """Held-out scores of the items as those of the rows of X, nan for rows without a score."""
-    out = np.full((task.n_rows, *held.shape[1:]), np.nan)
-    out[task.rows] = held
-    return out
+def by_row(task: HoldOutTask, scores: Array) -> Array:
+    """Arrange held-out scores of items by the rows of X, nan for rows without a score."""
+    scores_of_rows = np.full((task.n_rows, *scores.shape[1:]), np.nan)
+    scores_of_rows[task.rows] = scores
+    return scores_of_rows
 
 
-def _leave_pair_out(
+def _leave_pair_out_error(
     task: HoldOutTask, candidates: CandidateGrid, metrics: Sequence[Metric]
 ) -> Array:
-    """Share of the pairs that are ordered wrongly, (1, n_candidates, n_outputs)."""
+    """Share of misordered pairs by leave-pair-out, (1, n_candidates, n_outputs)."""
     pairs = task.pairs()
     for metric in metrics:
         if metric.name not in PAIRWISE:
             raise ValueError(
-                f"leave-pair-out holds out two items, of which {metric.name} has no value; use "
+                f"leave-pair-out holds out two items, for which {metric.name} is undefined; use "
                 f"{', '.join(PAIRWISE)}, or a number of folds."
             )
         if metric.name == "auc":
@@ -243,60 +293,259 @@ def _leave_pair_out(
     return pairs.disagreement(candidates.axes["alpha"]).T[None]
 
 
-def _leave_edges_out(task: HoldOutTask, candidates: CandidateGrid, folds: Folds) -> Array:
-    """Share of the edges of each fold that models of the others order wrongly."""
+def _held_out_edges_error(task: HoldOutTask, candidates: CandidateGrid, folds: Folds) -> Array:
+    """Share of misordered edges of each fold, (n_folds, n_candidates, 1)."""
     edges = task.graph.pairs()
-    wrong = np.empty((len(folds), len(candidates), 1))
-    for k, held in enumerate(track(folds, "training again without edges")):
-        kept = np.delete(np.arange(edges.n_pairs), held)
-        scores = task.from_edges(edges.with_edges(kept), candidates)
-        wrong[k, :, 0] = edges.with_edges(held).disagreement(scores, pooled=True)[0]
-    return wrong
+    error = np.empty((len(folds), len(candidates), 1))
+    for k, test_edges in enumerate(track(folds, "refitting without a fold of edges")):
+        train_edges = np.delete(np.arange(edges.n_pairs), test_edges)
+        scores = task.from_edges(edges.with_edges(train_edges), candidates)
+        error[k, :, 0] = edges.with_edges(test_edges).disagreement(scores, pooled=True)[0]
+    return error
 
 
 def forward_validation(
-    model: Any,
+    learner: Any,
     X: Any,
     target: Relevance,
     time: Any,
-    values: Mapping[str, ArrayLike | None],
+    candidates: CandidateGrid,
     metrics: Sequence[Metric],
 ) -> CrossValidationResult:
-    """Metrics of later groups for every candidate; the model is trained again for each block.
+    """Evaluate every candidate on later groups; the learner is refitted for each block of time.
 
     Parameters
     ----------
-    model : estimator
-        Any learner that has ``hold_out_task``.
+    learner : estimator
+        Any learner with a method ``hold_out_task``.
     X, target
-        The items, and what is known about them.
+        Items and training target.
     time : array-like of shape (n_items,)
-        When each item was seen; see `time_series_blocks`.
-    values : mapping from str to array-like or None
-        As in `cross_validate_candidates`.
+        Time of each item; see `time_series_blocks`.
+    candidates : CandidateGrid
+        Candidates.
     metrics : sequence of Metric
-        How held-out groups are judged.
+        Metrics of the later groups.
     """
     if target.groups is None:
         raise ValueError(
-            "time says when items were seen, but y is a preference graph; pass scores and groups."
+            "time needs scores and groups, but y is a preference graph; pass scores and groups."
         )
     blocks = time_series_blocks(time, target.groups)
-    candidates = model.hold_out_task(X, target).candidates(**values)
-    n_outputs = np.reshape(target.y, (len(target.y), -1)).shape[1]
-    held = np.full((len(target.y), n_outputs, len(candidates)), np.nan)
-    for k in track(range(1, len(blocks)), "training on what came before"):
+    n_rows = len(target.y)
+    n_outputs = target.y[0].size
+    predictions = np.full((n_rows, n_outputs, len(candidates)), np.nan)
+    for k in track(range(1, len(blocks)), "training on earlier blocks"):
         rows = np.sort(np.concatenate(blocks[: k + 1]))
-        task = model.hold_out_task(take_rows(X, rows), take_rows_of_target(target, rows))
-        items = rows if task.rows is None else rows[task.rows]
-        U = np.flatnonzero(np.isin(items, blocks[k]))
-        held[items[U]] = task.held_out([U], candidates)[U]
-    judged = np.flatnonzero(~np.isnan(held).any(axis=(1, 2)))
-    known = take_rows_of_target(target, judged)
-    Y, groups = known.y.reshape(len(judged), -1), known.groups or encode_groups(None, 0)
+        task = learner.hold_out_task(take_rows(X, rows), take_rows_of_target(target, rows))
+        row_of_item = rows if task.rows is None else rows[task.rows]
+        test_items = np.flatnonzero(np.isin(row_of_item, blocks[k]))
+        predictions[row_of_item[test_items]] = task.held_out([test_items], candidates)[test_items]
+
+    is_predicted = ~np.isnan(predictions).any(axis=(1, 2))
+    rows = np.flatnonzero(is_predicted)
+    later = take_rows_of_target(target, rows)
+    groups = later.groups or encode_groups(None, 0)
+    y = later.y.reshape(len(rows), -1)
     by_group = {
-        metric.name: metric_by_group(metric, Y, groups, known.weight, held[judged])
+        metric.name: metric_by_group(metric, y, groups, later.weight, predictions[rows])
         for metric in metrics
     }
     n_folds = len(blocks) - 1
-    return CrossValidationResult(candidates, by_group, groups.labels, LATER, n_folds, True, held)
+    return CrossValidationResult(
+        candidates, by_group, groups.labels, LATER, n_folds, True, predictions
+    )
+
+
+class SearchResult(NamedTuple):
+    """Result of `grid_search`.
+
+    Attributes
+    ----------
+    best_estimator : estimator
+        Model of the best parameters, trained on all data.
+    best_candidate : dict
+        Best values of the parameters that a learner evaluates together, such as alpha.
+    best_params : dict
+        `best_candidate` and the best values of the parameters given as lists.
+    best_score : float
+        Score of the best parameters.
+    cv_results : dict
+        Table of all results, as in `RankRLSCV`.
+    """
+
+    best_estimator: Any
+    best_candidate: dict[str, Any]
+    best_params: dict[str, Any]
+    best_score: float
+    cv_results: dict[str, Any]
+
+
+def grid_search(
+    learner: Any,
+    data: Sequence[Any],
+    *,
+    candidates: Mapping[str, ArrayLike | None],
+    parameter_lists: Mapping[str, Any] | None = None,
+    cv: Any = "auto",
+    scoring: Any = "disagreement",
+    time: ArrayLike | None = None,
+    store_predictions: bool = False,
+) -> SearchResult:
+    """Select the parameters of a learner on held-out data, and train it on all data.
+
+    Parameters
+    ----------
+    learner : estimator
+        Any learner with a method ``hold_out_task``; it is not modified.
+    data : sequence
+        Arguments of its ``hold_out_task``: the items and the training target.
+    candidates : mapping from str to array-like or None
+        Values of the parameters that one task evaluates together, such as alpha; None stands for
+        default values. The first one is the axis of the curves in ``cv_results``.
+    parameter_lists : mapping from str to value or list, default=None
+        Further parameters, such as those of the kernel. A list of values is searched; each
+        combination is a task.
+    cv, scoring
+        As in `RankRLSCV`.
+    time : array-like of shape (n_items,), default=None
+        Time of each item: later groups are held out instead of `cv`.
+    store_predictions : bool, default=False
+        Whether to store the held-out scores in ``cv_results["predictions"]``.
+
+    Returns
+    -------
+    SearchResult
+        The best model and the table of all results.
+    """
+    has_default_cv = cv is None or (isinstance(cv, str) and cv == "auto")
+    if time is not None and not has_default_cv:
+        raise ValueError(f"cv={cv!r} and time both define what is held out; pass one of them.")
+    metric = check_scoring(scoring)
+    cv = read_splits(cv)
+    settings = _combinations(parameter_lists or {})
+
+    results: list[CrossValidationResult] = []
+    for setting in settings:  # one task at a time, since it may store a kernel matrix
+        model = copy.copy(learner).set_params(**setting)
+        task = model.hold_out_task(*data)
+        if time is None:
+            result = evaluate_task(task, candidates, cv, [metric])
+        else:
+            X, target = data
+            grid = task.candidates(**candidates)
+            result = forward_validation(model, X, target, time, grid, [metric])
+        results.append(result)
+
+    best_scores = [result.overall(metric)[result.best(metric)] for result in results]
+    argbest = np.argmax if metric.greater_is_better else np.argmin
+    best = int(argbest(best_scores))
+    best_result = results[best]
+    best_index = best_result.best(metric)
+    best_candidate = best_result.candidates[best_index]
+    _warn_at_edges(best_result, best_index, metric, candidates)
+    best_params = dict(best_candidate)
+    for name, value in (parameter_lists or {}).items():
+        if np.ndim(value):
+            best_params[name] = settings[best][name]
+    if len(settings) > 1:  # only the last task is in memory
+        task = copy.copy(learner).set_params(**settings[best]).hold_out_task(*data)
+    cv_results = _results_table(results, settings, metric, store_predictions=store_predictions)
+    undefined = np.isnan(best_result.by_group[metric.name])
+    cv_results["n_undefined"] = int(undefined.any(axis=(1, 2)).sum())
+    return SearchResult(
+        best_estimator=task.train(**best_candidate),
+        best_candidate=best_candidate,
+        best_params=best_params,
+        best_score=float(best_scores[best]),
+        cv_results=cv_results,
+    )
+
+
+def _combinations(parameter_lists: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Every combination of the values of parameters, each a value or a list of values."""
+    values: list[list[Any]] = []
+    for name, value in parameter_lists.items():
+        if np.ndim(value) and not len(value):
+            raise ValueError(f"{name} is an empty list; pass at least one value.")
+        values.append(list(value) if np.ndim(value) else [value])
+    return [
+        dict(zip(parameter_lists, combination, strict=True))
+        for combination in itertools.product(*values)
+    ]
+
+
+def _results_table(
+    results: list[CrossValidationResult],
+    settings: list[dict[str, Any]],
+    metric: Metric,
+    *,
+    store_predictions: bool,
+) -> dict[str, Any]:
+    """Table of a search: a row for each setting and each value of the further parameters.
+
+    The columns are the values of the first parameter, such as alpha.
+    """
+    first = next(iter(results[0].candidates.axes))
+    has_one_output = results[0].by_group[metric.name].shape[2] == 1
+    outputs = 0 if has_one_output else slice(None)
+    axis_values, params, mean_scores, group_scores, predictions = [], [], [], [], []
+    for result, setting in zip(results, settings, strict=True):
+        values = result.candidates.axes[first]
+        by_group = result.by_group[metric.name]
+        means = nanmean(by_group)
+        for start in range(0, len(result.candidates), len(values)):
+            row = slice(start, start + len(values))
+            further_params = result.candidates[start]
+            del further_params[first]
+            axis_values.append(values)
+            params.append({**setting, **further_params})
+            mean_scores.append(means[row, outputs])
+            group_scores.append(by_group[:, row, outputs])
+            if result.predictions is None:
+                predictions.append(None)
+            else:
+                predictions.append(result.predictions[:, outputs, row])
+    table: dict[str, Any] = {
+        "params": params,
+        "mean_score": np.stack(mean_scores),
+        "group_score": group_scores,
+        "groups": results[0].groups,
+        "cv": results[0].scheme,
+    }
+    if first == "alpha":
+        table["alphas"] = axis_values  # default alphas depend on the kernel
+    else:
+        table[first] = axis_values[0]
+    if store_predictions:
+        table["predictions"] = predictions
+    return table
+
+
+def _warn_at_edges(
+    result: CrossValidationResult,
+    best: int,
+    metric: Metric,
+    requested: Mapping[str, ArrayLike | None],
+) -> None:
+    """Warn about chosen values at the end of their grid, if a longer grid can be passed."""
+    scores = result.overall(metric)
+    for name, value in result.candidates[best].items():
+        can_extend = name == "alpha" or requested[name] is not None
+        if can_extend and value > 0:  # there is no nu below 0
+            warn_at_edge(name, result.candidates, scores, best)
+
+
+def warn_at_edge(name: str, candidates: CandidateGrid, scores: Array, best: int) -> None:
+    """Warn if the best value of a parameter is the end of its grid and no other scores the same."""
+    grid = candidates.axes[name]
+    value = candidates[best][name]
+    if value not in (grid.min(), grid.max()):
+        return
+    line = candidates.line(best, name)
+    other_scores = scores[line[line != best]]
+    if len(other_scores) and (other_scores != scores[best]).all():
+        warn_user(
+            f"the best {name} {value:g} is at the edge of the grid from {grid.min():g} to "
+            f"{grid.max():g}; extend the grid, or scale the features."
+        )
