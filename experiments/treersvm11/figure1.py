@@ -23,10 +23,10 @@ from experiments.shared.command_line import find_data, make_parser, record
 from experiments.shared.margin_runs import make_objective, shortest_time, standardize, time_fit
 from experiments.shared.tables import print_notes, print_table
 from rankwise import RankSVM
-from rankwise.losses import LossValue
+from rankwise.losses import LossValue, Plane
 from rankwise.solvers import certified_descent
 from rankwise.solvers.bundle import Bundle
-from rankwise.solvers.certified_descent import cutting_planes
+from rankwise.solvers.certified_descent import Search, Solution, cutting_planes
 
 SIZES = (1000, 2000, 4000, 8000, 16000, 20640)
 ITERATION_ALPHA = 1e-4
@@ -69,7 +69,10 @@ class AllPairsHinge:
             )  # of at most 255 rows
         divergence = won - lost
         value = (won.sum() - f @ divergence) / self._n_pairs
-        return LossValue(float(value), divergence / -self._n_pairs, np.zeros_like)
+        value = float(value)
+        gradient = divergence / -self._n_pairs
+        plane = Plane.from_difference(value, gradient, f)
+        return LossValue(value, gradient, np.zeros_like, plane)
 
 
 class Cost(NamedTuple):
@@ -90,23 +93,22 @@ def read_cadata(data):
 
 def measure_cost(objective, iterations=ITERATIONS):
     """Run some iterations of BMRM from w = 0, as the paper did; the fastest of some such runs."""
-    found, repeats = [], 1 if isinstance(objective.loss, AllPairsHinge) else 5
+    repeats = 1 if isinstance(objective.loss, AllPairsHinge) else 5
+    weights, bounds = [], []
 
     def run():
-        first = objective.at(np.zeros(objective.R.shape[1]))
+        zero = np.zeros(objective.R.shape[1])
         bundle = Bundle(objective.magnitude, objective.n_items)
-        steps = cutting_planes(objective, first, bundle)
-        found[:] = itertools.islice(steps, iterations)
+        search = Search(objective, objective.at(zero), Solution(zero, bundle, zero))
+        weights.clear()
+        bounds.clear()
+        for _ in itertools.islice(cutting_planes(search), iterations):
+            weights.append(search.point.w)
+            bounds.append(search.solution.bound)
 
     iteration = shortest_time(run, repeats, CLOCK) / iterations
-    evaluation = [
-        shortest_time(lambda w=w: objective.at(w), repeats, CLOCK) for w in _weights(found)
-    ]
-    return Cost(float(np.mean(evaluation)), iteration, np.array([bound for _, bound in found]))
-
-
-def _weights(steps):
-    return [point.w for point, _ in steps]
+    evaluation = [shortest_time(lambda w=w: objective.at(w), repeats, CLOCK) for w in weights]
+    return Cost(float(np.mean(evaluation)), iteration, np.array(bounds))
 
 
 def measure_costs(X, y, sizes):

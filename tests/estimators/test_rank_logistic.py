@@ -85,7 +85,7 @@ def test_pairs_in_many_blocks_are_the_same_pairs(monkeypatch):
     X, y, groups = _scores(4)
     whole = RankLogistic(0.01, ties="include").fit(X, y, groups)
     monkeypatch.setattr(pair_blocks, "BLOCK_PAIRS", 7)
-    monkeypatch.setattr(pairwise, "KEPT_PAIRS", 5)
+    monkeypatch.setattr(pairwise, "MAX_STORED_PAIRS", 5)
     assert len(list(pair_blocks.pair_blocks(ScoreGraph(y, groups)))) > 10
     blocks = RankLogistic(0.01, ties="include").fit(X, y, groups)
     np.testing.assert_allclose(blocks.coef_, whole.coef_, rtol=1e-9)
@@ -138,7 +138,7 @@ def test_scores_that_would_overflow_have_a_finite_loss():
     at = loss.at(np.array([1e4, -1e4]))
     assert at.value == pytest.approx(1e4)
     assert np.isfinite(at.gradient).all()
-    assert np.isfinite(at.curvature(np.ones(2))).all()
+    assert np.isfinite(at.hessian_product(np.ones(2))).all()
 
 
 def test_predict_above_is_a_probability_with_its_opposite():

@@ -245,7 +245,7 @@ def test_warm_start_after_data_of_another_shape_starts_anew():
 def test_a_start_from_a_sample_of_many_items_changes_only_the_time(loss, monkeypatch):
     X, y, groups = make_ranking(40, 50, 6, noise=0.5, random_state=0)[:3]
     plain = RankSVM(1e-3, loss=loss, tol=1e-6).fit(X, y, groups)
-    monkeypatch.setattr(pairwise, "SMALLEST_SAMPLE", 10)
+    monkeypatch.setattr(pairwise, "MIN_SAMPLE_ITEMS", 10)
     sampled = RankSVM(1e-3, loss=loss, tol=1e-6).fit(X, y, groups)
     assert sampled.objective_ == pytest.approx(plain.objective_, rel=2e-6)
     assert not np.array_equal(sampled.coef_, plain.coef_)  # the sample was used
@@ -365,7 +365,7 @@ def test_features_on_very_different_scales():
 def test_many_features_go_by_the_diagonal_of_the_curvature(loss, monkeypatch):
     X, y, groups = small_problem(4, m=30, p=8, n_groups=3)
     few = RankSVM(0.01, loss=loss, tol=1e-5).fit(X, y, groups)
-    monkeypatch.setattr(certified_descent, "MAX_FEATURES", 4)
+    monkeypatch.setattr(certified_descent, "MAX_COVARIANCE_FEATURES", 4)
     many = RankSVM(0.01, loss=loss, tol=1e-5).fit(X, y, groups)
     assert many.objective_ == pytest.approx(few.objective_, rel=2e-5)
     assert not np.array_equal(many.coef_, few.coef_)

@@ -97,7 +97,7 @@ def test_float32_scores_are_compared_exactly():
 
 
 def test_a_sample_has_whole_groups_or_every_so_many_scores(monkeypatch):
-    monkeypatch.setattr(pairwise, "SMALLEST_SAMPLE", 10)
+    monkeypatch.setattr(pairwise, "MIN_SAMPLE_ITEMS", 10)
     many = ScoreGraph(np.tile([0, 1, 2], 1000), np.repeat(np.arange(1000), 3))
     rows, part = HingeLoss(many).sample(10)
     assert len(rows) == 300
@@ -139,8 +139,8 @@ def test_second_moment_of_many_items_comes_from_a_sample(monkeypatch):
     R, y, groups = rng.normal(size=(4000, 2)), rng.normal(size=4000), rng.integers(0, 5, 4000)
     objective = make_objective(R, HingeLoss(ScoreGraph(y, groups)), 0.1)
     whole = pair_covariance(objective)
-    monkeypatch.setattr(certified_descent, "MOMENT_ITEMS", 500)
-    monkeypatch.setattr(pairwise, "SMALLEST_SAMPLE", 100)
+    monkeypatch.setattr(certified_descent, "MAX_COVARIANCE_ITEMS", 500)
+    monkeypatch.setattr(pairwise, "MIN_SAMPLE_ITEMS", 100)
     part = pair_covariance(objective)
     assert not np.array_equal(whole, part)
     np.testing.assert_allclose(part, whole, atol=0.3)

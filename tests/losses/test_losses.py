@@ -97,7 +97,7 @@ def test_curvature_is_the_finite_difference_of_the_gradient(case):
     loss, _, rng = case
     f, v, h = rng.normal(size=M), rng.normal(size=M), 1e-6
     numeric = (loss.at(f + h * v).gradient - loss.at(f - h * v).gradient) / (2 * h)
-    np.testing.assert_allclose(loss.at(f).curvature(v), numeric, atol=1e-7)
+    np.testing.assert_allclose(loss.at(f).hessian_product(v), numeric, atol=1e-7)
 
 
 def test_tangents_lie_below_the_loss(case):
@@ -113,11 +113,9 @@ def test_what_a_loss_says_of_its_tangent_is_so(case):
     loss, _, rng = case
     f = rng.normal(size=M)
     at = loss.at(f)
-    if at.offset is not None:
-        assert at.offset == pytest.approx(at.value - at.gradient @ f, abs=1e-12)
-    if at.size is not None:
-        assert at.size >= abs(at.offset)
-        assert at.pull >= np.abs(at.gradient).sum() - 1e-12
+    assert at.plane.offset == pytest.approx(at.value - at.gradient @ f, abs=1e-12)
+    assert at.plane.offset_terms >= abs(at.plane.offset)
+    assert at.plane.gradient_terms >= np.abs(at.gradient).sum() - 1e-12
 
 
 @pytest.fixture(params=[0.0, 0.3, 1.0])

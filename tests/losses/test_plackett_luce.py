@@ -35,7 +35,7 @@ def test_value_gradient_and_curvature_are_those_of_the_definition(ties, levels):
     np.testing.assert_allclose(at.gradient, approx_fprime(f, slow, 1e-7), atol=1e-6)
     v, h = rng.normal(size=40), 1e-5
     change = (loss.at(f + h * v).gradient - loss.at(f - h * v).gradient) / (2 * h)
-    np.testing.assert_allclose(at.curvature(v), change, atol=1e-8)
+    np.testing.assert_allclose(at.hessian_product(v), change, atol=1e-8)
 
 
 @pytest.mark.parametrize("ties", ["include", "exclude"])
@@ -49,7 +49,7 @@ def test_gradient_and_hessian_of_each_ranking_add_up_to_those_of_all(ties):
             bend[np.ix_(rows, rows)] += H
     at = loss.at(f)
     np.testing.assert_allclose(slope / loss.total_weight, at.gradient, atol=1e-14)
-    columns = np.stack([at.curvature(e) for e in np.eye(40)])
+    columns = np.stack([at.hessian_product(e) for e in np.eye(40)])
     np.testing.assert_allclose(bend / loss.total_weight, columns, atol=1e-14)
 
 
@@ -58,7 +58,7 @@ def test_scores_far_apart_neither_overflow_nor_vanish():
     at = PlackettLuceLoss(graph).at(1e4 * rng.normal(size=40))
     assert np.isfinite(at.value)
     assert np.isfinite(at.gradient).all()
-    assert np.isfinite(at.curvature(np.arange(40.0))).all()
+    assert np.isfinite(at.hessian_product(np.arange(40.0))).all()
 
 
 def test_groups_of_two_are_bradley_and_terrys_model():

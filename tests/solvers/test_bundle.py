@@ -8,7 +8,7 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.solvers import bundle
+from rankwise.losses import Plane
 from rankwise.solvers.bundle import Bundle, maximize_on_simplex
 
 
@@ -47,7 +47,7 @@ def test_master_problem_is_solved_as_by_a_general_solver(seed, n, rank):
 def test_an_unfinished_master_problem_never_gets_worse_and_stays_on_the_simplex(seed, n, max_steps):
     Q, c = random_master(seed, n, 4)
     start = np.random.default_rng(seed).dirichlet(np.ones(n))
-    x = maximize_on_simplex(Q, c, start, max_steps)
+    x = maximize_on_simplex(Q, c, start, max_steps=max_steps)
     assert (x >= 0).all()
     assert x.sum() == pytest.approx(1, abs=1e-12)
     assert c @ x - 0.5 * x @ Q @ x >= c @ start - 0.5 * start @ Q @ start - 1e-12
@@ -74,7 +74,7 @@ def test_bound_is_below_the_objective_everywhere_and_rises(seed, alpha):
     w = np.zeros(4)
     for _ in range(15):
         value, slope = at(w)
-        planes.add(slope, value - slope @ w)
+        planes.add(slope, Plane(value - slope @ w, 0.0, 0.0))
         before = bound
         bound, w = planes.solve(alpha)
         assert bound >= before - 1e-10 * abs(before)
@@ -84,13 +84,14 @@ def test_bound_is_below_the_objective_everywhere_and_rises(seed, alpha):
     assert at(w)[0] + alpha * w @ w >= bound - 1e-9
 
 
-def test_a_full_bundle_merges_planes_and_keeps_its_bound(monkeypatch):
-    monkeypatch.setattr(bundle, "MAX_PLANES", 6)
+def test_a_full_bundle_merges_planes_and_keeps_its_bound():
     at = piecewise_linear(0, 3, 40)
-    planes, bound, w = Bundle(np.zeros(3), 0), -np.inf, np.zeros(3)
+    planes = Bundle(np.zeros(3), 0, max_planes=6)
+    bound = -np.inf
+    w = np.zeros(3)
     for _ in range(60):
         value, slope = at(w)
-        planes.add(slope, value - slope @ w)
+        planes.add(slope, Plane(value - slope @ w, 0.0, 0.0))
         assert len(planes._mix) <= 6
         before, (bound, w) = bound, planes.solve(0.1)
         assert bound >= before - 1e-10

@@ -13,12 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from experiments.treersvm11 import certificate as ranksvm_certificate
 from rankwise import RankSVM, RankSVMCV, ScoreGraph
-from rankwise.losses import HingeLoss, LossValue
+from rankwise.losses import HingeLoss, LossValue, Plane
 from rankwise.rankers.pairwise_ranker import REASONS
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.certified_descent import (
-    REFRESH,
-    STALLED,
+    MAX_SCORE_UPDATES,
+    STALLED_ITERATIONS,
     Objective,
     line_search,
     make_objective,
@@ -140,14 +140,15 @@ def test_the_bound_is_lower_by_the_stated_rounding(seed):
     plain, careful = Bundle(objective.magnitude, 0), Bundle(objective.magnitude, 6)
     point = objective.at(rng.normal(size=3))
     for bundle in (plain, careful):
-        bundle.add(point.slope, *point.plane)
+        bundle.add(point.slope, point.loss.plane)
     (bound, w), (lower, _) = plain.solve(0.1), careful.solve(0.1)
     share = 1 - plain._mix[0]
     magnitude = np.abs(R).max(axis=0)
-    pull = max(np.abs(point.loss.gradient).sum(), 2 * point.loss.offset)
+    offset = point.loss.plane.offset
+    pull = max(np.abs(point.loss.gradient).sum(), 2 * offset)
     eps = 2.0**-52
     eta = eps * (4 + math.sqrt(6 + 3)) * share
-    stated = eta * (point.loss.offset + pull * magnitude @ np.abs(w)) + 4 * eps * 0.1 * w @ w
+    stated = eta * (offset + pull * magnitude @ np.abs(w)) + 4 * eps * 0.1 * w @ w
     stated += np.sum((eta * pull * magnitude) ** 2) / (4 * 0.1)
     assert bound - lower == pytest.approx(stated, rel=1e-2, abs=4 * eps * (1 + abs(bound)))
 
@@ -165,17 +166,21 @@ def test_a_search_that_rounding_stops_has_stalled(options):
     assert model.n_iter_ < 900
     assert 1e-17 < model.gap_ < 1e-9
     state = np.array([model.history_["objective"], model.history_["lower_bound"]])
-    unchanged = (state[:, -STALLED - 1 :] == state[:, -1:]).all()
+    unchanged = (state[:, -STALLED_ITERATIONS - 1 :] == state[:, -1:]).all()
     assert unchanged  # that long it was tried again
-    assert not (state[:, -STALLED - 2] == state[:, -1]).all()  # and no longer
+    assert not (state[:, -STALLED_ITERATIONS - 2] == state[:, -1]).all()  # and no longer
+
+
+def raised(at):
+    """The loss with a plane that is above it."""
+    return at._replace(plane=at.plane._replace(offset=at.plane.offset + 0.1))
 
 
 class Mistaken(HingeLoss):
     """Its planes are above it."""
 
     def at(self, f):
-        found = super().at(f)
-        return found._replace(offset=found.offset + 0.1)
+        return raised(super().at(f))
 
 
 def problem_with(loss):
@@ -196,9 +201,7 @@ def test_a_bound_above_the_objective_is_said_and_not_cut_off():
 
 def test_the_estimator_warns_of_a_contradiction(monkeypatch):
     right = HingeLoss.at
-    monkeypatch.setattr(
-        HingeLoss, "at", lambda self, f: right(self, f)._replace(offset=right(self, f).offset + 0.1)
-    )
+    monkeypatch.setattr(HingeLoss, "at", lambda self, f: raised(right(self, f)))
     X, y = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12) % 4
     with pytest.warns(ConvergenceWarning, match="lower bound above an objective.*do not rely"):
         model = RankSVM(0.01, tol=1e-6).fit(X, y)
@@ -243,7 +246,9 @@ class AnyFunction:
 
     def at(self, f):
         self.asked.append(f[0])
-        return LossValue(self._value(f[0]), np.array([self._slope(f[0])]), None)
+        value = self._value(f[0])
+        gradient = np.array([self._slope(f[0])])
+        return LossValue(value, gradient, None, Plane.from_difference(value, gradient, f))
 
 
 def searched(value, slope):
@@ -329,9 +334,9 @@ def test_columns_far_from_zero_lose_no_digits():
 def test_scores_do_not_drift_along_many_lines():
     objective = problem_with(HingeLoss)
     point, ages = objective.at(np.ones(2)), []
-    for _ in range(3 * REFRESH):
+    for _ in range(3 * MAX_SCORE_UPDATES):
         point = line_search(objective, point, -1e-3 * point.gradient)
-        ages.append(point.age)
-    assert max(ages) == REFRESH
+        ages.append(point.n_updates)
+    assert max(ages) == MAX_SCORE_UPDATES
     assert ages.count(0) >= 2
     np.testing.assert_allclose(point.scores, objective.scores(point.w), atol=1e-14)

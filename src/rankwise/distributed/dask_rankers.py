@@ -28,7 +28,7 @@ from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.pair_graph import GROUP_WEIGHTS
 from rankwise.kernels.basis import basis_map
 from rankwise.kernels.feature_maps import FeatureMap
-from rankwise.losses import LossValue, PairwiseLoss
+from rankwise.losses import LossValue, PairwiseLoss, Plane
 from rankwise.preprocessing.group_columns import refuse_other_keywords
 from rankwise.rankers import pairwise_ranker, rank_rls, rank_svm
 from rankwise.rankers.base import KernelModel
@@ -393,10 +393,12 @@ class ClusterLoss(PairwiseLoss):
             sum(terms) / self.total_weight for terms in zip(*by_block, strict=True)
         )
 
-        def curvature(v: Array) -> Array:
-            return np.asarray(sum(self._compute(_curvature, f, v)) / self.total_weight)
+        def hessian_product(v: Array) -> Array:
+            return np.asarray(sum(self._compute(_hessian_product, f, v)) / self.total_weight)
 
-        return LossValue(float(value), np.asarray(gradient), curvature, *map(float, plane))
+        return LossValue(
+            float(value), np.asarray(gradient), hessian_product, Plane(*map(float, plane))
+        )
 
     def _compute(self, function: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
         task = dask.delayed(function)
@@ -428,12 +430,12 @@ def _summarize(objective: Objective | None) -> tuple[Any, ...] | None:
 
 
 def _evaluate(objective: Objective, w: Array) -> tuple[Any, ...]:
-    """Loss, gradient in the weights, offset, size and pull, each times the weight of the pairs."""
+    """Loss, gradient in the weights and the plane's sums, each times the weight of the pairs."""
     point = objective.at(w)
-    terms = point.loss.value, point.slope, *point.plane
+    terms = point.loss.value, point.slope, *point.loss.plane
     return tuple(objective.loss.total_weight * term for term in terms)
 
 
-def _curvature(objective: Objective, w: Array, v: Array) -> Array:
-    curved = objective.loss.at(objective.scores(w)).curvature(objective.scores(v))
+def _hessian_product(objective: Objective, w: Array, v: Array) -> Array:
+    curved = objective.loss.at(objective.scores(w)).hessian_product(objective.scores(v))
     return objective.loss.total_weight * objective.pull_back(curved)

@@ -5,6 +5,7 @@ from rankwise.losses.pairwise import (
     LogisticLoss,
     LossValue,
     PairwiseLoss,
+    Plane,
     SquaredHingeLoss,
     StrictPairLoss,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "LossValue",
     "PairwiseLoss",
     "PlackettLuceLoss",
+    "Plane",
     "SquaredHingeLoss",
     "SquaredLoss",
     "StrictPairLoss",

@@ -1,4 +1,4 @@
-"""Losses of the differences of scores: the hinge, its square, and the logistic loss."""
+"""Losses of score differences: the hinge, its square, and the logistic loss."""
 
 from __future__ import annotations
 
@@ -13,39 +13,79 @@ from rankwise.arrays import Array, Indices
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.pair_blocks import PairBlock, pair_blocks
 
-SMALLEST_SAMPLE = 1250
-KEPT_PAIRS = 2**21  # so many pairs are kept in memory between two looks at them
+MIN_SAMPLE_ITEMS = 1250  # a sample has at least this many items
+MIN_SAMPLE_GROUPS = 100  # with at least this many groups in the sample, whole groups are drawn
+MAX_STORED_PAIRS = 2**21  # pairs that the logistic loss stores between two evaluations
+
+
+class Plane(NamedTuple):
+    """The tangent plane ``offset + gradientᵀ f`` of a loss, and the terms of its sums.
+
+    The plane lies below the loss. The sizes of the terms bound the rounding errors of the plane:
+    see `rankwise.solvers.bundle`.
+
+    Attributes
+    ----------
+    offset : float
+        ``value − gradientᵀ f``. A loss that can compute it without this difference does so, because
+        the difference loses digits far from the minimum.
+    offset_terms : float
+        Sum of the absolute values of the terms of the offset.
+    gradient_terms : float
+        Sum of the absolute values of the terms of the gradient, over all its entries.
+    """
+
+    offset: float
+    offset_terms: float
+    gradient_terms: float
+
+    @classmethod
+    def from_difference(cls, value: float, gradient: Array, f: Array) -> Plane:
+        """Plane of a loss that knows its value and its gradient at f only.
+
+        Parameters
+        ----------
+        value : float
+            The loss at f.
+        gradient : ndarray
+            Its gradient at f.
+        f : ndarray
+            Scores of the items.
+
+        Returns
+        -------
+        Plane
+            With the offset ``value − gradientᵀ f``.
+        """
+        offset = value - float(np.vdot(gradient, f))
+        offset_terms = abs(offset) + 2 * abs(value)
+        gradient_terms = max(float(np.abs(gradient).sum()), 2 * abs(offset))
+        return cls(offset, offset_terms, gradient_terms)
 
 
 class LossValue(NamedTuple):
-    """A loss at one vector of scores.
+    """A loss and its derivatives at one vector of scores.
 
     Attributes
     ----------
     value : float
         The loss.
     gradient : ndarray, of the shape of the scores
-        The gradient with respect to the scores, all of it; a subgradient at a kink.
-    curvature : callable
+        Gradient with respect to the scores; a subgradient at a kink.
+    hessian_product : callable
         Product of the (generalized) Hessian with a vector; zero for the hinge.
-    offset : float, optional
-        ``value − gradientᵀ f``, of the plane that touches the loss here. A loss that knows it
-        without this difference says it, since far from the minimum the difference loses digits.
-    size, pull : float, optional
-        Sizes of the terms that were added up for the offset and for the gradient, from which
-        rounding is judged; ``|offset|`` and ``Σ |gradient|`` if not given.
+    plane : Plane
+        The tangent plane at these scores.
     """
 
     value: float
     gradient: Array
-    curvature: Callable[[Array], Array]
-    offset: float | None = None
-    size: float | None = None
-    pull: float | None = None
+    hessian_product: Callable[[Array], Array]
+    plane: Plane
 
 
 class PairwiseLoss(ABC):
-    """The mean over pairs of a convex function of the difference of their scores.
+    """Weighted mean over pairs of a convex function of the difference of their scores.
 
     Parameters
     ----------
@@ -55,46 +95,68 @@ class PairwiseLoss(ABC):
     Attributes
     ----------
     graph : PreferenceGraph
-        The pairs that count: without ties, unless the loss has a use for them.
+        The pairs that the loss sums over; without ties unless the loss uses them.
     total_weight : float
         W, the sum of their weights.
     """
 
     def __init__(self, graph: PreferenceGraph) -> None:
-        self.graph, self.total_weight = graph, graph.total_weight
+        self.graph = graph
+        self.total_weight = graph.total_weight
 
     @abstractmethod
     def at(self, f: NDArray[Any]) -> LossValue:
         """Value and derivatives at the scores f."""
 
     def of_items(self, items: Indices, graph: PreferenceGraph) -> Self:
-        """The loss of some of the items, with their graph."""
+        """The loss of these items, with their graph."""
         return type(self)(graph)
 
-    def sample(self, step: int) -> tuple[Indices, Self] | None:
-        """About one of `step` items and the loss of the pairs among them; None if there are few.
+    def is_separated_by(self, f: Array) -> bool:
+        """Whether every pair has a preferred item, and that item has the larger score."""
+        for block in pair_blocks(self.graph):
+            if block.lost.any() or not (block.differences(f) > 0).all():
+                return False
+        return True
 
-        Every so many groups if there are enough of them, else every so many items of each in the
-        order of their scores. Explicit edges have no sample: few would be left.
+    def sample(self, step: int) -> tuple[Indices, Self] | None:
+        """About one of `step` items, and the loss of the pairs among them.
+
+        The sample contains every `step`-th group if there are many groups, else every `step`-th
+        item of each group in the order of y.
+
+        Parameters
+        ----------
+        step : int
+            Ratio of the number of items to that of the sample.
+
+        Returns
+        -------
+        tuple of (ndarray of int, PairwiseLoss) or None
+            Rows and loss of the sample. None for explicit edges, of which few would remain, for a
+            small sample, and for a sample without pairs.
         """
         graph = self.graph
-        if not isinstance(graph, ScoreGraph) or graph.n_items < SMALLEST_SAMPLE * step:
+        if not isinstance(graph, ScoreGraph) or graph.n_items < MIN_SAMPLE_ITEMS * step:
             return None
-        if graph.n_groups >= 100 * step:
+        if graph.n_groups >= MIN_SAMPLE_GROUPS * step:
             rows = np.flatnonzero(graph.groups % step == 0)
         else:
-            rows = np.sort(np.lexsort((graph.y.ravel(), graph.groups))[::step])
+            by_group_and_y = np.lexsort((graph.y.ravel(), graph.groups))
+            rows = np.sort(by_group_and_y[::step])
         loss = self.of_items(rows, graph.subset(rows))
-        return (rows, loss) if loss.graph.n_pairs else None
+        if not loss.graph.n_pairs:
+            return None
+        return rows, loss
 
 
 class StrictPairLoss(PairwiseLoss):
-    """A margin loss over strict preferences; ties are left out.
+    """A margin loss over strict preferences; ties are dropped.
 
     Attributes
     ----------
     preferences : OrderedPairs or EdgePairs
-        The pairs, known by which of them a vector of scores violates.
+        The pairs. Their method `violated` selects those with a difference of scores below 1.
     """
 
     def __init__(self, graph: PreferenceGraph) -> None:
@@ -107,8 +169,8 @@ class HingeLoss(StrictPairLoss):
     """``loss(f) = 1/W Σ_k ω_k max(0, 1 − (f_i − f_j))`` over strict preferences k = (i → j).
 
     [TreeRSVM11] equation 4. With the violated pairs as a graph of weight V and divergence d it is
-    ``(V − fᵀ d)/W``, and ``−d/W`` is a subgradient (equations 5 and 6): d_i counts the violated
-    pairs that item i should win less those that it should lose.
+    ``(V − fᵀ d)/W``, and ``−d/W`` is a subgradient (equations 5 and 6): d_i is the number of
+    violated pairs in which item i is preferred, less the number in which it is not.
 
     Examples
     --------
@@ -121,11 +183,14 @@ class HingeLoss(StrictPairLoss):
     """
 
     def at(self, f: NDArray[Any]) -> LossValue:
-        """One sort and one sweep."""
-        violated, total = self.preferences.violated(f), self.total_weight
-        value = max(violated.slack / total, 0.0)
-        gradient = violated.divergence / -total
-        return LossValue(value, gradient, np.zeros_like, violated.weight / total)
+        """Value and subgradient, by one sort and one sweep."""
+        violated = self.preferences.violated(f)
+        value = max(violated.slack / self.total_weight, 0.0)
+        gradient = violated.divergence / -self.total_weight
+        offset = violated.weight / self.total_weight
+        # a violated pair adds its weight to the offset and to two entries of the gradient
+        gradient_terms = max(float(np.abs(gradient).sum()), 2 * offset)
+        return LossValue(value, gradient, np.zeros_like, Plane(offset, offset, gradient_terms))
 
 
 class SquaredHingeLoss(StrictPairLoss):
@@ -145,30 +210,31 @@ class SquaredHingeLoss(StrictPairLoss):
     """
 
     def at(self, f: NDArray[Any]) -> LossValue:
-        """One sort and two sweeps; every product with the Hessian is one more."""
-        violated, total = self.preferences.violated(f), self.total_weight
-        value, flow, offset, size, pull = violated.squares()
-        return LossValue(
-            max(value / total, 0.0),
-            flow * (-2 / total),
-            lambda v: violated.laplacian(v) * (2 / total),
-            offset / total,
-            size / total,
-            2 * pull / total,
+        """Value and derivatives, by one sort and two sweeps; a Hessian product is one more."""
+        violated = self.preferences.violated(f)
+        total_weight = self.total_weight
+        value, flow, offset, offset_terms, gradient_terms = violated.squares()
+
+        def hessian_product(v: Array) -> Array:
+            return violated.laplacian(v) * (2 / total_weight)
+
+        plane = Plane(
+            offset / total_weight, offset_terms / total_weight, 2 * gradient_terms / total_weight
         )
+        value = max(value / total_weight, 0.0)
+        return LossValue(value, flow * (-2 / total_weight), hessian_product, plane)
 
 
 class LogisticLoss(PairwiseLoss):
     """``loss(f) = 1/W Σ_k ω_k log(1 + exp(−(f_i − f_j)))`` over the pairs k = (i → j).
 
-    The loss is minus the mean log likelihood if i is preferred to j with the probability
+    The loss is minus the mean log likelihood if i is preferred to j with probability
     ``σ(f_i − f_j) = 1/(1 + exp(−(f_i − f_j)))`` (Bradley and Terry, Rank analysis of incomplete
-    block designs, 1952). A tie counts as half a preference in each direction. Magnitudes do not
-    count.
+    block designs, 1952). A tie is half a preference in each direction. Magnitudes are not used.
 
     With g = f_i − f_j the derivative of a pair is −σ(−g), and its second derivative is
     ``h = σ(g) σ(−g)``: the Hessian is the Laplacian of the graph with the weights ω h, over W.
-    There is no shortcut over sorted scores. Every pair is looked at, a block of them at a time.
+    Sorted scores offer no shortcut: every pair is evaluated, one block of pairs at a time.
 
     Examples
     --------
@@ -182,54 +248,74 @@ class LogisticLoss(PairwiseLoss):
 
     def __init__(self, graph: PreferenceGraph) -> None:
         super().__init__(graph)
-        self._kept = list(pair_blocks(graph)) if graph.n_pairs <= KEPT_PAIRS else None
+        self._stored_blocks: list[PairBlock] | None = None
+        if graph.n_pairs <= MAX_STORED_PAIRS:
+            self._stored_blocks = list(pair_blocks(graph))
         if graph.item_weights is not None:
             self.total_weight = float(sum(block.weight.sum() for block in self._blocks()))
 
     def at(self, f: NDArray[Any]) -> LossValue:
-        """One pass over the pairs; so is every product with the Hessian."""
+        """Value and derivatives, by one pass over the pairs; a Hessian product is one more."""
         f = np.asarray(f, dtype=np.float64)
-        flow, sums = np.zeros_like(f), np.zeros(4)
+        flow = np.zeros_like(f)
+        sums = np.zeros(4)
         for block in self._blocks():
-            # a pair of weight ω, of which the share b prefers the second item, costs ω ℓ(g) + b g
-            g = block.differences(f)
-            away = np.exp(-np.abs(g))  # never overflows
-            loss = np.log1p(away) - np.minimum(g, 0.0)
-            wrong = np.where(g >= 0, away, 1.0) / (1 + away)  # σ(−g)
-            flows = block.weight * wrong
-            along = flows * g
-            cost = float(block.weight @ loss)
-            block.add_flows(flows - block.lost, flow)
-            sums += (
-                cost + float(block.lost @ g),
-                cost + float(along.sum()),
-                cost + float(np.abs(along).sum()),
-                2 * float(flows.sum() + block.lost.sum()),
-            )
-        value, offset, size, pull = (sums / self.total_weight).tolist()
-        bends: list[Array] = []
+            sums += _add_logistic_block(block, f, flow)
+        value, *plane_sums = (sums / self.total_weight).tolist()
+        gradient = flow / -self.total_weight
+        return LossValue(value, gradient, self._hessian_product(f), Plane(*plane_sums))
 
-        def curvature(v: Array) -> Array:
-            out = np.zeros_like(v)
+    def _hessian_product(self, f: Array) -> Callable[[Array], Array]:
+        """Product of the Hessian at f with a vector; the curvatures of stored pairs are kept."""
+        stored_curvatures: list[Array] = []
+
+        def product(v: Array) -> Array:
+            result = np.zeros_like(v)
             for number, block in enumerate(self._blocks()):
-                if number < len(bends):
-                    bend = bends[number]
+                if number < len(stored_curvatures):
+                    curvatures = stored_curvatures[number]
                 else:
-                    away = np.exp(-np.abs(block.differences(f)))
-                    bend = block.weight * away / (1 + away) ** 2  # ω σ(g) σ(−g)
-                    if self._kept is not None:
-                        bends.append(bend)
-                block.add_flows(bend * block.differences(v), out)
-            return np.asarray(out / self.total_weight)
+                    curvatures = _logistic_curvatures(block, f)
+                    if self._stored_blocks is not None:
+                        stored_curvatures.append(curvatures)
+                block.add_flows(curvatures * block.differences(v), result)
+            return np.asarray(result / self.total_weight)
 
-        return LossValue(value, flow / -self.total_weight, curvature, offset, size, pull)
-
-    def is_separated_by(self, f: Array) -> bool:
-        """Whether every pair has a preferred item, and it has the larger score."""
-        return all(
-            not block.lost.any() and bool((block.differences(f) > 0).all())
-            for block in self._blocks()
-        )
+        return product
 
     def _blocks(self) -> Iterable[PairBlock]:
-        return pair_blocks(self.graph) if self._kept is None else self._kept
+        if self._stored_blocks is None:
+            return pair_blocks(self.graph)
+        return self._stored_blocks
+
+
+def _add_logistic_block(block: PairBlock, f: Array, flow: Array) -> Array:
+    """Add minus the gradient of the pairs of a block to `flow`.
+
+    A pair of weight ω, of which the share b prefers the second item, has the loss ``ω ℓ(g) + b g``
+    with ℓ(g) = log(1 + e^−g).
+
+    Returns
+    -------
+    ndarray of shape (4,)
+        Value, offset, offset terms and gradient terms, times W.
+    """
+    g = block.differences(f)
+    decay = np.exp(-np.abs(g))  # never overflows
+    pair_loss = np.log1p(decay) - np.minimum(g, 0.0)
+    sigmoid = np.where(g >= 0, decay, 1.0) / (1 + decay)  # σ(−g)
+    flows = block.weight * sigmoid
+    products = flows * g
+    weighted_loss = float(block.weight @ pair_loss)
+    block.add_flows(flows - block.lost, flow)
+    value = weighted_loss + float(block.lost @ g)
+    offset = weighted_loss + float(products.sum())
+    offset_terms = weighted_loss + float(np.abs(products).sum())
+    gradient_terms = 2 * float(flows.sum() + block.lost.sum())
+    return np.array([value, offset, offset_terms, gradient_terms])
+
+
+def _logistic_curvatures(block: PairBlock, f: Array) -> Array:
+    """``ω σ(g) σ(−g)`` of each pair of a block."""
+    decay = np.exp(-np.abs(block.differences(f)))
+    return block.weight * decay / (1 + decay) ** 2

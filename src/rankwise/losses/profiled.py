@@ -1,6 +1,6 @@
-"""Nuisance columns Z: what they explain is taken out of a loss, ``min_γ loss(f + Z γ)``.
+"""Nuisance columns Z: the loss with their effects profiled out, ``min_γ loss(f + Z γ)``.
 
-γ is not penalized. For the squared loss, in features R with w for weights, the minimum over γ of
+γ is not penalized. For the squared loss, with features R and weights w, the minimum over γ of
 ``(Rw + Zγ)ᵀ A (Rw + Zγ) − 2 (Rw + Zγ)ᵀ t`` leaves the system
 
     Rᵀ A R − Rᵀ A Z (Zᵀ A Z)⁺ Zᵀ A R    and    Rᵀ t − Rᵀ A Z (Zᵀ A Z)⁺ Zᵀ t
@@ -18,46 +18,67 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import PreferenceGraph
-from rankwise.losses.pairwise import LossValue, PairwiseLoss
+from rankwise.losses.pairwise import LossValue, PairwiseLoss, Plane
 
-RANK = 1e-12  # smallest eigenvalue of a scaled Gram matrix, times its size
-EXPLAINED = 1e-10  # share of a column that is rounding when the rest was taken out
-ROUNDING = 1e-12  # the same of a sum
-STEPS = 100  # of Newton at most
-NEAR = 0.1  # of a score: smaller steps are not shortened
-DONE = 1e-15  # of the loss: what the last step may still gain
-RIDGE = 1e-8  # times the mean square of a column: effects of values that always lose stay finite
+RANK_TOLERANCE = 1e-12  # eigenvalues below this, per column, of a Gram matrix with unit diagonal
+EXPLAINED_TOLERANCE = 1e-10  # share of a column's squares that is rounding after partialling out
+CANCELLATION_TOLERANCE = 1e-12  # share of the terms of a sum that is rounding of the sum
+MAX_NEWTON_STEPS = 100
+SAFE_STEP = 0.1  # Newton steps that move no score by more than this are not shortened
+NEWTON_TOLERANCE = 1e-15  # share of the loss that the last Newton step may still gain
+RIDGE = 1e-8  # times the mean square of a column: keeps effects of values that never win finite
 
 
 def center_in_components(Z: Array, graph: PreferenceGraph) -> Array:
-    """The columns less their means in each component; zero where that leaves rounding only."""
+    """The columns less their means in each component; columns constant up to rounding become 0."""
     component = graph.components
-    member = sp.csr_array((np.ones(len(Z)), (component, np.arange(len(Z)))))
-    means = (member @ Z) / np.bincount(component)[:, None]
+    membership = sp.csr_array((np.ones(len(Z)), (component, np.arange(len(Z)))))
+    means = (membership @ Z) / np.bincount(component)[:, None]
     centered = Z - means[component]
-    is_constant = np.abs(centered).max(axis=0) <= ROUNDING * np.abs(Z).max(axis=0)
+    largest = np.abs(Z).max(axis=0)
+    is_constant = np.abs(centered).max(axis=0) <= CANCELLATION_TOLERANCE * largest
     return np.where(is_constant, 0.0, centered)
 
 
 def hstack_columns(R: Any, Z: Array) -> Any:
-    """``[R Z]``, sparse if R is."""
-    return sp.hstack([R, sp.csr_array(Z)], format="csr") if sp.issparse(R) else np.hstack([R, Z])
+    """``[R Z]``, sparse if R is sparse."""
+    if sp.issparse(R):
+        return sp.hstack([R, sp.csr_array(Z)], format="csr")
+    return np.hstack([R, Z])
 
 
 def partial_out(gram: Array, moment: Array, n: int) -> tuple[Array, Array]:
-    """Gram matrix and moment of the other columns when the last n, unpenalized, are taken out.
+    """Eliminate the last n, unpenalized, columns from normal equations.
 
-    What rounding leaves of a column or a moment that is explained is zero.
+    Parameters
+    ----------
+    gram : ndarray of shape (p + n, p + n)
+        Gram matrix of all columns.
+    moment : ndarray of shape (p + n, n_outputs)
+        Right-hand side.
+    n : int
+        Number of columns to eliminate.
+
+    Returns
+    -------
+    gram : ndarray of shape (p, p)
+        Schur complement. Columns that the last n explain are zero, not their rounding errors.
+    moment : ndarray of shape (p, n_outputs)
+        Its right-hand side.
     """
     p = len(gram) - n
-    B = _inverse(gram[p:, p:]) @ gram[p:, :p]
-    rest = gram[:p, :p] - gram[:p, p:] @ B
-    left = moment[:p] - B.T @ moment[p:]
-    size = np.abs(moment[:p]) + np.abs(B.T) @ np.abs(moment[p:])
-    left[np.abs(left) <= ROUNDING * size] = 0.0
-    explained = rest.diagonal() <= EXPLAINED * gram.diagonal()[:p]
-    rest[explained], rest[:, explained], left[explained] = 0.0, 0.0, 0.0
-    return rest, left
+    gram_features = gram[:p, :p]
+    gram_cross = gram[:p, p:]
+    coefficients = _pseudo_inverse(gram[p:, p:]) @ gram[p:, :p]
+    schur = gram_features - gram_cross @ coefficients
+    reduced = moment[:p] - coefficients.T @ moment[p:]
+    terms = np.abs(moment[:p]) + np.abs(coefficients.T) @ np.abs(moment[p:])
+    reduced[np.abs(reduced) <= CANCELLATION_TOLERANCE * terms] = 0.0
+    is_explained = schur.diagonal() <= EXPLAINED_TOLERANCE * gram_features.diagonal()
+    schur[is_explained] = 0.0
+    schur[:, is_explained] = 0.0
+    reduced[is_explained] = 0.0
+    return schur, reduced
 
 
 def nuisance_effects(
@@ -71,58 +92,89 @@ def nuisance_effects(
 ) -> tuple[Array, Array]:
     """γ and its standard errors, robust to any dependence inside groups.
 
-    Of effects that fit alike γ is the smallest in norm. Errors are nan for a column that differs in
-    no pair, and if there is one group only.
-
-    With u_g the part of ``[R Z]ᵀ (t − A (Rw + Zγ))`` that group g adds, less the mean, and
+    With u_g the part of ``[R Z]ᵀ (t − A (Rw + Zγ))`` from group g, less the mean over groups, and
     ``H = [R Z]ᵀ A [R Z] + α [I 0; 0 0]``, group g moves γ by the last entries of ``H⁺ u_g``.
+
+    Parameters
+    ----------
+    R : ndarray of shape (n_items, n_features)
+        Features.
+    w : ndarray of shape (n_features,)
+        Their weights.
+    Z : ndarray of shape (n_items, n_columns)
+        Nuisance columns.
+    times_A : callable
+        Product of A with a matrix.
+    target : ndarray of shape (n_items,)
+        t.
+    groups : ndarray of int
+        Group of each item.
+    alpha : float
+        Penalty of w.
+
+    Returns
+    -------
+    gamma : ndarray of shape (n_columns,)
+        The effects of smallest norm among those that fit equally well.
+    error : ndarray of shape (n_columns,)
+        Standard errors; nan for a column that differs in no pair, and for a single group.
     """
     R = R - R.mean(axis=0)
-    p, AR, AZ = R.shape[1], times_A(R), times_A(Z)
-    G = Z.T @ AZ
-    gamma = _inverse(G) @ (Z.T @ target - AZ.T @ (R @ w))
+    n_features = R.shape[1]
+    AR = times_A(R)
+    AZ = times_A(Z)
+    gram = Z.T @ AZ
+    gamma = _pseudo_inverse(gram) @ (Z.T @ target - AZ.T @ (R @ w))
     residual = target - AR @ w - AZ @ gamma
-    member = sp.csr_array((residual, (groups, np.arange(len(Z)))))
-    U = np.hstack([member @ R, member @ Z])
-    U -= U.mean(axis=0)
-    C = scipy.linalg.solve(R.T @ AR + alpha * np.eye(p), R.T @ AZ, assume_a="pos")
-    moves = (U[:, p:] - U[:, :p] @ C) @ _inverse(G - (AR.T @ Z).T @ C)
-    null = _null_space(G)
-    gamma, moves = gamma - null @ (null.T @ gamma), moves - (moves @ null) @ null.T
-    n = len(U)
-    if n == 1:
+
+    residual_by_group = sp.csr_array((residual, (groups, np.arange(len(Z)))))
+    scores_R = residual_by_group @ R
+    scores_Z = residual_by_group @ Z
+    scores_R -= scores_R.mean(axis=0)
+    scores_Z -= scores_Z.mean(axis=0)
+    penalized_gram = R.T @ AR + alpha * np.eye(n_features)
+    projection = scipy.linalg.solve(penalized_gram, R.T @ AZ, assume_a="pos")
+    moves = (scores_Z - scores_R @ projection) @ _pseudo_inverse(gram - (AR.T @ Z).T @ projection)
+
+    null = _null_space(gram)
+    gamma = gamma - null @ (null.T @ gamma)
+    moves = moves - (moves @ null) @ null.T
+    n_groups = len(moves)
+    if n_groups == 1:
         return gamma, np.full(len(gamma), np.nan)
-    error = np.sqrt(n / (n - 1) * np.sum(moves**2, axis=0))
-    return gamma, np.where(G.diagonal() > 0, error, np.nan)
+    error = np.sqrt(n_groups / (n_groups - 1) * np.sum(moves**2, axis=0))
+    return gamma, np.where(gram.diagonal() > 0, error, np.nan)
 
 
-def _inverse(G: Array) -> Array:
-    """A generalized inverse of a Gram matrix whose columns may be on any scale."""
-    scale, values, Q = _scaled(G)
-    kept = values > RANK * len(values)
-    half = scale[:, None] * Q[:, kept] / np.sqrt(values[kept])
-    return half @ half.T
+def _pseudo_inverse(gram: Array) -> Array:
+    """Pseudo-inverse of a Gram matrix whose columns may have any scale."""
+    scale, values, vectors = _scaled_spectrum(gram)
+    is_positive = values > RANK_TOLERANCE * len(values)
+    root = scale[:, None] * vectors[:, is_positive] / np.sqrt(values[is_positive])
+    return root @ root.T
 
 
-def _null_space(G: Array) -> Array:
-    """An orthonormal basis of the effects that change nothing."""
-    scale, values, Q = _scaled(G)
-    return np.asarray(scipy.linalg.orth(scale[:, None] * Q[:, values <= RANK * len(values)]))
+def _null_space(gram: Array) -> Array:
+    """An orthonormal basis of the null space of a Gram matrix."""
+    scale, values, vectors = _scaled_spectrum(gram)
+    is_null = values <= RANK_TOLERANCE * len(values)
+    return np.asarray(scipy.linalg.orth(scale[:, None] * vectors[:, is_null]))
 
 
-def _scaled(G: Array) -> tuple[Array, Array, Array]:
-    size = np.sqrt(np.maximum(G.diagonal(), 0.0))
-    scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-    values, Q = scipy.linalg.eigh(G * scale[:, None] * scale)
-    return scale, values, Q
+def _scaled_spectrum(gram: Array) -> tuple[Array, Array, Array]:
+    """Scales that give a unit diagonal, and eigenvalues and eigenvectors of the scaled matrix."""
+    norms = np.sqrt(np.maximum(gram.diagonal(), 0.0))
+    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+    values, vectors = scipy.linalg.eigh(gram * scale[:, None] * scale)
+    return scale, values, vectors
 
 
 class ProfileLoss(PairwiseLoss):
     """``min_γ loss(f + Z γ)`` of a smooth loss: again a convex function of the scores f.
 
-    At the best γ its gradient is that of the loss, and its Hessian ``H − H Z (Zᵀ H Z)⁺ Zᵀ H``. A
-    value that never wins a pair would have the effect −∞: a ridge too small to be seen elsewhere
-    keeps it finite.
+    At the best γ its gradient is that of the loss, and its Hessian is
+    ``H − H Z (Zᵀ H Z)⁺ Zᵀ H``. A value that never wins a pair would have the effect −∞; a ridge
+    too small to matter otherwise keeps it finite.
 
     Parameters
     ----------
@@ -130,80 +182,102 @@ class ProfileLoss(PairwiseLoss):
         A loss with a Hessian.
     Z : ndarray of shape (n_items, n_columns)
         The columns, centered inside groups.
+
+    Attributes
+    ----------
+    gamma : ndarray of shape (n_columns,)
+        γ of the last scores, where the next Newton iteration starts.
     """
 
     def __init__(self, loss: PairwiseLoss, Z: Array) -> None:
         super().__init__(loss.graph)
-        self.loss, self.Z, self.total_weight = loss, Z, loss.total_weight
-        self.gamma = np.zeros(Z.shape[1])  # where the next search begins
+        self.loss = loss
+        self.Z = Z
+        self.total_weight = loss.total_weight
+        self.gamma = np.zeros(Z.shape[1])
         self._ridge = RIDGE * np.mean(Z**2, axis=0)
 
     def explains(self, R: Array) -> bool:
-        """Whether the columns explain all those of features, or order all pairs rightly alone."""
+        """Whether the columns explain all features, or order all pairs correctly by themselves."""
         self.at(np.zeros(len(self.Z)))
-        loss: Any = self.loss
-        if loss.is_separated_by(self.Z @ self.gamma):
+        if self.loss.is_separated_by(self.Z @ self.gamma):
             return True
-        both = np.hstack([center_in_components(R, self.graph), self.Z])
-        rest, _ = partial_out(both.T @ both, np.zeros(both.shape[1]), self.Z.shape[1])
-        return not rest.any()
+        columns = np.hstack([center_in_components(R, self.graph), self.Z])
+        moment = np.zeros(columns.shape[1])
+        unexplained, _ = partial_out(columns.T @ columns, moment, self.Z.shape[1])
+        return not unexplained.any()
 
     def of_items(self, items: Indices, graph: PreferenceGraph) -> Self:
-        """The same for some of the items and their graph."""
+        """The loss of these items, with their graph."""
         return type(self)(type(self.loss)(graph), center_in_components(self.Z[items], graph))
 
     def at(self, f: NDArray[Any]) -> LossValue:
-        """Newton's method over γ, then derivatives in f.
+        """Minimize over γ by Newton's method, then take derivatives in f.
 
-        A step that moves scores by r is shortened by 1 + r, which is safe for the logistic loss,
-        and doubled as long as that helps.
+        A step that moves a score by r is shortened by 1 + r, which is safe for the logistic loss,
+        and then doubled as long as that lowers the loss.
         """
         gamma = self.gamma
-        now = self._with_gamma(f, gamma)
-        for _ in range(STEPS):
-            HZ = self.times_hessian(now, self.Z)
-            inverse = _inverse(self.Z.T @ HZ + 2 * np.diag(self._ridge))
-            slope = self.Z.T @ now.gradient + 2 * self._ridge * gamma
+        current = self._with_gamma(f, gamma)
+        for _ in range(MAX_NEWTON_STEPS):
+            HZ = self.times_hessian(current, self.Z)
+            inverse = _pseudo_inverse(self.Z.T @ HZ + 2 * np.diag(self._ridge))
+            slope = self.Z.T @ current.gradient + 2 * self._ridge * gamma
             step = inverse @ slope
-            if slope @ step <= DONE * now.value:
+            if slope @ step <= NEWTON_TOLERANCE * current.value:
                 break
-            reach = float(np.abs(self.Z @ step).max())
-            share = 1.0 / (1.0 + reach) if reach > NEAR else 1.0
-            now, before = self._with_gamma(f, gamma - share * step), now.value
-            while reach > NEAR and now.value < before:  # longer steps, as long as they help
-                trial, before = self._with_gamma(f, gamma - 2 * share * step), now.value
-                if trial.value < now.value:
-                    share, now = 2 * share, trial
-            gamma = gamma - share * step
+            gamma, current = self._search_along(f, gamma, step, current)
         self.gamma = gamma
 
-        def curvature(v: Array) -> Array:
-            Hv = now.curvature(v)
+        def hessian_product(v: Array) -> Array:
+            Hv = current.hessian_product(v)
             return Hv - HZ @ (inverse @ (self.Z.T @ Hv))
 
-        return now._replace(curvature=curvature)
+        return current._replace(hessian_product=hessian_product)
+
+    def _search_along(
+        self, f: Array, gamma: Array, step: Array, current: LossValue
+    ) -> tuple[Array, LossValue]:
+        """γ less a multiple of the Newton step, and the loss there."""
+        largest_move = float(np.abs(self.Z @ step).max())
+        if largest_move <= SAFE_STEP:
+            gamma = gamma - step
+            return gamma, self._with_gamma(f, gamma)
+        length = 1.0 / (1.0 + largest_move)
+        previous_value = current.value
+        current = self._with_gamma(f, gamma - length * step)
+        while current.value < previous_value:
+            previous_value = current.value
+            trial = self._with_gamma(f, gamma - 2 * length * step)
+            if trial.value < current.value:
+                length = 2 * length
+                current = trial
+        return gamma - length * step, current
 
     def _with_gamma(self, f: Array, gamma: Array) -> LossValue:
-        """The loss at f + Z γ, with the ridge on γ in its value."""
-        effect, ridge = self.Z @ gamma, float(self._ridge @ gamma**2)
-        now = self.loss.at(f + effect)
-        offset = now.offset
-        if offset is None:
-            offset = now.value - float(now.gradient @ (f + effect))
-        offset += float(now.gradient @ effect) + ridge
-        return now._replace(value=now.value + ridge, offset=offset)
+        """The loss at f + Z γ, as a function of f, with the ridge on γ in its value."""
+        effect = self.Z @ gamma
+        ridge = float(self._ridge @ gamma**2)
+        at_sum = self.loss.at(f + effect)
+        plane = Plane(
+            at_sum.plane.offset + float(at_sum.gradient @ effect) + ridge,
+            at_sum.plane.offset_terms + float(np.abs(at_sum.gradient) @ np.abs(effect)) + ridge,
+            at_sum.plane.gradient_terms,
+        )
+        return at_sum._replace(value=at_sum.value + ridge, plane=plane)
 
     @staticmethod
-    def times_hessian(at: LossValue, V: Array) -> Array:
-        """``H V``, a column at a time."""
-        return np.stack([at.curvature(v) for v in np.ascontiguousarray(V.T)], axis=1)
+    def times_hessian(loss_value: LossValue, V: Array) -> Array:
+        """``H V``, one column at a time."""
+        columns = np.ascontiguousarray(V.T)
+        return np.stack([loss_value.hessian_product(v) for v in columns], axis=1)
 
     def effects(self, R: Array, w: Array, f: Array, alpha: float) -> tuple[Array, Array]:
-        """γ and its errors at f = R w + Z γ, from the parabola that touches the loss there."""
-        now = self.loss.at(f)
+        """γ and its standard errors at f = R w + Z γ, from the quadratic approximation there."""
+        at_scores = self.loss.at(f)
 
         def times_A(V: Array) -> Array:
-            return self.times_hessian(now, V) / 2
+            return self.times_hessian(at_scores, V) / 2
 
-        target = times_A(f[:, None])[:, 0] - now.gradient / 2
+        target = times_A(f[:, None])[:, 0] - at_scores.gradient / 2
         return nuisance_effects(R, w, self.Z, times_A, target, self.graph.groups, alpha)

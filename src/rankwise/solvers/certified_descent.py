@@ -1,11 +1,11 @@
-"""Minimize ``loss(R w) + α ‖w‖²`` for a margin loss until a certified relative gap is reached.
+"""Minimize ``loss(R w) + α ‖w‖²`` for a pairwise loss until a certified relative gap is reached.
 
-A loss over pairs sees differences of scores only. A constant added to a column changes none of
-them, but it costs digits: columns far from zero are shifted, and constant ones are left out.
+A pairwise loss depends on differences of scores only. A constant added to a column changes none of
+them, but it costs digits: columns far from zero are shifted, and constant columns are left out.
 
-The ways to the minimum are quasi-Newton steps, truncated Newton and cutting planes. Each is a
-generator that yields, after every iteration, its point and a lower bound for all points;
-`minimize_pairwise` stops it. Every point adds a plane to the bundle, which certifies it.
+A search has phases: quasi-Newton or Newton steps followed by bundle steps, or cutting planes only.
+A phase is a generator that makes one iteration at a time; `minimize_pairwise` stops it. The planes
+of all iterations form a bundle, whose lower bound certifies the solution.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from rankwise.arrays import Array
 from rankwise.losses import LossValue, PairwiseLoss
 from rankwise.solvers.bundle import Bundle
 
-FAR = 1e3  # columns this many times half their range away from zero are shifted
-REFRESH = 16  # after so many points of lines in a row scores are computed anew: rounding adds up
-MAX_FEATURES = 500  # with more features only the diagonal of the curvature is used
-MOMENT_ITEMS = 20_000  # so many items tell the second moment of the pairs
-NEAR_MARGIN = 0.15  # about this share of the pairs makes the curvature
-RARE = 0.1  # lower bound of a second moment, as a share of the variance: a sample misses rare ones
-MEMORY = 30  # steps that L-BFGS remembers
-PATIENCE = 10  # iterations without real progress before bundle steps take over
-FURTHER = 0.1  # how far towards the lowest point of the planes a second plane is taken
-MAX_PRODUCTS = 50  # of conjugate gradients with the Hessian
-MAX_TRIALS = 30  # on one line
-DECREASE, CURVATURE = 1e-4, 0.9  # conditions of Wolfe
-SAMPLE_STEP = 16  # a first solution is found on one sixteenth of the items, if they are many
-SAMPLE_ITERATIONS = 102  # enough for a first point
-STALLED = 20  # iterations without any change: rounding allows no more
+SHIFT_RATIO = 1e3  # columns further from zero than this many times half their range are shifted
+MAX_SCORE_UPDATES = 16  # then scores are computed from the weights again: rounding errors add up
+MAX_COVARIANCE_FEATURES = 500  # with more features only the diagonal of the covariance is used
+MAX_COVARIANCE_ITEMS = 20_000  # the covariance of the pairs is estimated from this many items
+CURVED_SHARE = 0.15  # assumed share of the pairs that contribute to the Hessian
+MIN_VARIANCE_SHARE = 0.1  # lower bound of a sampled variance, as a share of that of all items
+LBFGS_MEMORY = 30  # steps that L-BFGS stores
+PATIENCE = 10  # iterations without sufficient progress before bundle steps take over
+LOOK_AHEAD = 0.1  # a bundle step adds a second plane, this share of the way to the bundle's minimum
+MAX_HESSIAN_PRODUCTS = 50  # of conjugate gradients in one Newton step
+MAX_TRIALS = 30  # of one line search
+SUFFICIENT_DECREASE = 1e-4  # first Wolfe condition
+SUFFICIENT_CURVATURE = 0.9  # second Wolfe condition
+SAMPLE_STEP = 16  # with many items, a first solution is computed on one of 16
+SAMPLE_ITERATIONS = 102  # limit of iterations on that sample
+STALLED_ITERATIONS = 20  # iterations without any change after which rounding permits no progress
 
 
 class Iterate(NamedTuple):
@@ -55,13 +56,11 @@ class Iterate(NamedTuple):
     value : float
         The objective, loss + α ‖w‖².
     slope : ndarray of shape (n_features,)
-        Subgradient of the loss.
+        Subgradient of the loss with respect to w.
     gradient : ndarray of shape (n_features,)
         Subgradient of the objective, slope + 2 α w.
-    plane : tuple of float
-        Offset of the plane that touches the loss here, and s and p of its rounding.
-    age : int
-        How many steps were added to the scores since they were a product with R.
+    n_updates : int
+        Number of line-search steps added to the scores since they were computed as R w.
     """
 
     w: Array
@@ -70,8 +69,7 @@ class Iterate(NamedTuple):
     value: float
     slope: Array
     gradient: Array
-    plane: tuple[float, float, float]
-    age: int = 0
+    n_updates: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,9 +79,9 @@ class Objective:
     Attributes
     ----------
     R : array or sparse matrix of shape (n_items, n_features)
-        Features of the items, in float64 and near zero; `make_objective` makes them so.
+        Features of the items, in float64 and near zero, as `make_objective` prepares them.
     loss : PairwiseLoss
-        A function of the scores R w that a constant added to all of them does not change.
+        A function of the scores R w that does not change if a constant is added to all scores.
     alpha : float
         Regularization.
     magnitude : ndarray of shape (n_features,)
@@ -103,246 +101,122 @@ class Objective:
         return np.asarray(self.R @ np.where(self.magnitude > 0, w, 0.0))
 
     def pull_back(self, u: Array) -> Array:
-        """``Rᵀ u`` for a u that sums to zero: from derivatives in scores to those in weights."""
+        """``Rᵀ u`` for a u that sums to zero: derivatives in scores to derivatives in weights."""
         return np.where(self.magnitude > 0, self.R.T @ u, 0.0)
 
     def at(self, w: Array) -> Iterate:
-        """Two products with R and one sweep."""
+        """Two products with R and one evaluation of the loss."""
         scores = self.scores(w)
-        return self.point(w, scores, self.loss.at(scores), 0)
+        return self.with_loss(w, scores, self.loss.at(scores))
 
-    def point(self, w: Array, scores: Array, loss: LossValue, age: int) -> Iterate:
-        """The point of weights whose scores and loss are known: one product with Rᵀ.
-
-        Where the loss does not tell its offset it is a difference, whose terms count for its size.
-        """
+    def with_loss(self, w: Array, scores: Array, loss: LossValue, n_updates: int = 0) -> Iterate:
+        """The objective at weights with this score and loss: one product with Rᵀ."""
         slope = self.pull_back(loss.gradient)
         value = loss.value + self.alpha * float(w @ w)
-        offset, size, pull = loss.offset, loss.size, loss.pull
-        if offset is None:
-            offset = loss.value - float(loss.gradient @ scores)
-            size = abs(offset) + 2 * abs(loss.value)
-        size = abs(offset) if size is None else size
-        if pull is None:  # of the hinge: a violated pair adds its weight to two entries
-            pull = max(float(np.abs(loss.gradient).sum()), 2 * abs(offset))
-        plane = offset, size, pull
-        return Iterate(w, scores, loss, value, slope, slope + 2 * self.alpha * w, plane, age)
+        gradient = slope + 2 * self.alpha * w
+        return Iterate(w, scores, loss, value, slope, gradient, n_updates)
 
 
 def make_objective(R: Any, loss: PairwiseLoss, alpha: float) -> Objective:
-    """The objective for features of any type; they are copied if they must be shifted or widened.
+    """The objective for features of any type; copies features that must be shifted or converted.
 
     Parameters
     ----------
     R : array or sparse matrix of shape (n_items, n_features)
-        Features of the items. Sparse ones are not shifted.
+        Features of the items. Sparse features are not shifted.
     loss : PairwiseLoss
         Over the pairs of these items.
     alpha : float
         Regularization.
+
+    Returns
+    -------
+    Objective
+        With features in float64.
     """
-    low, high = R.min(axis=0), R.max(axis=0)
+    low = R.min(axis=0)
+    high = R.max(axis=0)
     if sp.issparse(R):
-        low, high = low.toarray().ravel(), high.toarray().ravel()
-    low, high = low.astype(np.float64), high.astype(np.float64)
+        low = low.toarray().ravel()
+        high = high.toarray().ravel()
+    low = low.astype(np.float64)
+    high = high.astype(np.float64)
     middle = 0.5 * low + 0.5 * high
-    half = np.maximum(high - middle, middle - low)
+    half_range = np.maximum(high - middle, middle - low)
     magnitude = np.maximum(np.abs(low), np.abs(high))
     if sp.issparse(R):
         R = R.astype(np.float64, copy=False)
-    elif R.dtype != np.float64 or ((half > 0) & (magnitude > FAR * half)).any():
-        R, magnitude = R - middle, half
-    return Objective(R, loss, alpha, np.where(low == high, 0.0, magnitude), R.shape[0])
+    else:
+        is_far = (half_range > 0) & (magnitude > SHIFT_RATIO * half_range)
+        if R.dtype != np.float64 or is_far.any():
+            R = R - middle
+            magnitude = half_range
+    magnitude = np.where(low == high, 0.0, magnitude)
+    return Objective(R, loss, alpha, magnitude, R.shape[0])
 
 
 def line_search(objective: Objective, start: Iterate, direction: Array) -> Iterate | None:
-    """A point of a line that is enough lower than its start, and not too near to it.
+    """A point on a line that satisfies the weak Wolfe conditions.
 
-    None if there is none: then the line does not lead down, or every trial was higher, which
-    happens by rounding near the minimum. Doubling and bisection, which also works where the
-    objective has kinks (Lewis and Overton, Nonsmooth optimization via quasi-Newton methods, 2013).
-    On cached scores: one product with R for all trials, one sweep for each.
+    Doubling and bisection, which also works where the objective has kinks (Lewis and Overton,
+    Nonsmooth optimization via quasi-Newton methods, 2013). All trials share one product with R;
+    each takes one evaluation of the loss.
+
+    Parameters
+    ----------
+    objective : Objective
+        The function.
+    start : Iterate
+        Start of the line.
+    direction : ndarray of shape (n_features,)
+        Direction of the line.
+
+    Returns
+    -------
+    Iterate or None
+        None if the direction is not one of descent, or if no trial is low enough, which rounding
+        causes near the minimum. The last point that is low enough if the trials run out.
     """
-    w, alpha, slope = start.w, objective.alpha, float(start.gradient @ direction)
-    if not -math.inf < slope < 0:
+    alpha = objective.alpha
+    slope_at_start = float(start.gradient @ direction)
+    if not -math.inf < slope_at_start < 0:
         return None
-    change = objective.scores(direction)
-    ww, wd, dd = float(w @ w), float(w @ direction), float(direction @ direction)
-    low, high, t = 0.0, math.inf, 1.0
-    best: LossValue | None = None
+    score_change = objective.scores(direction)
+    ww = float(start.w @ start.w)
+    wd = float(start.w @ direction)
+    dd = float(direction @ direction)
+    lower = 0.0
+    upper = math.inf
+    step = 1.0
+    loss_at_lower: LossValue | None = None
     for _ in range(MAX_TRIALS):
-        loss = objective.loss.at(start.scores + t * change)
-        value = loss.value + alpha * (ww + 2 * t * wd + t * t * dd)
-        if not value <= start.value + DECREASE * t * slope:
-            high = t
-        else:
-            best, low = loss, t
-            slope_there = float(loss.gradient @ change) + 2 * alpha * (wd + t * dd)
-            if slope_there >= CURVATURE * slope:
+        loss = objective.loss.at(start.scores + step * score_change)
+        value = loss.value + alpha * (ww + 2 * step * wd + step * step * dd)
+        is_lower = value <= start.value + SUFFICIENT_DECREASE * step * slope_at_start
+        if is_lower:
+            lower = step
+            loss_at_lower = loss
+            slope = float(loss.gradient @ score_change) + 2 * alpha * (wd + step * dd)
+            if slope >= SUFFICIENT_CURVATURE * slope_at_start:
                 break
-        t = 2 * low if high == math.inf else 0.5 * (low + high)
-    if best is None:
-        return None
-    w = w + low * direction
-    if start.age >= REFRESH:
-        return objective.at(w)
-    return objective.point(w, start.scores + low * change, best, start.age + 1)
-
-
-Steps = Iterator[tuple[Iterate, float]]
-
-
-def cutting_planes(objective: Objective, point: Iterate, bundle: Bundle, *_: Any) -> Steps:
-    """Yield the lowest points of ever more planes, plain BMRM: [TreeRSVM11] algorithm 1.
-
-    Converges for every α > 0, but slowly for small ones; kept as the reference.
-    """
-    while True:
-        bundle.add(point.slope, *point.plane)
-        bound, lowest = bundle.solve(objective.alpha)
-        yield point, bound
-        point = objective.at(lowest)
-
-
-def descend(
-    objective: Objective, point: Iterate, bundle: Bundle, moment: Array, method: str
-) -> Steps:
-    """Yield ever lower points and bounds, by steps of Newton ("newton-cg") or quasi-Newton.
-
-    Where kinks slow them (few pairs, small α), so that neither the gap is halved nor the bound
-    (while it is low) doubled, or no step leads further down, steps towards the lowest point of the
-    bundle take over: two new planes, at the point of the step and a little further.
-    """
-    alpha, guess = objective.alpha, inverse_curvature(moment, objective.alpha)
-    pairs: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
-    recent: deque[tuple[float, float]] = deque(maxlen=PATIENCE + 1)
-    while True:
-        bundle.add(point.slope, *point.plane)
-        bound, lowest = bundle.solve(alpha, point.value)
-        yield point, bound
-        recent.append((point.value - bound, bound))
-        gap_before, bound_before = recent[0]
-        is_slow = point.value - bound > 0.5 * gap_before and bound < 2 * bound_before
-        if len(recent) > PATIENCE and is_slow:
-            break
-        if method == "newton-cg":
-            direction = newton_direction(objective, point, guess)
         else:
-            direction = quasi_newton_direction(point.gradient, pairs, guess)
-        new = line_search(objective, point, direction)
-        if new is None:
-            break
-        step, change = new.w - point.w, new.gradient - point.gradient
-        product = float(step @ change)
-        if product > 1e-12 * np.linalg.norm(step) * np.linalg.norm(change):
-            pairs.append((step, change, product))
-        point = new
-    while True:
-        new = line_search(objective, point, lowest - point.w)
-        if new is not None:
-            point = new
-            bundle.add(point.slope, *point.plane)
-        further = objective.at(point.w + FURTHER * (lowest - point.w))
-        bundle.add(further.slope, *further.plane)
-        bound, lowest = bundle.solve(alpha, point.value)
-        yield point, bound
-
-
-def quasi_newton_direction(
-    gradient: Array, pairs: deque[tuple[Array, Array, float]], guess: Callable[[Array], Array]
-) -> Array:
-    """Downwards by L-BFGS: the two-loop recursion over steps and changes of the gradient.
-
-    The scale of the first guess at the inverse of the Hessian is set by the newest pair.
-    """
-    q = -gradient
-    shares = []
-    for step, change, product in reversed(pairs):
-        share = float(step @ q) / product
-        q -= share * change
-        shares.append(share)
-    q = guess(q)
-    if pairs:
-        _, change, product = pairs[-1]
-        q = q * (product / float(change @ guess(change)))
-    for (step, change, product), share in zip(pairs, reversed(shares), strict=True):
-        q += (share - float(change @ q) / product) * step
-    return q
-
-
-def newton_direction(
-    objective: Objective, point: Iterate, guess: Callable[[Array], Array]
-) -> Array:
-    """Downwards by conjugate gradients, only as exactly as the gradient is small.
-
-    The Hessian is ``Rᵀ H R + 2 α I`` with H from the Laplacian of the violated pairs.
-    """
-    n, gradient = len(point.w), point.gradient
-
-    def hessian(v: Array) -> Array:
-        curved = objective.pull_back(point.loss.curvature(objective.scores(v)))
-        return curved + 2 * objective.alpha * v
-
-    direction, _ = cg(
-        LinearOperator((n, n), matvec=hessian, dtype=np.float64),
-        -gradient,
-        rtol=min(0.1, float(np.sqrt(gradient @ guess(gradient)))),
-        maxiter=MAX_PRODUCTS,
-        M=LinearOperator((n, n), matvec=guess, dtype=np.float64),
-    )
-    return np.asarray(direction)
-
-
-METHODS = {"lbfgs": descend, "newton-cg": descend, "bmrm": cutting_planes}
-
-
-# A first guess at the curvature, so that features may be on any scale. The Hessian of a margin loss
-# is the mean of (r_i − r_j)(r_i − r_j)ᵀ over the pairs near the margin (hinge) or below it (squared
-# hinge). The mean over all pairs shows its directions.
-
-
-def pair_covariance(objective: Objective) -> Array:
-    """Mean of ``(r_i − r_j)(r_i − r_j)ᵀ`` over the pairs, or its diagonal for many features.
-
-    From a sample of the items if there are many.
-    """
-    R, graph = objective.R, objective.loss.graph
-    squares = R.multiply(R).sum(axis=0) if sp.issparse(R) else np.einsum("ij,ij->j", R, R)
-    variance = np.ravel(squares) / R.shape[0] - np.ravel(R.mean(axis=0)) ** 2
-    if R.shape[1] > MAX_FEATURES:
-        return np.asarray(2 * np.maximum(variance, 0.0))
-    step = R.shape[0] // MOMENT_ITEMS
-    sample = objective.loss.sample(step) if step > 1 else None
-    if sample is not None:
-        R, graph = R[sample[0]], sample[1].graph
-    M = graph.gram(R) / graph.total_weight
-    M[np.diag_indices_from(M)] = np.maximum(M.diagonal(), RARE * variance)
-    return np.asarray(M)
-
-
-def inverse_curvature(moment: Array, alpha: float) -> Callable[[Array], Array]:
-    """The product with a vector of about the inverse of the Hessian of the objective.
-
-    This uses NumPy only. The BLAS libraries of NumPy and SciPy have separate threads, which would
-    compete for the cores, because products with the features alternate with these.
-    """
-    curvature = NEAR_MARGIN * moment
-    diagonal = curvature if curvature.ndim == 1 else curvature.diagonal()
-    scale = 1 / np.sqrt(diagonal + 2 * alpha)
-    if curvature.ndim == 1:
-        return lambda v: np.asarray(scale**2 * v)
-    H = curvature * scale[:, None] * scale
-    H[np.diag_indices_from(H)] = 1 + 1e-13 * len(H)
-    try:
-        root = np.linalg.inv(np.linalg.cholesky(H)) * scale
-    except np.linalg.LinAlgError:  # of infinite features, or by rounding
-        return lambda v: np.asarray(scale**2 * v)
-    return lambda v: np.asarray((root @ v) @ root)
+            upper = step
+        if upper == math.inf:
+            step = 2 * lower
+        else:
+            step = 0.5 * (lower + upper)
+    if loss_at_lower is None:
+        return None
+    w = start.w + lower * direction
+    if start.n_updates >= MAX_SCORE_UPDATES:
+        return objective.at(w)
+    scores = start.scores + lower * score_change
+    return objective.with_loss(w, scores, loss_at_lower, start.n_updates + 1)
 
 
 @dataclass
 class Solution:
-    """The best point of a search so far.
+    """The best point of a search so far, and how far it is from the minimum at most.
 
     Attributes
     ----------
@@ -353,17 +227,17 @@ class Solution:
     moment : ndarray
         Second moment of the differences of pairs, or its diagonal.
     objective : float
-        Of the best weights.
+        Objective at the best weights.
     bound : float
         No weights have an objective below this. It is above `objective` only in a search that
         ends "contradicted".
     history : list of tuple
         Objective and bound after each iteration.
     end : str
-        Why it stopped; none of these raises. "converged": the gap is at most the tolerance,
+        Why the search stopped; no end raises. "converged": the gap is at most the tolerance,
         "max_iter": the limit of iterations came first, "stalled": nothing changes any more,
-        rounding allows no smaller gap, "interrupted": by Ctrl-C, "contradicted": the bound is above
-        the objective by more than rounding.
+        rounding permits no smaller gap, "interrupted": by Ctrl-C, "contradicted": the bound is
+        above the objective by more than rounding. "running" before the end.
     """
 
     w: Array
@@ -372,24 +246,303 @@ class Solution:
     objective: float = math.inf
     bound: float = 0.0
     history: list[tuple[float, float]] = field(default_factory=list)
-    end: str = "stalled"
+    end: str = "running"
 
     @property
     def gap(self) -> float:
         """``(objective − bound)/objective``."""
-        return 1.0 - self.bound / self.objective if self.objective > 0 else 0.0
+        if not self.objective > 0:
+            return 0.0
+        return 1.0 - self.bound / self.objective
 
-    def take(self, point: Iterate, bound: float) -> None:
-        """Keep what is better than before; a bound is cut at the objective only within rounding."""
+    def record(self, point: Iterate, bound: float) -> None:
+        """Record an iteration; keep its point and its bound if they are better.
+
+        A bound above the objective is reduced to it if rounding explains the difference.
+        """
         if point.value < self.objective:
-            self.w, self.objective = point.w, point.value
+            self.w = point.w
+            self.objective = point.value
         self.bound = max(bound, self.bound)
-        if self.objective < self.bound <= self.objective + self.bundle.rounding_of(point):
-            self.bound = self.objective
+        if self.bound > self.objective:
+            rounding = self.bundle.rounding_of(point.value, point.loss.plane, point.w)
+            if self.bound <= self.objective + rounding:
+                self.bound = self.objective
         self.history.append((self.objective, self.bound))
 
+    def finished(self, tol: float, max_iter: int) -> bool:
+        """Whether the search is to stop; sets `end` if so."""
+        before = len(self.history) - 1 - STALLED_ITERATIONS
+        if self.bound > self.objective:
+            self.end = "contradicted"
+        elif self.gap <= tol:
+            self.end = "converged"
+        elif len(self.history) >= max_iter:
+            self.end = "max_iter"
+        elif before >= 0 and self.history[-1] == self.history[before]:
+            self.end = "stalled"
+        return self.end != "running"
 
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # the search goes around them
+
+class Search:
+    """The state that the phases of a search share.
+
+    Parameters
+    ----------
+    objective : Objective
+        The function to minimize.
+    point : Iterate
+        The first point.
+    solution : Solution
+        Records the iterations; its bundle receives the planes.
+
+    Attributes
+    ----------
+    point : Iterate
+        The current point.
+    lowest : ndarray of shape (n_features,)
+        Minimizer of the planes plus the regularizer.
+    """
+
+    def __init__(self, objective: Objective, point: Iterate, solution: Solution) -> None:
+        self.objective = objective
+        self.point = point
+        self.solution = solution
+        self.lowest = point.w
+
+    def finish_iteration(self, *points: Iterate, is_exact: bool = False) -> float:
+        """Add the planes at these points, compute the bound, and record the current point.
+
+        The master problem is solved as accurately as the objective of the current point requires,
+        or fully if `is_exact`. Returns the bound of this iteration.
+        """
+        bundle = self.solution.bundle
+        for point in points:
+            bundle.add(point.slope, point.loss.plane)
+        best_objective = math.inf if is_exact else self.point.value
+        bound, self.lowest = bundle.solve(self.objective.alpha, best_objective)
+        self.solution.record(self.point, bound)
+        return bound
+
+
+Phase = Callable[[Search], Iterator[None]]
+
+
+def cutting_planes(search: Search) -> Iterator[None]:
+    """Move to the minimizer of the planes so far, plain BMRM: [TreeRSVM11] algorithm 1.
+
+    Converges for every α > 0, but slowly for a small α; used as the reference.
+    """
+    while True:
+        search.finish_iteration(search.point, is_exact=True)
+        yield
+        search.point = search.objective.at(search.lowest)
+
+
+def quasi_newton_steps(search: Search) -> Iterator[None]:
+    """Steps of L-BFGS."""
+    approximation = LimitedMemory(_initial_inverse(search))
+    return _descent_steps(search, approximation.direction)
+
+
+def newton_steps(search: Search) -> Iterator[None]:
+    """Steps of a truncated Newton method."""
+    preconditioner = _initial_inverse(search)
+
+    def direction(point: Iterate) -> Array:
+        return newton_direction(search.objective, point, preconditioner)
+
+    return _descent_steps(search, direction)
+
+
+def _initial_inverse(search: Search) -> Callable[[Array], Array]:
+    return inverse_curvature(search.solution.moment, search.objective.alpha)
+
+
+def _descent_steps(search: Search, direction: Callable[[Iterate], Array]) -> Iterator[None]:
+    """Line searches along directions of descent, as long as they make progress.
+
+    Kinks slow them down (few pairs, small α): the phase ends if in `PATIENCE` iterations neither
+    the gap was halved nor the bound doubled, or if a line search fails.
+    """
+    gaps: deque[float] = deque(maxlen=PATIENCE + 1)
+    bounds: deque[float] = deque(maxlen=PATIENCE + 1)
+    while True:
+        bound = search.finish_iteration(search.point)
+        yield
+        gaps.append(search.point.value - bound)
+        bounds.append(bound)
+        is_slow = gaps[-1] > 0.5 * gaps[0] and bounds[-1] < 2 * bounds[0]
+        if len(gaps) > PATIENCE and is_slow:
+            return
+        next_point = line_search(search.objective, search.point, direction(search.point))
+        if next_point is None:
+            return
+        search.point = next_point
+
+
+def bundle_steps(search: Search) -> Iterator[None]:
+    """Line searches towards the minimizer of the bundle.
+
+    Each adds two planes: at its end, and a little further along the line.
+    """
+    while True:
+        target = search.lowest
+        points = []
+        next_point = line_search(search.objective, search.point, target - search.point.w)
+        if next_point is not None:
+            search.point = next_point
+            points.append(next_point)
+        w = search.point.w
+        points.append(search.objective.at(w + LOOK_AHEAD * (target - w)))
+        search.finish_iteration(*points)
+        yield
+
+
+class LimitedMemory:
+    """The inverse of the Hessian by L-BFGS: the two-loop recursion over steps and gradients.
+
+    Parameters
+    ----------
+    initial_inverse : callable
+        Product of a first approximation with a vector. Its scale is set by the newest step.
+    """
+
+    def __init__(self, initial_inverse: Callable[[Array], Array]) -> None:
+        self._initial_inverse = initial_inverse
+        self._updates: deque[tuple[Array, Array, float]] = deque(maxlen=LBFGS_MEMORY)
+        self._previous: Iterate | None = None
+
+    def direction(self, point: Iterate) -> Array:
+        """Direction of descent at the next point of a search."""
+        if self._previous is not None:
+            self._update(point.w - self._previous.w, point.gradient - self._previous.gradient)
+        self._previous = point
+        direction = -point.gradient
+        coefficients = []
+        for step, change, product in reversed(self._updates):
+            coefficient = float(step @ direction) / product
+            direction -= coefficient * change
+            coefficients.append(coefficient)
+        direction = self._initial_inverse(direction)
+        if self._updates:
+            _, change, product = self._updates[-1]
+            direction = direction * (product / float(change @ self._initial_inverse(change)))
+        for (step, change, product), coefficient in zip(
+            self._updates, reversed(coefficients), strict=True
+        ):
+            direction += (coefficient - float(change @ direction) / product) * step
+        return direction
+
+    def _update(self, step: Array, change: Array) -> None:
+        """Store a step and the change of the gradient along it, unless they are orthogonal."""
+        product = float(step @ change)
+        if product > 1e-12 * np.linalg.norm(step) * np.linalg.norm(change):
+            self._updates.append((step, change, product))
+
+
+def newton_direction(
+    objective: Objective, point: Iterate, preconditioner: Callable[[Array], Array]
+) -> Array:
+    """Direction of descent by conjugate gradients, more accurate the smaller the gradient is.
+
+    The Hessian is ``Rᵀ H R + 2 α I`` with the Hessian H of the loss in the scores.
+    """
+    n_features = len(point.w)
+    gradient = point.gradient
+
+    def hessian_product(v: Array) -> Array:
+        curved = objective.pull_back(point.loss.hessian_product(objective.scores(v)))
+        return curved + 2 * objective.alpha * v
+
+    shape = (n_features, n_features)
+    direction, _ = cg(
+        LinearOperator(shape, matvec=hessian_product, dtype=np.float64),
+        -gradient,
+        rtol=min(0.1, float(np.sqrt(gradient @ preconditioner(gradient)))),
+        maxiter=MAX_HESSIAN_PRODUCTS,
+        M=LinearOperator(shape, matvec=preconditioner, dtype=np.float64),
+    )
+    return np.asarray(direction)
+
+
+PHASES: dict[str, tuple[Phase, ...]] = {
+    "lbfgs": (quasi_newton_steps, bundle_steps),
+    "newton-cg": (newton_steps, bundle_steps),
+    "bmrm": (cutting_planes,),
+}
+
+
+# A first approximation of the Hessian, so that features may have any scale. The Hessian of a margin
+# loss is the mean of (r_i − r_j)(r_i − r_j)ᵀ over the pairs near the margin (hinge) or below it
+# (squared hinge). The mean over all pairs has similar directions.
+
+
+def pair_covariance(objective: Objective) -> Array:
+    """Mean of ``(r_i − r_j)(r_i − r_j)ᵀ`` over the pairs, or its diagonal for many features.
+
+    Estimated from a sample if there are many items.
+    """
+    R = objective.R
+    graph = objective.loss.graph
+    if sp.issparse(R):
+        squares = R.multiply(R).sum(axis=0)
+    else:
+        squares = np.einsum("ij,ij->j", R, R)
+    variance = np.ravel(squares) / R.shape[0] - np.ravel(R.mean(axis=0)) ** 2
+    if R.shape[1] > MAX_COVARIANCE_FEATURES:
+        return np.asarray(2 * np.maximum(variance, 0.0))
+    step = R.shape[0] // MAX_COVARIANCE_ITEMS
+    if step > 1:
+        sample = objective.loss.sample(step)
+        if sample is not None:
+            rows, sample_loss = sample
+            R = R[rows]
+            graph = sample_loss.graph
+    covariance = graph.gram(R) / graph.total_weight
+    # a sample may contain no nonzero value of a rare feature
+    diagonal = np.maximum(covariance.diagonal(), MIN_VARIANCE_SHARE * variance)
+    covariance[np.diag_indices_from(covariance)] = diagonal
+    return np.asarray(covariance)
+
+
+def inverse_curvature(moment: Array, alpha: float) -> Callable[[Array], Array]:
+    """Product of an approximate inverse of the objective's Hessian with a vector.
+
+    This uses NumPy only. The BLAS libraries of NumPy and SciPy have separate threads, which would
+    compete for the cores, because products with the features alternate with these.
+
+    Parameters
+    ----------
+    moment : ndarray of shape (n_features, n_features) or (n_features,)
+        Second moment of the differences of pairs, or its diagonal.
+    alpha : float
+        Regularization.
+    """
+    curvature = CURVED_SHARE * moment
+    is_diagonal = curvature.ndim == 1
+    diagonal = curvature if is_diagonal else curvature.diagonal()
+    scale = 1 / np.sqrt(diagonal + 2 * alpha)
+
+    def diagonal_product(v: Array) -> Array:
+        return np.asarray(scale**2 * v)
+
+    if is_diagonal:
+        return diagonal_product
+    scaled = curvature * scale[:, None] * scale
+    scaled[np.diag_indices_from(scaled)] = 1 + 1e-13 * len(scaled)
+    try:
+        root = np.linalg.inv(np.linalg.cholesky(scaled)) * scale
+    except np.linalg.LinAlgError:  # infinite features, or rounding
+        return diagonal_product
+
+    def full_product(v: Array) -> Array:
+        return np.asarray((root @ v) @ root)
+
+    return full_product
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # line searches reject such values
 def minimize_pairwise(
     objective: Objective,
     method: str,
@@ -402,82 +555,106 @@ def minimize_pairwise(
     watch: Callable[[Solution], None] | None = None,
     keep_interrupted: bool = False,
 ) -> Solution:
-    """Iterate until the gap is at most `tol`.
+    """Minimize an objective until the certified relative gap is at most `tol`.
 
     Parameters
     ----------
     objective : Objective
-        What to minimize.
+        The function to minimize.
     method : {"lbfgs", "newton-cg", "bmrm"}
-        How.
+        The phases of the search: quasi-Newton steps or Newton steps, then bundle steps, or cutting
+        planes only.
     tol : float
-        Relative gap between the objective and its certified lower bound.
+        Relative gap between the objective and its lower bound.
     max_iter : int
         Limit of iterations on all items.
     start : ndarray of shape (n_features,), optional
-        First weights; zero, or the solution on a sample of the items, if not given.
+        First weights. By default zero, or the solution on a sample if there are many items.
     warm : Solution, optional
-        Of the same loss and features at another α.
+        Solution of the same loss and features at another α, used instead of `start` and `moment`.
     moment : ndarray of shape (n_features, n_features) or (n_features,), optional
-        Second moment of the differences of pairs, or its diagonal; computed if not given.
+        Second moment of the differences of pairs, or its diagonal; computed by default.
     watch : callable, optional
-        Called with the state after each iteration.
-    keep_interrupted : bool
+        Called with the Solution after each iteration.
+    keep_interrupted : bool, default=False
         Whether Ctrl-C ends the iterations with the best point so far instead of raising
         KeyboardInterrupt.
 
     Returns
     -------
     Solution
-        The best point.
+        The best point, its lower bound, and why the search ended.
     """
     zero = np.zeros(objective.R.shape[1])
-    bundle = Bundle(objective.magnitude, objective.n_items)
     if warm is not None:
-        start, moment, bundle = warm.w, warm.moment, warm.bundle
+        start = warm.w
+        moment = warm.moment
+        bundle = warm.bundle
+    else:
+        bundle = Bundle(objective.magnitude, objective.n_items)
     if moment is None:
         moment = zero if method == "bmrm" else pair_covariance(objective)  # BMRM does not use it
-    best = Solution(zero, bundle, moment)
+    solution = Solution(zero, bundle, moment)
     try:
-        sample = objective.loss.sample(SAMPLE_STEP) if start is None and method != "bmrm" else None
-        if sample is not None:
-            rows, loss = sample
-            first = minimize_pairwise(
-                make_objective(objective.R[rows], loss, objective.alpha),
-                method,
-                tol=tol,
-                max_iter=SAMPLE_ITERATIONS,
-                start=zero,
-                moment=moment,
-            )
-            start = first.w
-        start = zero if start is None else start
-        for point, bound in METHODS[method](objective, objective.at(start), bundle, moment, method):
-            best.take(point, bound)
-            if watch is not None:
-                watch(best)
-            if best.bound > best.objective:
-                best.end = "contradicted"
-            elif best.gap <= tol:
-                best.end = "converged"
-            elif len(best.history) >= max_iter:
-                best.end = "max_iter"
-            elif best.history[-1:] != best.history[-1 - STALLED : -STALLED]:
-                continue
-            break
+        if start is None and method != "bmrm":
+            start = _solve_on_sample(objective, method, tol, moment)
+        if start is None:
+            start = zero
+        search = Search(objective, objective.at(start), solution)
+        _run_phases(search, PHASES[method], tol, max_iter, watch)
     except KeyboardInterrupt:
         if not keep_interrupted:
             raise
-        best.end = "interrupted"
-    if not best.history:  # interrupted before the first look at all items
-        best.take(objective.at(zero if start is None else start), 0.0)
-    if not best.w.any() and best.end != "contradicted":
-        # Zero weights order nothing. With a large α zero is within the tolerance, and its
-        # neighbors differ from it by rounding: the lowest point of the planes, if it is as good.
-        point = objective.at(bundle.solve(objective.alpha)[1])
-        bound = min(best.bound, point.value)
-        moved = replace(best, w=point.w, objective=point.value, bound=bound)
-        if moved.gap <= max(best.gap, tol):
-            best = moved
-            best.history[-1] = best.objective, best.bound
-    return best
+        solution.end = "interrupted"
+    if not solution.history:  # interrupted before the first evaluation on all items
+        solution.record(objective.at(zero if start is None else start), 0.0)
+    if solution.w.any() or solution.end == "contradicted":
+        return solution
+    return _replace_zero(solution, objective, tol)
+
+
+def _run_phases(
+    search: Search,
+    phases: tuple[Phase, ...],
+    tol: float,
+    max_iter: int,
+    watch: Callable[[Solution], None] | None,
+) -> None:
+    """Iterate until the search is finished; the last phase has no end of its own."""
+    solution = search.solution
+    for phase in phases:
+        for _ in phase(search):
+            if watch is not None:
+                watch(solution)
+            if solution.finished(tol, max_iter):
+                return
+
+
+def _solve_on_sample(objective: Objective, method: str, tol: float, moment: Array) -> Array | None:
+    """Weights for a sample of the items, as a first point; None if there are few items."""
+    sample = objective.loss.sample(SAMPLE_STEP)
+    if sample is None:
+        return None
+    rows, loss = sample
+    of_sample = make_objective(objective.R[rows], loss, objective.alpha)
+    zero = np.zeros(objective.R.shape[1])
+    solution = minimize_pairwise(
+        of_sample, method, tol=tol, max_iter=SAMPLE_ITERATIONS, start=zero, moment=moment
+    )
+    return solution.w
+
+
+def _replace_zero(solution: Solution, objective: Objective, tol: float) -> Solution:
+    """Replace zero weights, which order nothing, by nearby weights of about the same objective.
+
+    With a large α zero is within the tolerance. The minimizer of the bundle takes its place if the
+    gap stays within the tolerance.
+    """
+    _, lowest = solution.bundle.solve(objective.alpha)
+    point = objective.at(lowest)
+    bound = min(solution.bound, point.value)
+    moved = replace(solution, w=point.w, objective=point.value, bound=bound)
+    if moved.gap <= max(solution.gap, tol):
+        moved.history[-1] = (moved.objective, moved.bound)
+        return moved
+    return solution
