@@ -14,7 +14,7 @@ from rankwise.runtime.memory import available_bytes
 
 PACKAGES = ("rankwise", "numpy", "scipy", "scikit-learn")
 EXTRAS = {
-    "cli": ("typer", "rich", "pyarrow"),
+    "cli": ("click", "pyarrow"),
     "plot": ("matplotlib",),
     "dask": ("dask", "distributed"),
     "onnx": ("onnx",),

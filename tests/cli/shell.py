@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 NAMES = ["size", "age", "stars"]
 

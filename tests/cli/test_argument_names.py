@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("typer")
-
-from typer.main import get_command
+pytest.importorskip("click")
 
 import rankwise
 from rankwise.cli.app import app
-from rankwise.cli.argument_names import OPTIONS, PARAMETERS, with_options
+from rankwise.cli.argument_names import OPTIONS, PARAMETERS, RANK_OPTIONS, with_options
 from rankwise.datasets.pair_data import PAIR_COLUMNS
 from tests.cli.shell import fail, succeed
 
@@ -86,9 +84,16 @@ def test_no_python_argument_is_left_in_a_message_of_the_command(place):
 
 
 def test_every_option_that_messages_name_exists():
-    commands = get_command(app).commands.values()
+    commands = app.commands.values()
     exist = {option for command in commands for part in command.params for option in part.opts}
     assert set(OPTIONS.values()) <= exist
+
+
+def test_every_option_that_messages_of_rank_name_exists():
+    exist = {option for part in app.commands["rank"].params for option in part.opts}
+    changed = {RANK_OPTIONS[name] for name in OPTIONS if RANK_OPTIONS[name] != OPTIONS[name]}
+    assert len(changed) > 4
+    assert changed <= exist
 
 
 def test_every_column_that_a_message_may_name_has_an_option():

@@ -14,10 +14,10 @@ from rankwise import RankRLS
 from rankwise.model_selection.scorer import predict_items
 from rankwise.persistence import save
 
-pytest.importorskip("typer")
-pytest.importorskip("rich")
+pytest.importorskip("click")
 
-from typer.testing import CliRunner
+import click
+from click.testing import CliRunner
 
 from tests.cli.shell import NAMES, TABLE, fail, lines_of, run, shell, succeed
 
@@ -35,20 +35,17 @@ def test_info_tells_whether_the_compiled_sweep_is_active(monkeypatch):
     assert "missing: NumPy sweeps in use" in succeed("info").stdout
 
 
-def test_without_typer_one_line_says_what_to_install():
-    code = "import sys; sys.modules['typer'] = None; from rankwise.cli import main; main()"
+def test_without_click_one_line_says_what_to_install():
+    code = "import sys; sys.modules['click'] = None; from rankwise.cli import main; main()"
     done = shell("info", code=code)
     assert done.returncode == 1
-    assert (
-        done.stderr
-        == "rankwise: the command needs typer and rich; pip install typer rich pyarrow\n"
-    )
+    assert done.stderr == "rankwise: the command needs click; pip install click pyarrow\n"
 
 
 def test_help_does_not_wait_for_the_heavy_packages():
     code = f"""
 import sys
-from typer.testing import CliRunner
+from click.testing import CliRunner
 from rankwise.cli.app import app
 for command in {HELP}:
     done = CliRunner().invoke(app, [*command.split(), "--help"])
@@ -109,27 +106,20 @@ def test_the_model_is_the_one_that_the_library_trains(tmp_path, letor, problem):
     ],
 )
 def test_options_become_parameters(options, expected):
-    from rankwise.cli.app import command
+    from rankwise.cli.command import Command
     from rankwise.cli.model_options import make_model
-    from rankwise.cli.shared_options import ModelOptions
+    from rankwise.cli.shared_options import model_options
 
-    seen = []
+    models = []
 
-    def only(model: ModelOptions) -> None:
-        seen.append(make_model(model))
+    @click.command(cls=Command)
+    @model_options
+    def only(model):
+        models.append(make_model(model))
 
-    only.__annotations__ = {"model": ModelOptions}
-    invoke(command(only), options)
-    assert " ".join(repr(seen[0]).split()) == expected
-
-
-def invoke(function, arguments):
-    import typer
-
-    app = typer.Typer()
-    app.command()(function)
-    done = CliRunner().invoke(app, arguments)
+    done = CliRunner().invoke(only, options)
     assert done.exit_code == 0, f"{done.output}\n{done.exception!r}"
+    assert " ".join(repr(models[0]).split()) == expected
 
 
 @pytest.mark.parametrize(
@@ -139,11 +129,14 @@ def invoke(function, arguments):
         (["--set", "n_basis"], ["n_basis", "NAME=VALUE"]),
         (["--model", "auto", "--alpha", "1"], ["auto has no parameter alpha"]),
         (["--model", "auto", "--kernel", "rbf"], ["auto has no parameter kernel"]),
-        (["--model", "auto", "--scale", "group"], ["leave out --scale"]),
+        (["--model", "auto", "--feature-scaling", "group"], ["leave out --feature-scaling"]),
         (["--kernel", "rbf", "--alpha", "1", "--set", "gamma=1,2"], ["gamma", "one value"]),
         (["--alpha", "1", "--metric", "map"], ["--metric map", "no effect", "--alpha 1"]),
         (["--alpha", "small"], ["--alpha small", "a number"]),
-        (["--kernel", "precomputed", "--scale", "standard"], ["--scale standard", "precomputed"]),
+        (
+            ["--kernel", "precomputed", "--feature-scaling", "standard"],
+            ["--feature-scaling standard", "precomputed"],
+        ),
         (["--metric", "ndgc@10"], ["ndgc@10", "did you mean", "ndcg"]),
     ],
 )
@@ -187,9 +180,9 @@ def test_scaling_is_saved_with_the_model(tmp_path, letor):
     from rankwise.persistence import load
 
     for scale, name in [("auto", "StandardScaler"), ("group", "GroupScaler")]:
-        succeed("train", letor, "--alpha", "1", "--scale", scale, "-o", tmp_path / "m.rw")
+        succeed("train", letor, "--alpha", "1", "--feature-scaling", scale, "-o", tmp_path / "m.rw")
         assert type(load(tmp_path / "m.rw")[0]).__name__ == name
-    succeed("train", letor, "--alpha", "1", "--scale", "none", "-o", tmp_path / "m.rw")
+    succeed("train", letor, "--alpha", "1", "--feature-scaling", "none", "-o", tmp_path / "m.rw")
     assert type(load(tmp_path / "m.rw")).__name__ == "RankRLS"
 
 
@@ -202,7 +195,7 @@ def test_sparse_features_stay_sparse(tmp_path):
     succeed("train", data, "-o", tmp_path / "m.rw")
     assert load(tmp_path / "m.rw")[0].with_mean is False
     assert len(succeed("predict", tmp_path / "m.rw", data).stdout.splitlines()) == 60
-    succeed("train", data, "--scale", "standard+group", "-o", tmp_path / "m.rw")
+    succeed("train", data, "--feature-scaling", "standard+group", "-o", tmp_path / "m.rw")
     assert load(tmp_path / "m.rw")[0].with_mean is False
 
 
@@ -210,7 +203,7 @@ def test_sparse_features_stay_sparse(tmp_path):
 def test_scaling_in_groups_gets_the_groups_in_every_command(tmp_path, table, scale):
     from rankwise import GroupScaler
 
-    path, given = tmp_path / "m.rw", (table, *TABLE, "--scale", scale)
+    path, given = tmp_path / "m.rw", (table, *TABLE, "--feature-scaling", scale)
     succeed("train", *given, "-o", path)
     data = rankwise.datasets.read_ranking(table, target="rating", group="shop", features=NAMES)
     scaler = GroupScaler(with_log="log" in scale, with_standard="standard" in scale)
@@ -229,7 +222,7 @@ def test_scaling_in_groups_gets_the_groups_in_every_command(tmp_path, table, sca
 
 
 def test_a_model_that_needs_groups_names_their_column(tmp_path, table):
-    succeed("train", table, *TABLE, "--scale", "group", "-o", tmp_path / "m.rw")
+    succeed("train", table, *TABLE, "--feature-scaling", "group", "-o", tmp_path / "m.rw")
     rows = [line.split(",") for line in lines_of(table)]
     at = rows[0].index("shop")
     alone = tmp_path / "alone.csv"
@@ -261,7 +254,7 @@ def test_a_board_is_no_ranker_of_items(tmp_path, table, letor):
 
 
 def test_letor_features_are_padded_but_never_cut(tmp_path, letor):
-    succeed("train", letor, "--alpha", "1", "--scale", "none", "-o", tmp_path / "m.rw")
+    succeed("train", letor, "--alpha", "1", "--feature-scaling", "none", "-o", tmp_path / "m.rw")
     few, many = tmp_path / "few.txt", tmp_path / "many.txt"
     few.write_text("0 qid:1 1:1\n0 qid:1 1:2\n")
     many.write_text("0 qid:1 1:1 2:0 3:0\n0 qid:1 1:2 9:1\n")
@@ -395,9 +388,9 @@ def test_comparison_is_that_of_the_library(tmp_path, letor, problem):
     assert shown.count("w/t/l:") == 2
     by_mean = ("compare", letor, *files, "-m", "tau", "--test", "randomization")
     expected = compare(values, greater_is_better=True, test="randomization")
-    assert f"% tau\n{expected.to_text('latex')}" in succeed(*by_mean, "--as", "latex").stdout
+    assert f"% tau\n{expected.to_text('latex')}" in succeed(*by_mean, "--format", "latex").stdout
     assert "; randomization test" in succeed(*by_mean).stdout
-    assert "--as='tex' is unknown; did you mean 'text'" in fail(*by_mean, "--as", "tex")
+    assert "--format='tex' is unknown; did you mean 'text'" in fail(*by_mean, "--format", "tex")
     assert "baseline" in fail("compare", letor, *files, "--baseline", "three")
     assert "two" in fail("compare", letor, files[0])
 
@@ -504,7 +497,7 @@ def test_calibrated_models_give_intervals(letor, tmp_path):
 def test_calibrated_models_with_scaling_inside_groups_predict(table, tmp_path):
     model = tmp_path / "calibrated.rw"
     plain = tmp_path / "plain.rw"
-    options = [table, *TABLE, "--alpha", "1", "--scale", "group"]
+    options = [table, *TABLE, "--alpha", "1", "--feature-scaling", "group"]
     succeed("train", *options, "--calibrate", "-o", model)
     succeed("train", *options, "-o", plain)
     expected = np.array(succeed("predict", plain, table).stdout.split(), dtype=float)

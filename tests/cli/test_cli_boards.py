@@ -37,13 +37,13 @@ def test_a_board_until_a_date_is_judged_on_what_came_later(tmp_path):
     ]
     file = tmp_path / "games.csv"
     file.write_text("\n".join(["winner,loser,date", *lines]))
-    done = run("rank", file, "--time", "date", "--until", "2018-01-01", "--test")
+    done = run("rank", file, "--time", "date", "--until", "2018-01-01", "--backtest")
     assert done.exit_code == 0, done.output
     assert "160 comparisons of 4 items" in done.stdout
     for method in ("the board", "without time", "Elo, followed", "base rate"):
         assert method in done.stdout
     assert run("rank", file, "--until", "2018-01-01").exit_code == 1
-    assert run("rank", file, "--time", "date", "--test").exit_code == 1
+    assert run("rank", file, "--time", "date", "--backtest").exit_code == 1
 
 
 def test_a_column_of_people_who_voted_often_is_named_unless_it_is_used(tmp_path):

@@ -7,8 +7,7 @@ import json
 import numpy as np
 import pytest
 
-pytest.importorskip("typer")
-pytest.importorskip("rich")
+pytest.importorskip("click")
 pytest.importorskip("pyarrow")
 
 from sklearn.pipeline import make_pipeline
@@ -293,6 +292,6 @@ def test_many_categories_are_scaled_inside_groups_as_a_sparse_matrix(tmp_path):
         for k, x in enumerate(rng.normal(size=1400))
     ]
     data.write_text("\n".join(["qid,a,b,x,y", *rows]))
-    options = ["--categorical", "a,b", "--scale", "group", "--alpha", "1"]
+    options = ["--categorical", "a,b", "--feature-scaling", "group", "--alpha", "1"]
     succeed("train", data, *options, "-o", tmp_path / "m.rw")
     assert len(numbers(succeed("predict", tmp_path / "m.rw", data).stdout)) == 1400

@@ -7,8 +7,7 @@ import json
 import numpy as np
 import pytest
 
-pytest.importorskip("typer")
-pytest.importorskip("rich")
+pytest.importorskip("click")
 
 from sklearn.preprocessing import StandardScaler
 
@@ -163,7 +162,7 @@ def test_the_board_is_that_of_the_library(tmp_path, games):
 
 def test_one_board_for_each_group(tmp_path, games):
     out = tmp_path / "boards.csv"
-    options = ["--group", "league", "--alpha", "0.1"]
+    options = ["--board-per", "league", "--alpha", "0.1"]
     found = json.loads(succeed("rank", games, *options, "--json", "-o", out).stdout)
     assert list(found) == ["x", "y"]
     assert [row["item"] for row in found["x"]["rows"]] == ["Ann", "Bob", "Cleo"]
@@ -199,7 +198,7 @@ def test_two_sides_and_who_won(tmp_path, games):
 def test_items_may_have_features(tmp_path, games):
     features = tmp_path / "items.csv"
     features.write_text("item,speed\nCleo,1\nBob,2\nAnn,3\nDan,4\n")
-    options = ["--features", features, "--json"]
+    options = ["--item-features", features, "--json"]
     rows = json.loads(succeed("rank", games, *options).stdout)["rows"]
     assert [row["item"] for row in rows] == ["Ann", "Bob", "Cleo"]
     gap = rows[0]["rating"] - rows[1]["rating"]
@@ -223,7 +222,16 @@ def test_default_alphas_of_cv_are_those_of_the_search(tmp_path):
     file = tmp_path / "raw.csv"
     rows = [",".join(map(repr, row)) for row in np.c_[y, groups, X].tolist()]
     file.write_text("\n".join(["score,group,a,b,c", *rows]))
-    options = ["--target", "score", "--group", "group", "--scale", "none", "-m", "disagreement"]
+    options = [
+        "--target",
+        "score",
+        "--group",
+        "group",
+        "--feature-scaling",
+        "none",
+        "-m",
+        "disagreement",
+    ]
     found = json.loads(succeed("cv", file, *options, "--json").stdout)
     search = RankRLSCV().fit(X, y, groups)
     alphas = search.cv_results_["alphas"][0]
@@ -260,7 +268,8 @@ def test_boards_in_every_format(tmp_path, games):
     from rankwise.leaderboard import rate
 
     board = rate(read_pairs(games), scale="elo", anchor="Bob", min_comparisons=4, order="lower")
-    options = ["--scale", "elo", "--anchor", "Bob", "--min-comparisons", 4, "--order", "lower"]
+    options = ["--rating-scale", "elo", "--anchor", "Bob", "--min-comparisons", 4]
+    options += ["--sort-by", "lower"]
     formats = {"a.md": "markdown", "a.tex": "latex", "a.csv": "csv", "a.json": "json"}
     for name, format in formats.items():
         succeed("rank", games, *options, "-o", tmp_path / name)
@@ -268,5 +277,5 @@ def test_boards_in_every_format(tmp_path, games):
     assert "Zoe is not on the board" in fail("rank", games, "--anchor", "Zoe", "--judge", "judge")
     shown = succeed("rank", games, "--judge", "judge", "--reweight").stdout
     assert "judges who stand out" in shown
-    succeed("rank", games, "--group", "league", "-o", tmp_path / "a.md")
+    succeed("rank", games, "--board-per", "league", "-o", tmp_path / "a.md")
     assert "**x**" in (tmp_path / "a.md").read_text()

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("typer")
-pytest.importorskip("rich")
+pytest.importorskip("click")
 
 from rankwise.cli import terminal
 from rankwise.datasets.files import write_files

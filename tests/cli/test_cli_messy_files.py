@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from rankwise.datasets import make_ranking, read_ranking, write_letor
 from rankwise.persistence import load
 
-pytest.importorskip("typer")
-pytest.importorskip("rich")
+pytest.importorskip("click")
 
 from tests.cli.shell import NAMES
 from tests.cli.shell import succeed as run
@@ -272,4 +271,4 @@ def test_a_gap_in_the_features_of_items_does_not_end_a_board(tmp_path):
     items.write_text("item,size,age\na,1.0,3\nb,2.0,\nc,1.5,2\nd,0.5,4\n")
     games.write_text("winner,loser\na,b\nb,c\na,c\nc,d\nd,a\nb,d\n")
     for model in ("least-squares", "bradley-terry"):
-        run("rank", games, "--features", items, "--model", model)
+        run("rank", games, "--item-features", items, "--rating-model", model)

@@ -9,8 +9,7 @@ import pytest
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 
-pytest.importorskip("typer")
-pytest.importorskip("rich")
+pytest.importorskip("click")
 
 from rankwise import PairGraph, RankLogisticCV, RankRLSCV, RankSVMCV, TableVectorizer
 from rankwise.datasets import read_ranking
@@ -165,7 +164,7 @@ def test_held_out_comparisons_are_reported_and_training_ones_are_recognized(tast
         ("a,a", "n,x\na,1\nb,2", [], "'a' is compared with itself"),
         ("a,b", "n,x\nc,1\nd,2", [], "no column has names of compared items, such as a"),
         ("a,b", "n,x\na,1\nb,2", ["--target", "x"], "leave out --target or --items"),
-        ("a,b", "n,x\na,1\nb,2", ["--scale", "group"], "--scale group"),
+        ("a,b", "n,x\na,1\nb,2", ["--feature-scaling", "group"], "--feature-scaling group"),
         ("a,b", "1 qid:1 1:2\n2 qid:1 1:3", [], "svmlight rows, expected a table"),
         ("a,b", "n,m,x\na,b,1\nb,a,2", ["--judge", "loser"], "one judge only"),
     ],

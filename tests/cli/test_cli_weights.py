@@ -7,8 +7,7 @@ import json
 import numpy as np
 import pytest
 
-pytest.importorskip("typer")
-pytest.importorskip("rich")
+pytest.importorskip("click")
 pytest.importorskip("pyarrow")
 
 from sklearn.preprocessing import StandardScaler

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
 from tests.cli.shell import run
 

@@ -12,8 +12,7 @@ import time
 import numpy as np
 import pytest
 
-pytest.importorskip("typer")
-pytest.importorskip("rich")
+pytest.importorskip("click")
 pytest.importorskip("pyarrow")
 
 from tests.cli.shell import fail, run, shell, succeed

@@ -26,7 +26,7 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 pytest.importorskip("pyarrow")
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
 from starlette.testclient import TestClient
 
@@ -817,7 +817,7 @@ def test_the_command_fails_in_one_line(tmp_path):
         ([path, "--database", nowhere, "--port", "0"], "no folder"),
         ([tmp_path / "no.csv"], "No such file"),
         ([path, "--goal", "bottom"], "--goal is top or order"),
-        ([path, "--level", "2"], "--level"),
+        ([path, "--confidence", "2"], "--confidence"),
         ([path, "--top", "0"], "--top"),
         ([path, "--name", "nme"], "no column 'nme'"),
         ([path, "-o", tmp_path / "out.csv"], "no answers yet"),

@@ -220,11 +220,11 @@ def test_a_good_prior_of_twenty_items_is_trusted_and_noise_is_not():
 
 
 def test_the_command_takes_the_board_of_another_judge(tmp_path):
-    typer_testing = pytest.importorskip("typer.testing")
+    click_testing = pytest.importorskip("click.testing")
     from rankwise.cli.app import app
 
     def rank(name, *words):
-        done = typer_testing.CliRunner().invoke(app, ["rank", str(tmp_path / name), *words])
+        done = click_testing.CliRunner().invoke(app, ["rank", str(tmp_path / name), *words])
         assert done.exit_code == 0, done.output
         return done.stdout
 

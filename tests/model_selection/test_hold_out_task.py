@@ -166,7 +166,7 @@ def test_splits_that_can_be_read_once_serve_all_kernels_and_outputs(data):
 
 
 def test_the_command_holds_out_alike_in_train_and_cv(tmp_path, data):
-    pytest.importorskip("typer")
+    pytest.importorskip("click")
     from tests.cli.shell import succeed
 
     X, y, _ = data

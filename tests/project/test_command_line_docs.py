@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "command_line.md"
@@ -117,8 +116,7 @@ PAGES = {ROOT / "README.md", *PAGE.parent.glob("*.md")} - {PAGE.parent / "measur
 def test_options_that_a_page_names_are_there(page):
     from rankwise.cli.app import app
 
-    group = typer.main.get_command(app)
-    commands = [group, *group.commands.values()]
+    commands = [app, *app.commands.values()]
     known = {option for one in commands for parameter in one.params for option in parameter.opts}
     text = re.sub(r"`python -m [^`]*`|pip install.*", "", page.read_text(encoding="utf-8"))
     named = set(re.findall(r"`(?:[^`\n]* )?(--[a-z][a-z0-9-]+)", text))

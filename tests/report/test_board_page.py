@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from rankwise.cli.app import app
 from rankwise.leaderboard import rate, rate_groups
@@ -197,7 +197,7 @@ def test_command_writes_the_page_beside_the_table(tmp_path):
     printed = json.loads(CliRunner().invoke(app, [*words, "--json", "--page", str(page)]).stdout)
     (found,) = data_of(text)["boards"]
     assert found["rows"]["item"] == [row["item"] for row in printed["rows"]]
-    grouped = [*words, "--group", "judge", "--page", "-"]
+    grouped = [*words, "--board-per", "judge", "--page", "-"]
     streamed = CliRunner().invoke(app, grouped)
     assert streamed.exit_code == 0, streamed.output
     assert streamed.stdout.startswith("<!DOCTYPE html>")

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import signal
 import sys
+from io import TextIOWrapper
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line."""
-    # ends as Python does, so that temporary files go with the process
+    # exit as Python does, so that temporary files are deleted
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         from rankwise.cli.app import app
-    except KeyboardInterrupt:  # before a command runs, which tells it itself
+    except KeyboardInterrupt:  # before a command runs; commands report it themselves
         print("rankwise: interrupted", file=sys.stderr)
         sys.exit(130)
     except ImportError as error:
-        if error.name != "typer":
+        if error.name != "click":
             raise
-        sys.exit("rankwise: the command needs typer and rich; pip install typer rich pyarrow")
-    for stream in (sys.stdout, sys.stderr):  # a terminal without Greek letters gets question marks
-        if hasattr(stream, "reconfigure"):
+        sys.exit("rankwise: the command needs click; pip install click pyarrow")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # an encoding without Greek letters prints "?"
             stream.reconfigure(errors="replace")
     app(prog_name="rankwise")

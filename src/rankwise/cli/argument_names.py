@@ -1,9 +1,9 @@
 """Messages of the library in the syntax of the command: ``target=`` becomes ``--target``.
 
-Errors and warnings of the library name arguments, as its users in Python type them. The command
-replaces the arguments by the options that set them. `OPTIONS` lists all arguments with an option;
-parameters of estimators are set by ``--set NAME=VALUE``. Sentences with a remedy that exists in
-Python only, such as `make_target`, are left out.
+Errors and warnings of the library name Python arguments. The command replaces them with the options
+that set them. `OPTIONS` lists all arguments with an option; parameters of estimators are set by
+``--set NAME=VALUE``. Sentences with a remedy that exists in Python only, such as `make_target`, are
+left out.
 """
 
 from __future__ import annotations
@@ -11,43 +11,112 @@ from __future__ import annotations
 import re
 
 SAME_NAME = (  # argument a_b is option --a-b
-    *("alpha", "anchor", "categorical", "confidence", "context", "covariates", "decimal"),
-    *("delimiter", "features", "format", "group", "half_life", "id", "ignore", "image", "item"),
-    *("items", "judge", "kernel", "loser", "magnitude", "map", "margin", "min_comparisons"),
-    *("missing", "missing_queries", "model", "name", "nuisance", "numeric", "order", "outcome"),
-    *("place", "places", "port", "prior", "random_state", "ranking", "reweight", "scale"),
-    *("scores", "show", "side", "sides", "target", "tie", "ties", "time", "time_limit", "token"),
-    *("unlisted", "weight", "winner", "wins", "zero_based"),
+    "accept_changes",
+    "alpha",
+    "anchor",
+    "baseline",
+    "categorical",
+    "cluster",
+    "confidence",
+    "context",
+    "covariates",
+    "database",
+    "decimal",
+    "delimiter",
+    "features",
+    "goal",
+    "group",
+    "half_life",
+    "id",
+    "ignore",
+    "image",
+    "item",
+    "items",
+    "judge",
+    "kernel",
+    "loser",
+    "magnitude",
+    "map",
+    "margin",
+    "min_comparisons",
+    "missing",
+    "missing_queries",
+    "model",
+    "name",
+    "nuisance",
+    "numeric",
+    "order",
+    "outcome",
+    "place",
+    "places",
+    "port",
+    "prior",
+    "random_state",
+    "ranking",
+    "reweight",
+    "scores",
+    "show",
+    "side",
+    "sides",
+    "target",
+    "tie",
+    "ties",
+    "time",
+    "time_limit",
+    "token",
+    "top",
+    "unlisted",
+    "until",
+    "weight",
+    "winner",
+    "wins",
+    "zero_based",
 )
-OPTIONS = {name: f"--{name.replace('_', '-')}" for name in SAME_NAME} | {
-    "accept_changes": "--accept-changes",
-    "baseline": "--baseline",
-    "cluster": "--cluster",
+OTHER_NAME = {
     "clusters": "--cluster",
-    "database": "--database",
-    "goal": "--goal",
+    "format": "--input-format",
     "groups": "--group",
     "judges": "--judge",
-    "level": "--level",
+    "level": "--confidence",
     "levels": "--order",
     "magnitudes": "--magnitude",
     "metrics": "--metric",
     "outcome_words": "--map",
     "sample_weight": "--weight",
+    "scale": "--feature-scaling",
     "scoring": "--metric",
     "text": "--categorical",
-    "top": "--top",
-    "until": "--until",
     "weights": "--weight",
 }
-WHOLE = {  # argument and value: what says the same
+OPTIONS = {name: f"--{name.replace('_', '-')}" for name in SAME_NAME} | OTHER_NAME
+RANK_OPTIONS = OPTIONS | {  # `rank` has other options for these arguments
+    "features": "--item-features",
+    "group": "--board-per",
+    "groups": "--board-per",
+    "model": "--rating-model",
+    "order": "--sort-by",
+    "scale": "--rating-scale",
+}
+SPECIAL_VALUES = {  # (argument, value) and its option
     ("gain", "linear"): '--metric "ndcg(gain=linear)@10"',
     ("header", "False"): "--no-header",
     ("header", "True"): "no --no-header",
 }
 PARAMETERS = (  # of estimators
-    *("beta", "coef0", "cost", "degree", "dictionary", "gamma", "group_weight", "loss", "max_iter"),
-    *("n_basis", "nu", "search", "solver", "tol"),
+    "beta",
+    "coef0",
+    "cost",
+    "degree",
+    "dictionary",
+    "gamma",
+    "group_weight",
+    "loss",
+    "max_iter",
+    "n_basis",
+    "nu",
+    "search",
+    "solver",
+    "tol",
 )
 
 _COLUMN = r'X\.pop\("(?P<column>[^"]*)"\)'
@@ -58,8 +127,20 @@ _ARGUMENT = re.compile(
 _PYTHON_SENTENCE = re.compile(r"(?:(?<=\.) |^)[^.]*(?:make_target\(|len\(X\))[^.]*\.(?= |$)")
 
 
-def with_options(message: str) -> str:
-    """The message of the library with options in place of arguments.
+def with_options(message: str, command: str = "") -> str:
+    """Return a message of the library with options in place of arguments.
+
+    Parameters
+    ----------
+    message : str
+        The message.
+    command : str, default=""
+        Name of the command; `rank` has other options for some arguments.
+
+    Returns
+    -------
+    str
+        The message for users of the command.
 
     Examples
     --------
@@ -69,29 +150,32 @@ def with_options(message: str) -> str:
     'Pass --order bad,good, or --no-header; use --set cost=sign.'
     >>> with_options("Pass groups=. If the rows are one list, pass groups=[0] * len(X).")
     'Pass --group.'
+    >>> with_options("use scale='logit'", "rank")
+    'use --rating-scale logit'
     """
-    for_command = _PYTHON_SENTENCE.sub("", message).strip() or message
-    return _ARGUMENT.sub(_as_option, for_command)
+    options = RANK_OPTIONS if command == "rank" else OPTIONS
+
+    def as_option(argument: re.Match[str]) -> str:
+        name = argument["name"]
+        value = _shell_value(argument["column"] or argument["value"] or "")
+        if (name, value) in SPECIAL_VALUES:
+            return SPECIAL_VALUES[name, value]
+        if name in PARAMETERS:
+            return f"--set {name}={value or 'VALUE'}"
+        if name not in options:
+            return argument[0]
+        if value in ("", "True"):
+            return options[name]
+        if value in ("False", "None"):
+            return f"no {options[name]}"
+        return f"{options[name]} {value}"
+
+    message_for_command = _PYTHON_SENTENCE.sub("", message).strip() or message
+    return _ARGUMENT.sub(as_option, message_for_command)
 
 
-def _as_option(argument: re.Match[str]) -> str:
-    name = argument["name"]
-    value = _plain(argument["column"] or argument["value"] or "")
-    if (name, value) in WHOLE:
-        return WHOLE[name, value]
-    if name in PARAMETERS:
-        return f"--set {name}={value or 'VALUE'}"
-    if name not in OPTIONS:
-        return argument[0]
-    if value in ("", "True"):
-        return OPTIONS[name]
-    if value in ("False", "None"):
-        return f"no {OPTIONS[name]}"
-    return f"{OPTIONS[name]} {value}"
-
-
-def _plain(value: str) -> str:
-    """A value as it is typed in a shell: words without quotes, several of them with commas."""
+def _shell_value(value: str) -> str:
+    """Spell a Python value for a shell: words without quotes, several of them with commas."""
     words = [word.strip().strip("'\"") for word in value.strip("()[]").split(",")]
-    plain = ",".join(word for word in words if word)
-    return f'"{plain}"' if " " in plain else plain
+    text = ",".join(word for word in words if word)
+    return f'"{text}"' if " " in text else text

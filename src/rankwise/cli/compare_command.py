@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from rankwise.cli import terminal
-from rankwise.cli.shared_options import ItemOptions, TableOptions
-from rankwise.defaults import DEFAULT_CONFIDENCE
+from rankwise.cli.command import FILE, Command, option
+from rankwise.cli.shared_options import (
+    OUTPUT,
+    PairOptions,
+    TableOptions,
+    confidence_option,
+    data_argument,
+    items_option,
+    json_option,
+    metric_option,
+    pair_options,
+    table_options,
+)
 from rankwise.formatting import TABLE_FORMATS, text_width
 
 if TYPE_CHECKING:
@@ -20,35 +32,49 @@ if TYPE_CHECKING:
 SPARED = ("mean a", "mean b", "p")
 
 
+@click.command(
+    cls=Command, examples=["rankwise compare new.csv model.rw other.rw --metric ndcg@10"]
+)
+@data_argument
+@click.argument("rankers", metavar="RANKER...", nargs=-1, required=True, type=FILE)
+@option("--baseline", metavar="NAME", help="Compare the other rankers with this one only.")
+@option(
+    "--test",
+    metavar="NAME",
+    default="wilcoxon",
+    help="wilcoxon (ranks of the differences) or randomization (their mean).",
+)
+@confidence_option
+@metric_option
+@option(
+    "--format",
+    metavar="NAME",
+    default="text",
+    section=OUTPUT,
+    help="Format of the tables: text, markdown, latex or html.",
+)
+@json_option
+@table_options
+@items_option
+@pair_options(is_advanced=True)
 def compare(
     data: Path,
-    rankers: list[Path],
-    /,
+    rankers: tuple[Path, ...],
     table: TableOptions,
-    pairs: ItemOptions,
-    metric: list[str] | None = None,
-    baseline: str | None = None,
-    test: str = "wilcoxon",
-    confidence: float = DEFAULT_CONFIDENCE,
-    style: str = "text",
-    as_json: bool = False,
+    items: Path | None,
+    pair_columns: PairOptions,
+    metric: tuple[str, ...],
+    baseline: str | None,
+    test: str,
+    confidence: float,
+    format: str,
+    as_json: bool,
 ) -> None:
     """Compare models, or files of scores, by a paired test.
 
-    \b
-    rankwise compare new.csv model.rw other.rw --metric ndcg@10
-
-    Parameters
-    ----------
-    rankers : RANKER…
-        Two or more models, or files of scores.
-    baseline : NAME
-        Compare the others with this one only.
-    test : NAME
-        wilcoxon (ranks of differences) or randomization (their mean).
-    style : --as NAME
-        text, markdown, latex or html.
-    """  # noqa: D301
+    DATA has the items with their true scores. Each RANKER is a model, or a file with one score a
+    line; two or more are compared.
+    """
     from rankwise.cli.input_files import open_data, open_ranker
     from rankwise.cli.model_options import metrics_for
     from rankwise.metrics import evaluate
@@ -57,11 +83,11 @@ def compare(
     from rankwise.validation import check_option
 
     check_option("--test", test, TESTS)
-    check_option("--as", style, TABLE_FORMATS)
+    check_option("--format", format, TABLE_FORMATS)
     if len(rankers) < 2:
         raise ValueError("compare needs two rankers or more: `rankwise compare DATA A B`.")
-    terminal.check_files([data, pairs.items, *rankers])
-    file = open_data(data, table, pairs)
+    terminal.check_files([data, items, *rankers])
+    file = open_data(data, table, items, pair_columns)
     names = unique_names(rankers)
     evaluations: dict[str, Evaluation] = {}
     chosen: list[Metric] = []
@@ -87,11 +113,11 @@ def compare(
         terminal.print_json({name: result.to_dict() for name, result in found_by.items()})
         return
     for name, result in found_by.items():
-        if style == "text":
-            typer.echo(name)
+        if format == "text":
+            click.echo(name)
             print_comparison(result)
         else:
-            typer.echo(getattr(replace(result.table(), title=name), style)())
+            click.echo(getattr(replace(result.table(), title=name), format)())
 
 
 def print_comparison(test: Comparison) -> None:
@@ -104,10 +130,10 @@ def print_comparison(test: Comparison) -> None:
         rows = [[row[k] for k in kept] for row in table.rows]
         table = replace(table, header=[table.header[k] for k in kept], rows=rows)
     terminal.print_table(table)
-    typer.echo("")
+    click.echo("")
 
 
-def unique_names(paths: list[Path]) -> list[str]:
+def unique_names(paths: Sequence[Path]) -> list[str]:
     """Names of the files without suffix; whole paths where these are equal, with their place."""
     stems = [path.stem for path in paths]
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in paths]

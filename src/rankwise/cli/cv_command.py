@@ -7,53 +7,85 @@ import time
 from pathlib import Path
 from typing import Any
 
+import click
+
 from rankwise.cli import terminal
-from rankwise.cli.shared_options import ItemOptions, ModelOptions, TrainingTableOptions
+from rankwise.cli.command import Command, option
+from rankwise.cli.shared_options import (
+    FeatureOptions,
+    ModelOptions,
+    PairOptions,
+    TableOptions,
+    data_argument,
+    feature_options,
+    item_weight_option,
+    items_option,
+    json_option,
+    metric_option,
+    model_options,
+    output_option,
+    pair_options,
+    per_group_option,
+    table_options,
+)
 from rankwise.formatting import TextTable, csv_text
 
 NO_SCORES = "-o: {} gives no score for each item; use --leave group or a number of folds."
 PREPARED = "features scaled and filled by all rows, without a look at the scores"
 
 
+@click.command(cls=Command, examples=["rankwise cv houses.csv --target price --group district"])
+@data_argument
+@option(
+    "--leave",
+    metavar="UNIT",
+    default="auto",
+    help="What is held out: one group, one pair of items, or one of N folds; of comparisons also "
+    "folds by judge or edge (comparison).",
+)
+@metric_option
+@output_option
+@per_group_option
+@json_option
+@model_options
+@table_options
+@item_weight_option
+@feature_options
+@items_option
+@pair_options(is_advanced=True)
 def cv(
     data: Path,
-    /,
     model: ModelOptions,
-    table: TrainingTableOptions,
-    pairs: ItemOptions,
-    leave: str = "auto",
-    metric: list[str] | None = None,
-    output: Path | None = None,
-    per_group: Path | None = None,
-    weight: str | None = None,
-    as_json: bool = False,
+    table: TableOptions,
+    features: FeatureOptions,
+    items: Path | None,
+    pair_columns: PairOptions,
+    leave: str,
+    metric: tuple[str, ...],
+    output: Path | None,
+    per_group: Path | None,
+    weight: str | None,
+    as_json: bool,
 ) -> None:
-    """Cross-validate a model: judge each candidate on held-out data.
+    """Cross-validate a model: evaluate each candidate on held-out data.
 
-    By default as `train` does it; the first --metric chooses. -o writes the held-out scores of
-    the best candidate, one a line, nan for items without a score.
-
-    \b
-    rankwise cv houses.csv --target price --group district
-
-    Parameters
-    ----------
-    leave : auto|group|pair|judge|edge|N
-        What is held out: one group or one pair of items at a time, or one of N folds; of
-        comparisons group, judge or edge (ten folds of them).
-    """  # noqa: D301
+    The first --metric selects the best candidate. -o writes its held-out scores, one a line, and
+    nan for items without a true score.
+    """
+    from rankwise.cli.input_files import open_data
     from rankwise.cli.model_options import DEFAULT_METRIC, make_model, metrics_for
     from rankwise.cli.training_input import hold_out, read_training
     from rankwise.datasets.score_files import scores_text
     from rankwise.metrics.by_group import standard_error
 
-    terminal.check_files([data, pairs.items], output, per_group)
+    terminal.check_files([data, items], output, per_group)
     if leave == "pair" and output is not None:
         raise ValueError(NO_SCORES.format("--leave pair"))
     if model.model == "auto":
         raise ValueError("the model auto judges itself: rankwise train prints its held-out score.")
     estimator = make_model(model, metric[0] if metric else None, search=True)
-    training = read_training(data, table, pairs, model, estimator, weight)
+    file = open_data(data, table, items, pair_columns, weight=weight)
+    training = read_training(file, features, model, estimator)
     wanted: list[Any] = metric or [DEFAULT_METRIC]
     if not metric and training.groups is not None:  # others have no value for a pair of one list
         wanted += metrics_for(None, training.y, training.weights)

@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
 from rankwise.cli import terminal
+from rankwise.cli.command import FILE, Command, option
 from rankwise.cli.compare_command import print_comparison
 from rankwise.formatting import TextTable
 from rankwise.runtime.threads import single_threaded
@@ -20,14 +21,17 @@ from rankwise.runtime.threads import single_threaded
 METRICS = ["ndcg@10", "disagreement", "tau"]
 
 
-def demo(output: Path = Path("rankwise-demo")) -> None:
-    """Make data, train, compare four rankers, and write a report.
-
-    Parameters
-    ----------
-    output : -o FOLDER
-        Where the files go.
-    """
+@click.command(cls=Command)
+@option(
+    "-o",
+    "--output",
+    metavar="FOLDER",
+    type=FILE,
+    default="rankwise-demo",
+    help="Folder of the files that are written.",
+)
+def demo(output: Path) -> None:
+    """Make data, train, compare four rankers, and write a report."""
     from rankwise.cli.input_files import TrainingNotes
     from rankwise.datasets import read_letor
     from rankwise.graphs import ScoreGraph
@@ -39,7 +43,7 @@ def demo(output: Path = Path("rankwise-demo")) -> None:
     test: Any
     train, test = map(read_letor, _write_queries(output))
     _heading("1. What there is to learn from: train.txt")
-    typer.echo(str(ScoreGraph(train.y, train.groups).describe()))
+    click.echo(str(ScoreGraph(train.y, train.groups).describe()))
     _heading("2. RankRLS, alpha chosen by exact leave-query-out")
     rankers = _train(train)
     _heading("3. Four rankers on new queries: test.txt")
@@ -83,7 +87,7 @@ def _train(train: Any) -> dict[str, Any]:
     rank_rls.fit(train.X, train.y, rankrlscv__groups=train.groups)
     search = rank_rls[-1]
     n_alphas, n_queries = len(search.cv_results_["alphas"][0]), len(search.cv_results_["groups"])
-    typer.echo(
+    click.echo(
         f"{n_alphas} alphas x {n_queries} queries = {n_alphas * n_queries:,} trainings' worth of "
         f"held-out scores in {time.perf_counter() - start:.2f} s:\n"
         f"alpha {search.alpha_:.3g}, held-out ndcg@10 {search.best_score_:.4f}"
@@ -134,4 +138,4 @@ def _write_queries(folder: Path) -> tuple[Path, Path]:
 
 
 def _heading(text: str) -> None:
-    typer.secho(f"\n{text}\n", bold=True)
+    click.secho(f"\n{text}\n", bold=True)

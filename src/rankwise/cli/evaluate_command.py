@@ -5,41 +5,65 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from rankwise.cli import terminal
-from rankwise.cli.shared_options import ItemOptions, TableOptions
+from rankwise.cli.command import Command, option
+from rankwise.cli.shared_options import (
+    PairOptions,
+    TableOptions,
+    data_argument,
+    item_weight_option,
+    items_option,
+    json_option,
+    metric_option,
+    model_argument,
+    pair_options,
+    per_group_option,
+    table_options,
+)
 from rankwise.formatting import csv_text
 
 if TYPE_CHECKING:
     from rankwise.datasets import RankingData
 
 
+@click.command(
+    cls=Command, examples=["rankwise evaluate model.rw new.csv --metric ndcg@10 --metric tau"]
+)
+@model_argument
+@data_argument
+@metric_option
+@per_group_option
+@json_option
+@option(
+    "--missing-queries",
+    metavar="zero|skip",
+    is_advanced=True,
+    help="Queries of the qrels that a TREC run lacks: zero counts 0, as trec_eval -c (default); "
+    "skip leaves them out of the mean.",
+)
+@table_options
+@item_weight_option
+@items_option
+@pair_options(is_advanced=True)
 def evaluate(
     model: Path,
     data: Path,
-    /,
     table: TableOptions,
-    pairs: ItemOptions,
-    metric: list[str] | None = None,
-    per_group: Path | None = None,
-    weight: str | None = None,
-    missing_queries: str | None = None,
-    as_json: bool = False,
+    items: Path | None,
+    pair_columns: PairOptions,
+    metric: tuple[str, ...],
+    per_group: Path | None,
+    weight: str | None,
+    missing_queries: str | None,
+    as_json: bool,
 ) -> None:
-    """Evaluate a model, or a file of scores, on items or comparisons; or a TREC run on qrels.
+    """Evaluate a model, or a file of scores, on items, on comparisons, or on TREC qrels.
 
-    \b
-    rankwise evaluate model.rw new.csv --metric ndcg@10 --metric tau
-
-    Parameters
-    ----------
-    model : MODEL
-        A model, a file with one score a line, or a TREC run.
-    data : DATA
-        Scored items, or comparisons; of a TREC run its qrels.
-    missing_queries : zero|skip
-        Judged queries that a TREC run lacks count 0, as by trec_eval -c (default), or are left
-        out.
-    """  # noqa: D301
+    MODEL is a model, a file with one score a line, or a TREC run. DATA has the items with their
+    true scores, or comparisons of the items of --items; for a TREC run it is the file of qrels.
+    """
     import numpy as np
 
     import rankwise.metrics as library
@@ -48,7 +72,7 @@ def evaluate(
     from rankwise.datasets.trec import is_trec_run
     from rankwise.validation import check_option
 
-    terminal.check_files([model, data, pairs.items], per_group)
+    terminal.check_files([model, data, items], per_group)
     is_run = is_trec_run(model)
     if missing_queries is not None:
         check_option("--missing-queries", missing_queries, ("zero", "skip"))
@@ -64,7 +88,7 @@ def evaluate(
             found = found._replace(y=np.nan_to_num(found.y))
     else:
         opened = open_ranker(model)
-        file = open_data(data, table, pairs, weight=weight)
+        file = open_data(data, table, items, pair_columns, weight=weight)
         predicted, found = opened.scores(file)
         chosen = metrics_for(metric or file.usual_metrics, found.y, found.weight)
         warning = opened.seen_items(file, found)

@@ -5,34 +5,34 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
+
 from rankwise.cli import terminal
+from rankwise.cli.command import FILE, Command, option
+from rankwise.cli.shared_options import model_argument, output_option
 
 
-def export(
-    model: Path,
-    file: Path | None = None,
-    /,
-    to: str | None = None,
-    name: str = "rankwise",
-    output: Path | None = None,
-) -> None:
-    """Write a model for other programs: as an ONNX graph or JSON.
+@click.command(cls=Command, examples=["rankwise export model.rw model.onnx"])
+@model_argument
+@click.argument("file", type=FILE, required=False)
+@option(
+    "--to",
+    metavar="json|solr|opensearch|onnx",
+    help="Format; onnx is for most models, the other formats for linear models.",
+)
+@option(
+    "--name",
+    metavar="NAME",
+    default="rankwise",
+    help="Name of the model in the other program; not for onnx.",
+)
+@output_option
+def export(model: Path, file: Path | None, to: str | None, name: str, output: Path | None) -> None:
+    """Export a model as an ONNX graph or as JSON for other programs.
 
-    Scaling and columns are part of it. A file that ends in .onnx is a graph with all steps from the
-    columns to the score.
-
-    \b
-    rankwise export model.rw model.onnx
-
-    Parameters
-    ----------
-    file : FILE
-        Where to write; .onnx at its end asks for ONNX.
-    to : json|solr|opensearch|onnx
-        Who is to read it; onnx takes most models, the others linear ones.
-    name : NAME
-        Name of the model over there; not for onnx.
-    """  # noqa: D301
+    MODEL is a file of rankwise train. FILE, or --output, is the file to write; a name that ends in
+    .onnx selects ONNX: a graph with all steps from the columns of the table to the score.
+    """
     from rankwise.cli.input_files import open_model
     from rankwise.persistence import export_linear, export_onnx
 

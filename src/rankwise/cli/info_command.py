@@ -5,18 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import click
+
 from rankwise.cli import terminal
+from rankwise.cli.command import FILE, Command
+from rankwise.cli.shared_options import json_option
 from rankwise.formatting import join_words
 
 
-def info(model: Path | None = None, /, as_json: bool = False) -> None:
-    """Say what this installation, or a model file, is made of.
-
-    Parameters
-    ----------
-    model : MODEL
-        A model file; the installation if not given.
-    """
+@click.command(cls=Command)
+@click.argument("model", type=FILE, required=False)
+@json_option
+def info(model: Path | None, as_json: bool) -> None:
+    """Describe this installation, or the model file MODEL."""
     from rankwise.datasets.files import location
     from rankwise.environment import describe_environment
     from rankwise.persistence import read_header

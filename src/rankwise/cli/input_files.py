@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
 
 from rankwise.cli import terminal
-from rankwise.cli.shared_options import ItemOptions, TableOptions, split_names
+from rankwise.cli.shared_options import PairOptions, TableOptions, split_names
 from rankwise.datasets import RankingData, read_pairs, read_ranking, read_scores
 from rankwise.datasets.column_values import distinct_cells
 from rankwise.datasets.files import import_arrow, location, numbered_lines
@@ -120,9 +120,12 @@ class DataFile:
         weight: str | None = None,
     ) -> None:
 
-        self.path, self.table, self.target_needed = path, table, target_needed
+        self.path = path
+        self.data_path = path
+        self.table = table
+        self.target_needed = target_needed
         self.weight = weight
-        marks: Any = (table.delimiter, table.decimal, not table.no_header, table.format)
+        marks: Any = (table.delimiter, table.decimal, not table.no_header, table.input_format)
         opened = open_unless_letor(str(path), *marks)
         self.is_letor, self._opened = opened is None, cast("Any", opened)
         self.names = [] if opened is None else list(opened.names)
@@ -142,7 +145,7 @@ class DataFile:
             "group": None if group == ["none"] else group or "auto",
             "id": table.id,
             "weight": self.weight,
-            "missing": table.missing or (),
+            "missing": table.missing,
             "levels": table.levels(),
             "zero_based": table.zero_based,
             "target_needed": self.target_needed,
@@ -161,7 +164,7 @@ class DataFile:
         if not self.is_letor and trained.columns is None:
             data = data._replace(X=frame_matrix("the table", data.X))
         group = trained.notes.group
-        if data.groups is None and group and self.table.group != ["none"]:
+        if data.groups is None and group and self.table.group != ("none",):
             lacks = f"{trained.name} was trained on groups by {group}, which {self.path} lacks"
             if needs_groups(trained.model) or (self.target_needed and not self.is_letor):
                 raise ValueError(
@@ -240,7 +243,7 @@ class DataFile:
         elif table.target is None and notes.target in self.names:
             roles["target"] = notes.target
         groups = split_names([notes.group], self.names)
-        if table.group is None and groups and set(groups) <= set(self.names):
+        if not table.group and groups and set(groups) <= set(self.names):
             roles["group"] = groups
         if not table.missing:
             roles["missing"] = notes.missing
@@ -255,21 +258,25 @@ class PairFile(DataFile):
     rows_are = "comparisons"
 
     def __init__(
-        self, path: Path, table: TableOptions, pairs: ItemOptions, weight: str | None = None
+        self,
+        path: Path,
+        table: TableOptions,
+        items: Path,
+        columns: PairOptions,
+        weight: str | None = None,
     ) -> None:
-
-        assert pairs.items is not None
         if table.target is not None:
             raise ValueError("comparisons take the place of scores; leave out --target or --items.")
-        alone = replace(table, target="none", group=table.group or ["none"])
-        super().__init__(pairs.items, alone, target_needed=False)
+        alone = replace(table, target="none", group=table.group or ("none",))
+        super().__init__(items, alone, target_needed=False)
         if self.is_letor:
-            raise ValueError(f"{pairs.items} has svmlight rows, expected a table with item names.")
-        columns = {**pairs.columns(), "weight": weight, "delimiter": table.delimiter}
-        self.compared = read_pairs(path, **columns)
+            raise ValueError(f"{items} has svmlight rows, expected a table with item names.")
+        self.data_path = path
+        roles = {**columns.columns(), "weight": weight}
+        self.compared = read_pairs(path, delimiter=table.delimiter, **roles)
         if self.compared.read_as:
-            terminal.note(f"{self.compared.read_as}; --sides and --outcome say it otherwise.")
-        self.table.id = table.id or self._naming_column()
+            terminal.note(f"{self.compared.read_as}; change it with --sides and --outcome.")
+        self.table = replace(alone, id=table.id or self._naming_column())
         is_weighted = bool((self.compared.weight != 1).any())
         self.usual_metrics = ["disagreement(average=pairs)" if is_weighted else "disagreement"]
 
@@ -368,15 +375,19 @@ def rows_of_items(items: NDArray[Any], ids: NDArray[np.object_], where: str) -> 
 
 
 def open_data(
-    path: Path, table: TableOptions, pairs: ItemOptions, *, weight: str | None = None
+    path: Path,
+    table: TableOptions,
+    items: Path | None,
+    pair_columns: PairOptions,
+    *,
+    weight: str | None = None,
 ) -> DataFile:
-    """Scored items, or comparisons if their items are named."""
-    if pairs.items is not None:
-        return PairFile(path, table, pairs, weight)
-    if pairs != ItemOptions():
+    """Open scored items, or comparisons if there is a table of the compared items."""
+    if items is not None:
+        return PairFile(path, table, items, pair_columns, weight)
+    if not pair_columns.is_empty():
         raise ValueError(
-            f"{path}: who won is asked for in comparisons only; name the table of their items with "
-            "--items."
+            f"{path}: --winner, --sides and the like need --items, the table of the compared items."
         )
     return DataFile(path, table, weight=weight)
 

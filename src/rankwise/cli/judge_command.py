@@ -7,94 +7,99 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from rankwise.cli import terminal
+from rankwise.cli.command import FILE, Command, option
+from rankwise.cli.shared_options import output_option
+
 if TYPE_CHECKING:
     from rankwise.judge import Address, AnswerStore, ItemSet
 
-from rankwise.cli import terminal
 
-
+@click.command(
+    cls=Command,
+    examples=["rankwise judge cheese.csv", "rankwise judge cheese.csv -o comparisons.csv"],
+)
+@click.argument("items", type=FILE)
+@option(
+    "--database",
+    metavar="FILE",
+    type=FILE,
+    help="File of the answers; default: ITEMS.judged.db.",
+)
+@option("--name", metavar="COLUMN", help="Column of the item names.")
+@option("--show", metavar="A,B,…", help="Columns that the judges see; default: all columns.")
+@option(
+    "--image",
+    metavar="COLUMN",
+    help="Column of the file names of pictures, relative to the folder of ITEMS.",
+)
+@option("--markdown", is_flag=True, help="Render text as Markdown.")
+@option(
+    "--blind",
+    is_flag=True,
+    help="Hide item names before an answer, and the board before the order is settled.",
+)
+@option("--no-features", is_flag=True, help="Select questions without the columns of the table.")
+@option("--title", metavar="TEXT", default="Which one is better?", help="Question on the page.")
+@option(
+    "--goal", metavar="top|order", default="top", help="Find the best items, or the whole order."
+)
+@option("--top", metavar="N", type=int, default=3, help="Number of best items to find.")
+@option("--confidence", metavar="X", type=float, default=0.9, help="Confidence required to stop.")
+@option(
+    "--host",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    help="0.0.0.0 admits other computers; they need the token.",
+)
+@option("--port", metavar="N", type=int, default=8765, help="Port of the page; 0: any free port.")
+@option("--token", metavar="WORD", help="Access token; generated if needed.")
+@option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
+@option("--accept-changes", is_flag=True, help="Continue although the items have changed.")
+@option("--random-state", metavar="N", type=int, help="Seed of sides and ties.")
+@output_option
 def judge(
     items: Path,
-    /,
-    database: Path | None = None,
-    name: str | None = None,
-    show: str | None = None,
-    image: str | None = None,
-    markdown: bool = False,
-    blind: bool = False,
-    no_features: bool = False,
-    title: str = "Which one is better?",
-    goal: str = "top",
-    top: int = 3,
-    level: float = 0.9,
-    host: str = "127.0.0.1",
-    port: int = 8765,
-    token: str | None = None,
-    open_browser: bool = False,
-    accept_changes: bool = False,
-    random_state: int | None = None,
-    output: Path | None = None,
+    database: Path | None,
+    name: str | None,
+    show: str | None,
+    image: str | None,
+    markdown: bool,
+    blind: bool,
+    no_features: bool,
+    title: str,
+    goal: str,
+    top: int,
+    confidence: float,
+    host: str,
+    port: int,
+    token: str | None,
+    open_browser: bool,
+    accept_changes: bool,
+    random_state: int | None,
+    output: Path | None,
 ) -> None:
     """Ask people which of two items is better, on a local page.
 
-    Answers are on the disk before the next question. Stop with Ctrl-C, and go on later with the
-    same command. -o writes the answers as CSV for "rankwise rank", and asks nothing.
-
-    \b
-    rankwise judge cheese.csv
-    rankwise judge cheese.csv -o comparisons.csv
-
-    Parameters
-    ----------
-    items : ITEMS
-        Table with one item a row, .txt with one a line, or folder of pictures or texts.
-    database : FILE
-        Where the answers are kept; ITEMS.judged.db if not given.
-    name : COLUMN
-        Column that names the items.
-    show : A,B,…
-        Columns that judges see; all if not given.
-    image : COLUMN
-        Column with the file names of pictures, seen from the folder of ITEMS.
-    markdown : flag
-        Show text as Markdown.
-    blind : flag
-        Show no names before an answer, and no board before it is settled.
-    no_features : flag
-        Choose questions without the columns of the table.
-    title : TEXT
-        The question on the page.
-    goal : top|order
-        Find the best items, or the whole order.
-    top : N
-        How many best items to find.
-    level : P
-        How sure the page has to be to say that it is settled.
-    host : ADDRESS
-        0.0.0.0 lets in other computers; they need the token.
-    port : N
-        Port of the page; 0 for any free one.
-    token : WORD
-        Secret part of the address; made up if needed.
-    open_browser : --open
-        Open the page in a browser.
-    accept_changes : flag
-        Go on although the items have changed.
-    random_state : N
-        Seed of sides and ties.
-    """  # noqa: D301
+    ITEMS is a table with one item a row, a text file (.txt) with one item a line, or a folder of
+    pictures or texts. Each answer is saved before the next question. Stop with Ctrl-C and run the
+    same command to continue. -o writes the answers as CSV for "rankwise rank" and starts no page.
+    """
     try:
         from rankwise.judge import Address, AnswerStore, JudgingSession, read_items, serve
     except ImportError as error:
         raise ImportError(
             f"rankwise judge needs {error.name}: pip install starlette uvicorn markdown-it-py"
         ) from error
+    from rankwise.validation import check_option
 
-    if goal not in ("top", "order") or not 0.5 <= level < 1 or top < 1:
-        raise ValueError(
-            f"--goal is top or order, --level from 0.5 to 1, --top from 1; got {goal}, {level}, "
-            f"{top}."
-        )
+    check_option("--goal", goal, ("top", "order"))
+    if not 0.5 <= confidence < 1:
+        raise ValueError(f"--confidence {confidence}: expected a number from 0.5 to below 1.")
+    if top < 1:
+        raise ValueError(f"--top {top}: expected at least 1.")
     path = database or Path(f"{str(items).rstrip('/')}.judged.db")
     terminal.check_files([items, path], output)
     shown = [column.strip() for column in show.split(",")] if show else []
@@ -118,7 +123,7 @@ def judge(
             store,
             goal=goal,
             top=top,
-            level=level,
+            level=confidence,
             is_blind=blind,
             random_state=random_state,
         )
@@ -129,9 +134,7 @@ def judge(
             webbrowser.open(address.url)
         serve(session, address, title=title, is_markdown=markdown)
         n = store.n_answers()
-    terminal.echo(
-        f"\n{n:,} answer{'s' * (n != 1)} in {path}. The same command goes on where you were."
-    )
+    terminal.echo(f"\n{n:,} answer{'s' * (n != 1)} in {path}. Run the same command to continue.")
     terminal.echo(f"rankwise judge {items} -o comparisons.csv writes them for rankwise rank.")
 
 

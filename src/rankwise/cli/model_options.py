@@ -36,7 +36,7 @@ def settings(options: ModelOptions) -> dict[str, Any]:
         values["kernel"] = options.kernel
     if options.time_limit is not None:
         values["time_limit"] = options.time_limit
-    for text in options.set or ():
+    for text in options.set:
         name, equals, value = text.partition("=")
         if not equals:
             raise ValueError(f"--set {text}: expected NAME=VALUE, such as n_basis=300.")
@@ -65,7 +65,7 @@ def make_model(
         Whether it chooses its parameters by cross-validation; by default if there is a choice.
     """
     check_option("--model", options.model, list(CLASSES))
-    check_option("--scale", options.scale, SCALES)
+    check_option("--feature-scaling", options.feature_scaling, SCALES)
     package, name = import_module("rankwise"), CLASSES[options.model]
     plain, values = getattr(package, name), settings(options)
     known = plain().get_params(deep=False)
@@ -103,13 +103,17 @@ def make_model(
 
 def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
     """What scales the features, or None; sparse features are not centered, to stay sparse."""
-    scale, kernel = options.scale, getattr(model, "kernel", "precomputed")
+    scale, kernel = options.feature_scaling, getattr(model, "kernel", "precomputed")
     if options.model == "auto" and scale not in ("auto", "none"):
-        raise ValueError("the model auto tries several scalings itself; leave out --scale.")
+        raise ValueError(
+            "the model auto tries several scalings itself; leave out --feature-scaling."
+        )
     if scale == "auto":  # kernel values are no features, and chi2 wants them non-negative
         scale = "none" if kernel in ("precomputed", "chi2", "additive_chi2") else "standard"
     elif kernel == "precomputed" and scale != "none":
-        raise ValueError(f"--scale {scale} has no meaning for --kernel precomputed; use none.")
+        raise ValueError(
+            f"--feature-scaling {scale} has no meaning for --kernel precomputed; use none."
+        )
     if "group" in scale:
         log, standard = "log" in scale, "standard" in scale
         return GroupScaler(with_log=log, with_standard=standard, with_mean=not is_sparse)

@@ -5,44 +5,72 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import click
+
 from rankwise.cli import terminal
-from rankwise.cli.shared_options import TableOptions
-from rankwise.defaults import DEFAULT_CONFIDENCE
+from rankwise.cli.command import Command, option
+from rankwise.cli.shared_options import (
+    OUTPUT,
+    TableOptions,
+    confidence_option,
+    data_argument,
+    model_argument,
+    output_option,
+    table_options,
+)
 
 
+@click.command(cls=Command, examples=["rankwise predict model.rw new.csv --rank -o ranked.csv"])
+@model_argument
+@data_argument
+@output_option
+@option(
+    "--column",
+    metavar="NAME",
+    section=OUTPUT,
+    help="Write a copy of the table with the scores in a new column of this name.",
+)
+@option(
+    "--rank",
+    is_flag=True,
+    section=OUTPUT,
+    help="Write a copy of the table sorted by group, best item first, with a column of ranks "
+    "(rank, or --column). Without column names: the ranks only, in the order of DATA.",
+)
+@option(
+    "--intervals",
+    is_flag=True,
+    section=OUTPUT,
+    help="Write scores with standard errors and ranks with intervals, as CSV, or as columns with "
+    "--column. For models of rankwise train --calibrate.",
+)
+@confidence_option
+@option(
+    "--best-set",
+    metavar="X",
+    type=float,
+    section=OUTPUT,
+    is_advanced=True,
+    help="Write scores, and 1 for the items of each group that include its best item with this "
+    "probability, such as 0.9. For models of rankwise train --calibrate.",
+)
+@table_options
 def predict(
     model: Path,
     data: Path,
-    /,
     table: TableOptions,
-    output: Path | None = None,
-    column: str | None = None,
-    rank: bool = False,
-    intervals: bool = False,
-    level: float = DEFAULT_CONFIDENCE,
-    best_set: float | None = None,
+    output: Path | None,
+    column: str | None,
+    rank: bool,
+    intervals: bool,
+    confidence: float,
+    best_set: float | None,
 ) -> None:
     """Score items: one number a line, in the order of the input.
 
-    \b
-    rankwise predict model.rw new.csv --rank -o ranked.csv
-
-    Parameters
-    ----------
-    column : NAME
-        Write a copy of the table with a column of this name added.
-    rank : flag
-        A ranked list: a copy of the table sorted by group, the best item first, with a column of
-        ranks (rank, or --column). Without names of columns the ranks alone, in the order of DATA.
-    intervals : flag
-        Scores with standard errors, and ranks with intervals; CSV, or columns with --column. For
-        models of rankwise train --calibrate.
-    level : NUMBER
-        Level of the intervals of --intervals.
-    best_set : LEVEL
-        Scores, and 1 for the items of each group that hold its best one with this probability, such
-        as 0.9. For models of rankwise train --calibrate.
-    """  # noqa: D301
+    MODEL is a file of rankwise train. DATA is a table (CSV, TSV, Parquet, Feather, JSON) or
+    svmlight rows; - is standard input.
+    """
     from rankwise.cli.input_files import DataFile, open_model
     from rankwise.datasets import write_table_with_scores
     from rankwise.rankers.base import ranks_in_groups
@@ -58,7 +86,7 @@ def predict(
     file = DataFile(data, table, target_needed=False)
     found = file.read_for(ranker)
     if intervals:
-        columns = ranker.intervals(found, level)
+        columns = ranker.intervals(found, confidence)
     elif best_set is not None:
         columns = ranker.best_set(found, best_set)
     else:

@@ -1,242 +1,482 @@
-"""Options that several commands share; `rankwise.cli.app` reads their help from the docstrings."""
+"""Options that several commands share, as decorators and as records of their values."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+import click
 
-class Common:
-    """Arguments and options of several commands.
+from rankwise.cli.command import FILE, Decorator, option, option_group
+from rankwise.defaults import DEFAULT_CONFIDENCE
 
-    Parameters
-    ----------
-    data : DATA
-        svmlight rows with qid (LETOR), CSV, TSV, Parquet, Feather or JSON; - is standard input.
-    model : MODEL
-        A file written by rankwise train.
-    confidence : X
-        Level of the intervals.
-    random_state : N
-        Seed of everything that is random.
+DATA = "Data"  # sections of the help
+COMPARISONS = "Comparisons"
+MODEL = "Model"
+OUTPUT = "Output"
 
-    Data
-    ----
-    weight : COLUMN
-        Weights of the items.
+data_argument = click.argument("data", type=FILE)
+model_argument = click.argument("model", type=FILE)
 
-    Output
-    ------
-    output : -o FILE
-        Where to write; - is standard output.
-    per_group : FILE
-        Write the metrics of each group as CSV.
-    as_json : --json
-        Print JSON for machines.
-    metric : -m NAME
-        ndcg@10, map, p@5, mrr, err, auc, disagreement, tau, …, or MODULE:FUNCTION; repeatable.
-    """
+metric_option = option(
+    "-m",
+    "--metric",
+    metavar="NAME",
+    multiple=True,
+    section=OUTPUT,
+    help="ndcg@10, map, p@5, mrr, err, auc, disagreement, tau, …, or MODULE:FUNCTION; repeatable.",
+)
+output_option = option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=FILE,
+    section=OUTPUT,
+    help="File to write; - is standard output.",
+)
+per_group_option = option(
+    "--per-group",
+    metavar="FILE",
+    type=FILE,
+    section=OUTPUT,
+    help="Write the metrics of each group as CSV.",
+)
+json_option = option(
+    "--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON document."
+)
+confidence_option = option(
+    "--confidence",
+    metavar="X",
+    type=float,
+    default=DEFAULT_CONFIDENCE,
+    help="Confidence level of the intervals.",
+)
+item_weight_option = option(
+    "--weight", metavar="COLUMN", section=DATA, is_advanced=True, help="Weights of the items."
+)
+items_option = option(
+    "--items",
+    metavar="FILE",
+    type=FILE,
+    section=COMPARISONS,
+    help="Table of items; DATA are comparisons of these items.",
+)
 
 
-@dataclass
+@dataclass(frozen=True)
 class TableOptions:
-    """How data for a trained model are read; the model knows its features.
+    """How a file of items is read."""
 
-    Data
-    ----
-    format : NAME
-        letor, csv, tsv, parquet, feather or json; told by the content.
-    delimiter : CHARACTER
-        Between the columns of a text table.
-    decimal : CHARACTER
-        In front of decimals; found if not given.
-    no_header : flag
-        The first line holds no names; columns are called 0, 1, 2, …
-    target : COLUMN
-        Scores, larger is better; found by name if not given.
-    group : COLUMNS
-        Queries, users; found by name if not given.
-    id : COLUMN
-        Column of names of the items.
-    missing : WORD
-        A word or number that is a gap; may be repeated.
-    order : [COLUMN=]LOW,MID,HIGH
-        Words of the scores, worst first, or of another column; may be repeated.
-    lower_is_better : flag
-        The smaller the score the better.
-    zero_based : flag
-        Features of svmlight rows count from 0.
-    """
-
-    format: str = "auto"
-    delimiter: str | None = None
-    decimal: str | None = None
-    no_header: bool = False
-    target: str | None = None
-    group: list[str] | None = None
-    id: str | None = None
-    missing: list[str] | None = None
-    order: list[str] | None = None
-    lower_is_better: bool = False
-    zero_based: bool = False
+    input_format: str
+    delimiter: str | None
+    decimal: str | None
+    no_header: bool
+    target: str | None
+    group: tuple[str, ...]
+    id: str | None
+    missing: tuple[str, ...]
+    order: tuple[str, ...]
+    lower_is_better: bool
+    zero_based: bool
 
     def levels(self) -> list[str]:
-        """Words of the scores from the worst to the best, if there are words."""
-        orders = [text for text in self.order or () if "=" not in text]
+        """Words of the target from the worst to the best, if it has words."""
+        orders = [text for text in self.order if "=" not in text]
         if len(orders) > 1:
-            raise ValueError(f"--order {' --order '.join(orders)}: the scores have one order.")
+            raise ValueError(
+                f"--order {' --order '.join(orders)}: expected one order of the target."
+            )
         return split_names(orders)
 
     def orders(self) -> dict[str, list[str]]:
         """Words of other columns from low to high."""
-        named = (text.rpartition("=") for text in self.order or () if "=" in text)
-        return {name: split_names([words]) for name, _, words in named}
+        orders = {}
+        for text in self.order:
+            name, equals, words = text.rpartition("=")
+            if equals:
+                orders[name] = split_names([words])
+        return orders
 
 
-@dataclass
-class TrainingTableOptions(TableOptions):
-    """How training data are read.
+table_options = option_group(
+    TableOptions,
+    "table",
+    option(
+        "--target",
+        metavar="COLUMN",
+        section=DATA,
+        help="Scores, larger is better; by default recognized by name.",
+    ),
+    option(
+        "--group",
+        metavar="COLUMNS",
+        multiple=True,
+        section=DATA,
+        help="Queries, users; by default recognized by name.",
+    ),
+    option(
+        "--id",
+        metavar="COLUMN",
+        section=DATA,
+        is_advanced=True,
+        help="Names of the items.",
+    ),
+    option(
+        "--input-format",
+        metavar="NAME",
+        default="auto",
+        section=DATA,
+        is_advanced=True,
+        help="letor, csv, tsv, parquet, feather or json; auto reads it from the content.",
+    ),
+    option(
+        "--delimiter",
+        metavar="CHARACTER",
+        section=DATA,
+        is_advanced=True,
+        help="Separates the columns of a text table; by default recognized.",
+    ),
+    option(
+        "--decimal",
+        metavar="CHARACTER",
+        section=DATA,
+        is_advanced=True,
+        help="Decimal point or comma; by default recognized.",
+    ),
+    option(
+        "--no-header",
+        is_flag=True,
+        section=DATA,
+        is_advanced=True,
+        help="The first line has no names; columns are called 0, 1, 2, …",
+    ),
+    option(
+        "--missing",
+        metavar="WORD",
+        multiple=True,
+        section=DATA,
+        is_advanced=True,
+        help="Word or number that marks a missing value; repeatable.",
+    ),
+    option(
+        "--order",
+        metavar="[COLUMN=]LOW,MID,HIGH",
+        multiple=True,
+        section=DATA,
+        is_advanced=True,
+        help="Words of the target from worst to best, or of another column; repeatable.",
+    ),
+    option(
+        "--lower-is-better",
+        is_flag=True,
+        section=DATA,
+        is_advanced=True,
+        help="Smaller scores are better.",
+    ),
+    option(
+        "--zero-based",
+        is_flag=True,
+        section=DATA,
+        is_advanced=True,
+        help="Features of svmlight rows count from 0.",
+    ),
+)
 
-    Data
-    ----
-    features : COLUMNS
-        To learn from, with commas; all if not given.
-    ignore : COLUMNS
-        To leave out, with commas.
-    categorical : COLUMNS
-        Columns to take as categories, whatever they look like.
-    numeric : COLUMNS
-        Columns to take as numbers, whatever they look like.
-    nuisance : COLUMNS
-        No features, but part of the scores, such as the position of a click: the effect of each
-        value (of numbers by --numeric: one slope) is taken out.
-    time : COLUMN
-        Dates or numbers: parameters are judged on groups that came later.
-    no_impute : flag
-        Refuse gaps in numbers instead of filling them.
-    """
 
-    features: list[str] | None = None
-    ignore: list[str] | None = None
-    categorical: list[str] | None = None
-    numeric: list[str] | None = None
-    nuisance: list[str] | None = None
-    time: str | None = None
-    no_impute: bool = False
+@dataclass(frozen=True)
+class FeatureOptions:
+    """How the columns of training data are used."""
+
+    features: tuple[str, ...]
+    ignore: tuple[str, ...]
+    categorical: tuple[str, ...]
+    numeric: tuple[str, ...]
+    nuisance: tuple[str, ...]
+    time: str | None
+    no_impute: bool
 
 
-@dataclass
+feature_options = option_group(
+    FeatureOptions,
+    "features",
+    option(
+        "--features",
+        metavar="COLUMNS",
+        multiple=True,
+        section=DATA,
+        help="Columns to learn from, with commas; default: all.",
+    ),
+    option(
+        "--ignore",
+        metavar="COLUMNS",
+        multiple=True,
+        section=DATA,
+        help="Columns to drop, with commas.",
+    ),
+    option(
+        "--categorical",
+        metavar="COLUMNS",
+        multiple=True,
+        section=DATA,
+        is_advanced=True,
+        help="Columns to use as categories.",
+    ),
+    option(
+        "--numeric",
+        metavar="COLUMNS",
+        multiple=True,
+        section=DATA,
+        is_advanced=True,
+        help="Columns to use as numbers.",
+    ),
+    option(
+        "--nuisance",
+        metavar="COLUMNS",
+        multiple=True,
+        section=DATA,
+        is_advanced=True,
+        help="Columns that affect the scores but not the quality of an item, such as the "
+        "position of a click. Their effects are estimated and removed: one for each value, or a "
+        "slope for columns of --numeric.",
+    ),
+    option(
+        "--time",
+        metavar="COLUMN",
+        section=DATA,
+        is_advanced=True,
+        help="Dates or numbers; parameters are chosen on later groups.",
+    ),
+    option(
+        "--no-impute",
+        is_flag=True,
+        section=DATA,
+        is_advanced=True,
+        help="Refuse missing numbers instead of imputing them.",
+    ),
+)
+
+
+@dataclass(frozen=True)
 class ModelOptions:
-    """What is trained; None stands for what the model itself takes.
+    """What is trained; None stands for the default of the estimator."""
 
-    Model
-    -----
-    model : NAME
-        rankrls, ranksvm, ranklogistic, corankrls, pursuit, auto.
-    alpha : auto|X|X,Y,…
-        Regularization; auto chooses it by cross-validation.
-    scale : NAME
-        auto, standard, group, log+group, standard+group or none.
-    kernel : NAME
-        linear, rbf, poly, cosine, laplacian, …, precomputed.
-    time_limit : SECONDS
-        For the model auto: no further member is begun then.
-    set : NAME=VALUE
-        Another parameter: n_basis=300, gamma=0.1,1, cost=sign.
-    """
-
-    model: str = "rankrls"
-    alpha: str = "auto"
-    scale: str = "auto"
-    kernel: str | None = None
-    time_limit: float | None = None
-    set: list[str] | None = None
+    model: str
+    alpha: str
+    kernel: str | None
+    feature_scaling: str
+    time_limit: float | None
+    set: tuple[str, ...]
 
 
-@dataclass
+model_options = option_group(
+    ModelOptions,
+    "model",
+    option(
+        "--model",
+        metavar="NAME",
+        default="rankrls",
+        section=MODEL,
+        help="rankrls, ranksvm, ranklogistic, corankrls, pursuit, auto.",
+    ),
+    option(
+        "--alpha",
+        metavar="auto|X|X,Y,…",
+        default="auto",
+        section=MODEL,
+        help="Regularization; auto: cross-validated.",
+    ),
+    option(
+        "--kernel",
+        metavar="NAME",
+        section=MODEL,
+        help="linear, rbf, poly, cosine, laplacian, …, precomputed.",
+    ),
+    option(
+        "--set",
+        metavar="NAME=VALUE",
+        multiple=True,
+        section=MODEL,
+        help="Another parameter: n_basis=300, gamma=0.1,1.",
+    ),
+    option(
+        "--feature-scaling",
+        metavar="NAME",
+        default="auto",
+        section=MODEL,
+        is_advanced=True,
+        help="auto, standard, group, log+group, standard+group or none.",
+    ),
+    option(
+        "--time-limit",
+        metavar="SECONDS",
+        type=float,
+        section=MODEL,
+        is_advanced=True,
+        help="For --model auto: no further member is started after this time.",
+    ),
+)
+
+
+@dataclass(frozen=True)
 class PairOptions:
-    """Which columns say who met whom, and who won.
+    """Which columns of a file of comparisons have which role."""
 
-    Comparisons
-    -----------
-    winner : COLUMN
-        Item that won.
-    loser : COLUMN
-        Item that lost; loser if not given.
-    sides : A,B
-        Two columns of items, the first side first.
-    outcome : COLUMN
-        With --sides, who won: left, first, a, 1, the name of the column or of the item, tie, both
-        bad, …; --winner if not given.
-    map : WORD=SIDE
-        What a word of the outcome means, first, second or tie; may be repeated.
-    wins : A,B[,TIES]
-        With --sides, how often each side won, and neither.
-    scores : A,B
-        With --sides, the points of each side.
-    margin : flag
-        The difference of scores counts, not only who won.
-    magnitude : COLUMN
-        By how much; 0 is a tie.
-    tie : COLUMN
-        Whether it was a tie.
-    judge : COLUMN
-        Who judged; also what is left out as a whole.
-    """
+    winner: str | None
+    loser: str | None
+    sides: str | None
+    outcome: str | None
+    scores: str | None
+    judge: str | None
+    map: tuple[str, ...]
+    wins: str | None
+    margin: bool
+    magnitude: str | None
+    tie: str | None
 
-    winner: str = "winner"
-    loser: str | None = None
-    sides: str | None = None
-    outcome: str | None = None
-    map: list[str] | None = None
-    wins: str | None = None
-    scores: str | None = None
-    margin: bool = False
-    magnitude: str | None = None
-    tie: str | None = None
-    judge: str | None = None
+    def is_empty(self) -> bool:
+        """Whether none of the options was passed."""
+        return not any(vars(self).values())
 
     def columns(self) -> dict[str, Any]:
-        """The columns as `read_pairs` takes them."""
-        from rankwise.datasets.pair_data import PAIR_COLUMNS
-
+        """The arguments of `rankwise.datasets.read_pairs`."""
         if self.sides is not None and self.loser is not None:
-            raise ValueError("--sides says who took part; leave out --loser.")
-        columns = {name: value for name, value in vars(self).items() if name in PAIR_COLUMNS}
-        columns["loser"] = self.loser or "loser"
-        for name in ("sides", "wins", "scores", "covariates", "context", "places"):
-            names = columns.get(name)
-            columns[name] = split_names([names] if isinstance(names, str) else names) or None
-        meanings = [text.rpartition("=") for text in self.map or ()]
-        if not all(equals for _, equals, _ in meanings):
-            raise ValueError(f"--map {self.map}: expected WORD=first, WORD=second or WORD=tie.")
-        columns["outcome_words"] = {word: side for word, _, side in meanings}
-        return columns
+            raise ValueError("--sides names both items; leave out --loser.")
+        return {
+            "winner": self.winner or "winner",
+            "loser": self.loser or "loser",
+            "sides": _column_names(self.sides),
+            "outcome": self.outcome,
+            "outcome_words": self._outcome_words(),
+            "wins": _column_names(self.wins),
+            "scores": _column_names(self.scores),
+            "margin": self.margin,
+            "magnitude": self.magnitude,
+            "tie": self.tie,
+            "judge": self.judge,
+        }
+
+    def _outcome_words(self) -> dict[str, str]:
+        outcome_words = {}
+        for text in self.map:
+            word, equals, side = text.rpartition("=")
+            if not equals:
+                raise ValueError(f"--map {text}: expected WORD=first, WORD=second or WORD=tie.")
+            outcome_words[word] = side
+        return outcome_words
 
 
-@dataclass
-class ItemOptions(PairOptions):
-    """The same for commands that take either scored items or comparisons of items.
+def pair_options(*, is_advanced: bool) -> Decorator:
+    """Options of the columns of comparisons.
 
-    Comparisons
-    -----------
-    items : FILE
-        DATA are comparisons of the items of this table.
+    Parameters
+    ----------
+    is_advanced : bool
+        Whether only --help-all lists them: in commands that usually read scored items.
     """
+    return option_group(
+        PairOptions,
+        "pair_columns",
+        option(
+            "--winner",
+            metavar="COLUMN",
+            section=COMPARISONS,
+            is_advanced=is_advanced,
+            help="Item that won; default: winner.",
+        ),
+        option(
+            "--loser",
+            metavar="COLUMN",
+            section=COMPARISONS,
+            is_advanced=is_advanced,
+            help="Item that lost; default: loser.",
+        ),
+        option(
+            "--sides",
+            metavar="A,B",
+            section=COMPARISONS,
+            is_advanced=is_advanced,
+            help="Two columns of items, the first side first.",
+        ),
+        option(
+            "--outcome",
+            metavar="COLUMN",
+            section=COMPARISONS,
+            is_advanced=is_advanced,
+            help="Who won, with --sides: first, left, a, 1, the name of the column or of the "
+            "item, tie, …",
+        ),
+        option(
+            "--scores",
+            metavar="A,B",
+            section=COMPARISONS,
+            is_advanced=is_advanced,
+            help="Points of each side, with --sides.",
+        ),
+        option(
+            "--judge",
+            metavar="COLUMN",
+            section=COMPARISONS,
+            is_advanced=is_advanced,
+            help="Who judged; judges are held out as a whole.",
+        ),
+        option(
+            "--map",
+            metavar="WORD=SIDE",
+            multiple=True,
+            section=COMPARISONS,
+            is_advanced=True,
+            help="Meaning of a word of the outcome: first, second or tie; repeatable.",
+        ),
+        option(
+            "--wins",
+            metavar="A,B[,TIES]",
+            section=COMPARISONS,
+            is_advanced=True,
+            help="Numbers of wins of each side, and of ties, with --sides.",
+        ),
+        option(
+            "--margin",
+            is_flag=True,
+            section=COMPARISONS,
+            is_advanced=True,
+            help="Use the difference of --scores, not only who won.",
+        ),
+        option(
+            "--magnitude",
+            metavar="COLUMN",
+            section=COMPARISONS,
+            is_advanced=True,
+            help="Size of the difference; 0 is a tie.",
+        ),
+        option(
+            "--tie",
+            metavar="COLUMN",
+            section=COMPARISONS,
+            is_advanced=True,
+            help="Whether the comparison is a tie.",
+        ),
+    )
 
-    items: Path | None = None
+
+def _column_names(text: str | None) -> list[str] | None:
+    """Names of columns separated by commas, or None if there are none."""
+    if text is None:
+        return None
+    return split_names([text]) or None
 
 
-def split_names(texts: list[str] | None, known: Sequence[str] = ()) -> list[str]:
-    """Names of columns from an option that may be repeated and may hold several.
+def split_names(texts: Iterable[str], columns: Sequence[str] = ()) -> list[str]:
+    """Names of columns in an option that can be repeated and can have several, with commas.
 
-    A name with a comma is one of those known, or stands in quotation marks.
+    A name that contains a comma is one of `columns`, or is quoted.
     """
     names: list[str] = []
-    for text in texts or ():
-        several = [text] if text in known else next(csv.reader([text], skipinitialspace=True), [])
-        names += [name.strip() for name in several if name.strip()]
+    for text in texts:
+        if text in columns:
+            names.append(text)
+            continue
+        cells = next(csv.reader([text], skipinitialspace=True), [])
+        names += [cell.strip() for cell in cells if cell.strip()]
     return names

@@ -1,4 +1,4 @@
-"""What a command prints: results, notes, warnings and failures; and where it may write."""
+"""Output of a command: results, notes, warnings and failures; checks of output files."""
 
 from __future__ import annotations
 
@@ -16,75 +16,106 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
 from rankwise.cli.argument_names import with_options
 from rankwise.formatting import TextTable, one_line, text_width, without_markup
 from rankwise.runtime.interrupts import no_interrupted_fits
 from rankwise.runtime.progress import Progress
 
-INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the number of the signal, as shells count
-OVERFLOW = (  # in place of NumPy's warnings, such as "overflow encountered in square"
-    "some calculations overflowed or have no result, so that results may be wrong: the data "
+INTERRUPTED = 130  # exit codes: 128 + number of the signal, as in shells
+BROKEN_PIPE = 141
+OVERFLOW = (  # replaces NumPy's warnings, such as "overflow encountered in square"
+    "some calculations overflowed or are undefined, so results may be wrong: the data "
     "contain very large or very small numbers; correct or rescale them"
 )
 
 
 @dataclass
 class Session:
-    """The command that runs: whether it is quiet, what was said, who has standard output."""
+    """State of the running command.
 
+    Attributes
+    ----------
+    command : str
+        Name of the command.
+    quiet : bool
+        Whether notes, progress and summaries are suppressed.
+    debug : bool
+        Whether a failure prints its traceback.
+    writes_file_to_stdout : bool
+        Whether an output file is standard output; tables and JSON go to standard error then.
+    notes : set of str
+        Notes that were printed.
+    """
+
+    command: str = ""
     quiet: bool = False
     debug: bool = False
-    is_output_taken: bool = False  # by a file, so that tables and JSON go to standard error
-    told: set[str] = field(default_factory=set)
+    writes_file_to_stdout: bool = False
+    notes: set[str] = field(default_factory=set)
 
 
 current = Session()
 
 
 def note(text: str) -> None:
-    """Say something, if there is something, on standard error; the same thing once."""
+    """Print a note on standard error, unless it is empty or was printed before."""
     line = one_line(" ".join(text.split()))
-    if line and not current.quiet and line not in current.told:
-        current.told.add(line)
-        typer.echo(f"rankwise: note: {line}", err=True)
+    if line and not current.quiet and line not in current.notes:
+        current.notes.add(line)
+        click.echo(f"rankwise: note: {line}", err=True)
 
 
 @contextmanager
-def command_session(*, quiet: bool = False, debug: bool = False) -> Iterator[None]:
-    """Run the body of a command; what goes wrong becomes one line and an exit code.
+def command_session(
+    command: str = "", *, quiet: bool = False, debug: bool = False
+) -> Iterator[None]:
+    """Run the body of a command; a failure becomes one line and an exit code.
 
-    A training that was interrupted raises KeyboardInterrupt: no file gets a model cut short.
+    An interrupted training raises KeyboardInterrupt, so no model of it is written.
+
+    Parameters
+    ----------
+    command : str, default=""
+        Name of the command: messages name its options.
+    quiet : bool, default=False
+        Suppress notes, progress and summaries.
+    debug : bool, default=False
+        Print the traceback of a failure.
     """
-    vars(current).update(vars(Session(quiet, debug)))  # forgets an earlier one of this process
+    new_session = Session(command, quiet, debug)
+    vars(current).update(vars(new_session))  # replaces the state of an earlier command
     Progress.DELAY = math.inf if quiet else 1.0
     with _warnings_as_notes(), no_interrupted_fits():
         try:
             yield
             sys.stdout.flush()
-        except (typer.Exit, typer.Abort):
+        except (click.exceptions.Exit, click.Abort):
             raise
-        except BrokenPipeError:  # the reader of our output, such as `head`, has had enough
+        except BrokenPipeError:  # the reader of our output, such as `head`, has ended
             _discard_output()
-            raise typer.Exit(BROKEN_PIPE) from None
+            raise click.exceptions.Exit(BROKEN_PIPE) from None
         except KeyboardInterrupt:
             _fail("interrupted; no file is half-written")
-            raise typer.Exit(INTERRUPTED) from None
+            raise click.exceptions.Exit(INTERRUPTED) from None
         except Exception as error:
-            _fail(with_options(_one_line(error)))
+            _fail(with_options(_failure_text(error), command))
             if isinstance(error, OSError):
                 _discard_output()
-            raise typer.Exit(1) from None
+            raise click.exceptions.Exit(1) from None
 
 
 @contextmanager
 def _warnings_as_notes() -> Iterator[None]:
-    """Show warnings without the source line that Python adds."""
+    """Print warnings as notes, without the source line that Python adds."""
 
     def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
         is_arithmetic = issubclass(category, RuntimeWarning) and "encountered in" in str(message)
-        note(OVERFLOW if is_arithmetic else with_options(str(message)))
+        if is_arithmetic:
+            note(OVERFLOW)
+        else:
+            note(with_options(str(message), current.command))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -97,55 +128,71 @@ def _warnings_as_notes() -> Iterator[None]:
 def _fail(text: str) -> None:
     if current.debug:
         traceback.print_exc()
-    typer.echo(f"rankwise: {one_line(text)}", err=True)
+    click.echo(f"rankwise: {one_line(text)}", err=True)
 
 
-def _one_line(error: Exception) -> str:
+def _failure_text(error: Exception) -> str:
+    """Describe an error in one line."""
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
         return f"not enough memory. {text}".strip()
     if isinstance(error, OSError) and error.errno is not None:
-        where = "standard output" if error.filename is None else error.filename
-        return f"{where}: {' '.join((error.strerror or '').split())}"
+        reason = " ".join((error.strerror or "").split())
+        if error.filename is None:
+            return f"standard output: {reason}"
+        return f"{error.filename}: {reason}"
     if isinstance(error, (ValueError, OSError, ImportError)):
         return text or type(error).__name__
-    return f"this should not happen, please report it: {type(error).__name__}: {text} (see --debug)"
+    return f"internal error, please report it: {type(error).__name__}: {text} (see --debug)"
 
 
 def _discard_output() -> None:
-    """Let what is still in the buffer go nowhere, or Python would complain again at its end."""
+    """Discard buffered output, so that Python does not fail again when it exits."""
     with suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, sys.stdout.fileno())
+        os.close(null_device)
 
 
 def echo(text: str, **style: Any) -> None:
-    """Print a line of a result: on standard output, unless a file is written there."""
-    styled = typer.style(text, **style) if style else text
-    typer.echo(styled, err=current.is_output_taken)
+    """Print a line of a result on standard output, unless a file is written there."""
+    click.secho(text, err=current.writes_file_to_stdout, **style)
 
 
 def check_files(inputs: Sequence[Path | None], *outputs: Path | None) -> None:
-    """Refuse, before any work is done, files that cannot be written or are needed otherwise.
+    """Refuse outputs that cannot be written, or would replace an input or another output.
 
-    An output that is None or ``-`` is standard output. If it is ``-``, tables and JSON go to
-    standard error from now on.
+    Commands call it before they do any work. If an output is ``-``, tables and JSON go to standard
+    error from now on.
+
+    Parameters
+    ----------
+    inputs : sequence of (Path or None)
+        Files that are read; ``-`` is standard input, None is no file.
+    *outputs : Path or None
+        Files that are written; ``-`` is standard output, None is no file.
     """
-    for paths, stream in ((inputs, "input"), (outputs, "output")):
-        if [str(path) for path in paths].count("-") > 1:
-            raise ValueError(f"standard {stream} (-) can be one of the files only; name the others")
-    current.is_output_taken = "-" in map(str, outputs)
+    _check_one_stream(inputs, "input")
+    _check_one_stream(outputs, "output")
+    current.writes_file_to_stdout = Path("-") in outputs
     from rankwise.datasets.files import check_writable
 
-    taken = {os.path.realpath(path) for path in inputs if path is not None}
+    used_files = {os.path.realpath(path) for path in inputs if path is not None}
     for path in outputs:
-        if path is not None and str(path) != "-":
-            target = check_writable(str(path))
-            if target in taken:
-                problem = "the output would replace an input, or another output"
-                raise ValueError(f"{path}: {problem}; choose another name.")
-            taken.add(target)
+        if path is None or str(path) == "-":
+            continue
+        file = check_writable(str(path))
+        if file in used_files:
+            raise ValueError(
+                f"{path}: the output would replace an input, or another output; choose another "
+                "name."
+            )
+        used_files.add(file)
+
+
+def _check_one_stream(paths: Sequence[Path | None], stream: str) -> None:
+    if list(paths).count(Path("-")) > 1:
+        raise ValueError(f"standard {stream} (-) can be only one of the files; name the others.")
 
 
 def write_texts(texts: Sequence[tuple[Path, str]]) -> None:
@@ -156,9 +203,9 @@ def write_texts(texts: Sequence[tuple[Path, str]]) -> None:
 
 
 def write_text(path: Path | None, text: str) -> None:
-    """Write to a file, or to standard output if there is none."""
+    """Write to a file, or to standard output if the path is None."""
     if path is None or str(path) == "-":
-        for line in text.splitlines(keepends=True):  # a reader that leaves is noticed by the next
+        for line in text.splitlines(keepends=True):  # a closed pipe fails at the next line
             sys.stdout.write(line)
         return
     from rankwise.datasets.files import replace_file
@@ -168,52 +215,60 @@ def write_text(path: Path | None, text: str) -> None:
 
 
 def format_number(value: float, style: str = ".4f") -> str:
-    """The number as text, a dash if there is none."""
-    return "–" if math.isnan(value) else format(value, style)
+    """Format a number; NaN is a dash."""
+    if math.isnan(value):
+        return "–"
+    return format(value, style)
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document on standard output."""
     echo(json.dumps(without_markup(document), indent=2, allow_nan=False, ensure_ascii=False))
 
 
 def print_key_values(rows: Iterable[tuple[str, str]]) -> None:
-    """Names and what they are, aligned."""
-    shown = [(name, value) for name, value in rows if value]
-    width = max((len(name) for name, _ in shown), default=0) + 2
-    for name, value in shown:
+    """Print names and values in two columns, without empty values."""
+    rows_with_value = [(name, value) for name, value in rows if value]
+    width = max((len(name) for name, _ in rows_with_value), default=0) + 2
+    for name, value in rows_with_value:
         echo(_wrapped(f"{name:<{width}}{value}", width))
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal; a file has no width."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    """Width of the terminal in columns, or None if standard output is no terminal."""
+    if not sys.stdout.isatty():
+        return None
+    return shutil.get_terminal_size().columns
 
 
 def _wrapped(text: str, indent: int = 0) -> str:
-    """A line, or on a terminal as many as it takes without breaking a word."""
-    columns, line = terminal_width(), one_line(text)
-    if columns is None:
+    """One line; on a terminal, lines of its width that break between words."""
+    line = one_line(text)
+    width = terminal_width()
+    if width is None or not line:
         return line
-    more = " " * indent
-    return textwrap.fill(line, columns, subsequent_indent=more, break_long_words=False) or line
+    return textwrap.fill(line, width, subsequent_indent=" " * indent, break_long_words=False)
 
 
-def print_table(table: TextTable, *, best: int = -1) -> None:
-    """A table and its notes on standard output; on a narrow terminal names are wrapped.
+def print_table(table: TextTable, *, best: int | None = None) -> None:
+    """Print a table without its title, and its notes; on a narrow terminal names are wrapped.
 
     Parameters
     ----------
-    table : Table
-        What to print; its title is not printed.
-    best : int
-        Row to stress, if any.
+    table : TextTable
+        The table.
+    best : int, optional
+        Row in bold print.
     """
-    lines = table.lines(terminal_width())
-    for k, line in enumerate(lines):
-        echo(line, **({"bold": True} if k in (0, best + 1) else {}))
-        if k == 0:
-            is_unicode = "utf" in (sys.stdout.encoding or "").lower()
-            echo(("─" if is_unicode else "-") * max(map(text_width, lines)))
-    for note in table.notes:
-        echo(_wrapped(note))
+    header, *rows = table.lines(terminal_width())
+    echo(header, bold=True)
+    is_unicode = "utf" in (sys.stdout.encoding or "").lower()
+    rule = "─" if is_unicode else "-"
+    echo(rule * max(text_width(line) for line in (header, *rows)))
+    for k, row in enumerate(rows):
+        if k == best:
+            echo(row, bold=True)
+        else:
+            echo(row)
+    for line in table.notes:
+        echo(_wrapped(line))

@@ -8,8 +8,24 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from rankwise.cli import terminal
-from rankwise.cli.shared_options import ItemOptions, ModelOptions, TrainingTableOptions
+from rankwise.cli.command import FILE, Command, option
+from rankwise.cli.shared_options import (
+    MODEL,
+    FeatureOptions,
+    ModelOptions,
+    PairOptions,
+    TableOptions,
+    data_argument,
+    feature_options,
+    item_weight_option,
+    items_option,
+    model_options,
+    pair_options,
+    table_options,
+)
 from rankwise.formatting import TextTable, without_markup
 
 if TYPE_CHECKING:
@@ -19,48 +35,70 @@ COMBINED = {"stack": "a stack of", "mean": "the mean of the best of", "best": "t
 HINT = "--model auto combines several models: often better, slower, harder to explain"
 
 
+@click.command(
+    cls=Command,
+    examples=[
+        "rankwise train queries.txt --metric ndcg@10 -o model.rw",
+        "rankwise train houses.csv --target price --group district -o houses.rw",
+        "rankwise train houses.csv --target price --model auto -o auto.rw",
+        "rankwise train games.csv --items players.csv -o players.rw",
+    ],
+)
+@data_argument
+@option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=FILE,
+    required=True,
+    help="File of the model.",
+)
+@model_options
+@option(
+    "-m",
+    "--metric",
+    metavar="NAME",
+    section=MODEL,
+    help="Metric that selects the parameters; default: disagreement.",
+)
+@option(
+    "--calibrate", is_flag=True, section=MODEL, help="Estimate standard errors and probabilities."
+)
+@table_options
+@item_weight_option
+@feature_options
+@items_option
+@pair_options(is_advanced=True)
+@option("--json", "as_json", is_flag=True, is_advanced=True, help="Print one JSON document.")
 def train(
     data: Path,
-    /,
     output: Path,
     model: ModelOptions,
-    table: TrainingTableOptions,
-    pairs: ItemOptions,
-    metric: str | None = None,
-    calibrate: bool = False,
-    weight: str | None = None,
-    as_json: bool = False,
+    table: TableOptions,
+    features: FeatureOptions,
+    items: Path | None,
+    pair_columns: PairOptions,
+    metric: str | None,
+    calibrate: bool,
+    weight: str | None,
+    as_json: bool,
 ) -> None:
     """Train a model, choose its parameters, and write it to a file.
 
-    A table may have gaps, text, dates and identifiers: what becomes of each column is printed.
-
-    \b
-    rankwise train queries.txt --metric ndcg@10 -o model.rw
-    rankwise train houses.csv --target price --group district -o houses.rw
-    rankwise train houses.csv --target price --model auto -o auto.rw
-    rankwise train games.csv --items players.csv -o players.rw
-
-    Parameters
-    ----------
-    output : -o FILE
-        Where to write the model.
-
-    Model
-    -----
-    metric : -m NAME
-        Chooses the parameters, disagreement if not given; a name, or MODULE:FUNCTION.
-    calibrate : flag
-        Also find standard errors and probabilities.
-    """  # noqa: D301
+    DATA is a table (CSV, TSV, Parquet, Feather, JSON) or svmlight rows with qid (LETOR); - is
+    standard input. A table can have missing values, text, dates and identifiers; the use of each
+    column is printed.
+    """
+    from rankwise.cli.input_files import open_data
     from rankwise.cli.model_options import is_suspiciously_good, make_model
     from rankwise.cli.training_input import read_training
     from rankwise.persistence import save
     from rankwise.uncertainty import CalibratedRanker
 
-    terminal.check_files([data, pairs.items], output)
+    terminal.check_files([data, items], output)
     estimator = make_model(model, metric)
-    training = read_training(data, table, pairs, model, estimator, weight)
+    file = open_data(data, table, items, pair_columns, weight=weight)
+    training = read_training(file, features, model, estimator)
     if training.cv != "auto" and "cv" in estimator.get_params():
         estimator.set_params(cv=training.cv)
     if calibrate and training.nuisance is not None:

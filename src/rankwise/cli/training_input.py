@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from rankwise.caching import cached_property
 from rankwise.cli import terminal
-from rankwise.cli.input_files import SHOWN_NAMES, DataFile, PairFile, TrainingNotes, open_data
+from rankwise.cli.input_files import SHOWN_NAMES, DataFile, PairFile, TrainingNotes
 from rankwise.cli.model_options import make_model, make_scaler, numbers_in, settings
-from rankwise.cli.shared_options import ItemOptions, ModelOptions, TrainingTableOptions, split_names
+from rankwise.cli.shared_options import FeatureOptions, ModelOptions, split_names
 from rankwise.datasets.column_values import is_number
 from rankwise.datasets.files import import_arrow
 from rankwise.datasets.overlap import fingerprint_rows
@@ -135,7 +135,7 @@ class TrainingSet:
             group=self.roles.get("group") or "",
             sparse=bool(issparse(self.X)),
             zero_based=table.zero_based,
-            missing=table.missing or [],
+            missing=list(table.missing),
             levels=table.levels(),
             lower=table.lower_is_better,
             chosen=chosen,
@@ -214,17 +214,12 @@ class TrainingSet:
 
 
 def read_training(
-    path: Path,
-    table: TrainingTableOptions,
-    pairs: ItemOptions,
-    options: ModelOptions,
-    estimator: Any,
-    weight: str | None = None,
+    file: DataFile, features: FeatureOptions, options: ModelOptions, estimator: Any
 ) -> TrainingSet:
-    """Read a file to learn from; `weight` is the column of weights, if there is one."""
-    file = open_data(path, table, pairs, weight=weight)
+    """Read training data from an opened file."""
+    path = file.data_path
     read = _training_rows if file.is_letor else _training_table
-    training = read(path, file, table, options, estimator)
+    training = read(path, file, features, options, estimator)
     ranker = getattr(estimator, "model_class", type(estimator))
     if training.nuisance is not None and not ranker.takes_nuisance:
         raise ValueError("--nuisance is for the models rankrls and ranklogistic.")
@@ -240,11 +235,11 @@ def read_training(
 
 
 def _training_table(
-    path: Path, file: DataFile, table: TrainingTableOptions, options: ModelOptions, estimator: Any
+    path: Path, file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: Any
 ) -> TrainingSet:
     """A table, with text and gaps."""
     wanted, ignored, categorical, numeric, nuisance = (
-        split_names(getattr(table, name), file.names)
+        split_names(getattr(usage, name), file.names)
         for name in ("features", "ignore", "categorical", "numeric", "nuisance")
     )
     data: Any = file.read(
@@ -252,7 +247,7 @@ def _training_table(
         ignore=ignored,
         text=[*categorical, *(name for name in nuisance if name not in numeric)],
         numeric=numeric,
-        time=table.time,
+        time=usage.time,
     )
     pairs = file if isinstance(file, PairFile) else None
     n_rows = data.X.num_rows
@@ -271,7 +266,7 @@ def _training_table(
         numeric=[name for name in numeric if name not in nuisance],
         wanted=wanted,
         scale=isinstance(make_scaler(options, estimator, False), StandardScaler),
-        order=table.orders() or None,
+        order=file.table.orders() or None,
     )
     check_magnitudes(file.path, data.X, data.X.column_names)
     try:
@@ -285,7 +280,7 @@ def _training_table(
         remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
         raise ValueError(f"{file.path}: {error} {remedy}") from None
     gaps = [f"{c.name} ({c.n_gaps:,})" for c in facts if c.kind == "number" and c.n_gaps]
-    if gaps and table.no_impute:
+    if gaps and usage.no_impute:
         raise ValueError(
             f"{file.path} has gaps in the columns {', '.join(gaps)}; fill them in, leave these "
             "columns out with --ignore, or leave out --no-impute."
@@ -303,7 +298,7 @@ def _training_table(
         terminal.note(f"{n_dropped:,} rows of {file.path} {why} and are left out")
     scaler = make_scaler(options, estimator, issparse(columns.transform(X.slice(0, 1))))
     steps: list[tuple[str, Any]] = [("columns", columns)]
-    if options.model == "auto" and not (wanted or categorical or numeric or table.order):
+    if options.model == "auto" and not (wanted or categorical or numeric or file.table.order):
         # the model has a Columns of its own: trees want categories and gaps as they are
         steps, used = [], dict.fromkeys(c.name for c in facts if c.kind != "left out")
         X = X.select(list(used))
@@ -323,8 +318,10 @@ def _compared(pairs: PairFile, data: Any, options: ModelOptions, estimator: Any)
     """The graph of comparisons, and what a search holds out."""
     if data.time is not None:
         raise ValueError("--time is for scored items; rankwise rank --time rates comparisons.")
-    if "group" in options.scale:
-        raise ValueError(f"--scale {options.scale}: items that are compared have no lists.")
+    if "group" in options.feature_scaling:
+        raise ValueError(
+            f"--feature-scaling {options.feature_scaling}: items that are compared have no lists."
+        )
     cv = pairs.judge_folds()
     if cv != "auto" and data.groups is not None:
         raise ValueError("--group and --judge both say what is held out; leave out one of them.")
@@ -332,12 +329,12 @@ def _compared(pairs: PairFile, data: Any, options: ModelOptions, estimator: Any)
 
 
 def _training_rows(
-    path: Path, file: DataFile, table: TrainingTableOptions, options: ModelOptions, estimator: Any
+    path: Path, file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: Any
 ) -> TrainingSet:
     """Svmlight rows, which are numbers without names."""
-    columns = [*(table.categorical or ()), *(table.numeric or ()), *(table.nuisance or ())]
-    asked: dict[str, Any] = {"ignore": table.ignore or (), "time": table.time}
-    data: Any = file.read(features=table.features or columns or None, **asked)
+    columns = [*usage.categorical, *usage.numeric, *usage.nuisance]
+    features = usage.features or columns or None
+    data: Any = file.read(features=features, ignore=usage.ignore, time=usage.time)
     n_unscored = int(np.isnan(data.y).sum())
     if n_unscored and options.model not in LEARN_UNSCORED:
         raise ValueError(

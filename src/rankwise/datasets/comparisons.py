@@ -160,7 +160,7 @@ def read_pairs(
     >>> battles.items[battles.first], battles.items[battles.second], battles.outcome
     (array(['owl', 'owl'], dtype='<U5'), array(['crow', 'heron'], dtype='<U5'), array([-1.,  0.]))
     """
-    return _read(open_table(os.fspath(path), delimiter), columns)
+    return pairs_from_table(open_table(os.fspath(path), delimiter), columns)
 
 
 def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
@@ -195,7 +195,7 @@ def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
             "columns, a list of rankings, PairData (from rankwise.datasets.read_pairs) or a "
             "PairGraph."
         )
-    return _read(FrameTable(by_name), columns)
+    return pairs_from_table(FrameTable(by_name), columns)
 
 
 class _Cells(NamedTuple):
@@ -264,7 +264,7 @@ class _Rows(NamedTuple):
             raise self.table.error(problem, int(self.kept[row]))
 
 
-def _read(table: TableFile, columns: PairColumns) -> PairData:
+def pairs_from_table(table: TableFile, columns: PairColumns) -> PairData:
     """Find the columns, read the rows that have no gap, check them and make arrays of them."""
     wanted, read_as = recognized(checked_columns(columns), table.names)
     rows = _rows(table, wanted, _positions(table, wanted))
