@@ -108,7 +108,7 @@ def test_a_dash_is_standard_output(model, write, tmp_path, monkeypatch):
         assert done.stdout == (tmp_path / "copy").read_text()
         assert rest in done.stderr
     both = run("cv", table, "-o", "-", "--per-group", "-", code=1)
-    assert "standard output (-) can be one of the files only" in both.stderr
+    assert "standard output (-)" in both.stderr
     assert not (tmp_path / "-").exists()
 
 
@@ -127,7 +127,7 @@ def test_models_and_scores_come_from_standard_input(model, write, tmp_path):
     from_scores = run("evaluate", "-", table, "--json", input=expected.encode()).stdout
     assert json.loads(from_scores)["metrics"] == json.loads(direct)["metrics"]
     twice = run("predict", "-", "-", code=1, input=b"")
-    assert "standard input (-) can be one of the files only" in twice.stderr
+    assert "standard input (-)" in twice.stderr
 
 
 def test_data_come_from_standard_input_and_go_to_standard_output(model, write, tmp_path):

@@ -816,7 +816,7 @@ def test_the_command_fails_in_one_line(tmp_path):
     for options, message in (
         ([path, "--database", nowhere, "--port", "0"], "no folder"),
         ([tmp_path / "no.csv"], "No such file"),
-        ([path, "--goal", "bottom"], "--goal is top or order"),
+        ([path, "--goal", "bottom"], "--goal"),
         ([path, "--confidence", "2"], "--confidence"),
         ([path, "--top", "0"], "--top"),
         ([path, "--name", "nme"], "no column 'nme'"),

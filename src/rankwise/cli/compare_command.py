@@ -23,13 +23,14 @@ from rankwise.cli.shared_options import (
     pair_options,
     table_options,
 )
-from rankwise.formatting import TABLE_FORMATS, text_width
+from rankwise.formatting import TABLE_FORMATS, TextTable, text_width
 
 if TYPE_CHECKING:
     from rankwise.metrics import Evaluation, Metric
     from rankwise.model_selection import Comparison
 
-SPARED = ("mean a", "mean b", "p")
+WIDE_TABLE_COLUMNS = ("mean a", "mean b", "p")  # not shown on narrow terminals
+SHORT_COLUMN_NAMES = {"groups to flip": "to flip"}
 
 
 @click.command(
@@ -120,22 +121,38 @@ def compare(
             click.echo(getattr(replace(result.table(), title=name), format)())
 
 
-def print_comparison(test: Comparison) -> None:
-    """One row for each two rankers; a narrow terminal has no room for what can be done without."""
-    if test.n_groups == 1:
-        terminal.note("there is one group only, so nothing can be said about chance")
-    table, width = test.table(), terminal.terminal_width()
+def print_comparison(comparison: Comparison) -> None:
+    """Print one row for each pair of rankers; a narrow terminal shows fewer columns."""
+    if comparison.n_groups == 1:
+        terminal.note("there is only one group, so the difference cannot be tested")
+    table = comparison.table()
+    width = terminal.terminal_width()
     if width is not None and max(map(text_width, table.lines())) > width:
-        kept = [k for k, name in enumerate(table.header) if name not in SPARED]
-        rows = [[row[k] for k in kept] for row in table.rows]
-        table = replace(table, header=[table.header[k] for k in kept], rows=rows)
+        table = _narrow_table(table)
     terminal.print_table(table)
     click.echo("")
 
 
+def _narrow_table(table: TextTable) -> TextTable:
+    """The table without `WIDE_TABLE_COLUMNS` and with short column names."""
+    columns = [k for k, name in enumerate(table.header) if name not in WIDE_TABLE_COLUMNS]
+    header = [table.header[k] for k in columns]
+    return replace(
+        table,
+        header=[SHORT_COLUMN_NAMES.get(name, name) for name in header],
+        rows=[[row[k] for k in columns] for row in table.rows],
+    )
+
+
 def unique_names(paths: Sequence[Path]) -> list[str]:
-    """Names of the files without suffix; whole paths where these are equal, with their place."""
+    """Names of rankers: the stem of the file, the path if stems are equal, then also a number."""
     stems = [path.stem for path in paths]
-    names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in paths]
-    numbered = enumerate(names, start=1)
-    return [name if names.count(name) == 1 else f"{name} ({k})" for k, name in numbered]
+    names = []
+    for path in paths:
+        is_unique = stems.count(path.stem) == 1
+        names.append(path.stem if is_unique else str(path))
+    unique = []
+    for number, name in enumerate(names, start=1):
+        is_unique = names.count(name) == 1
+        unique.append(name if is_unique else f"{name} ({number})")
+    return unique

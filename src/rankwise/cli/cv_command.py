@@ -86,7 +86,7 @@ def cv(
     estimator = make_model(model, metric[0] if metric else None, search=True)
     file = open_data(data, table, items, pair_columns, weight=weight)
     training = read_training(file, features, model, estimator)
-    wanted: list[Any] = metric or [DEFAULT_METRIC]
+    wanted: list[Any] = list(metric) or [DEFAULT_METRIC]
     if not metric and training.groups is not None:  # others have no value for a pair of one list
         wanted += metrics_for(None, training.y, training.weights)
     metrics = metrics_for(wanted, training.y)

@@ -333,7 +333,7 @@ def rank(
 
     terminal.check_files([pairs, comparisons.item_features, *comparisons.prior], output, page)
     file = open_table(str(pairs), comparisons.delimiter)
-    columns = {**pair_columns.columns(), **comparisons.columns()}
+    columns: Any = {**pair_columns.columns(), **comparisons.columns()}
     data = pairs_from_table(file, columns)
     if data.read_as:
         terminal.note(f"{data.read_as}; change it with --sides and --outcome.")

@@ -156,7 +156,9 @@ def _discard_output() -> None:
 
 def echo(text: str, **style: Any) -> None:
     """Print a line of a result on standard output, unless a file is written there."""
-    click.secho(text, err=current.writes_file_to_stdout, **style)
+    if style:
+        text = click.style(text, **style)
+    click.echo(text, err=current.writes_file_to_stdout)
 
 
 def check_files(inputs: Sequence[Path | None], *outputs: Path | None) -> None:
