@@ -294,7 +294,7 @@ def _build(name: str, options: dict[str, Any], cutoff: float | None) -> tuple[Me
         measure = partial(rank_biased_precision, level=level, k=k, persistence=persistence)
         written = f"p={persistence:g}" if level == 1 else f"p={persistence:g},rel={level}"
         return measure, f"rbp({written}){at_k}"
-    if name == "iprec":
+    if name == "iprec" and cutoff is not None:
         measure = partial(interpolated_precision, level=level, recall_level=cutoff)
         return measure, f"iprec{of_level}@{cutoff:g}"
     if name in NO_CUTOFF:
