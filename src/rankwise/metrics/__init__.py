@@ -31,8 +31,10 @@ from rankwise.metrics.retrieval import (
     top_k,
 )
 from rankwise.metrics.runs import RunEvaluation, evaluate_runs
+from rankwise.metrics.unjudged import Bounds, judgments_to_flip, ndcg_bounds
 
 __all__ = [
+    "Bounds",
     "Evaluation",
     "EvaluationRow",
     "Metric",
@@ -46,12 +48,14 @@ __all__ = [
     "get_metric",
     "hit_rate",
     "judged",
+    "judgments_to_flip",
     "kendall_tau",
     "letor_ndcg",
     "make_metric",
     "mean_squared_error",
     "metric_names",
     "ndcg",
+    "ndcg_bounds",
     "pooled_auc",
     "precision",
     "r_precision",

@@ -13,8 +13,12 @@ from rankwise.metrics.registry import metric_names as metric_names
 from rankwise.metrics.retrieval import top_k as top_k
 from rankwise.metrics.runs import RunEvaluation as RunEvaluation
 from rankwise.metrics.runs import evaluate_runs as evaluate_runs
+from rankwise.metrics.unjudged import Bounds as Bounds
+from rankwise.metrics.unjudged import judgments_to_flip as judgments_to_flip
+from rankwise.metrics.unjudged import ndcg_bounds as ndcg_bounds
 
 __all__ = [
+    "Bounds",
     "Evaluation",
     "EvaluationRow",
     "Metric",
@@ -28,12 +32,14 @@ __all__ = [
     "get_metric",
     "hit_rate",
     "judged",
+    "judgments_to_flip",
     "kendall_tau",
     "letor_ndcg",
     "make_metric",
     "mean_squared_error",
     "metric_names",
     "ndcg",
+    "ndcg_bounds",
     "pooled_auc",
     "precision",
     "r_precision",

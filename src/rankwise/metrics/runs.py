@@ -225,13 +225,20 @@ def evaluate_runs(
     )
 
 
+def ranked_documents(scores: Mapping[str, float]) -> list[str]:
+    """Return documents in trec_eval's order: single-precision score, then descending id."""
+    documents = sorted(scores, reverse=True)
+    single_precision = np.array([scores[name] for name in documents], dtype=np.float32)
+    order = np.argsort(-single_precision, kind="stable")
+    return [documents[place] for place in order]
+
+
 def judged_list(judgments: Mapping[str, float], scores: Mapping[str, float]) -> JudgedList:
     """Order the documents of one query as trec_eval does, and look up their grades."""
-    documents = sorted(scores, reverse=True)  # ties: descending document id
-    single = np.array([scores[document] for document in documents], dtype=np.float32)
-    order = np.argsort(-single, kind="stable")
-    grades = np.array([judgments.get(documents[i], np.nan) for i in order], dtype=np.float64)
-    return JudgedList(grades, np.array(list(judgments.values()), dtype=np.float64))
+    grades = [judgments.get(document, np.nan) for document in ranked_documents(scores)]
+    return JudgedList(
+        np.array(grades, dtype=np.float64), np.array(list(judgments.values()), dtype=np.float64)
+    )
 
 
 def read_judgments(qrels: Any) -> Judgments:
