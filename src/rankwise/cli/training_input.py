@@ -26,7 +26,7 @@ from rankwise.graphs import ScoreGraph
 from rankwise.graphs.supervision import read_y
 from rankwise.metrics import Metric
 from rankwise.model_selection import CrossValidationResult, cross_validate_candidates
-from rankwise.preprocessing.column_types import ColumnInfo
+from rankwise.preprocessing.column_types import ColumnInfo, Reason
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from rankwise.rankers.pipelines import fit_transform
 
@@ -270,12 +270,13 @@ def _training_table(
     )
     check_magnitudes(file.path, data.X, data.X.column_names)
     try:
-        X, facts = data.X, list(columns.decide_columns(data.X).facts_)
-        if len(kept) < n_rows or pairs is not None:  # a row counter is one before rows go
-            counters = [column for column in facts if "counts the rows" in column.why]
+        if len(kept) < n_rows or pairs is not None:
             data = data.take(kept)
-            X = data.X.drop_columns([column.name for column in counters])
-            facts = [*columns.decide_columns(X).facts_, *counters]
+        X = data.X
+        facts = list(columns.decide_columns(X, row_numbers=kept).facts_)
+        if len(kept) < n_rows or pairs is not None:  # the model is fitted without row numbers
+            counters = [c.name for c in facts if c.reason is Reason.ROW_COUNTER]
+            X = X.drop_columns(counters)
     except ValueError as error:
         remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
         raise ValueError(f"{file.path}: {error} {remedy}") from None
@@ -288,7 +289,7 @@ def _training_table(
     known = {*(column.name for column in facts), *data.roles.values(), *nuisance}
     known |= {*split_names([data.roles.get("group") or ""], file.names)}
     facts += [
-        ColumnInfo(name, "left out", why="as asked for" if name else "it has no name")
+        ColumnInfo(name, "left out", reason=Reason.IGNORED if name else Reason.UNNAMED)
         for name in file.names
         if name not in known
     ]

@@ -20,17 +20,12 @@ from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import package_versions, require
 from rankwise.kernels.kernel import Kernel
 from rankwise.persistence.linear_export import input_names, scaling
-from rankwise.preprocessing.column_types import ColumnInfo
+from rankwise.preprocessing.column_features import is_wide_column, n_category_features
+from rankwise.preprocessing.column_types import NUMERIC, ColumnInfo
 from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.preprocessing.group_scaling import ROUNDING
 from rankwise.preprocessing.hinge_features import HingeFeatures
-from rankwise.preprocessing.table_vectorizer import (
-    MOST_CODES,
-    NUMERIC,
-    TableVectorizer,
-    is_wide_column,
-    n_places,
-)
+from rankwise.preprocessing.table_vectorizer import MAX_CODES, TableVectorizer
 from rankwise.rankers.linear_models import kernel_expansion, map_weights
 from rankwise.rankers.pipelines import final_estimator, is_passthrough
 from rankwise.uncertainty import CalibratedRanker
@@ -518,10 +513,10 @@ def _table(graph: Graph, step: TableVectorizer, inputs: list[str]) -> TableViews
             if column.n_gaps:
                 gaps.append(graph.take(graph.cast(is_gap), [0]))
             continue
-        places, size = _places(graph, column, cells), n_places(column)
+        places, size = _places(graph, column, cells), n_category_features(column)
         is_wide = is_wide_column(column)
         block = graph.cast(graph.add("Equal", places, np.arange(size)))
-        if size <= MOST_CODES:
+        if size <= MAX_CODES:
             codes.append(_known(graph, places))
         if not is_wide:
             narrow.append(block)
@@ -535,7 +530,7 @@ def _places(graph: Graph, column: ColumnInfo, cells: str) -> str:
     """The place of each cell among the features of a category, −1 for none."""
     place = {value: k for k, value in enumerate(column.categories)}
     place.setdefault("", len(place) if column.n_gaps else -1)
-    other = n_places(column) - 1 if column.n_rare else -1
+    other = n_category_features(column) - 1 if column.n_rare else -1
     return graph.add(
         "LabelEncoder",
         cells,

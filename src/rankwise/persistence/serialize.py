@@ -8,6 +8,7 @@ is whether the facts of a model fit together.
 
 from __future__ import annotations
 
+import enum
 import inspect
 import math
 import operator
@@ -27,7 +28,8 @@ from rankwise.leaderboard import Leaderboard
 from rankwise.metrics import Metric, get_metric
 from rankwise.persistence.board_file import board_facts, board_from
 from rankwise.persistence.saved_classes import ESTIMATORS, RECORDS, STEPS
-from rankwise.preprocessing.column_types import DATE_PARTS, ColumnInfo
+from rankwise.preprocessing.cells import DATE_PARTS
+from rankwise.preprocessing.column_types import ColumnInfo
 from rankwise.rankers.base import RankerMixin
 
 Array = np.ndarray[Any, Any]
@@ -261,6 +263,9 @@ def _restore_record(node: Any, arrays: dict[int, Array]) -> Any:
     record = RECORDS[node["is"]]
     fields = {key: restore(entry, arrays) for key, entry in node["fields"].items()}
     hints = typing.get_type_hints(record)
+    for key, hint in hints.items():
+        if key in fields and isinstance(hint, enum.EnumType):
+            fields[key] = hint(fields[key])
     for key, value in fields.items():
         if key not in hints or not _is_of(value, hints[key]):
             raise ValueError(f"{key!r:.40} of {record.__name__} is unknown, or of the wrong type")

@@ -1,60 +1,66 @@
-"""Columns: features from the columns of a table, whatever they hold."""
+"""TableVectorizer: features from the columns of a table."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.formatting import join_words
 from rankwise.frames import frame_columns, narwhals_frame, with_names
-from rankwise.preprocessing.column_types import (
-    FEW_VALUES,
-    NAMED,
-    ColumnInfo,
-    cell_as_text,
+from rankwise.preprocessing.cells import cell_as_text, read_cells
+from rankwise.preprocessing.column_features import (
+    category_codes,
     column_numbers,
+    fit_words,
+    is_wide_column,
+    n_category_features,
+    one_hot,
+    word_weights,
+)
+from rankwise.preprocessing.column_types import (
+    NUMERIC,
+    ColumnInfo,
+    ColumnRequest,
+    Reason,
     infer_column,
-    read_cells,
 )
 from rankwise.preprocessing.group_columns import warn_of_group_names
 from rankwise.validation import restored_on_failure
 
 DENSE_FEATURES = 1000
-MOST_WORDS = 2000  # of a text, the most frequent ones
-MOST_CODES = 250  # values of a category that trees split by
-NUMERIC = ("number", "order", "date", "vector")
-NUMBERS, GAPS, NARROW, WIDE = range(4)  # the order of the features
+"""A matrix with more features is returned sparse if most of them are 0."""
+MAX_DENSITY = 0.3
+MAX_CODES = 250
+"""Categories with more values have no column of codes for trees."""
 
 
 class TableFeatures(NamedTuple):
-    """The features of a table as different learners take them.
+    """The features of a table in the forms that different learners use.
 
     Attributes
     ----------
     dense : ndarray of shape (n_items, n_dense)
-        Numbers, dates and vectors with their gaps filled, where the gaps are, and one column for
-        each value of categories of at most 50 values.
+        Numbers, dates and vectors with imputed missing values, indicators of missing values, and
+        one column for each value of categories with at most 50 values.
     sparse : csr_array of shape (n_items, n_sparse)
-        One column for each value of categories of three values or more, and each word of texts.
+        One column for each value of categories with at least three values, and for each word of
+        texts.
     sizes : tuple of int
-        How many of them each category and text has.
+        Number of sparse columns of each category and text.
     is_wide : ndarray of bool, shape (n_sparse,)
-        Those that are not among the dense ones.
+        Sparse columns that `dense` does not contain.
     cells : ndarray of shape (n_items, n_cells)
-        For trees: numbers with NaN for gaps, not scaled, and then the codes of categories.
+        For trees: unscaled numbers with NaN for missing values, followed by category codes.
     n_codes : int
-        Number of columns of codes.
+        Number of columns of category codes.
     """
 
     dense: Array
@@ -66,34 +72,34 @@ class TableFeatures(NamedTuple):
 
 
 class TableVectorizer(TransformerMixin, BaseEstimator):
-    """Make features of the columns of a table: the first step of a Pipeline for a data frame.
+    """Turn the columns of a table into features: the first step of a Pipeline for a data frame.
 
-    Numbers: gaps are filled by the median, and a column 0/1 tells where training data have gaps.
-    Words among numbers count as gaps. Categories, of any number of values: one column 0/1 for each
-    value, and one for gaps. If there are more than 50 values, those that are there once share a
-    column, which new values belong to as well; otherwise new values have 0 in all columns. Dates:
-    year, month, weekday, days since 1970 and hour, as far as they vary. Text: weights of its 2,000
-    most frequent words (TF-IDF); texts that repeat are a category, too. Vectors (lists of one
-    length): their numbers. Words with an order (`order`): their place in it. Only identifiers, row
-    counters, and columns without a value are left out. What became of each column, and why, stands
-    in `facts_`.
+    Missing numbers are replaced by the median, and a 0/1 indicator column marks missing values;
+    words among numbers count as missing. Categories become one 0/1 column for each value, and one
+    for missing values. In categories of more than 50 values, the values that occur once share one
+    column, which is also used for new values; in other categories new values are 0 in all columns.
+    Dates become year, month, weekday, days since 1970 and hour, as far as these vary. Texts become
+    the TF-IDF weights of their 2,000 most frequent words; texts that repeat are also a category.
+    Vectors (lists of one length) become their numbers, and words with an order (`order`) their
+    rank. Identifiers, row counters, and columns without values are left out. `facts_` records the
+    use of each column and the reason.
 
     Parameters
     ----------
     categorical, numeric : iterables of str
-        Columns that are to be categories or numbers, whatever they look like.
-    wanted : iterable of str
-        Columns that are not to be left out because they look like identifiers.
-    order : mapping of str to list of str, optional
-        Words of columns, from low to high, such as ``{"size": ["S", "M", "L"]}``.
-    scale : bool
-        Scale the numbers to mean 0 and standard deviation 1. Categories stay 0 and 1.
+        Columns that are used as categories or as numbers, whatever they look like. Default: ().
+    wanted : iterable of str, default=()
+        Columns that are used although they look like identifiers.
+    order : mapping of str to list of str, default=None
+        Words of columns from low to high, such as ``{"size": ["S", "M", "L"]}``.
+    scale : bool, default=False
+        Whether to scale the numbers to mean 0 and standard deviation 1. Categories stay 0 and 1.
 
     Attributes
     ----------
     facts_ : list of ColumnInfo
-        What each column of the training data is: name, kind, number of gaps, reason, categories or
-        words, medians, means, scales.
+        Use of each column of the training data: name, kind, number of missing values, reason,
+        categories or words, medians, means, scales.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of str
@@ -105,16 +111,17 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    A column is an identifier if its name says so, if it counts the rows (of which up to half may
-    be gone), if it has whole numbers of 16 digits or more, or single words that hardly repeat. With
-    such a name but more than 20 rows for each value it is a category. An array has numbers only,
-    and all its columns are used.
+    A column is an identifier if its name says so, if it counts the rows, if it has whole numbers of
+    16 digits or more, or single words that hardly repeat. A column with the name of an identifier
+    but more than 20 rows for each value is a category. A column counts the rows if its numbers
+    rise from row to row and at least every second number of its range occurs; if rows were removed
+    from the table, pass `row_numbers` to `fit`. All columns of an array are used as numbers.
 
     Examples
     --------
     >>> import polars
     >>> from sklearn.pipeline import make_pipeline
-    >>> from rankwise import Columns, RankRLS
+    >>> from rankwise import RankRLS, TableVectorizer
     >>> X = polars.DataFrame(
     ...     {
     ...         "doc_id": [11, 12, 13, 14],
@@ -153,25 +160,28 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         self.scale = scale
 
     @restored_on_failure
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Decide what becomes of each column, and learn medians, categories, words and scales.
+    def fit(self, X: Any, y: Any = None, *, row_numbers: ArrayLike | None = None) -> Self:
+        """Infer the use of each column, and learn medians, categories, words and scales.
 
         Parameters
         ----------
         X : data frame, Arrow table or array of shape (n_items, n_columns)
             Items.
         y : ignored
-            Only there for Pipelines, and to see whether there are groups.
+            Accepted for Pipelines, and read only to see whether there are groups.
+        row_numbers : array-like of int, shape (n_items,), default=None
+            Row numbers of the items in the table from which they were selected, so that a column
+            that counts the rows of that table is recognized. None means that X is the table.
 
         Returns
         -------
-        Columns
+        TableVectorizer
             The fitted transformer.
 
         Raises
         ------
         ValueError
-            If a column that was asked for cannot be used, or none can; all reasons are given.
+            If a requested column cannot be used, or if no column can; the message has all reasons.
 
         Warns
         -----
@@ -179,160 +189,201 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
             If a column has the name of groups, such as "qid", and y does not carry groups.
         """
         warn_of_group_names(X, y)
-        return self.decide_columns(X)
+        return self.decide_columns(X, row_numbers=row_numbers)
 
-    def decide_columns(self, X: Any) -> Self:
-        """Do what `fit` does, without a warning of columns that are called as groups are."""
+    def decide_columns(self, X: Any, *, row_numbers: ArrayLike | None = None) -> Self:
+        """Fit without a warning about columns that have the name of groups."""
         columns, is_frame = self._read(X, reset=True)
-        order = dict(self.order or {})
-        categorical, numeric = set(self.categorical), set(self.numeric)
-        asked = categorical | numeric | set(self.wanted) | set(order)
-        for name in sorted(categorical & numeric | (categorical | numeric) & set(order)):
-            raise ValueError(f"{name!r} is asked for in two ways; choose one.")
-        missing = sorted(asked - set(columns))
-        if missing:
-            raise ValueError(f"X has no column {', '.join(map(repr, missing))}.")
-        self.facts_ = []
+        requests = self._requests(list(columns), is_frame)
+        n_rows = len(next(iter(columns.values()), ()))
+        rows = _check_row_numbers(row_numbers, n_rows)
+        self.facts_: list[ColumnInfo] = []
         for name, cells in columns.items():
-            forced = "category" if name in categorical else "number" if name in numeric else ""
-            is_free = is_frame and name not in asked
-            made = infer_column(name, cells, forced, order.get(name), is_free)
-            self.facts_ += [self._learn(column, cells) for column in made]
-        refused = [column for column in self._left_out() if column.name in asked]
-        if refused or len(self._left_out()) == len(self.facts_):
-            what = "these columns cannot" if refused else "no column can"
-            reasons = [f"{column.name!r} ({column.why})" for column in refused or self.facts_]
-            raise ValueError(f"{what} be learned from: {join_words(reasons, 20)}.")
+            for column in infer_column(name, cells, requests[name], rows):
+                self.facts_.append(self._learn(column, cells))
+        self._check_usable()
         return self
 
-    def _left_out(self) -> list[ColumnInfo]:
-        return [column for column in self.facts_ if column.kind == "left out"]
+    def _requested_names(self) -> set[str]:
+        """Columns that the parameters name."""
+        return {*self.categorical, *self.numeric, *self.wanted, *(self.order or {})}
+
+    def _requests(self, names: list[str], is_frame: bool) -> dict[str, ColumnRequest]:
+        """What the parameters request for each column; validates the parameters."""
+        order = dict(self.order or {})
+        categorical = set(self.categorical)
+        numeric = set(self.numeric)
+        requested = self._requested_names()
+        conflicts = (categorical & numeric) | (categorical & set(order)) | (numeric & set(order))
+        if conflicts:
+            raise ValueError(f"{min(conflicts)!r} is asked for in two ways; choose one.")
+        unknown = sorted(requested - set(names))
+        if unknown:
+            raise ValueError(f"X has no column {', '.join(map(repr, unknown))}.")
+        requests = {}
+        for name in names:
+            request = ColumnRequest(
+                order=order.get(name), may_drop=is_frame and name not in requested
+            )
+            if name in categorical:
+                request = request._replace(kind="category")
+            elif name in numeric:
+                request = request._replace(kind="number")
+            requests[name] = request
+        return requests
+
+    def _check_usable(self) -> None:
+        """Raise a ValueError if a requested column is left out, or if all columns are."""
+        left_out = [column for column in self.facts_ if column.kind == "left out"]
+        requested = self._requested_names()
+        refused = [column for column in left_out if column.name in requested]
+        if refused:
+            raise ValueError(f"these columns cannot be learned from: {_list_reasons(refused)}.")
+        if len(left_out) == len(self.facts_):
+            raise ValueError(f"no column can be learned from: {_list_reasons(left_out)}.")
+
+    def _used(self) -> list[ColumnInfo]:
+        return [column for column in self.facts_ if column.kind != "left out"]
 
     def _learn(self, column: ColumnInfo, cells: NDArray[Any]) -> ColumnInfo:
-        """The same facts with medians, means and scales of numbers, and the words of a text."""
+        """Add the medians, means and scales of numbers, or the words of a text."""
         if column.kind == "text":
-            return _with_words(column, cell_as_text(cells))
+            return fit_words(column, cell_as_text(cells))
         if column.kind not in NUMERIC:
             return column
         numbers = column_numbers(column, cells)
         medians = np.nanmedian(numbers, axis=0)
-        means, scales = np.zeros(len(medians)), np.ones(len(medians))
+        means = np.zeros(len(medians))
+        scales = np.ones(len(medians))
         if self.scale:
             scaler = StandardScaler().fit(np.where(np.isnan(numbers), medians, numbers))
-            means, scales = scaler.mean_, scaler.scale_
-        learned = [tuple(x.tolist()) for x in (medians, means, scales)]
-        return column._replace(medians=learned[0], means=learned[1], scales=learned[2])
+            means = scaler.mean_
+            scales = scaler.scale_
+        return column._replace(
+            medians=tuple(medians.tolist()),
+            means=tuple(means.tolist()),
+            scales=tuple(scales.tolist()),
+        )
 
     def transform(self, X: Any) -> Any:
-        """The features.
+        """Compute the features.
 
         Parameters
         ----------
         X : data frame, Arrow table or array of shape (n_items, n_columns)
-            Items. Columns of a frame may be in any order, and those left out may be missing.
+            Items. Columns of a frame may be in any order, and unused columns may be missing.
 
         Returns
         -------
         ndarray or csr_array of shape (n_items, n_features)
-            Numbers, gaps, categories, words. Sparse if there are more than 1,000 features, most of
-            them 0.
+            Numbers, indicators of missing values, categories, words. Sparse if there are more than
+            1,000 features and most of them are 0.
         """
         views = self.views(X)
-        dense, wide = views.dense, views.sparse[:, views.is_wide]
+        dense = views.dense
+        wide = views.sparse[:, views.is_wide]
         n_features = dense.shape[1] + wide.shape[1]
-        share = (np.count_nonzero(dense) + wide.nnz) / max(1, len(dense) * n_features)
-        if n_features > DENSE_FEATURES and share < 0.3:
+        n_entries = max(1, len(dense) * n_features)
+        density = (np.count_nonzero(dense) + wide.nnz) / n_entries
+        if n_features > DENSE_FEATURES and density < MAX_DENSITY:
             return sp.csr_array(sp.hstack([sp.csr_array(dense), wide]))
-        return np.hstack([dense, wide.toarray()]) if wide.shape[1] else dense
+        if wide.shape[1] == 0:
+            return dense
+        return np.hstack([dense, wide.toarray()])
 
     def views(self, X: Any) -> TableFeatures:
-        """The features as linear models, and as trees take them."""
+        """Compute the features for linear models and for trees.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table or array of shape (n_items, n_columns)
+            Items.
+
+        Returns
+        -------
+        TableFeatures
+            Dense and sparse features, and cells for trees.
+        """
         check_is_fitted(self)
         columns, _ = self._read(X, reset=False)
-        used = {column.name: None for column in self.facts_ if column.kind != "left out"}
-        missing = [name for name in used if name not in columns]
+        used_names = dict.fromkeys(column.name for column in self._used())
+        missing = [name for name in used_names if name not in columns]
         if missing:
             raise ValueError(f"X lacks the columns {', '.join(map(repr, missing))}.")
         return self._views(columns)
 
     def probe(self) -> TableFeatures:
-        """The views of two made-up rows of gaps; for checks of model files."""
-        gaps = np.array([None, None], dtype=object)
-        vectors = {c.name: c.medians for c in self.facts_ if c.kind == "vector"}
-        cells = {column.name: gaps for column in self.facts_}
-        nothing = {name: np.full((2, len(numbers)), np.nan) for name, numbers in vectors.items()}
-        return self._views(cells | nothing)
+        """Compute the features of two rows of missing values, to check a model file."""
+        cells: dict[str, NDArray[Any]] = {}
+        for column in self.facts_:
+            if column.kind == "vector":
+                cells[column.name] = np.full((2, len(column.medians)), np.nan)
+            else:
+                cells[column.name] = np.array([None, None], dtype=object)
+        return self._views(cells)
 
     def _views(self, columns: dict[str, Any]) -> TableFeatures:
-        empty = np.empty((len(next(iter(columns.values()))), 0))
-        numbers, filled, gaps, codes, narrow = [empty], [empty], [empty], [empty], [empty]
-        blocks: list[Any] = [sp.csr_array(empty)]
-        is_wide = [False]
-        for column in self.facts_:
-            if column.kind == "left out":
-                continue
+        n_rows = len(next(iter(columns.values())))
+        blocks = _FeatureBlocks(n_rows)
+        for column in self._used():
             cells = columns[column.name]
             if column.kind in NUMERIC:
-                numbers.append(column_numbers(column, cells))
-                values = np.where(np.isnan(numbers[-1]), column.medians, numbers[-1])
-                filled.append((values - np.array(column.means)) / np.array(column.scales))
-                if column.n_gaps:
-                    gaps.append(np.isnan(numbers[-1][:, :1]))
-                continue
-            if column.kind == "text":
-                block = _word_weights(column, cell_as_text(cells))
+                blocks.add_numbers(column, column_numbers(column, cells))
+            elif column.kind == "text":
+                blocks.add_words(word_weights(column, cell_as_text(cells)))
             else:
-                places = _places(column, cell_as_text(cells))
-                rows = np.flatnonzero(places >= 0)
-                entries = np.ones(len(rows)), (rows, places[rows])
-                block = sp.csr_array(entries, shape=(len(places), n_places(column)))
-                if block.shape[1] <= MOST_CODES:
-                    codes.append(np.where(places < 0, np.nan, places)[:, None])
-                if not is_wide_column(column):
-                    narrow.append(block.toarray())
-            if is_wide_column(column) or block.shape[1] > 2:
-                blocks.append(block)
-                is_wide.append(is_wide_column(column))
-        sizes = [block.shape[1] for block in blocks]
-        return TableFeatures(
-            np.hstack(filled + gaps + narrow),
-            sp.csr_array(sp.hstack(blocks, format="csr")),
-            tuple(sizes[1:]),
-            np.repeat(np.array(is_wide, dtype=bool), sizes),
-            np.hstack(numbers + codes),
-            len(codes) - 1,
-        )
+                blocks.add_category(column, category_codes(column, cell_as_text(cells)))
+        return blocks.join()
 
     def numbered(self, X: Any) -> dict[str, Array]:
-        """The columns of numbers that were left out for their names, unless they count rows."""
-        named = {c.name for c in self._left_out() if c.why == f"an identifier: {NAMED}"}
-        cells = {
-            name: read_cells(c) for name, c in (frame_columns(X) or {}).items() if name in named
-        }
-        return {
-            name: numbers.astype(np.float64)
-            for name, numbers in cells.items()
-            if numbers.dtype.kind in "iu" and float(np.ptp(numbers)) >= 2 * len(numbers)
-        }
+        """Columns of whole numbers that are left out for their names, unless they count rows."""
+        names = {column.name for column in self.facts_ if column.reason is Reason.ID_NAME}
+        numbered = {}
+        for name, column in (frame_columns(X) or {}).items():
+            if name not in names:
+                continue
+            numbers = read_cells(column)
+            if numbers.dtype.kind in "iu" and float(np.ptp(numbers)) >= 2 * len(numbers):
+                numbered[name] = numbers.astype(np.float64)
+        return numbered
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Names of columns, ``name is missing`` for gaps, ``name=value`` for categories."""
+        """Return the names of the features.
+
+        Parameters
+        ----------
+        input_features : ignored
+            Accepted for compatibility with scikit-learn.
+
+        Returns
+        -------
+        ndarray of str
+            Names of columns, ``name is missing`` for missing values, ``name=value`` for categories.
+        """
         check_is_fitted(self)
-        return np.array([name for _, name in _features(self.facts_)], dtype=object)
+        return np.array([feature.name for feature in _features(self.facts_)], dtype=object)
 
     def _read(self, X: Any, *, reset: bool) -> tuple[dict[str, Any], bool]:
-        """The columns by name, as arrays, and whether they are of a frame."""
+        """Return the cells of the columns by name, and whether X is a data frame."""
         frame = narwhals_frame(X)
         if frame is None:
-            checked = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
-            matrix = validate_data(self, X, reset=reset, **checked)
-            names = getattr(self, "feature_names_in_", [f"x{k}" for k in range(matrix.shape[1])])
-            return dict(zip(names, matrix.T, strict=True)), False
+            return self._read_array(X, reset=reset), False
         if reset:
             validate_data(self, with_names(frame), reset=True, skip_check_array=True)
-        found = frame_columns(X) or {}
-        used = found if reset else {c.name for c in self.facts_ if c.kind != "left out"}
-        return {name: read_cells(column) for name, column in found.items() if name in used}, True
+        columns = frame_columns(X) or {}
+        if not reset:
+            used = {column.name for column in self._used()}
+            columns = {name: column for name, column in columns.items() if name in used}
+        return {name: read_cells(column) for name, column in columns.items()}, True
+
+    def _read_array(self, X: Any, *, reset: bool) -> dict[str, Any]:
+        matrix = validate_data(
+            self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
+        )
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = [f"x{k}" for k in range(matrix.shape[1])]
+        return dict(zip(names, matrix.T, strict=True))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -340,76 +391,129 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         return tags
 
 
+class _FeatureBlocks:
+    """Collects the features of the columns; see `TableFeatures`."""
+
+    def __init__(self, n_rows: int) -> None:
+        empty = np.empty((n_rows, 0))
+        self.raw_numbers = [empty]
+        self.scaled_numbers = [empty]
+        self.missing_indicators = [empty]
+        self.codes = [empty]
+        self.narrow_categories = [empty]
+        self.sparse_blocks: list[Any] = [sp.csr_array(empty)]
+        self.is_wide_block = [False]
+
+    def add_numbers(self, column: ColumnInfo, numbers: Array) -> None:
+        """Add the numbers of a column, imputed and scaled, and its indicator."""
+        is_missing = np.isnan(numbers)
+        imputed = np.where(is_missing, column.medians, numbers)
+        self.raw_numbers.append(numbers)
+        self.scaled_numbers.append((imputed - np.array(column.means)) / np.array(column.scales))
+        if column.n_gaps:
+            self.missing_indicators.append(is_missing[:, :1])
+
+    def add_words(self, weights: Any) -> None:
+        """Add the weights of the words of a text."""
+        self._add_sparse(weights, is_wide=True)
+
+    def add_category(self, column: ColumnInfo, codes: NDArray[np.intp]) -> None:
+        """Add the one-hot encoding of a category, and its codes for trees."""
+        n_features = n_category_features(column)
+        encoded = one_hot(codes, n_features)
+        is_wide = is_wide_column(column)
+        if n_features <= MAX_CODES:
+            self.codes.append(np.where(codes < 0, np.nan, codes)[:, None])
+        if not is_wide:
+            self.narrow_categories.append(encoded.toarray())
+        if is_wide or n_features > 2:
+            self._add_sparse(encoded, is_wide=is_wide)
+
+    def _add_sparse(self, block: Any, *, is_wide: bool) -> None:
+        self.sparse_blocks.append(block)
+        self.is_wide_block.append(is_wide)
+
+    def join(self) -> TableFeatures:
+        """Return the features of all columns."""
+        sizes = [block.shape[1] for block in self.sparse_blocks]
+        dense = [*self.scaled_numbers, *self.missing_indicators, *self.narrow_categories]
+        return TableFeatures(
+            dense=np.hstack(dense),
+            sparse=sp.csr_array(sp.hstack(self.sparse_blocks, format="csr")),
+            sizes=tuple(sizes[1:]),
+            is_wide=np.repeat(np.array(self.is_wide_block, dtype=bool), sizes),
+            cells=np.hstack([*self.raw_numbers, *self.codes]),
+            n_codes=len(self.codes) - 1,
+        )
+
+
 def source_of_features(facts: Sequence[ColumnInfo]) -> list[int]:
     """Return the input column of each feature of a `TableVectorizer`."""
-    return [k for k, _ in _features(facts)]
+    return [feature.column for feature in _features(facts)]
 
 
-def _features(facts: Sequence[ColumnInfo]) -> list[tuple[int, str]]:
-    """Number of the column, and name, of each feature."""
-    features: list[tuple[int, int, str]] = []
+class _Feature(NamedTuple):
+    """A feature: number of its column in `facts_`, and its name."""
+
+    column: int
+    name: str
+
+
+def _features(facts: Sequence[ColumnInfo]) -> list[_Feature]:
+    """Features in the order of `TableVectorizer.transform`."""
+    numbers: list[_Feature] = []
+    indicators: list[_Feature] = []
+    narrow: list[_Feature] = []
+    wide: list[_Feature] = []
     for k, column in enumerate(facts):
-        name, parts = column.name, [""]
         if column.kind == "left out":
             continue
         if column.kind in NUMERIC:
-            if column.kind == "date":
-                parts = [f" {part}" for part in column.categories]
-            elif column.kind == "vector":
-                parts = [f" {j}" for j in range(len(column.medians))]
-            features += [(NUMBERS, k, name + part) for part in parts]
-            features += [(GAPS, k, f"{name} is missing")] * bool(column.n_gaps)
+            numbers += [_Feature(k, column.name + part) for part in _number_suffixes(column)]
+            if column.n_gaps:
+                indicators.append(_Feature(k, f"{column.name} is missing"))
             continue
-        names = [f"{name} has {word}" for word in column.categories]
-        if column.kind == "category":
-            names = [f"{name}={value}" for value in column.categories]
-            names += [f"{name} is missing"] * bool(column.n_gaps)
-            names += [f"{name} is rare"] * bool(column.n_rare)
-        place = WIDE if is_wide_column(column) else NARROW
-        features += [(place, k, each) for each in names]
-    return [(k, name) for _, k, name in sorted(features, key=itemgetter(0))]
+        names = [_Feature(k, name) for name in _category_names(column)]
+        if is_wide_column(column):
+            wide += names
+        else:
+            narrow += names
+    return numbers + indicators + narrow + wide
 
 
-def is_wide_column(column: ColumnInfo) -> bool:
-    """Whether its features are kept sparse."""
-    return column.kind == "text" or len(column.categories) > FEW_VALUES
+def _number_suffixes(column: ColumnInfo) -> list[str]:
+    """Suffixes of the names of the numbers of a column."""
+    if column.kind == "date":
+        return [f" {part}" for part in column.categories]
+    if column.kind == "vector":
+        return [f" {j}" for j in range(len(column.medians))]
+    return [""]
 
 
-def n_places(column: ColumnInfo) -> int:
-    """Number of features of a category: its values, gaps and rare values."""
-    return len(column.categories) + bool(column.n_gaps) + bool(column.n_rare)
-
-
-def _places(column: ColumnInfo, texts: list[str | None]) -> NDArray[np.intp]:
-    """The place of the value of each row among the columns of a category; −1 if it has none."""
-    place: dict[str | None, int] = {value: k for k, value in enumerate(column.categories)}
+def _category_names(column: ColumnInfo) -> list[str]:
+    """Names of the features of a category or a text."""
+    if column.kind == "text":
+        return [f"{column.name} has {word}" for word in column.categories]
+    names = [f"{column.name}={value}" for value in column.categories]
     if column.n_gaps:
-        place[None] = len(place)
-    place.setdefault(None, -1)
-    other = n_places(column) - 1 if column.n_rare else -1
-    return np.array([place.get(text, other) for text in texts], dtype=np.intp)
+        names.append(f"{column.name} is missing")
+    if column.n_rare:
+        names.append(f"{column.name} is rare")
+    return names
 
 
-def _words_of(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
+def _check_row_numbers(row_numbers: ArrayLike | None, n_rows: int) -> Indices:
+    """Return the row numbers, by default 0, 1, …"""
+    if row_numbers is None:
+        return np.arange(n_rows)
+    numbers = np.asarray(row_numbers)
+    if numbers.shape != (n_rows,) or numbers.dtype.kind not in "iu":
+        raise ValueError(
+            f"row_numbers has shape {numbers.shape} and dtype {numbers.dtype}; expected one whole "
+            f"number for each of the {n_rows} rows."
+        )
+    return numbers.astype(np.intp)
 
 
-def _with_words(column: ColumnInfo, texts: list[str | None]) -> ColumnInfo:
-    """A text with its frequent words, or left out if no word is there twice."""
-    known = [text for text in texts if text is not None]
-    options = {"min_df": 2, "max_df": max(2, len(known) - 1), "max_features": MOST_WORDS}
-    counter = TfidfVectorizer(analyzer=_words_of, binary=True, **options)
-    try:
-        counter.fit(known)
-    except ValueError:  # no word is left
-        return column._replace(kind="left out", why="texts whose words are in one or in all")
-    words = tuple(str(word) for word in counter.get_feature_names_out())
-    return column._replace(categories=words, weights=tuple(counter.idf_.tolist()))
-
-
-def _word_weights(column: ColumnInfo, texts: list[str | None]) -> Any:
-    """TF-IDF of the words, by scikit-learn's vectorizer built from the facts."""
-    vocabulary = {word: k for k, word in enumerate(column.categories)}
-    counter = TfidfVectorizer(analyzer=_words_of, binary=True, vocabulary=vocabulary)
-    counter.idf_ = np.array(column.weights)
-    return counter.transform([text or "" for text in texts])
+def _list_reasons(columns: Sequence[ColumnInfo]) -> str:
+    return join_words([f"{column.name!r} ({column.why})" for column in columns], 20)

@@ -1,4 +1,4 @@
-"""Columns: what becomes of the columns of a table, and the features that are made of them."""
+"""TableVectorizer: how the columns of a table are used, and the features made from them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import RankRLS, TableVectorizer
+from rankwise.preprocessing.column_types import Reason
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -135,6 +136,29 @@ def kind_of(**columns):
 )
 def test_where_a_column_becomes_an_identifier(name, cells, kind):
     assert kind_of(**{name: cells}) == kind
+
+
+def test_a_row_counter_is_recognized_after_rows_were_dropped():
+    n_rows = 400
+    counter = np.arange(7, 7 + n_rows)
+    kept = np.sort(np.random.default_rng(0).choice(n_rows, 60, replace=False))
+    X = polars.DataFrame({"row": counter[kept], "x": np.sin(kept)})
+    assert TableVectorizer().fit(X).facts_[0].kind == "number"
+    column = TableVectorizer().fit(X, row_numbers=kept).facts_[0]
+    assert (column.kind, column.reason) == ("left out", Reason.ROW_COUNTER)
+    shuffled = np.random.default_rng(1).permutation(len(kept))
+    columns = TableVectorizer().fit(X[shuffled], row_numbers=kept[shuffled])
+    assert columns.facts_[0].reason is Reason.ROW_COUNTER
+    rising_slowly = polars.DataFrame({"year": 1900 + np.arange(60), "x": np.sin(kept)})
+    columns = TableVectorizer().fit(rising_slowly, row_numbers=kept)
+    assert columns.facts_[0].kind == "number"
+
+
+@pytest.mark.parametrize("row_numbers", [[0, 1], [0.0, 1.0, 2.0]])
+def test_row_numbers_are_one_whole_number_per_row(row_numbers):
+    X = polars.DataFrame({"x": [1.0, 2.0, 4.0]})
+    with pytest.raises(ValueError, match="row_numbers"):
+        TableVectorizer().fit(X, row_numbers=row_numbers)
 
 
 def test_all_that_cannot_be_used_is_told_at_once():

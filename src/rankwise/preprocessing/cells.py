@@ -1,0 +1,220 @@
+"""Cells of a table column as NumPy arrays: numbers, dates, texts or vectors."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array
+from rankwise.frames import as_array
+
+SAMPLE = 1000
+"""Number of cells that are inspected one by one."""
+DATE_PARTS = ("year", "month", "weekday", "days", "hour")
+DAY = np.timedelta64(1, "D")
+
+_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_DATE = re.compile(
+    r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([ T].*)?|\d{4}[./-]\d{1,2}([./-]\d{1,2})?([ T].*)?"
+    rf"|(\d{{1,2}}[ -])?{_MONTH}[ -](\d{{1,2}},? ?)?\d{{4}}( .*)?|\d{{1,2}}-{_MONTH}-\d{{2}}",
+    re.IGNORECASE,
+)
+_DAY_FORMATS = (
+    *("%Y/%m/%d", "%Y.%m.%d", "%Y-%m", "%Y/%m", "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y"),
+    *("%m/%d/%y", "%d/%m/%y", "%d-%m-%Y", "%m-%d-%Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y"),
+    *("%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%b %Y", "%B %Y"),
+)
+_TIME_FORMATS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+_NUMBER = re.compile(
+    r"[$€£]? ?([+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d*[.,]?\d+([eE][+-]?\d+)?|\d+\.)) ?%?"
+)
+
+
+def read_cells(column: Any) -> NDArray[Any]:
+    """Convert a column of a frame to an array.
+
+    Parameters
+    ----------
+    column : narwhals Series
+        The column.
+
+    Returns
+    -------
+    ndarray
+        Numbers, booleans or dates of shape (n_rows,); texts as objects with None for missing
+        values; vectors as numbers of shape (n_rows, n_entries). Cells that are none of these, such
+        as lists of different lengths, become objects of shape (n_rows, 1).
+    """
+    cells: NDArray[Any] = np.asarray(as_array(column))
+    if str(column.dtype).startswith(("Categorical", "Enum")):
+        cells = np.array(cell_as_text(cells), dtype=object)
+    if cells.dtype.kind == "U":
+        cells = cells.astype(object)
+    if cells.dtype.kind == "m":
+        return np.where(np.isnat(cells), np.nan, cells / DAY)
+    if cells.dtype.kind == "c":
+        return cells.astype(object)[:, None]
+    if cells.dtype != object or cells.ndim > 1:
+        return cells
+    return _read_objects(cells)
+
+
+def _read_objects(cells: NDArray[Any]) -> NDArray[Any]:
+    """Lists, dates, texts or decimals in an array of objects."""
+    values = [cell for cell in cells if not is_missing(cell)]
+    types = {type(cell) for cell in cells}
+    if any(_is_sequence(cell) for cell in values[:SAMPLE]):
+        return _read_lists(cells, values)
+    if any(issubclass(cell_type, datetime.date) for cell_type in types):
+        return np.array([_without_time_zone(cell) for cell in cells], dtype="M8[s]")
+    if str in types:
+        scalar_types = (str, bool, int, float, decimal.Decimal, np.generic)
+        if all(isinstance(cell, scalar_types) for cell in values):
+            return np.array(cell_as_text(cells), dtype=object)
+        return cells[:, None]
+    try:
+        return cells.astype(np.float64)  # decimals, or only missing values
+    except (TypeError, ValueError):
+        return cells[:, None]
+
+
+def _is_sequence(cell: Any) -> bool:
+    return hasattr(cell, "__len__") and not isinstance(cell, str)
+
+
+def _read_lists(cells: NDArray[Any], values: list[Any]) -> NDArray[Any]:
+    """Vectors as rows of a matrix, with NaN for missing ones; lists of words as texts."""
+    if all(isinstance(word, str) for cell in values for word in cell):
+        texts = [None if is_missing(cell) else " ".join(cell) for cell in cells]
+        return np.array(texts, dtype=object)
+    lengths = {len(cell) for cell in values}
+    if len(lengths) > 1:
+        return cells[:, None]
+    matrix = np.full((len(cells), max(lengths)), np.nan)
+    try:
+        for row, cell in zip(matrix, cells, strict=True):
+            if not is_missing(cell):
+                row[:] = np.asarray(cell, dtype=np.float64)
+    except (TypeError, ValueError):
+        return cells[:, None]
+    return matrix
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell is None, NaN or NaT."""
+    if hasattr(cell, "__len__"):
+        return False
+    return cell is None or bool(cell != cell)
+
+
+def missing_mask(cells: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each row of a column has a missing value."""
+    if cells.ndim > 1:
+        return missing_mask(cells[:, 0])
+    if cells.dtype == object:
+        return np.array([cell is None for cell in cells], dtype=bool)
+    if cells.dtype.kind in "fM":
+        return np.asarray(np.isnan(cells))
+    return np.zeros(len(cells), dtype=bool)
+
+
+def cell_as_text(cells: NDArray[Any]) -> list[str | None]:
+    """Cells as text: 7, 7.0 and "7" are equal, as are true and "True"."""
+    text_of_cell: dict[Any, str | None] = {}
+    texts = []
+    for cell in cells.tolist():
+        if cell not in text_of_cell:
+            text_of_cell[cell] = as_text(cell)
+        texts.append(text_of_cell[cell])
+    return texts
+
+
+def as_text(cell: Any) -> str | None:
+    """A cell as text; None if it is missing."""
+    if is_missing(cell):
+        return None
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    text = str(cell)
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    return text
+
+
+def parse_number(text: str) -> float:
+    """The number in a text, with decimal point or comma, $ or %; NaN if it is not a number."""
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None:
+        return math.nan
+    has_thousands = match[3] is not None
+    if has_thousands:
+        return float(match[1].replace(",", ""))
+    return float(match[1].replace(",", "."))
+
+
+def find_date_format(texts: Sequence[str]) -> str | None:
+    """Format of `datetime.strptime` that all texts have; "" for ISO dates, None for no dates."""
+    if not all(map(_DATE.fullmatch, texts)):
+        return None
+    formats = [day_format + time for day_format in _DAY_FORMATS for time in _TIME_FORMATS]
+    for date_format in ["", *formats]:
+        if all(_parse_date(text, date_format) is not None for text in texts):
+            return date_format
+    return None
+
+
+def as_dates(cells: NDArray[Any], date_format: str) -> NDArray[Any]:
+    """Cells as NumPy dates; NaT for missing values and for texts of another format."""
+    if cells.dtype.kind == "M":
+        return cells.astype("M8[s]")
+    texts = cell_as_text(cells)
+    date_of_text = {text: _parse_date(text, date_format) for text in set(texts)}
+    return np.array([date_of_text[text] for text in texts], dtype="M8[s]")
+
+
+def _parse_date(text: str | None, date_format: str) -> datetime.datetime | None:
+    if text is None:
+        return None
+    try:
+        if date_format:
+            return datetime.datetime.strptime(text, date_format)
+        date: datetime.datetime | None = _without_time_zone(datetime.datetime.fromisoformat(text))
+    except ValueError:
+        return None
+    return date
+
+
+def _without_time_zone(cell: Any) -> Any:
+    """A date in UTC, without time zone; None if it is missing."""
+    if is_missing(cell):
+        return None
+    if getattr(cell, "tzinfo", None) is None:
+        return cell
+    return cell.astimezone(datetime.UTC).replace(tzinfo=None)
+
+
+def date_parts(dates: NDArray[Any], parts: Sequence[str]) -> Array:
+    """Parts of dates as numbers, shape (n_rows, n_parts); NaN for NaT.
+
+    Months and years are as in the calendar, weekdays from Monday 0, days since 1970, hours with
+    fractions.
+    """
+    days = dates.astype("M8[D]")
+    months = days.astype("M8[M]").astype(np.float64)
+    numbers = {
+        "year": np.floor(months / 12) + 1970,
+        "month": months % 12 + 1,
+        "weekday": (days.astype(np.float64) + 3) % 7,
+        "days": days.astype(np.float64),
+        "hour": (dates - days) / np.timedelta64(1, "h"),
+    }
+    matrix = np.stack([numbers[part] for part in parts], axis=1)
+    matrix[np.isnat(dates)] = np.nan
+    return matrix
