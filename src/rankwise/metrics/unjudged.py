@@ -59,7 +59,8 @@ class UnjudgedQuery(NamedTuple):
         """Return D(J_l + c) for the grades l and all counts c, shape (n_grades, n_counts)."""
         cumulated = np.concatenate([[0.0], np.cumsum(self.discounts)])
         n_relevant = self.n_judged[:, None] + counts[None, :]
-        return cumulated[np.minimum(n_relevant, len(self.discounts))]
+        ideal: Array = cumulated[np.minimum(n_relevant, len(self.discounts))]
+        return ideal
 
     def reversed(self) -> UnjudgedQuery:
         """Return the same query with the runs exchanged."""
@@ -331,7 +332,9 @@ def _queries(
             f"max_grade={n_grades} but the qrels have the grade {largest}; give at least that."
         )
     grades = np.arange(n_grades + 1)
-    gains = 2.0**grades - 1.0 if gain == "exponential" else grades.astype(np.float64)
+    gains = grades.astype(np.float64)
+    if gain == "exponential":
+        gains = np.exp2(gains) - 1.0
     discounts = 1.0 / np.log2(np.arange(2, k + 2))
     return {
         name: _read_query(

@@ -1,7 +1,7 @@
-"""Pictures of rankers, in the style of scikit-learn's displays.
+"""Displays of rankers, in the style of scikit-learn.
 
-A display holds numbers; ``plot`` draws them with matplotlib (extra ``plot``), which is imported
-only then. The class methods ``from_...`` compute the numbers and draw them.
+A display stores numbers, and ``plot`` draws them. The class methods ``from_...`` compute and draw
+the numbers. matplotlib (extra ``plot``) is imported when a display is drawn.
 """
 
 from rankwise.inspection.feature_effects import FeatureCurve

@@ -1,4 +1,4 @@
-"""FeatureCurvesDisplay: what each feature adds to the score of an additive model."""
+"""FeatureCurvesDisplay: the contribution of each feature to the score of an additive model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from rankwise.inspection.feature_effects import FeatureCurve, feature_curves
 from rankwise.plot.figure import Display, ordered_colors
 
-SHOWN = 6  # curves, if no features are named
+MAX_CURVES = 6  # drawn if no features are named
 
 
 class FeatureCurvesDisplay(Display):
@@ -22,9 +22,9 @@ class FeatureCurvesDisplay(Display):
     Parameters
     ----------
     curves : sequence of FeatureCurve
-        Those that add most first.
-    scale : str
-        What the values of the features are: "value", or "scaled value".
+        Curves, largest contribution first.
+    scale : str, default="value"
+        Label of the x axis: "value", or "scaled value".
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class FeatureCurvesDisplay(Display):
         ax : axes, optional
             Where to draw; by default a new figure.
         features : sequence of str, optional
-            Names of the features; by default the six that add most.
+            Names of the features; by default the six with the largest contributions.
         name : str, optional
             Title.
         **kwargs
@@ -82,18 +82,14 @@ class FeatureCurvesDisplay(Display):
         FeatureCurvesDisplay
             The display itself.
         """
-        known = {curve.name: curve for curve in self.curves}
-        missing = [each for each in features or () if each not in known]
-        if missing:
-            raise ValueError(f"there is no feature {missing[0]!r}; the model has {list(known)}.")
-        shown = self.curves[:SHOWN] if features is None else [known[each] for each in features]
-        self._begin(ax, name)
+        curves = self._select(features)
+        self._create_axes(ax, name)
         self.lines_ = []
-        for curve, color in zip(shown, ordered_colors(len(shown)), strict=True):
+        for curve, color in zip(curves, ordered_colors(len(curves)), strict=True):
             options = {"color": color, "label": curve.name, **kwargs}
             self.lines_ += self.ax_.plot(curve.x, curve.added, **options)
         self.ax_.set(xlabel=f"{self.scale} of the feature", ylabel="added to the score")
-        if shown:
+        if curves:
             self.ax_.legend()
         return self
 
@@ -112,10 +108,10 @@ class FeatureCurvesDisplay(Display):
         Parameters
         ----------
         estimator : Pipeline
-            Fitted: any scalers, `HingeFeatures`, a linear ranker. A scaler inside groups, or any
-            other that mixes items or columns, leaves the axis to the scaled values.
+            Fitted scalers, `HingeFeatures` and a linear ranker. If a scaler mixes items or columns,
+            as `GroupScaler` does, the x axis shows scaled values.
         X : array-like or data frame of shape (n_items, n_features)
-            Items between whose values the curves are drawn.
+            Items; each curve spans the range of their values.
         groups : array-like of shape (n_items,), optional
             Their groups, for a `GroupScaler`.
         ax, **kwargs
@@ -124,6 +120,20 @@ class FeatureCurvesDisplay(Display):
         Returns
         -------
         FeatureCurvesDisplay
+            The display.
         """
         curves, scale = feature_curves(estimator, X, groups)
         return cls(curves=curves, scale=scale).plot(ax, **kwargs)
+
+    def _select(self, features: Sequence[str] | None) -> list[FeatureCurve]:
+        """Return the curves of these features, or the first few."""
+        if features is None:
+            return self.curves[:MAX_CURVES]
+        curve_of = {curve.name: curve for curve in self.curves}
+        for feature in features:
+            if feature not in curve_of:
+                raise ValueError(
+                    f"features names {feature!r}; the model has the features "
+                    f"{', '.join(map(repr, curve_of))}."
+                )
+        return [curve_of[feature] for feature in features]

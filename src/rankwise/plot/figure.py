@@ -1,4 +1,4 @@
-"""Where displays are drawn: matplotlib, imported when needed, and colors that all can see."""
+"""Axes and colors of the displays."""
 
 from __future__ import annotations
 
@@ -11,32 +11,38 @@ from rankwise.environment import require
 from rankwise.metrics import get_metric
 from rankwise.metrics.registry import MetricName
 
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
-GOOD, BAD, NEUTRAL = "#0072B2", "#D55E00", "#808080"
+# The palette of Okabe and Ito, which color-blind people can distinguish.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+GOOD = COLORS[0]
+BAD = COLORS[1]
+NEUTRAL = "#808080"
 
 
 class Display:
-    """What all displays have: axes and their figure."""
+    """Base class of the displays: axes and their figure."""
 
     ax_: Any
     figure_: Any
 
-    def _begin(self, ax: Any, name: str | None) -> None:
-        """Take the axes, or those of a new figure."""
+    def _create_axes(self, ax: Any, name: str | None) -> None:
+        """Use the given axes or create a figure, and set the title."""
         pyplot = require("matplotlib.pyplot", f"{type(self).__name__}.plot")
-        self.ax_ = pyplot.subplots(layout="constrained")[1] if ax is None else ax
+        if ax is None:
+            _, ax = pyplot.subplots(layout="constrained")
+        self.ax_ = ax
         self.figure_ = self.ax_.get_figure()
         self.ax_.set_title(name or "")
 
 
 def describe_metric(metric: MetricName) -> str:
-    """Return the label of an axis: the metric and which way is better."""
-    known = get_metric(metric)
-    return f"{known} ({'higher' if known.greater_is_better else 'lower'} is better)"
+    """Return the label of an axis: the metric and its direction."""
+    resolved = get_metric(metric)
+    direction = "higher" if resolved.greater_is_better else "lower"
+    return f"{resolved} ({direction} is better)"
 
 
 def ordered_colors(n: int) -> list[Any]:
-    """Return colors of n lines: distinct hues for a few, a scale from dark to light for many."""
+    """Return n colors: distinct hues for a few lines, a scale from dark to light for many."""
     if n <= len(COLORS):
         return list(COLORS[:n])
     scale = import_module("matplotlib").colormaps["viridis"]

@@ -1,4 +1,4 @@
-"""GroupComparisonDisplay: two rankers, group by group."""
+"""GroupComparisonDisplay: a metric of two rankers in each group."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.graphs.supervision import unpack_unweighted_target
@@ -17,28 +17,27 @@ from rankwise.plot.figure import BAD, GOOD, NEUTRAL, Display, describe_metric
 
 
 class GroupComparisonDisplay(Display):
-    """A metric of two rankers in every group, against each other.
+    """Scatter plot of a metric of two rankers, one point per group.
 
-    Make it by `from_predictions`. Groups where the metric is undefined are
-    left out and counted.
+    Create it with `from_predictions`. Groups where the metric is undefined are dropped and counted.
 
     Parameters
     ----------
     values_a, values_b : array-like of shape (n_groups,)
-        The metric in each group; nan where it is undefined.
+        The metric in each group; NaN where it is undefined.
     metric : str, Metric or function
-        Its name.
-    names : pair of str
+        The metric.
+    names : pair of str, default=("A", "B")
         Names of the rankers.
-    confidence : float
-        Probability of the interval of the mean difference, such as 0.95.
+    confidence : float, default=0.95
+        Confidence level of the interval of the mean difference.
 
     Attributes
     ----------
     row : ComparisonRow
         Mean difference, its interval, wins and Wilcoxon's p of `rankwise.model_selection.compare`.
     n_dropped : int
-        Number of groups left out.
+        Number of groups that were dropped.
     winner : ndarray of shape (n_groups,), int
         1 where a is better, −1 where b is, 0 where they are equal.
     ax_, figure_
@@ -83,13 +82,12 @@ class GroupComparisonDisplay(Display):
         result = compare(values, confidence=confidence, greater_is_better=better)
         self.row: ComparisonRow = result.rows[0]
         self.n_dropped = result.n_dropped
-        a, b = np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64)
-        kept = np.isfinite(a) & np.isfinite(b)
-        self.values_a, self.values_b = a[kept], b[kept]
-        difference = self.values_a - self.values_b
-        largest = max(np.abs(self.values_a).max(), np.abs(self.values_b).max()) or 1.0
-        sign = np.sign(np.round(difference / largest, 12))  # as `compare` tells values apart
-        self.winner = (sign if better else -sign).astype(int)
+        all_a = np.asarray(values_a, dtype=np.float64)
+        all_b = np.asarray(values_b, dtype=np.float64)
+        is_defined = np.isfinite(all_a) & np.isfinite(all_b)
+        self.values_a = all_a[is_defined]
+        self.values_b = all_b[is_defined]
+        self.winner = self._find_winners()
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw one point for each group, a against b, and the diagonal.
@@ -108,26 +106,31 @@ class GroupComparisonDisplay(Display):
         GroupComparisonDisplay
             The display itself.
         """
-        self._begin(ax, name)
-        a, b = self.names
+        self._create_axes(ax, name)
+        name_a, name_b = self.names
         outcomes = [
-            (self.winner == 1, f"{a} better: {self.row.wins}", GOOD, "o"),
-            (self.winner == -1, f"{b} better: {self.row.losses}", BAD, "s"),
+            (self.winner == 1, f"{name_a} better: {self.row.wins}", GOOD, "o"),
+            (self.winner == -1, f"{name_b} better: {self.row.losses}", BAD, "s"),
             (self.winner == 0, f"equal: {self.row.ties}", NEUTRAL, "D"),
         ]
         self.points_ = []
-        for rows, label, color, marker in outcomes:
+        for in_outcome, label, color, marker in outcomes:
             options = {"s": 28, "alpha": 0.75, "linewidth": 0, "color": color, "marker": marker}
-            x, y = self.values_a[rows], self.values_b[rows]
-            self.points_.append(self.ax_.scatter(x, y, label=label, **options | kwargs))
-        values = np.concatenate([self.values_a, self.values_b])
-        margin = 0.05 * (np.ptp(values) or 1.0)
-        ends = [values.min() - margin, values.max() + margin]
-        (self.line_,) = self.ax_.plot(ends, ends, color="black", linewidth=1, linestyle="--")
-        a, b = (f"{one}: {describe_metric(self.metric)}" for one in self.names)
-        self.ax_.set(xlim=ends, ylim=ends, aspect="equal", xlabel=a, ylabel=b)
+            points = self.ax_.scatter(
+                self.values_a[in_outcome],
+                self.values_b[in_outcome],
+                label=label,
+                **options | kwargs,
+            )
+            self.points_.append(points)
+        limits = self._limits()
+        (self.line_,) = self.ax_.plot(limits, limits, color="black", linewidth=1, linestyle="--")
+        metric = describe_metric(self.metric)
+        self.ax_.set(xlim=limits, ylim=limits, aspect="equal")
+        self.ax_.set(xlabel=f"{name_a}: {metric}", ylabel=f"{name_b}: {metric}")
         self.ax_.legend(fontsize="small")
-        self.ax_.set_title("\n".join(filter(None, [name, self._summary()])), fontsize="medium")
+        title = self._summary() if name is None else f"{name}\n{self._summary()}"
+        self.ax_.set_title(title, fontsize="medium")
         return self
 
     @classmethod
@@ -144,28 +147,29 @@ class GroupComparisonDisplay(Display):
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Compare two lists of scores of the same items.
+        """Compare the predictions of two rankers for the same items.
 
         Parameters
         ----------
         y : array-like of shape (n_items,), or target of `make_target`
             True scores.
         scores_a, scores_b : array-like of shape (n_items,)
-            What the two rankers predict.
+            Predicted scores of the two rankers.
         groups : array-like of shape (n_items,), optional
             Group labels, unless y carries them.
-        metric : str, Metric or function
+        metric : str, Metric or function, default="ndcg@10"
             Any name of `rankwise.metrics`, or a function of y and scores of one group.
-        names : pair of str
+        names : pair of str, default=("A", "B")
             Names of the rankers.
-        confidence : float
-            Probability of the interval of the mean difference, such as 0.95.
+        confidence : float, default=0.95
+            Confidence level of the interval of the mean difference.
         ax, **kwargs
             As in `plot`.
 
         Returns
         -------
         GroupComparisonDisplay
+            The display.
         """
         y, groups = unpack_unweighted_target(y, groups)
         if groups is None:
@@ -173,18 +177,43 @@ class GroupComparisonDisplay(Display):
                 "a comparison group by group needs groups; pass one label per item, or a target of "
                 "make_target as y."
             )
-        judge = get_metric(metric)
-        a, b = (
-            np.asarray(judge(y, scores, groups, per_group=True, undefined="nan"))
-            for scores in (scores_a, scores_b)
+        resolved = get_metric(metric)
+        values_a = resolved(y, scores_a, groups, per_group=True, undefined="nan")
+        values_b = resolved(y, scores_b, groups, per_group=True, undefined="nan")
+        display = cls(
+            values_a=np.asarray(values_a),
+            values_b=np.asarray(values_b),
+            metric=resolved,
+            names=names,
+            confidence=confidence,
         )
-        options: dict[str, Any] = {"metric": judge, "names": names, "confidence": confidence}
-        return cls(values_a=a, values_b=b, **options).plot(ax, **kwargs)
+        return display.plot(ax, **kwargs)
+
+    def _find_winners(self) -> NDArray[np.int_]:
+        """Return 1 where a is better, −1 where b is; values that `compare` calls equal give 0."""
+        largest = max(np.abs(self.values_a).max(), np.abs(self.values_b).max())
+        if largest == 0.0:
+            return np.zeros(len(self.values_a), dtype=int)
+        difference = (self.values_a - self.values_b) / largest
+        sign = np.sign(np.round(difference, 12)).astype(int)
+        if self.metric.greater_is_better:
+            return sign
+        return -sign
+
+    def _limits(self) -> list[float]:
+        """Return the limits of both axes: the range of the values and a margin."""
+        values = np.concatenate([self.values_a, self.values_b])
+        value_range = float(np.ptp(values))
+        margin = 0.05 * value_range if value_range > 0.0 else 0.05
+        return [float(values.min()) - margin, float(values.max()) + margin]
 
     def _summary(self) -> str:
-        row, level = self.row, 100 * self.confidence
-        text = f"{row.a} − {row.b}: {row.difference:+.3g}"
+        row = self.row
+        difference = f"{row.a} − {row.b}: {row.difference:+.3g}"
         if np.isfinite(row.low):
-            text += f" ({level:g} %: {row.low:+.3g} … {row.high:+.3g})"
-        dropped = f", {self.n_dropped} undefined left out" if self.n_dropped else ""
-        return f"{text}\nWilcoxon p = {row.p:.2g}, {len(self.values_a)} groups{dropped}"
+            level = f"{100 * self.confidence:g}%"
+            difference += f" ({level} interval {row.low:+.3g} to {row.high:+.3g})"
+        groups = f"{len(self.values_a)} groups"
+        if self.n_dropped:
+            groups += f", {self.n_dropped} undefined dropped"
+        return f"{difference}\nWilcoxon p = {row.p:.2g}, {groups}"

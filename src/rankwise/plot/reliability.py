@@ -1,4 +1,4 @@
-"""ReliabilityDisplay: how often pairs come out as their probability said."""
+"""ReliabilityDisplay: calibration of the probabilities of pairs."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from rankwise.uncertainty.calibrated_ranker import reliability
 
 
 class ReliabilityDisplay(Display):
-    """Share of right answers over the probability that was said, in bins of equal size.
+    """Share of correctly ordered pairs over the predicted probability, in bins of equal size.
 
-    Make it by `from_estimator` or `from_probabilities`.
+    Create it with `from_estimator` or `from_probabilities`.
 
     Parameters
     ----------
     predicted, observed, n_pairs : array-like of shape (n_bins,)
-        Mean probability, share of right answers and number of pairs of each bin.
+        Mean probability, share of correctly ordered pairs and number of pairs in each bin.
 
     Attributes
     ----------
     ax_, figure_
         Axes and figure.
     line_, bars_, diagonal_
-        The curve, bars of one standard error, the line of right probabilities.
+        The curve, bars of one standard error, the line of perfect calibration.
 
     Examples
     --------
@@ -50,14 +50,15 @@ class ReliabilityDisplay(Display):
     diagonal_: Any
 
     def __init__(self, *, predicted: ArrayLike, observed: ArrayLike, n_pairs: ArrayLike) -> None:
-        self.predicted, self.observed = np.asarray(predicted), np.asarray(observed)
+        self.predicted = np.asarray(predicted)
+        self.observed = np.asarray(observed)
         self.n_pairs = np.asarray(n_pairs)
 
     @property
     def errors(self) -> Array:
-        """Standard error of each share, as if the pairs were independent."""
-        p = self.predicted
-        return np.asarray(np.sqrt(p * (1 - p) / self.n_pairs))
+        """Standard error of each share, assuming independent pairs."""
+        variance = self.predicted * (1 - self.predicted) / self.n_pairs
+        return np.asarray(np.sqrt(variance))
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve.
@@ -74,21 +75,34 @@ class ReliabilityDisplay(Display):
         Returns
         -------
         ReliabilityDisplay
-            Itself.
+            The display itself.
         """
-        self._begin(ax, name)
+        self._create_axes(ax, name)
         (self.diagonal_,) = self.ax_.plot([0.5, 1], [0.5, 1], color=NEUTRAL, linestyle="--")
         options = {"marker": "o", "color": COLORS[0], **kwargs}
         (self.line_,) = self.ax_.plot(self.predicted, self.observed, **options)
         self.bars_ = self.ax_.errorbar(
             self.predicted, self.observed, self.errors, fmt="none", color=self.line_.get_color()
         )
-        self.ax_.set(xlabel="probability that was said", ylabel="share of right answers")
+        self.ax_.set(xlabel="predicted probability", ylabel="share of correctly ordered pairs")
         return self
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the held-out pairs of a fitted `CalibratedRanker`, or of a Pipeline with one."""
+        """Draw the held-out pairs of a fitted model.
+
+        Parameters
+        ----------
+        model : CalibratedRanker, or a Pipeline that ends in one
+            The fitted model.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display.
+        """
         ranker = final_estimator(model)
         if not isinstance(ranker, CalibratedRanker):
             raise TypeError(
@@ -101,18 +115,31 @@ class ReliabilityDisplay(Display):
     def from_probabilities(
         cls, probability: ArrayLike, *, n_bins: int = 10, ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Draw probabilities of pairs whose first item is the better one.
+        """Draw predicted probabilities of pairs whose first item is truly better.
 
         Parameters
         ----------
         probability : array-like of shape (n_pairs,)
-            That the first item is above, such as `predict_above` gives.
-        n_bins : int
+            Predicted probability that the first item is better, as `predict_above` returns it.
+        n_bins : int, default=10
             Number of bins.
         ax, **kwargs
             As in `plot`.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display.
         """
-        p = np.asarray(probability, dtype=np.float64)
-        if p.ndim != 1 or not len(p) or not ((p >= 0) & (p <= 1)).all():
-            raise ValueError("probability must be a flat list of numbers from 0 to 1.")
-        return cls(**reliability(p, n_bins)._asdict()).plot(ax, **kwargs)
+        probabilities = np.asarray(probability, dtype=np.float64)
+        if probabilities.ndim != 1 or not len(probabilities):
+            raise ValueError(
+                f"probability has shape {probabilities.shape}; pass one number for each pair."
+            )
+        in_range = (probabilities >= 0) & (probabilities <= 1)
+        if not in_range.all():
+            outside = probabilities[~in_range][0]
+            raise ValueError(
+                f"probability has the entry {outside:g}; expected numbers from 0 to 1."
+            )
+        return cls(**reliability(probabilities, n_bins)._asdict()).plot(ax, **kwargs)

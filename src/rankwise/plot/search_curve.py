@@ -1,4 +1,4 @@
-"""SearchCurveDisplay: held-out score over alpha or the number of steps, and the coefficients."""
+"""SearchCurveDisplay: held-out score over alpha or over the number of steps."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from rankwise.model_selection.validation_curve import curves_of_search
 from rankwise.plot.figure import Display, describe_metric, ordered_colors
 from rankwise.rankers.pipelines import final_estimator
 
-MEANS = {
+AVERAGE_OF = {  # what the points of a curve average, by the scheme of cross-validation
     "leave-group-out": "mean over groups",
     "leave-pair-out": "all pairs",
     "folds of groups": "mean over groups",
 }
-AXES = {"alpha": "alpha", "n_basis": "number of basis functions"}
-BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
-MOST_INSIDE = 3  # curves whose names find a place inside the axes
+PARAMETER_LABELS = {"alpha": "alpha", "n_basis": "number of basis functions"}
+MAX_CURVES_INSIDE = 3  # with more curves the legend is next to the axes
+NEXT_TO_AXES: dict[str, Any] = {
+    "loc": "center left",
+    "bbox_to_anchor": (1.0, 0.5),
+    "frameon": False,
+}
 
 
 class Curve(NamedTuple):
@@ -38,9 +42,9 @@ class Curve(NamedTuple):
     mean : ndarray of shape (n,)
         Mean over the groups (folds) where the metric is defined.
     error : ndarray of shape (n,)
-        Standard error of that mean; nan where there are fewer than two values.
+        Standard error of that mean; NaN where there are fewer than two values.
     best : int or None
-        Where the chosen value is, if this curve holds it.
+        Index of the chosen value; None if it is on another curve.
     """
 
     label: str
@@ -51,10 +55,10 @@ class Curve(NamedTuple):
 
 
 class SearchCurveDisplay(Display):
-    """Held-out score of a search, its spread over the groups, and what was chosen.
+    """Held-out score of a search, its standard error over the groups, and the chosen value.
 
-    Make it by `from_estimator`. The curve runs over alpha, or over the number of steps for a
-    `RankingPursuitCV`. All else that was searched (kernel parameters, nu) gives more lines.
+    Create it with `from_estimator`. The x axis is alpha, or the number of steps of
+    `RankingPursuitCV`. Other searched parameters (kernel parameters, nu) give one line each.
 
     Parameters
     ----------
@@ -63,7 +67,7 @@ class SearchCurveDisplay(Display):
     metric : str, Metric or function
         The metric.
     parameter : {"alpha", "n_basis"}
-        What `x` of the curves is.
+        The parameter on the x axis.
 
     Attributes
     ----------
@@ -115,13 +119,18 @@ class SearchCurveDisplay(Display):
         SearchCurveDisplay
             The display itself.
         """
-        self._begin(ax, name)
-        self.lines_, self.bands_, self.marks_ = [], [], []
+        self._create_axes(ax, name)
+        self.lines_ = []
+        self.bands_ = []
+        self.marks_ = []
         for curve, color in zip(self.curves, ordered_colors(len(self.curves)), strict=True):
             self._draw_curve(curve, {"color": color, **kwargs})
         self.ax_.set_ylabel(f"held-out {describe_metric(self.metric)}")
-        self.ax_.legend(**(BESIDE if len(self.curves) > MOST_INSIDE else {}))
-        self.ax_.set_xlabel(AXES[self.parameter])
+        if len(self.curves) > MAX_CURVES_INSIDE:
+            self.ax_.legend(**NEXT_TO_AXES)
+        else:
+            self.ax_.legend()
+        self.ax_.set_xlabel(PARAMETER_LABELS[self.parameter])
         if self.parameter == "alpha":
             self.ax_.set_xscale("log")
         else:
@@ -130,19 +139,20 @@ class SearchCurveDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw what a search has found.
+        """Draw the held-out scores of a search.
 
         Parameters
         ----------
         estimator : fitted search, or a Pipeline that ends in one
-            RankRLSCV, RankSVMCV, RankLogisticCV, CoRankRLSCV or RankingPursuitCV. Of several
-            outputs those of the chosen kernel are shown.
+            RankRLSCV, RankSVMCV, RankLogisticCV, CoRankRLSCV or RankingPursuitCV. With several
+            outputs, there is one line per output for the chosen kernel.
         ax, **kwargs
             As in `plot`.
 
         Returns
         -------
         SearchCurveDisplay
+            The display.
         """
         search = final_estimator(estimator)
         check_is_fitted(search)
@@ -159,52 +169,61 @@ class SearchCurveDisplay(Display):
         return display.plot(ax, **kwargs)
 
     def _draw_curve(self, curve: Curve, options: dict[str, Any]) -> None:
-        """A line; for a curve with the chosen value also its band and a marker."""
-        width = 1.3 if curve.best is None else 2.2
-        style = {"label": curve.label, "linewidth": width, **options}
+        """Draw a line; the curve with the chosen value also gets a band and a marker."""
+        if curve.best is None:
+            style = {"label": curve.label, "linewidth": 1.3, **options}
+            self.lines_ += self.ax_.plot(curve.x, curve.mean, **style)
+            return
+        style = {"label": curve.label, "linewidth": 2.2, **options}
         (line,) = self.ax_.plot(curve.x, curve.mean, **style)
         self.lines_.append(line)
-        if curve.best is None:
-            return
         if np.isfinite(curve.error).any():
-            low, high = curve.mean - curve.error, curve.mean + curve.error
-            style = {"color": line.get_color(), "alpha": 0.2, "lw": 0}
+            low = curve.mean - curve.error
+            high = curve.mean + curve.error
+            style = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
             self.bands_.append(self.ax_.fill_between(curve.x, low, high, **style))
-        x, y = curve.x[curve.best], curve.mean[curve.best]
+        chosen = curve.x[curve.best]
+        value = curve.mean[curve.best]
         style = {"color": line.get_color(), "mec": "black", "ms": 9, "zorder": 5}
-        self.marks_ += self.ax_.plot([x], [y], "o", label=f"chosen: {x:.3g}", **style)
+        self.marks_ += self.ax_.plot([chosen], [value], "o", label=f"chosen: {chosen:.3g}", **style)
 
 
 def _curves(search: Any) -> list[Curve]:
-    """One curve for each kernel or nu, or for each output of the chosen kernel."""
-    every = curves_of_search(search)
-    chosen = next(each for each in every if each.is_chosen)
-    value = search.best_params_[chosen.parameter]
-    if chosen.by_group.ndim == 3:
-        picked = np.broadcast_to(value, chosen.by_group.shape[2])
+    """Return one curve per kernel or nu, or one per output of the chosen kernel."""
+    searched = curves_of_search(search)
+    chosen = next(curve for curve in searched if curve.is_chosen)
+    best_value = search.best_params_[chosen.parameter]
+    has_outputs = chosen.by_group.ndim == 3
+    if has_outputs:
+        best_values = np.broadcast_to(best_value, chosen.by_group.shape[2])
         return [
-            _curve(f"output {j}", chosen.x, chosen.by_group[:, :, j], chosen.place(alpha))
-            for j, alpha in enumerate(picked)
+            _curve(f"output {k}", chosen.x, chosen.by_group[:, :, k], chosen.place(value))
+            for k, value in enumerate(best_values)
         ]
-    usual = MEANS.get(search.cv_results_.get("cv", ""), "mean over folds")
-    return [
-        _curve(
-            ", ".join(f"{name} = {_short(param)}" for name, param in each.params.items()) or usual,
-            each.x,
-            each.by_group,
-            each.place(value) if each.is_chosen else None,
-        )
-        for each in every
-    ]
+    curves = []
+    for curve in searched:
+        label = ", ".join(f"{name} = {_short(value)}" for name, value in curve.params.items())
+        if not label:
+            label = AVERAGE_OF.get(search.cv_results_.get("cv", ""), "mean over folds")
+        best = curve.place(best_value) if curve.is_chosen else None
+        curves.append(_curve(label, curve.x, curve.by_group, best))
+    return curves
 
 
 def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, (int, float)) else str(value)
+    if isinstance(value, (int, float)):
+        return f"{value:.3g}"
+    return str(value)
 
 
 def _curve(label: str, x: Array, by_group: Array, best: int | None) -> Curve:
-    """Average over the groups, and sort by x."""
+    """Average the values over the groups, and sort the curve by x."""
     order = np.argsort(x, kind="stable")
-    place = None if best is None else int(np.flatnonzero(order == best)[0])
-    mean, error = nanmean(by_group)[order], standard_error(by_group)[order]
-    return Curve(label, np.asarray(x, dtype=np.float64)[order], mean, error, place)
+    position = None if best is None else int(np.flatnonzero(order == best)[0])
+    return Curve(
+        label=label,
+        x=np.asarray(x, dtype=np.float64)[order],
+        mean=nanmean(by_group)[order],
+        error=standard_error(by_group)[order],
+        best=position,
+    )
