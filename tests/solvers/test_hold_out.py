@@ -358,12 +358,12 @@ def test_a_fold_that_leaves_nothing_to_learn_from_is_refused(rng):
         (1, "expected 2 to 6 folds of the 6 groups"),
         (7, "expected 2 to 6 folds"),
         (ShuffleSplit(3, random_state=0), "hold out each of the 30 items once"),
-        ([(range(30), range(30))], "fold 0 of cv must train on all items"),
-        ([(range(10, 30), range(5))], "20 for training and 5 held out of 30"),
+        ([(range(30), range(30))], "fold 0 of cv must train on exactly the items"),
+        ([(range(10, 30), range(5))], "trains on 20 and holds out 5 of 30"),
         ([(range(10, 30), range(10))], "hold out each of the 30 items once"),
         (
             [(range(10, 30), range(10)), (range(20), range(20, 31))],
-            "fold 1 of cv must train on all",
+            "fold 1 of cv must train on exactly",
         ),
     ],
 )

@@ -453,9 +453,7 @@ solver, tol, max_iter, random_state
 
     @single_threaded
     @restored_on_failure
-    def fit(  # type: ignore[override]
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the parameters, then learn from all data. Each instance is judged alike.
 
         Parameters

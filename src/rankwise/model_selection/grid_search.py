@@ -489,7 +489,11 @@ def _results_table(
     first = next(iter(results[0].candidates.axes))
     has_one_output = results[0].by_group[metric.name].shape[2] == 1
     outputs = 0 if has_one_output else slice(None)
-    axis_values, params, mean_scores, group_scores, predictions = [], [], [], [], []
+    axis_values = []
+    params = []
+    mean_scores = []
+    group_scores = []
+    predictions: list[Array | None] = []
     for result, setting in zip(results, settings, strict=True):
         values = result.candidates.axes[first]
         by_group = result.by_group[metric.name]

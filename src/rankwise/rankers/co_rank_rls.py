@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self, cast
 
 import numpy as np
@@ -30,12 +30,14 @@ from rankwise.metrics import get_metric
 from rankwise.metrics.metric import nanmean_by_group
 from rankwise.metrics.ranking import GroupedTargets, Ranking
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
+from rankwise.model_selection.grid_search import grid_search
 from rankwise.model_selection.protocol import HoldOutTask
 from rankwise.model_selection.shortcuts import check_rest
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.preprocessing.validate_features import validate_X
-from rankwise.rankers.base import RankerMixin, TaskModel
+from rankwise.rankers.base import TaskModel
 from rankwise.rankers.linear_models import KernelExpansion
+from rankwise.rankers.ranking_problem import no_nuisance
 from rankwise.rankers.search import Search
 from rankwise.rankers.semi_supervised import PartialRelevance, split_unscored
 from rankwise.runtime.memory import check_matrix_fits
@@ -46,22 +48,7 @@ from rankwise.validation import check_alphas, check_int, restored_on_failure
 NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class CoParameters:
-    """Parameters of CoRankRLS and its search, each declared once."""
-
-    allows_unscored = True
-
-    views: int | Sequence[View] = 2
-    n_basis: int = 100
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    random_state: Any = None
-
-
-@dataclass(eq=False, repr=False)
-class CoRankRLS(CoParameters, TaskModel, KernelParameters):
+class CoRankRLS(TaskModel, KernelParameters):
     """Semi-supervised ranking by several views that are made to agree.
 
     Use it if few items are scored, many are not, and there are two independent descriptions of
@@ -142,9 +129,38 @@ class CoRankRLS(CoParameters, TaskModel, KernelParameters):
            [0., 0.]])
     """
 
-    alpha: float = 1e-3
-    _: KW_ONLY
-    nu: float = 1.0
+    allows_unscored = True
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        nu: float = 1.0,
+        views: int | Sequence[View] = 2,
+        n_basis: int = 100,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.nu = nu
+        self.views = views
+        self.n_basis = n_basis
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.cost = cost
+        self.ties = ties
+        self.group_weight = group_weight
+        self.random_state = random_state
 
     @refuse_other_keywords
     @single_threaded
@@ -505,8 +521,7 @@ class CoTask(HoldOutTask):
         return model
 
 
-@dataclass(eq=False, repr=False)
-class CoRankRLSCV(CoParameters, RankerMixin, Search):
+class CoRankRLSCV(Search):
     """CoRankRLS that chooses alpha and nu by holding out scored groups.
 
     Use it in place of `CoRankRLS` if alpha and nu are not known.
@@ -569,13 +584,101 @@ random_state
     600
     """
 
-    model_class = CoRankRLS
-    axes = {"alpha": "alphas", "nu": "nus"}  # noqa: RUF012
-    lists = ()
+    allows_unscored = True
 
-    alphas: ArrayLike | None = None
-    _: KW_ONLY
-    nus: ArrayLike | None = None
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        *,
+        nus: ArrayLike | None = None,
+        cv: Any = "auto",
+        scoring: Any = "disagreement",
+        store_predictions: bool = False,
+        views: int | Sequence[View] = 2,
+        n_basis: int = 100,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        random_state: Any = None,
+    ) -> None:
+        self.alphas = alphas
+        self.nus = nus
+        self.cv = cv
+        self.scoring = scoring
+        self.store_predictions = store_predictions
+        self.views = views
+        self.n_basis = n_basis
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.cost = cost
+        self.ties = ties
+        self.group_weight = group_weight
+        self.random_state = random_state
+
+    @refuse_other_keywords
+    @single_threaded
+    @restored_on_failure
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        time: ArrayLike | None = None,
+        nuisance: Any = None,
+    ) -> Self:
+        """Select the parameters on held-out data, and train on all data.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight
+            As in ``CoRankRLS.fit``. The weights also apply to the evaluation of held-out items.
+        time : array-like of shape (n_items,), default=None
+            Time of each item, as dates or numbers. Groups are then evaluated by models of earlier
+            groups only, in five blocks.
+        nuisance : None
+            Not supported by CoRankRLS; a value raises a ValueError.
+
+        Returns
+        -------
+        CoRankRLSCV
+            The fitted estimator.
+        """
+        target = read_y(y, groups, sample_weight, nuisance, X=X, allow_nan=True)
+        no_nuisance(type(self).__name__, target)
+        X = check_groups(self, X, y, groups)
+        learner = CoRankRLS(
+            views=self.views,
+            n_basis=self.n_basis,
+            kernel=self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+            cost=self.cost,
+            ties=self.ties,
+            group_weight=self.group_weight,
+            random_state=self.random_state,
+        )
+        result = grid_search(
+            learner,
+            (X, target),
+            candidates={"alpha": self.alphas, "nu": self.nus},
+            cv=self.cv,
+            scoring=self.scoring,
+            time=time,
+            store_predictions=self.store_predictions,
+        )
+        return self._store_search(result)
 
     def predict_views(self, X: Any) -> NDArray[Any]:
         """Score items by each view; see ``CoRankRLS.predict_views``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -101,27 +101,21 @@ class PairwisePath(ModelPath):
         return model
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class PairwiseParameters:
-    """Parameters of RankSVM, RankLogistic and their searches, each declared once."""
+class PairwiseRanker(PathModel):
+    """A ranker that minimizes ``loss(f) + α ‖f‖²`` until a lower bound certifies the minimum.
 
-    group_weight: str = "pairs"
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
-    tol: float = 1e-3
-    max_iter: int = 1000
-    verbose: int = 0
-    random_state: Any = None
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class PairwiseRanker(PairwiseParameters, PathModel):
-    """A ranker that minimizes ``loss(f) + α ‖f‖²`` until a lower bound proves it near the minimum.
-
-    A subclass declares the parameters, which graph it learns from and how it is trained.
+    A subclass has the parameters below, and defines its loss and solver.
     """
 
-    warm_start: bool = False
+    group_weight: str
+    ties = "exclude"
+    n_basis: int | None
+    basis: str | ArrayLike
+    tol: float
+    max_iter: int
+    warm_start: bool
+    verbose: int
+    random_state: Any
 
     @abstractmethod
     def _loss_and_method(self) -> tuple[type[PairwiseLoss], str]:
@@ -177,8 +171,7 @@ class PairwiseRanker(PairwiseParameters, PathModel):
         make_loss, self.solver_ = self._loss_and_method()
         kernel, name = self.make_kernel(), type(self).__name__
         X = validate_X(self, X)
-        ties = getattr(self, "ties", "exclude")
-        graph = compared_graph(name, X.shape[0], target, self.group_weight, ties)
+        graph = compared_graph(name, X.shape[0], target, self.group_weight, self.ties)
         loss, Z = make_loss(graph), nuisance_columns(target, graph)
         n_strict = graph.strict().n_pairs
         if not n_strict:

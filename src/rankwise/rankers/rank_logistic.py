@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from rankwise.graphs.score_graph import TIES
+from rankwise.graphs.supervision import read_y
 from rankwise.kernels.stable_products import row_products
 from rankwise.losses import LogisticLoss, PairwiseLoss, PlackettLuceLoss
 from rankwise.losses.profiled import ProfileLoss
+from rankwise.model_selection.grid_search import grid_search
 from rankwise.model_selection.shortcuts import dense_rows
+from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.rankers.base import RankerMixin
-from rankwise.rankers.pairwise_ranker import PairwiseParameters, PairwiseRanker, PairwiseTask
+from rankwise.rankers.pairwise_ranker import PairwiseRanker, PairwiseTask
 from rankwise.rankers.search import Search
+from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.certified_descent import Solution
-from rankwise.validation import check_option
+from rankwise.validation import check_option, restored_on_failure
 
 LIKELIHOODS: dict[str, type[PairwiseLoss]] = {
     "pairs": LogisticLoss,
@@ -50,7 +54,6 @@ class LogisticModel(RankerMixin):
         return expit(scores[np.asarray(i)] - scores[np.asarray(j)])
 
 
-@dataclass(eq=False, repr=False)
 class RankLogistic(LogisticModel, PairwiseRanker):
     """Logistic model of preferences: Bradley and Terry's, with features of the items.
 
@@ -171,11 +174,42 @@ class RankLogistic(LogisticModel, PairwiseRanker):
 
     takes_nuisance = True
 
-    alpha: float = 1e-3
-    _: KW_ONLY
-    likelihood: str = "pairs"
-    ties: str = "exclude"
-    tol: float = 1e-6
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        likelihood: str = "pairs",
+        ties: str = "exclude",
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        group_weight: str = "pairs",
+        n_basis: int | None = None,
+        basis: str | ArrayLike = "random",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.likelihood = likelihood
+        self.ties = ties
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.group_weight = group_weight
+        self.n_basis = n_basis
+        self.basis = basis
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
 
     def _loss_and_method(self) -> tuple[type[PairwiseLoss], str]:
         check_option("ties", self.ties, TIES)
@@ -194,8 +228,7 @@ class RankLogistic(LogisticModel, PairwiseRanker):
         self.is_separable_ = cast(LogisticLoss | PlackettLuceLoss, loss).is_separated_by(scores)
 
 
-@dataclass(eq=False, repr=False)
-class RankLogisticCV(LogisticModel, PairwiseParameters, Search):
+class RankLogisticCV(LogisticModel, Search):
     """RankLogistic that chooses alpha, and kernel parameters if lists are given, by held-out data.
 
     Use it in place of `RankLogistic` if alpha is not known.
@@ -253,10 +286,103 @@ nuisance_se_, nuisance_names_
     (0.93, 'folds of groups')
     """
 
-    model_class = RankLogistic
+    takes_nuisance = True
 
-    alphas: ArrayLike | None = None
-    _: KW_ONLY
-    likelihood: str = "pairs"
-    ties: str = "exclude"
-    tol: float = 1e-6
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        *,
+        cv: Any = "auto",
+        scoring: Any = "disagreement",
+        store_predictions: bool = False,
+        likelihood: str = "pairs",
+        ties: str = "exclude",
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | Sequence[float] | None = None,
+        degree: float | Sequence[float] = 3,
+        coef0: float | Sequence[float] = 1,
+        kernel_params: dict[str, Any] | None = None,
+        group_weight: str = "pairs",
+        n_basis: int | None = None,
+        basis: str | ArrayLike = "random",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+        self.store_predictions = store_predictions
+        self.likelihood = likelihood
+        self.ties = ties
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.group_weight = group_weight
+        self.n_basis = n_basis
+        self.basis = basis
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @refuse_other_keywords
+    @single_threaded
+    @restored_on_failure
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        time: ArrayLike | None = None,
+        nuisance: Any = None,
+    ) -> Self:
+        """Select the parameters on held-out data, and train on all data.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight
+            As in ``RankLogistic.fit``. The weights also apply to the evaluation of held-out items.
+        time : array-like of shape (n_items,), default=None
+            Time of each item, as dates or numbers. Groups are then evaluated by models of earlier
+            groups only, in five blocks.
+        nuisance : array-like or data frame, default=None
+            As in ``RankLogistic.fit``. Held-out items are evaluated by f(x) without the effects of
+            these columns.
+
+        Returns
+        -------
+        RankLogisticCV
+            The fitted estimator.
+        """
+        target = read_y(y, groups, sample_weight, nuisance, X=X)
+        X = check_groups(self, X, y, groups)
+        learner = RankLogistic(
+            likelihood=self.likelihood,
+            ties=self.ties,
+            kernel=self.kernel,
+            kernel_params=self.kernel_params,
+            group_weight=self.group_weight,
+            n_basis=self.n_basis,
+            basis=self.basis,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            verbose=self.verbose,
+            random_state=self.random_state,
+        )
+        result = grid_search(
+            learner,
+            (X, target),
+            candidates={"alpha": self.alphas},
+            parameter_lists={"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0},
+            cv=self.cv,
+            scoring=self.scoring,
+            time=time,
+            store_predictions=self.store_predictions,
+        )
+        return self._store_search(result)

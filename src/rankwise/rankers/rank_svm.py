@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
+from rankwise.graphs.supervision import read_y
 from rankwise.losses import HingeLoss, PairwiseLoss, SquaredHingeLoss
-from rankwise.rankers.base import RankerMixin
-from rankwise.rankers.pairwise_ranker import PairwiseParameters, PairwiseRanker
+from rankwise.model_selection.grid_search import grid_search
+from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
+from rankwise.rankers.pairwise_ranker import PairwiseRanker
+from rankwise.rankers.ranking_problem import no_nuisance
 from rankwise.rankers.search import Search
-from rankwise.validation import check_option
+from rankwise.runtime.threads import single_threaded
+from rankwise.validation import check_option, restored_on_failure
 
 LOSSES: dict[str, type[PairwiseLoss]] = {"hinge": HingeLoss, "squared_hinge": SquaredHingeLoss}
 
 SOLVERS = ("auto", "lbfgs", "newton-cg", "bmrm")
 
 
-@dataclass(eq=False, repr=False)
 class RankSVM(PairwiseRanker):
     """Ranking support vector machine.
 
@@ -131,10 +135,42 @@ class RankSVM(PairwiseRanker):
     (array([1.]), True)
     """
 
-    alpha: float = 1e-3
-    _: KW_ONLY
-    loss: str = "hinge"
-    solver: str = "auto"
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        loss: str = "hinge",
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        group_weight: str = "pairs",
+        n_basis: int | None = None,
+        basis: str | ArrayLike = "random",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        solver: str = "auto",
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.group_weight = group_weight
+        self.n_basis = n_basis
+        self.basis = basis
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
 
     def _loss_and_method(self) -> tuple[type[PairwiseLoss], str]:
         check_option("loss", self.loss, tuple(LOSSES))
@@ -148,8 +184,7 @@ class RankSVM(PairwiseRanker):
         return LOSSES[self.loss], auto if self.solver == "auto" else self.solver
 
 
-@dataclass(eq=False, repr=False)
-class RankSVMCV(RankerMixin, PairwiseParameters, Search):
+class RankSVMCV(Search):
     """RankSVM that chooses alpha, and kernel parameters if lists are given, by cross-validation.
 
     Use it in place of `RankSVM` if alpha is not known.
@@ -205,9 +240,101 @@ random_state
     (0.93, 'folds of groups')
     """
 
-    model_class = RankSVM
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        *,
+        cv: Any = "auto",
+        scoring: Any = "disagreement",
+        store_predictions: bool = False,
+        loss: str = "hinge",
+        kernel: str | Callable[..., float] = "linear",
+        gamma: float | Sequence[float] | None = None,
+        degree: float | Sequence[float] = 3,
+        coef0: float | Sequence[float] = 1,
+        kernel_params: dict[str, Any] | None = None,
+        group_weight: str = "pairs",
+        n_basis: int | None = None,
+        basis: str | ArrayLike = "random",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        solver: str = "auto",
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+        self.store_predictions = store_predictions
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.group_weight = group_weight
+        self.n_basis = n_basis
+        self.basis = basis
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.verbose = verbose
+        self.random_state = random_state
 
-    alphas: ArrayLike | None = None
-    _: KW_ONLY
-    loss: str = "hinge"
-    solver: str = "auto"
+    @refuse_other_keywords
+    @single_threaded
+    @restored_on_failure
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        time: ArrayLike | None = None,
+        nuisance: Any = None,
+    ) -> Self:
+        """Select the parameters on held-out data, and train on all data.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight
+            As in ``RankSVM.fit``. The weights also apply to the evaluation of held-out items.
+        time : array-like of shape (n_items,), default=None
+            Time of each item, as dates or numbers. Groups are then evaluated by models of earlier
+            groups only, in five blocks.
+        nuisance : None
+            Not supported by RankSVM; a value raises a ValueError.
+
+        Returns
+        -------
+        RankSVMCV
+            The fitted estimator.
+        """
+        target = read_y(y, groups, sample_weight, nuisance, X=X)
+        no_nuisance(type(self).__name__, target)
+        X = check_groups(self, X, y, groups)
+        learner = RankSVM(
+            loss=self.loss,
+            kernel=self.kernel,
+            kernel_params=self.kernel_params,
+            group_weight=self.group_weight,
+            n_basis=self.n_basis,
+            basis=self.basis,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            solver=self.solver,
+            verbose=self.verbose,
+            random_state=self.random_state,
+        )
+        result = grid_search(
+            learner,
+            (X, target),
+            candidates={"alpha": self.alphas},
+            parameter_lists={"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0},
+            cv=self.cv,
+            scoring=self.scoring,
+            time=time,
+            store_predictions=self.store_predictions,
+        )
+        return self._store_search(result)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -25,12 +24,13 @@ from rankwise.kernels.views import View, check_views, view_columns
 from rankwise.losses import SquaredLoss
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidate_grid import CandidateGrid
+from rankwise.model_selection.grid_search import grid_search
 from rankwise.model_selection.protocol import HoldOutTask
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.preprocessing.validate_features import validate_X
-from rankwise.rankers.base import RankerMixin, TaskModel
+from rankwise.rankers.base import TaskModel
 from rankwise.rankers.linear_models import KernelExpansion
-from rankwise.rankers.ranking_problem import check_beta, one_output, ranking_loss
+from rankwise.rankers.ranking_problem import check_beta, no_nuisance, one_output, ranking_loss
 from rankwise.rankers.search import Search
 from rankwise.rankers.semi_supervised import PartialRelevance, split_unscored
 from rankwise.runtime.memory import check_matrix_fits
@@ -92,26 +92,7 @@ def make_functions(
     return functions
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class PursuitParameters(KernelParameters):
-    """Parameters of RankingPursuit and its search, each declared once."""
-
-    kernel: str | Callable[..., float] = "rbf"
-    dictionary: str | int | ArrayLike = "items"
-    beta: float = 0.0
-    fit_intercept: bool = True
-    backfit: str | None = "final"
-    views: int | Sequence[View] | None = None
-    nu: Any = 1.0
-    search: str = "auto"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    random_state: Any = None
-
-
-@dataclass(eq=False, repr=False)
-class RankingPursuit(TaskModel, PursuitParameters):
+class RankingPursuit(TaskModel, KernelParameters):
     """Sparse ranking by greedy choice of functions, with or without unscored items.
 
     Use it if a few features, or a few items, should carry the model.
@@ -225,10 +206,48 @@ class RankingPursuit(TaskModel, PursuitParameters):
 
     allows_unscored = True
 
-    n_basis: int = 50
-    _: KW_ONLY
-    n_iter_no_change: int | None = None
-    validation_fraction: float = 0.1
+    def __init__(
+        self,
+        n_basis: int = 50,
+        *,
+        kernel: str | Callable[..., float] = "rbf",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        dictionary: str | int | ArrayLike = "items",
+        beta: float = 0.0,
+        fit_intercept: bool = True,
+        backfit: str | None = "final",
+        views: int | Sequence[View] | None = None,
+        nu: float = 1.0,
+        search: str = "auto",
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        n_iter_no_change: int | None = None,
+        validation_fraction: float = 0.1,
+        random_state: Any = None,
+    ) -> None:
+        self.n_basis = n_basis
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.dictionary = dictionary
+        self.beta = beta
+        self.fit_intercept = fit_intercept
+        self.backfit = backfit
+        self.views = views
+        self.nu = nu
+        self.search = search
+        self.cost = cost
+        self.ties = ties
+        self.group_weight = group_weight
+        self.n_iter_no_change = n_iter_no_change
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
 
     @refuse_other_keywords
     @single_threaded
@@ -480,8 +499,7 @@ class RankingPursuit(TaskModel, PursuitParameters):
             self.choice_path_ = self.choice_path_[:, 0]
 
 
-@dataclass(eq=False, repr=False)
-class RankingPursuitCV(RankerMixin, PursuitParameters, Search):
+class RankingPursuitCV(Search):
     """RankingPursuit that chooses its number of steps, and parameters given as lists, by folds.
 
     Use it in place of `RankingPursuit` if the number of steps is not known.
@@ -537,11 +555,117 @@ train_error_
     """
 
     allows_unscored = True
-    model_class = RankingPursuit
-    axes = {"n_basis": None}  # noqa: RUF012
-    lists = ("gamma", "degree", "coef0", "nu")
 
-    n_basis: int = 50
+    def __init__(
+        self,
+        n_basis: int = 50,
+        *,
+        cv: Any = "auto",
+        scoring: Any = "disagreement",
+        store_predictions: bool = False,
+        kernel: str | Callable[..., float] = "rbf",
+        gamma: float | Sequence[float] | None = None,
+        degree: float | Sequence[float] = 3,
+        coef0: float | Sequence[float] = 1,
+        kernel_params: dict[str, Any] | None = None,
+        dictionary: str | int | ArrayLike = "items",
+        beta: float = 0.0,
+        fit_intercept: bool = True,
+        backfit: str | None = "final",
+        views: int | Sequence[View] | None = None,
+        nu: float | Sequence[float] = 1.0,
+        search: str = "auto",
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        random_state: Any = None,
+    ) -> None:
+        self.n_basis = n_basis
+        self.cv = cv
+        self.scoring = scoring
+        self.store_predictions = store_predictions
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.dictionary = dictionary
+        self.beta = beta
+        self.fit_intercept = fit_intercept
+        self.backfit = backfit
+        self.views = views
+        self.nu = nu
+        self.search = search
+        self.cost = cost
+        self.ties = ties
+        self.group_weight = group_weight
+        self.random_state = random_state
+
+    @refuse_other_keywords
+    @single_threaded
+    @restored_on_failure
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        time: ArrayLike | None = None,
+        nuisance: Any = None,
+    ) -> Self:
+        """Select the parameters on held-out data, and train on all data.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight
+            As in ``RankingPursuit.fit``. The weights also apply to the evaluation of held-out
+            items.
+        time : array-like of shape (n_items,), default=None
+            Time of each item, as dates or numbers. Groups are then evaluated by models of earlier
+            groups only, in five blocks.
+        nuisance : None
+            Not supported by RankingPursuit; a value raises a ValueError.
+
+        Returns
+        -------
+        RankingPursuitCV
+            The fitted estimator.
+        """
+        target = read_y(y, groups, sample_weight, nuisance, X=X, allow_nan=True)
+        no_nuisance(type(self).__name__, target)
+        X = check_groups(self, X, y, groups)
+        learner = RankingPursuit(
+            self.n_basis,
+            kernel=self.kernel,
+            kernel_params=self.kernel_params,
+            dictionary=self.dictionary,
+            beta=self.beta,
+            fit_intercept=self.fit_intercept,
+            backfit=self.backfit,
+            views=self.views,
+            search=self.search,
+            cost=self.cost,
+            ties=self.ties,
+            group_weight=self.group_weight,
+            random_state=self.random_state,
+        )
+        result = grid_search(
+            learner,
+            (X, target),
+            candidates={"n_basis": None},
+            parameter_lists={
+                "gamma": self.gamma,
+                "degree": self.degree,
+                "coef0": self.coef0,
+                "nu": self.nu,
+            },
+            cv=self.cv,
+            scoring=self.scoring,
+            time=time,
+            store_predictions=self.store_predictions,
+        )
+        return self._store_search(result)
 
     def predict_views(self, X: Any) -> Array:
         """Scores by each view; see ``RankingPursuit.predict_views``."""
