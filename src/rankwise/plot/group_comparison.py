@@ -195,10 +195,8 @@ class GroupComparisonDisplay(Display):
         if largest == 0.0:
             return np.zeros(len(self.values_a), dtype=int)
         difference = (self.values_a - self.values_b) / largest
-        sign = np.sign(np.round(difference, 12)).astype(int)
-        if self.metric.greater_is_better:
-            return sign
-        return -sign
+        sign: NDArray[np.int_] = np.sign(np.round(difference, 12)).astype(int)
+        return sign if self.metric.greater_is_better else np.negative(sign)
 
     def _limits(self) -> list[float]:
         """Return the limits of both axes: the range of the values and a margin."""
@@ -212,7 +210,7 @@ class GroupComparisonDisplay(Display):
         difference = f"{row.a} − {row.b}: {row.difference:+.3g}"
         if np.isfinite(row.low):
             level = f"{100 * self.confidence:g}%"
-            difference += f" ({level} interval {row.low:+.3g} to {row.high:+.3g})"
+            difference += f" ({level} interval {row.low:+.3g} … {row.high:+.3g})"
         groups = f"{len(self.values_a)} groups"
         if self.n_dropped:
             groups += f", {self.n_dropped} undefined dropped"
