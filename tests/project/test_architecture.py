@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "rankwise"
 # In order of dependency: a package imports only what is above it.
 LAYERS = [
     *["arrays", "caching", "defaults", "formatting", "_compiled", "frames", "errors"],
-    *["runtime", "environment", "groups", "validation"],
+    *["runtime", "environment", "fitted_schema", "groups", "validation"],
     *["graphs", "datasets", "kernels", "losses", "metrics", "solvers"],
     *["model_selection", "preprocessing", "rankers", "dyadic", "auto"],
     *["uncertainty", "leaderboard", "inspection", "plot", "persistence", "distributed"],

@@ -6,7 +6,7 @@ import numbers
 import sys
 from textwrap import wrap
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +32,7 @@ from rankwise.auto.time_budget import TimeBudget
 from rankwise.auto.training_data import HoldOut, TrainingData, check_data
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.errors import warn_user
+from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Model, Values
 from rankwise.formatting import TextTable
 from rankwise.frames import check_same_index, narwhals_frame, take_rows
 from rankwise.graphs import ScoreGraph
@@ -147,6 +148,24 @@ class AutoRanker(RankerMixin, BaseEstimator):
     >>> model.scoring_, len(model.members_), model.predict(X, groups).shape
     ('ndcg@10', 11, (600,))
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "estimators_": ListOf(Model()),
+        "table_": Model(optional=True),
+        "scaler_": Model(),
+        "weights_": Floats("members_in_use"),
+        "held_out_scores_": Floats("samples members"),
+        "kept_values_": Ints("values"),
+        "views_": Values(),
+        "combine_": Values(),
+        "members_": Values(),
+        "best_member_": Values(),
+        "estimate_": Values(),
+        "score_": Values(),
+        "scoring_": Values(),
+        "notes_": Values(),
+        "needs_groups_": Values(),
+    }
 
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
+from rankwise.fitted_schema import FittedSchema, Floats, Ints, Values
 from rankwise.graphs import ScoreGraph
 from rankwise.graphs.supervision import unpack_target
 from rankwise.groups import encode_groups
@@ -70,6 +71,11 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns seen in `fit`.
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "value_coef_": Floats("values"),
+        "needs_groups_": Values(),
+    }
 
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
     __metadata_request__transform = {"groups": True}  # noqa: RUF012
@@ -248,6 +254,18 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         Number of features seen in `fit`.
     """
 
+    _fitted: ClassVar[FittedSchema] = {
+        "roots_": Ints("trees"),
+        "left_": Ints("nodes"),
+        "right_": Ints("nodes"),
+        "feature_": Ints("nodes"),
+        "threshold_": Floats("nodes"),
+        "gap_left_": Ints("nodes"),
+        "set_": Ints("nodes"),
+        "sets_": Ints("sets codes"),
+        "value_": Floats("nodes"),
+    }
+
     def __init__(self, n_trees: int = 100, *, categorical: tuple[int, ...] = ()) -> None:
         self.n_trees = n_trees
         self.categorical = categorical
@@ -352,6 +370,25 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         self.sets_ = np.concatenate([np.zeros_like(nodes["codes"][:1]), sets])
         self.set_[has_codes] = number + 1
         return self
+
+    def _check_fitted(self) -> None:
+        """Check that every node leads to later nodes of its tree, down to a leaf."""
+        n_nodes = len(self.left_)
+        nodes = np.arange(n_nodes)
+        sizes = np.diff(self.roots_, append=n_nodes)
+        if self.roots_[0] != 0 or sizes.min() < 1 or sizes.max() >= 2 * MAX_LEAVES:
+            raise ValueError("the trees have other roots than trees have")
+        end_of_tree = np.repeat(self.roots_ + sizes, sizes)
+        for children in (self.left_, self.right_):
+            if ((children < nodes) | (children >= end_of_tree)).any():
+                raise ValueError("the trees have a loop, or a branch that leads nowhere")
+        if ((self.left_ == nodes) != (self.right_ == nodes)).any():
+            raise ValueError("the trees have a node with one child")
+        n_sets, n_codes = self.sets_.shape
+        if (self.set_ >= n_sets).any() or n_codes != N_CODES:
+            raise ValueError("a node of the trees refers to a missing set of categories")
+        if (self.feature_ >= self.n_features_in_).any():
+            raise ValueError("a node of the trees refers to a missing feature")
 
 
 def rank_targets(graph: ScoreGraph) -> Array:

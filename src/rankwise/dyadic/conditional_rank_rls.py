@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,15 @@ from rankwise.arrays import Array
 from rankwise.dyadic.cross_validation import DyadicTask
 from rankwise.dyadic.solver import DyadicProblem, KernelSide, make_side
 from rankwise.dyadic.table_fit import check_table, solve_table, table_loss
+from rankwise.fitted_schema import (
+    FittedSchema,
+    Floats,
+    Integer,
+    Items,
+    Labels,
+    Values,
+    check_kernel_items,
+)
 from rankwise.formatting import join_words
 from rankwise.frames import as_array, check_same_index, column_names
 from rankwise.kernels.feature_maps import FeatureMap
@@ -185,6 +194,20 @@ class ConditionalRankRLS(TableMixin):
     >>> model.score(drugs[15:], targets, Y[15:])
     1.0
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "coef_": Floats("row_terms column_terms"),
+        "row_coef_": Floats("row_terms"),
+        "column_coef_": Floats("column_terms"),
+        "rows_fit_": Items("row_terms features"),
+        "columns_fit_": Labels("columns", "columns column_features"),
+        "intercept_": Floats(""),
+        "feature_names_": Values(),
+        "n_columns_": Integer(),
+        "n_column_features_": Integer(),
+        "n_iter_": Values(),
+        "n_pairs_": Values(),
+    }
 
     alpha: float = 1e-3
 
@@ -367,6 +390,12 @@ class ConditionalRankRLS(TableMixin):
         if table.loss.one_list:
             self.intercept_ = float(np.nanmean(table.loss.Y - self.predict(rows.items)))
         return self
+
+    def _check_fitted(self) -> None:
+        rows = vars(self).get("rows_fit_")
+        columns = vars(self).get("columns_fit_")
+        check_kernel_items(rows, self.row_kernel, self.row_kernel_params)
+        check_kernel_items(columns, self.column_kernel, self.column_kernel_params)
 
 
 class ConditionalTask(DyadicTask):

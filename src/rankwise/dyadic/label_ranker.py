@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,7 @@ from rankwise.arrays import Array
 from rankwise.dyadic.cross_validation import OVERFLOW, DyadicTask
 from rankwise.dyadic.solver import DyadicProblem, KernelSide, make_side
 from rankwise.dyadic.table_fit import check_table, solve_table, table_loss
+from rankwise.fitted_schema import FittedSchema, Floats, Values
 from rankwise.formatting import join_words
 from rankwise.frames import as_array, column_names
 from rankwise.kernels.solver_input import SolverInput, make_solver_input
@@ -240,6 +241,11 @@ class LabelRanker(LabelMixin, KernelModel):
     >>> model.rank([[0.0]])
     array([[1, 2, 3]])
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "labels_": Values(),
+        "gaps_": Floats("gaps"),
+    }
 
     learned = (*KernelModel.learned, "gaps_")
 

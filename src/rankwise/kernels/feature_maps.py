@@ -8,10 +8,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
+from rankwise.fitted_schema import (
+    Floats,
+    Integer,
+    Ints,
+    Items,
+    Record,
+    check_kernel_items,
+    saved_fields,
+)
 from rankwise.kernels.kernel import Kernel
 from rankwise.kernels.stable_products import row_products
 
 
+@saved_fields(
+    {
+        "kernel": Record(Kernel),
+        "columns": Ints("columns", optional=True),
+        "n_features": Integer(),
+        "basis": Ints("items", optional=True),
+        "items": Items("items item_columns", optional=True),
+        "root": Floats("items features", optional=True),
+    }
+)
 class FeatureMap(NamedTuple):
     """From items to features R with ``f = R w``, and from w to coefficients that score new items.
 
@@ -96,6 +115,9 @@ class FeatureMap(NamedTuple):
         """What the kernel takes: the columns of X, or precomputed values to the items."""
         X = take_columns(X, self.columns)
         return take_columns(X, self.basis) if self.kernel.is_precomputed else X
+
+    def _check_fitted(self) -> None:
+        check_kernel_items(self.items, self.kernel.function, self.kernel.params)
 
 
 def take_columns(X: Any, columns: Indices | None) -> Any:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from rankwise.arrays import Array
+from rankwise.fitted_schema import Number, Options, Word, saved_fields
 from rankwise.kernels.ngram import ngram_kernel
 from rankwise.kernels.stable_products import first_equal_rows, row_products
 
@@ -37,6 +38,15 @@ CHUNK_ENTRIES = 2**23
 LONGEST = 100  # characters of an n-gram
 
 
+@saved_fields(
+    {
+        "function": Word(),
+        "gamma": Number(optional=True),
+        "degree": Number(),
+        "coef0": Number(),
+        "params": Options(),
+    }
+)
 @dataclass
 class Kernel:
     """A kernel function: one of scikit-learn's names, "ngram", a callable, or "precomputed".

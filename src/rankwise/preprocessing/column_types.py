@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Indices
-from rankwise.datasets.parse_numbers import NumberFormat, find_format, parse_quantity
+from rankwise.datasets.parse_numbers import (
+    NumberFormat,
+    find_format,
+    is_format,
+    parse_quantity,
+)
+from rankwise.fitted_schema import EnumMember, Integer, TupleOf, Word, saved_fields
 from rankwise.preprocessing.cells import (
     DATE_PARTS,
     SAMPLE,
@@ -43,6 +49,8 @@ MIN_NUMERIC = 0.8
 _ID_NAME = re.compile(
     r"(^|[_. -])(id|ID|Id)$|[a-z](ID|Id)$|^([Ii]tem|ITEM|docid|uuid|UUID|index|Unnamed: \d+)$"
 )
+
+MAX_DATE_FORMAT = 40  # characters of the format of a date, in a model file
 
 ColumnType = Literal["number", "order", "date", "vector", "category", "text", "left out"]
 NUMERIC = ("number", "order", "date", "vector")
@@ -89,6 +97,22 @@ _REASON_TEXTS = {
 }
 
 
+@saved_fields(
+    {
+        "name": Word(),
+        "kind": Word("number", "order", "date", "vector", "category", "text", "left out"),
+        "n_gaps": Integer(),
+        "reason": EnumMember(Reason),
+        "detail": Word(),
+        "categories": TupleOf(str),
+        "n_rare": Integer(),
+        "form": Word(),
+        "medians": TupleOf(float),
+        "means": TupleOf(float),
+        "scales": TupleOf(float),
+        "weights": TupleOf(float),
+    }
+)
 class ColumnInfo(NamedTuple):
     """How a column is used, and what was learned from its training data.
 
@@ -169,6 +193,31 @@ class ColumnInfo(NamedTuple):
     def left_out(self, reason: Reason, detail: str = "") -> ColumnInfo:
         """Return the record of a column that is left out for this reason."""
         return ColumnInfo(self.name, "left out", self.n_gaps, reason, detail)
+
+    def _check_fitted(self) -> None:
+        """Check that the entries fit together, and that no category is there twice."""
+        n_categories = len(self.categories)
+        n_numbers = {
+            "number": 1,
+            "order": 1,
+            "date": n_categories,
+            "vector": len(self.medians),
+            "left out": len(self.medians),
+        }.get(self.kind, 0)
+        n_weights = n_categories if self.kind == "text" else 0
+        numbers = [*self.medians, *self.means, *self.scales, *self.weights]
+        conditions = [
+            len(set(self.categories)) == n_categories,
+            len(self.medians) == len(self.means) == len(self.scales) == n_numbers,
+            len(self.weights) == n_weights,
+            all(math.isfinite(number) for number in numbers),
+            all(scale > 0 for scale in self.scales),
+            self.kind != "date" or set(self.categories) <= set(DATE_PARTS),
+            self.kind != "number" or is_format(self.form),
+            len(self.form) <= MAX_DATE_FORMAT,
+        ]
+        if not all(conditions):
+            raise ValueError(f"the facts of the column {self.name!r:.60} do not fit together")
 
 
 class ColumnRequest(NamedTuple):

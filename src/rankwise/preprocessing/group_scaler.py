@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from rankwise.fitted_schema import FittedSchema, Model, Values
 from rankwise.graphs.supervision import unpack_target
 from rankwise.groups import encode_groups
 from rankwise.preprocessing.group_columns import refuse_other_keywords, warn_of_group_names
@@ -75,6 +76,11 @@ class GroupScaler(TransformerMixin, BaseEstimator):
     ...     model = make_pipeline(GroupScaler(), RankRLSCV()).fit(X, y, groups=groups)
     ...     scores = model.predict(X, groups=groups)
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "standard_": Model(),
+        "needs_groups_": Values(),
+    }
 
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
     __metadata_request__transform = {"groups": True}  # noqa: RUF012

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from rankwise.fitted_schema import FittedSchema, Floats, Ints
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.validation import check_int, restored_on_failure
 
@@ -51,6 +52,11 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
            [1., 0.],
            [4., 3.]])
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "columns_": Ints("knots"),
+        "knots_": Floats("knots"),
+    }
 
     def __init__(self, n_knots: int = 4, *, n_columns: int | None = None) -> None:
         self.n_knots = n_knots

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.arrays import Array, Indices
+from rankwise.fitted_schema import FittedSchema, ListOf, Record
 from rankwise.formatting import join_words
 from rankwise.frames import frame_columns, narwhals_frame, with_names
 from rankwise.preprocessing.cells import cell_as_text, read_cells
@@ -143,6 +144,10 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
     >>> ranker.predict(new).argmax()
     np.int64(1)
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "facts_": ListOf(Record(ColumnInfo)),
+    }
 
     def __init__(
         self,

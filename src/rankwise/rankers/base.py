@@ -11,6 +11,17 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
+from rankwise.fitted_schema import (
+    FittedSchema,
+    Floats,
+    Integer,
+    Ints,
+    Items,
+    NotSaved,
+    TupleOf,
+    Values,
+    check_kernel_items,
+)
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import Relevance, read_y, row_labels
 from rankwise.groups import encode_groups
@@ -30,6 +41,11 @@ class RankerMixin:
     The class-level metadata requests let ``groups`` and ``sample_weight`` reach `fit` and `score`
     through GridSearchCV, Pipelines and the rest when scikit-learn's metadata routing is on.
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "group_columns_": Values(),
+        "max_group_size_": Integer(optional=True),
+    }
 
     allows_unscored = False  # whether a score may be NaN, "not scored"
 
@@ -152,6 +168,22 @@ def ranks_of(
 class KernelModel(RankerMixin, KernelParameters):
     """A ranker whose scores are ``X coef_`` or ``k(X, X_fit_) dual_coef_``."""
 
+    _fitted: ClassVar[FittedSchema] = {
+        "X_fit_": Items("samples features"),
+        "coef_": Floats("features", "outputs features"),
+        "dual_coef_": Floats("samples", "samples outputs"),
+        "basis_indices_": Ints("samples"),
+        "intercept_": Floats("", "outputs"),
+        "output_shape_": TupleOf(int),
+        "n_iter_": Values(),
+        "n_pairs_": Values(),
+        "solver_": Values(),
+        "nuisance_coef_": Values(),
+        "nuisance_se_": Values(),
+        "nuisance_names_": Values(),
+        "_nuisance_names": NotSaved(),
+    }
+
     learned: ClassVar[tuple[str, ...]] = (
         *("coef_", "dual_coef_", "X_fit_", "basis_indices_"),
         *("nuisance_coef_", "nuisance_se_", "nuisance_names_"),
@@ -256,6 +288,9 @@ class KernelModel(RankerMixin, KernelParameters):
     def _feature_map(self, n_coefficients: int) -> FeatureMap:
         basis, items = getattr(self, "basis_indices_", None), getattr(self, "X_fit_", None)
         return FeatureMap(self.make_kernel(), None, n_coefficients, basis, items)
+
+    def _check_fitted(self) -> None:
+        check_kernel_items(vars(self).get("X_fit_"), self.kernel, self.kernel_params)
 
 
 class TaskModel(RankerMixin):

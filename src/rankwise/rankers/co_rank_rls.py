@@ -6,7 +6,7 @@ import copy
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import scipy.linalg
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
 from rankwise.errors import warn_user
+from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Record, Values
 from rankwise.graphs.supervision import Relevance, read_y
 from rankwise.groups import encode_groups
 from rankwise.kernels.basis import basis_map
@@ -128,6 +129,15 @@ class CoRankRLS(TaskModel, KernelParameters):
     array([[0., 0.],
            [0., 0.]])
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "views_": ListOf(Record(FeatureMap)),
+        "view_coef_": ListOf(Floats("terms", "terms outputs")),
+        "basis_indices_": ListOf(Ints("samples", optional=True)),
+        "n_scored_": Values(),
+        "n_unscored_": Values(),
+        "n_pairs_": Values(),
+    }
 
     allows_unscored = True
 
@@ -583,6 +593,10 @@ random_state
     >>> model.n_unscored_
     600
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "nu_": Values(),
+    }
 
     allows_unscored = True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
+from rankwise.fitted_schema import FittedSchema, Values
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.supervision import Relevance, read_y
 from rankwise.kernels.solver_input import SolverInput, make_solver_input
@@ -106,6 +107,13 @@ class PairwiseRanker(PathModel):
 
     A subclass has the parameters below, and defines its loss and solver.
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "gap_": Values(),
+        "lower_bound_": Values(),
+        "objective_": Values(),
+        "history_": Values(),
+    }
 
     group_weight: str
     ties = "exclude"

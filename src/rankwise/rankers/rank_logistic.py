@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from rankwise.fitted_schema import FittedSchema, Values
 from rankwise.graphs.score_graph import TIES
 from rankwise.graphs.supervision import read_y
 from rankwise.kernels.stable_products import row_products
@@ -171,6 +172,10 @@ class RankLogistic(LogisticModel, PairwiseRanker):
     >>> model.predict_above(X, [2, 2], [0, 1]).round(2), model.is_separable_
     (array([0.93, 0.85]), False)
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "is_separable_": Values(),
+    }
 
     takes_nuisance = True
 

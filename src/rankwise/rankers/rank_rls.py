@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from rankwise.arrays import Array
+from rankwise.fitted_schema import FittedSchema, NotSaved, Values
 from rankwise.frames import check_same_index
 from rankwise.graphs import PairGraph
 from rankwise.graphs.supervision import Relevance, read_y
@@ -189,6 +190,12 @@ class RankRLS(PathModel):
     >>> model.coef_.round(3)
     array([0.995])
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "n_samples_seen_": Values(),
+        "_sums": NotSaved(),
+        "_features": NotSaved(),
+    }
 
     multi_output = True
     takes_nuisance = True

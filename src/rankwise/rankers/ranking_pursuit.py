@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
+from rankwise.fitted_schema import (
+    Either,
+    FittedSchema,
+    Floats,
+    Ints,
+    ListOf,
+    Record,
+    Values,
+    saved_fields,
+)
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import Relevance, read_y
 from rankwise.kernels.basis import choose_basis, read_points
@@ -46,6 +56,14 @@ from rankwise.validation import (
 DICTIONARIES = ("items", "scored", "features")
 
 
+@saved_fields(
+    {
+        "basis": Record(FeatureMap),
+        "choices": Ints("steps"),
+        "coef_path": Floats("states functions"),
+        "intercept_path": Floats("states"),
+    }
+)
 class PursuitFunction(NamedTuple):
     """The function of one view before the first step and after each.
 
@@ -203,6 +221,21 @@ class RankingPursuit(TaskModel, KernelParameters):
     >>> model.basis_indices_, model.dual_coef_.round(6)
     (array([7, 2]), array([ 3., -2.]))
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "_functions": ListOf(Record(PursuitFunction)),
+        "basis_indices_": Either((Ints("functions"), ListOf(Ints("functions")))),
+        "dual_coef_": Either((Floats("functions"), ListOf(Floats("functions")))),
+        "coef_path_": Either((Floats("steps functions"), ListOf(Floats("steps functions")))),
+        "choice_path_": Ints("steps", "steps views"),
+        "coef_": Floats("features"),
+        "intercept_": Floats(""),
+        "n_basis_": Values(),
+        "n_pairs_": Values(),
+        "search_": Values(),
+        "train_error_": Values(),
+        "validation_score_": Values(),
+    }
 
     allows_unscored = True
 
@@ -553,6 +586,10 @@ train_error_
     >>> model.n_basis_ <= 30, model.best_params_["gamma"] in (0.001, 0.01)
     (True, True)
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "n_basis_": Values(),
+    }
 
     allows_unscored = True
 

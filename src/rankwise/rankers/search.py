@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.fitted_schema import FittedSchema, Model, Values
 from rankwise.kernels.kernel import BaseEstimator, KernelParameters
 from rankwise.model_selection.grid_search import SearchResult, grid_search
 from rankwise.rankers.base import RankerMixin
@@ -21,6 +22,14 @@ class BaseSearch(BaseEstimator):
     `Search` is the base for learners of items with one kernel. Searches for tables declare
     `model_class` and `lists`, and call `_search`.
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "best_estimator_": Model(),
+        "best_params_": Values(),
+        "best_score_": Values(),
+        "cv_results_": Values(),
+        "alpha_": Values(),
+    }
 
     model_class: ClassVar[Any]
     """Class of the learner; it receives the parameters that it shares with the search."""

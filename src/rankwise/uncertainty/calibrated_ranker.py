@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from rankwise.arrays import Array, Indices
 from rankwise.defaults import DEFAULT_CONFIDENCE
+from rankwise.fitted_schema import FittedSchema, Floats, ListOf, Model, Number, Values
 from rankwise.graphs.supervision import pack_weights
 from rankwise.groups import encode_groups, indices_by_group
 from rankwise.metrics.grades import LARGEST_GRADE
@@ -136,6 +137,21 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     >>> model.best_set(X[:6], level=0.9)  # the items to look at
     array([...])
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "estimator_": Model(),
+        "members_": ListOf(Model(), optional=True),
+        "root_": Floats("terms units", optional=True),
+        "gaps_": ListOf(Floats("gaps")),
+        "grades_": Values(),
+        "slope_": Number(),
+        "error_weight_": Number(),
+        "log_loss_": Values(),
+        "n_pairs_": Values(),
+        "n_units_": Values(),
+        "units_": Values(),
+        "reliability_": Values(),
+    }
 
     estimator: Any = None
     _: KW_ONLY
