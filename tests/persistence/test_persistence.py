@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
@@ -23,8 +24,7 @@ from rankwise.kernels.kernel import Kernel
 from rankwise.model_selection.scorer import predict_items
 from rankwise.persistence import load, read_header, save
 from rankwise.persistence.model_file import FORMAT_VERSION
-from rankwise.persistence.saved_classes import ESTIMATORS, RECORDS
-from rankwise.persistence.serialize import FORGOTTEN
+from rankwise.persistence.saved_classes import ESTIMATORS, RECORDS, schema_of
 from rankwise.rankers.base import RankerMixin
 from tests.persistence.saved_models import GROUPS, NEW, NEW_FRAME, X, all_models, y
 
@@ -53,8 +53,10 @@ def assert_same(one, other, where="model"):
         for k, (a, b) in enumerate(zip(one, other, strict=True)):
             assert_same(a, b, f"{where}[{k}]")
     elif isinstance(one, (BaseEstimator, Kernel)):
-        kept = {k: v for k, v in vars(one).items() if k not in FORGOTTEN}
-        assert_same(kept, vars(other), type(one).__name__)
+        schema = schema_of(type(one))
+        unsaved = {name for name, field in schema.items() if not field.is_saved}
+        saved = {name: value for name, value in vars(one).items() if name not in unsaved}
+        assert_same(saved, vars(other), type(one).__name__)
     else:
         assert one == other or (one != one and other != other), where
 
@@ -110,6 +112,11 @@ def test_every_ranker_and_every_class_that_files_know_is_among_the_models():
     rankers = {kind for kind in public if isinstance(kind, type) and issubclass(kind, RankerMixin)}
     assert len(rankers) >= 15
     assert ({kind.__name__ for kind in rankers} | set(ESTIMATORS) | set(RECORDS)) - seen == set()
+
+
+@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
+def test_every_field_of_a_record_is_declared(record):
+    assert set(schema_of(record)) == set(inspect.signature(record).parameters)
 
 
 def test_score_works_and_a_loaded_model_can_be_trained_again(path):

@@ -24,6 +24,7 @@ except ImportError as error:
 
 from rankwise.arrays import Array
 from rankwise.distributed.blocks import RowBlock, align, gather_groups, whole_rows
+from rankwise.fitted_schema import fitted_schema
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.pair_graph import GROUP_WEIGHTS
 from rankwise.kernels.basis import basis_map
@@ -80,8 +81,9 @@ class LazyModel(KernelModel):
         if self.basis is None:
             del parameters["basis"]
         model = self.local_class(**parameters)
-        learned = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        vars(model).update(learned)
+        local_attributes = fitted_schema(self.local_class)
+        fitted = {name: value for name, value in vars(self).items() if name in local_attributes}
+        vars(model).update(fitted)
         return model
 
     def _whole_blocks(

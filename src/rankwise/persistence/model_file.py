@@ -24,13 +24,13 @@ from rankwise.errors import ModelFileError
 from rankwise.leaderboard import Leaderboard
 from rankwise.model_selection.scorer import group_metadata, predict_items
 from rankwise.persistence.saved_classes import ESTIMATORS
-from rankwise.persistence.serialize import LONGEST, restore, state
+from rankwise.persistence.serialize import MAX_SPARSE_COLUMNS, from_json, to_json
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.pipelines import final_estimator, transform_step
 
 FORMAT = "rankwise model"
-FORMAT_VERSION = 2  # raised by every change that older versions of rankwise could not read
+FORMAT_VERSION = 3  # raised by every change that older versions of rankwise could not read
 
 DOCUMENT = "model.json"
 LARGEST_DOCUMENT = 2**22  # bytes: numbers in great number are arrays
@@ -106,7 +106,7 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
         "notes": None if notes is None else dict(notes),
     }
     try:
-        document["model"] = state(model, arrays, "")
+        document["model"] = to_json(model, arrays, "")
         for array in arrays:
             _check_type(array.dtype, array.shape)
         _build(document, arrays)
@@ -275,18 +275,25 @@ def _read_document(archive: zipfile.ZipFile) -> dict[str, Any]:
     if _has_too_many_values(text):
         raise ValueError(f"{DOCUMENT} has too many values")
     document: dict[str, Any] = json.loads(text)
-    number = document["version"] if document["format"] == FORMAT else 0
-    if type(number) is int and number > FORMAT_VERSION:
-        raise ValueError(
-            f"it was written by rankwise {document.get('rankwise')!r:.40} in format "
-            f"{number!r:.40}; this version reads formats up to {FORMAT_VERSION}: upgrade rankwise"
-        )
-    keys = {"format", "version", "rankwise", "written_with", "notes", "model"}
-    if number != FORMAT_VERSION or set(document) != keys:
-        raise ValueError(f"it is not a rankwise model, its {DOCUMENT} is another one")
+    _check_version(document)
+    if set(document) != {"format", "version", "rankwise", "written_with", "notes", "model"}:
+        raise ValueError(f"it is not a rankwise model, its {DOCUMENT} has other entries")
     if not isinstance(document["notes"], (dict, type(None))):
-        raise ValueError("its notes are no dictionary")
+        raise ValueError("its notes are not a dictionary")
     return document
+
+
+def _check_version(document: dict[str, Any]) -> None:
+    version = document["version"]
+    if document["format"] != FORMAT or type(version) is not int or version < 1:
+        raise ValueError(f"it is not a rankwise model, its {DOCUMENT} has another format")
+    if version < FORMAT_VERSION:
+        raise ValueError("it was written by rankwise 0.3; train again")
+    if version > FORMAT_VERSION:
+        raise ValueError(
+            f"it was written by rankwise {document.get('rankwise')!r:.40} in format {version}; "
+            f"this version reads format {FORMAT_VERSION}: upgrade rankwise"
+        )
 
 
 def _has_too_many_values(text: bytes) -> bool:
@@ -330,7 +337,7 @@ def _build(document: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -> Any:
         joblib.parallel_config(backend="sequential"),
     ):
         warnings.simplefilter("ignore")
-        model = restore(document["model"], unused)
+        model = from_json(document["model"], unused)
         if unused:
             raise ValueError("some arrays belong to no model")
         if isinstance(model, Leaderboard):
@@ -351,7 +358,7 @@ def _try(model: Any, n_bytes: int) -> None:
     n_features = steps[0].n_features_in_
     if isinstance(steps[0], TableVectorizer):  # its facts are all there is to it
         n_features = len(steps.pop(0).get_feature_names_out())
-    if n_features > max(LONGEST, n_bytes // 8):
+    if n_features > max(MAX_SPARSE_COLUMNS, n_bytes // 8):
         raise ValueError(f"a model has {n_features:,} features, and the file less of them")
     *transformers, ranker = steps
     items: Any = sp.csr_array((4, n_features))

@@ -1,6 +1,12 @@
-"""The classes that a model file may contain."""
+"""The classes that a model file may contain.
+
+Classes of rankwise declare their fitted attributes themselves (`rankwise.fitted_schema`). To make
+a new estimator savable, declare its attributes and add the class to `RANKERS` or `STEPS`.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
@@ -10,6 +16,15 @@ from rankwise.auto.auto_ranker import AutoRanker
 from rankwise.auto.boosted_trees import BoostedTrees, TreeFeatures
 from rankwise.dyadic.conditional_rank_rls import ConditionalRankRLS, ConditionalRankRLSCV
 from rankwise.dyadic.label_ranker import LabelRanker, LabelRankerCV
+from rankwise.fitted_schema import (
+    Field,
+    FittedSchema,
+    Floats,
+    Ints,
+    Length,
+    Values,
+    fitted_schema,
+)
 from rankwise.kernels.feature_maps import FeatureMap
 from rankwise.kernels.kernel import Kernel
 from rankwise.kernels.views import View
@@ -25,20 +40,80 @@ from rankwise.rankers.ranking_pursuit import PursuitFunction, RankingPursuit, Ra
 from rankwise.uncertainty import CalibratedRanker
 
 
-def _by_name(*classes: type) -> dict[str, type]:
-    return {known.__name__: known for known in classes}
+def _by_name(classes: list[type]) -> dict[str, type]:
+    return {saved_class.__name__: saved_class for saved_class in classes}
 
 
-RECORDS = _by_name(ColumnInfo, FeatureMap, Kernel, PursuitFunction)
+# Parts of models, declared with `saved_fields`.
+RECORDS = _by_name([ColumnInfo, FeatureMap, Kernel, PursuitFunction])
 
-STEPS = _by_name(TableVectorizer, GroupScaler, HingeFeatures, TreeFeatures)
+# scikit-learn's transformers, whose attributes are declared here.
+SCIKIT_LEARN_SCHEMAS: dict[type, FittedSchema] = {
+    MaxAbsScaler: {
+        "max_abs_": Floats("features"),
+        "scale_": Floats("features"),
+        "n_samples_seen_": Values(),
+    },
+    MinMaxScaler: {
+        "min_": Floats("features"),
+        "scale_": Floats("features"),
+        "data_min_": Floats("features"),
+        "data_max_": Floats("features"),
+        "data_range_": Floats("features"),
+        "n_samples_seen_": Values(),
+    },
+    Nystroem: {
+        "components_": Floats("components features"),
+        "normalization_": Floats("components components"),
+        "component_indices_": Ints("components"),
+        "_n_features_out": Length("components"),
+    },
+    RobustScaler: {
+        "center_": Floats("features", optional=True),
+        "scale_": Floats("features", optional=True),
+    },
+    StandardScaler: {
+        "mean_": Floats("features", optional=True),
+        "var_": Floats("features", optional=True),
+        "scale_": Floats("features", optional=True),
+        "n_samples_seen_": Values(),
+    },
+}
 
-STEPS |= _by_name(MaxAbsScaler, MinMaxScaler, Nystroem, RobustScaler, StandardScaler)
+# The transformers that a Pipeline may contain.
+STEPS = _by_name(
+    [
+        TableVectorizer,
+        GroupScaler,
+        HingeFeatures,
+        TreeFeatures,
+        *SCIKIT_LEARN_SCHEMAS,
+    ]
+)
 
-RANKERS: list[type] = [AutoRanker, CoRankRLS, CoRankRLSCV, LabelRanker, LabelRankerCV]
+RANKERS: list[type] = [
+    AutoRanker,
+    BoostedTrees,
+    CalibratedRanker,
+    ConditionalRankRLS,
+    ConditionalRankRLSCV,
+    CoRankRLS,
+    CoRankRLSCV,
+    LabelRanker,
+    LabelRankerCV,
+    RankingPursuit,
+    RankingPursuitCV,
+    RankLogistic,
+    RankLogisticCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+]
 
-RANKERS += [ConditionalRankRLS, ConditionalRankRLSCV, RankingPursuit, RankingPursuitCV]
+ESTIMATORS = {**_by_name(RANKERS), **_by_name([View, Pipeline]), **STEPS}
 
-RANKERS += [RankLogistic, RankLogisticCV, RankRLS, RankRLSCV, RankSVM, RankSVMCV]
 
-ESTIMATORS = _by_name(*RANKERS, BoostedTrees, CalibratedRanker, View, Pipeline) | STEPS
+def schema_of(saved_class: type[Any]) -> dict[str, Field]:
+    """The declared attributes of one of the classes."""
+    return {**fitted_schema(saved_class), **SCIKIT_LEARN_SCHEMAS.get(saved_class, {})}
