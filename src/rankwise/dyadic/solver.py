@@ -107,7 +107,7 @@ class KernelSide:
     @cached_property
     def spectrum(self) -> Spectrum:
         """Of the kernel matrix, centered if scores count up to a constant; no zero values."""
-        matrix = self.matrix.copy() if self.is_kernel else self._features
+        matrix = self.matrix if self.is_kernel else self._features
         centered = self.is_kernel and self.is_centered
         values, vectors, weight, *_ = find_spectrum(
             matrix, is_kernel=self.is_kernel, centered=centered

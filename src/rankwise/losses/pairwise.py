@@ -318,4 +318,4 @@ def _add_logistic_block(block: PairBlock, f: Array, flow: Array) -> Array:
 def _logistic_curvatures(block: PairBlock, f: Array) -> Array:
     """``ω σ(g) σ(−g)`` of each pair of a block."""
     decay = np.exp(-np.abs(block.differences(f)))
-    return block.weight * decay / (1 + decay) ** 2
+    return np.asarray(block.weight * decay / (1 + decay) ** 2)

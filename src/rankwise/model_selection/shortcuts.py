@@ -143,7 +143,13 @@ def coefficients_without(
     elif way == "closed" and features.method == "dual":
         (term,) = _terms(loss, units.members)
         w = leave_out_dual_coef(
-            features.matrix, term.root, term.target, term.amount, units.members, alphas
+            features.matrix,
+            term.root,
+            term.target,
+            term.amount,
+            units.members,
+            alphas,
+            overwrite=True,
         )
     else:
         n_outputs = loss.target[0].size
@@ -190,7 +196,7 @@ def _hold_out(
     elif way == "closed" and is_dual:
         (term,) = _terms(loss, folds)
         parts = loss.graph.components, term.target, term.amount
-        hold_out_dual(features.matrix, term.root, *parts, folds, alphas, out)
+        hold_out_dual(features.matrix, term.root, *parts, folds, alphas, out, overwrite=True)
     else:
         way = "refit" if way == "items" or is_dual else way
         line, done = Progress("holding out", len(folds), False if way == "refit" else None), 0
@@ -322,8 +328,9 @@ def item_spectrum(
     """
     first, is_dual = first_equal_rows(features.matrix), features.method == "dual"
     matrix = dense_rows(features.matrix)
-    matrix = matrix.copy() if is_dual and not overwrite else matrix
-    spectrum = find_spectrum(matrix, weight, is_kernel=is_dual, centered=centered)
+    spectrum = find_spectrum(
+        matrix, weight, is_kernel=is_dual, centered=centered, overwrite=overwrite
+    )
     return spectrum._replace(first=first)
 
 

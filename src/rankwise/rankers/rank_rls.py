@@ -442,6 +442,7 @@ class RankRLS(PathModel):
             loss,
             features.matrix,
             alphas,
+            overwrite=True,
             tol=self.tol,
             max_iter=self.max_iter,
             watch=line.iteration,
@@ -528,8 +529,7 @@ class RankRLSTask(HoldOutTask):
         features = self.features()
         method, matrix = features.method, features.matrix
         loss = self.loss.of_items(np.arange(self.n_rows), edges)
-        R = matrix.copy() if method == "dual" else matrix
-        w = minimize(method, loss, R, candidates.axes["alpha"], **self._limits).coef
+        w = minimize(method, loss, matrix, candidates.axes["alpha"], **self._limits).coef
         return row_products(matrix, w[:, :, 0].T)
 
     def shortcut_for(self, units: HoldOutUnits) -> str:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.losses import Plane
 
 MAX_PLANES = 250
@@ -211,7 +211,7 @@ def maximize_on_simplex(
     return start  # rounding made it worse, or it is nan
 
 
-def _move_to_boundary(x: Array, face: Array, target: Array) -> int:
+def _move_to_boundary(x: Array, face: Indices, target: Array) -> int:
     """Move x along the face towards the target until an entry is 0; the number of that entry."""
     is_negative = target < 0
     step = np.ones(len(face))

@@ -18,14 +18,24 @@ from rankwise.arrays import Array
 from rankwise.losses import SquaredLoss
 from rankwise.runtime.threads import allow_threads
 
-Watch = Callable[[int, float], None]  # told the number of iterations and the largest residual
-BLOCK = 64  # columns that LAPACK takes at a time at most
-SHARED_STEPS = 200  # that all λ share before each goes on alone
-ROUNDING = 1e-14  # a relative residual that no step makes smaller
+Watch = Callable[[int, float], None]  # called with number of iterations and largest residual
+LAPACK_BLOCK = 64  # largest number of columns in a block of LAPACK
+SHARED_STEPS = 200  # limit of the steps that all λ share; then each continues separately
+MIN_RESIDUAL = 1e-14  # relative to the right-hand side; rounding permits no smaller residual
 
 
 class IterativeSolution(NamedTuple):
-    """Solutions of shape (n, k), iterations until the last column was done, and success of all."""
+    """Result of `conjugate_gradients`.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n, k)
+        Solutions.
+    n_iter : int
+        Iterations until the last column reached the tolerance.
+    converged : bool
+        Whether all columns reached it.
+    """
 
     x: Array
     n_iter: int
@@ -42,42 +52,53 @@ def conjugate_gradients(
     start: Array | None = None,
     watch: Watch | None = None,
 ) -> IterativeSolution:
-    """Solve ``A x = t`` for every column of t, with one product an iteration for all of them.
+    """Solve ``A x = t`` for every column of t, with one product per iteration for all of them.
 
     Textbook preconditioned conjugate gradients (Shewchuk 1994, section 12) with the diagonal of A
-    as preconditioner. Each column has its own step lengths; a column that is done leaves the
-    product.
+    as preconditioner. Each column has its own step lengths; a column that has reached the tolerance
+    leaves the product.
 
     Parameters
     ----------
     product : callable
-        Takes V of shape (n, k) to ``A V``; A is symmetric and positive definite.
+        Product of A with a V of shape (n, k); A is symmetric and positive definite.
     t : ndarray of shape (n, k)
         Right-hand sides.
     diagonal : ndarray of shape (n,)
-        Diagonal of A, or anything positive that is near it.
+        Diagonal of A, or positive numbers near it.
     tol : float
-        A column is done when the norm of its residual is at most this times that of its t.
+        Largest norm of the residual of a column, relative to that of its t.
     max_iter : int, optional
-        Limit; ten times n if None.
+        Limit of iterations; ten times n by default.
     start : ndarray of shape (n, k), optional
-        First guess; zero if not given.
+        First guess; zero by default.
     watch : callable, optional
         Called after each iteration.
+
+    Returns
+    -------
+    IterativeSolution
+        Solutions, number of iterations, and whether all columns converged.
     """
-    unit = binary_scale(t)
-    t = t / unit  # squares of what is left neither overflow nor vanish
-    x = np.zeros_like(t) if start is None else start / unit
-    residual = t.copy() if start is None else t - product(x)
-    size = np.linalg.norm(t, axis=0)
-    goal = tol * size
-    columns = np.flatnonzero(np.linalg.norm(residual, axis=0) > goal)  # those not yet done
+    if max_iter is None:
+        max_iter = 10 * len(t)
+    scale = binary_scale(t)
+    t = t / scale  # squares of residuals neither overflow nor vanish
+    if start is None:
+        x = np.zeros_like(t)
+        residual = t.copy()
+    else:
+        x = start / scale
+        residual = t - product(x)
+    norm_of_t = np.linalg.norm(t, axis=0)
+    threshold = tol * norm_of_t
+    columns = np.flatnonzero(np.linalg.norm(residual, axis=0) > threshold)  # not yet converged
     r = residual[:, columns]
-    p = z = r / diagonal[:, None]
+    z = r / diagonal[:, None]
+    p = z
     rz = np.sum(r * z, axis=0)
-    limit = 10 * len(t) if max_iter is None else max_iter
     n_iter = 0
-    while len(columns) and n_iter < limit:
+    while len(columns) and n_iter < max_iter:
         q = product(p)
         step = rz / np.sum(p * q, axis=0)
         x[:, columns] += step * p
@@ -85,96 +106,167 @@ def conjugate_gradients(
         n_iter += 1
         norm = np.linalg.norm(r, axis=0)
         if watch is not None:
-            watch(n_iter, float(np.max(norm / size[columns])))
-        going = norm > goal[columns]
-        columns, r, p, rz = columns[going], r[:, going], p[:, going], rz[going]
+            watch(n_iter, float(np.max(norm / norm_of_t[columns])))
+        is_open = norm > threshold[columns]
+        columns = columns[is_open]
+        r = r[:, is_open]
+        p = p[:, is_open]
+        previous_rz = rz[is_open]
         z = r / diagonal[:, None]
-        rz_before, rz = rz, np.sum(r * z, axis=0)
-        p = z + (rz / rz_before) * p
-    return IterativeSolution(x * unit, n_iter, not len(columns))
+        rz = np.sum(r * z, axis=0)
+        p = z + (rz / previous_rz) * p
+    return IterativeSolution(x * scale, n_iter, not len(columns))
 
 
 def binary_scale(t: Array) -> Array:
     """A power of two near the largest entry of each column: dividing by it rounds nothing."""
-    return np.asarray(np.ldexp(1.0, np.frexp(np.abs(t).max(axis=0, initial=0.0))[1] - 1))
+    largest = np.abs(t).max(axis=0, initial=0.0)
+    _, exponent = np.frexp(largest)
+    return np.asarray(np.ldexp(1.0, exponent - 1))
 
 
-def solve_shifted(A: Array, t: Array, shifts: Sequence[float] | Array) -> tuple[Array, bool]:
+def solve_shifted(
+    A: Array, t: Array, shifts: Sequence[float] | Array, *, overwrite: bool = False
+) -> tuple[Array, bool]:
     """Solve ``(A + λI) x = t`` for every λ: Cholesky for one, one reduction for many.
 
-    The symmetric matrix A is overwritten. Returns x of shape (n_shifts, n, n_outputs) and whether
-    every A + λI was positive definite. x is nan if A is not finite.
+    Parameters
+    ----------
+    A : ndarray of shape (n, n)
+        Symmetric.
+    t : ndarray of shape (n,) or (n, n_outputs)
+        Right-hand sides.
+    shifts : sequence of float
+        The λ.
+    overwrite : bool, default=False
+        Whether A may be overwritten.
+
+    Returns
+    -------
+    x : ndarray of shape (n_shifts, n, n_outputs)
+        Solutions; nan if A is not finite.
+    is_definite : bool
+        Whether every A + λI was positive definite.
     """
     t = t.reshape(len(t), -1)
     if not np.isfinite(np.diagonal(A)).all():
         return np.full((len(shifts), *t.shape), np.nan), True
     with allow_threads(len(A) ** 3):
         if len(shifts) > 1 and len(A) > 2:
-            return solve_reduced(A, t, np.asarray(shifts, dtype=np.float64))
-        solved = [solve_symmetric(A.copy() if len(shifts) > 1 else A, t, float(x)) for x in shifts]
-    solutions, are_definite = zip(*solved, strict=True)
-    return np.stack(solutions), all(are_definite)
+            return solve_reduced(A, t, np.asarray(shifts, dtype=np.float64), overwrite=overwrite)
+        overwrite = overwrite and len(shifts) == 1
+        solutions = []
+        are_definite = True
+        for shift in shifts:
+            x, is_definite = solve_symmetric(A, t, float(shift), overwrite=overwrite)
+            solutions.append(x)
+            are_definite = are_definite and is_definite
+    return np.stack(solutions), are_definite
 
 
-def solve_symmetric(A: Array, t: Array, shift: float) -> tuple[Array, bool]:
-    """Solve ``(A + shift I) x = t`` by Cholesky; the symmetric matrix A is overwritten.
+def solve_symmetric(
+    A: Array, t: Array, shift: float, *, overwrite: bool = False
+) -> tuple[Array, bool]:
+    """Solve ``(A + shift I) x = t`` by Cholesky.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, n)
+        Symmetric.
+    t : ndarray of shape (n, n_outputs)
+        Right-hand sides.
+    shift : float
+        Added to the diagonal.
+    overwrite : bool, default=False
+        Whether A may be overwritten.
 
     Returns
     -------
-    x : ndarray
+    x : ndarray of shape (n, n_outputs)
         Solution.
     is_definite : bool
         False if A + shift I was not positive definite, which only an indefinite kernel can cause;
         x is then the stationary point, from a symmetric indefinite factorization.
     """
-    diagonal = np.diag_indices(len(A))
-    before = A[diagonal].copy()
-    A[diagonal] += shift
+    if not overwrite:
+        A = A.copy()
+    on_diagonal = np.diag_indices(len(A))
+    diagonal = A[on_diagonal]
+    A[on_diagonal] += shift
     factor, info = lapack.dpotrf(_columns_first(A), lower=0, clean=0, overwrite_a=1)
     if info == 0:
         x, _ = lapack.dpotrs(factor, t, lower=0)
         return np.asarray(x).reshape(t.shape), True
-    symmetric = np.tril(factor, -1)  # the triangle that dpotrf left alone
+    symmetric = np.tril(factor, -1)  # dpotrf overwrites the upper triangle only
     symmetric += symmetric.T
-    symmetric[diagonal] = before + shift
+    symmetric[on_diagonal] = diagonal + shift
     try:
         return np.asarray(scipy.linalg.solve(symmetric, t, assume_a="sym")), False
-    except np.linalg.LinAlgError:  # equal items: A is the rounding of numbers far above the shift
-        return np.asarray(scipy.linalg.lstsq(symmetric, t)[0]), True
+    except np.linalg.LinAlgError:  # equal items: A is rounding of numbers far above the shift
+        least_squares, *_ = scipy.linalg.lstsq(symmetric, t)
+        return np.asarray(least_squares), True
 
 
-def solve_reduced(A: Array, t: Array, shifts: Array) -> tuple[Array, bool]:
-    """The same for many λ and three rows or more by ``A = Q T Qᵀ`` with T tridiagonal.
+def solve_reduced(
+    A: Array, t: Array, shifts: Array, *, overwrite: bool = False
+) -> tuple[Array, bool]:
+    """The same for many λ and at least three rows, by ``A = Q T Qᵀ`` with T tridiagonal.
 
     About 4/3 n³ operations, a quarter of a full eigendecomposition; afterwards each λ costs one
-    tridiagonal solve and one rotation. Q is kept as the Householder vectors of LAPACK's sytrd.
+    tridiagonal solve and one rotation. Q is stored as the Householder vectors of LAPACK's sytrd.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, n)
+        Symmetric.
+    t : ndarray of shape (n, n_outputs)
+        Right-hand sides.
+    shifts : ndarray of shape (n_shifts,)
+        The λ.
+    overwrite : bool, default=False
+        Whether A may be overwritten.
+
+    Returns
+    -------
+    x : ndarray of shape (n_shifts, n, n_outputs)
+        Solutions.
+    is_definite : bool
+        Whether every A + λI was positive definite.
     """
     n = len(A)
+    n_shifts = len(shifts)
+    n_outputs = t.shape[1]
     vectors, diagonal, off_diagonal, scales, _ = lapack.dsytrd(
-        _columns_first(A), lower=1, lwork=BLOCK * n, overwrite_a=1
+        _columns_first(A), lower=1, lwork=LAPACK_BLOCK * n, overwrite_a=int(overwrite)
     )
 
-    def rotate(flag: str, V: Array) -> Array:
-        """``Qᵀ V`` or ``Q V``; Q leaves the first coordinate alone."""
-        out, work = np.array(V, order="F"), BLOCK * (V.shape[1] + BLOCK + 1)
-        out[1:], _, _ = lapack.dormqr("L", flag, vectors[1:, :-1], scales, out[1:], lwork=work)
-        return out
+    def rotate(transpose: str, V: Array) -> Array:
+        """``Qᵀ V`` for "T", ``Q V`` for "N"; Q leaves the first coordinate unchanged."""
+        rotated = np.array(V, order="F")
+        work_size = LAPACK_BLOCK * (V.shape[1] + LAPACK_BLOCK + 1)
+        rotated[1:], _, _ = lapack.dormqr(
+            "L", transpose, vectors[1:, :-1], scales, rotated[1:], lwork=work_size
+        )
+        return rotated
 
-    n_shifts, n_outputs = len(shifts), t.shape[1]  # one system with the diagonal blocks T + λI
-    diagonal = (diagonal + shifts[:, None]).ravel()
-    off_diagonal = np.tile(np.append(off_diagonal, 0.0), n_shifts)[:-1]
+    # one tridiagonal system with the diagonal blocks T + λI
+    block_diagonal = (diagonal + shifts[:, None]).ravel()
+    block_off_diagonal = np.tile(np.append(off_diagonal, 0.0), n_shifts)[:-1]
     target = np.tile(rotate("T", t), (n_shifts, 1))
-    _, _, x, info = lapack.dptsv(diagonal, off_diagonal, target)
-    if info != 0:
-        x = lapack.dgtsv(off_diagonal, diagonal, off_diagonal, target)[3]
-    solved = np.asarray(x).reshape(n_shifts, n, n_outputs)
-    rotated = rotate("N", solved.transpose(1, 0, 2).reshape(n, -1))
-    return rotated.reshape(n, n_shifts, n_outputs).transpose(1, 0, 2), info == 0
+    _, _, x, info = lapack.dptsv(block_diagonal, block_off_diagonal, target)
+    is_definite = info == 0
+    if not is_definite:
+        *_, x, _ = lapack.dgtsv(block_off_diagonal, block_diagonal, block_off_diagonal, target)
+    by_row = np.asarray(x).reshape(n_shifts, n, n_outputs).transpose(1, 0, 2)
+    rotated = rotate("N", by_row.reshape(n, -1))
+    return rotated.reshape(n, n_shifts, n_outputs).transpose(1, 0, 2), is_definite
 
 
 def _columns_first(A: Array) -> Array:
     """The same symmetric matrix in the memory order of LAPACK, without a copy."""
-    return A if A.flags.f_contiguous else A.T
+    if A.flags.f_contiguous:
+        return A
+    return A.T
 
 
 class Solutions(NamedTuple):
@@ -185,7 +277,7 @@ class Solutions(NamedTuple):
     coef : ndarray of shape (n_shifts, n, n_outputs)
         Coefficients of the columns of R or of the items.
     is_definite : bool
-        False if the kernel is indefinite and some solution is a stationary point, not a minimum.
+        False if the kernel is indefinite and a solution is a stationary point, not a minimum.
     n_iter : int
         Largest number of iterations; 1 for direct methods.
     unfinished : tuple of float
@@ -203,26 +295,50 @@ def minimize(
     loss: SquaredLoss,
     matrix: Any,
     shifts: Array,
+    *,
+    overwrite: bool = False,
     **limits: Any,
 ) -> Solutions:
-    """Minimize by the method "primal", "dual" or "iterative"; a dual matrix is overwritten.
-
-    The limits are those of `minimize_iteratively`.
+    """Minimize ``loss(f) + λ‖f‖²`` for every λ by a method that `choose_method` names.
 
     Primal: ``(Rᵀ A R + λI) w = Rᵀ t``, [RankRLS09] equation 28. R is read once; the solution is nan
     if R is not finite.
 
     Dual: ``(A K + λI) a = t``, equation 17, in symmetric form. With ``F Fᵀ = A`` and ``F b = t``,
     solve ``(Fᵀ K F + λI) c = b``; then ``a = F c``.
+
+    Parameters
+    ----------
+    method : {"primal", "dual", "iterative"}
+        How to solve.
+    loss : SquaredLoss
+        The loss.
+    matrix : array, sparse matrix or LazyFeatures
+        Features R, or the kernel matrix K for "dual".
+    shifts : ndarray of shape (n_shifts,)
+        The λ.
+    overwrite : bool, default=False
+        Whether a kernel matrix may be overwritten, which saves a copy of it.
+    **limits
+        `tol`, `max_iter`, `watch` and `norms` of `minimize_iteratively`.
+
+    Returns
+    -------
+    Solutions
+        The minimizers.
     """
     if method == "primal":
         with np.errstate(invalid="ignore", over="ignore"):
             gram, moment = loss.system(matrix)
-        return Solutions(*solve_shifted(gram, moment, shifts))
+        coef, is_definite = solve_shifted(gram, moment, shifts, overwrite=True)
+        return Solutions(coef, is_definite)
     if method == "dual":
         root = loss.root()
-        c, is_definite = solve_shifted(root.sandwich(matrix), root.solve(loss.target), shifts)
-        return Solutions(np.stack([root.apply(columns) for columns in c]), is_definite)
+        K = matrix if overwrite else matrix.copy()
+        rotated, is_definite = solve_shifted(
+            root.sandwich(K), root.solve(loss.target), shifts, overwrite=True
+        )
+        return Solutions(np.stack([root.apply(columns) for columns in rotated]), is_definite)
     return minimize_iteratively(loss, matrix, shifts, **limits)
 
 
@@ -240,36 +356,91 @@ def minimize_iteratively(
 
     The matrix is never formed: an iteration costs two products with R and one with A, linear in the
     non-zeros of R and the items or edges of the graph. Several λ share the steps of
-    `galerkin_path`;
-    conjugate gradients finish what these leave. `norms` is the diagonal of the matrix, or near it.
+    `galerkin_path`; conjugate gradients continue from there.
+
+    Parameters
+    ----------
+    loss : SquaredLoss
+        The loss.
+    R : array or sparse matrix of shape (n_items, n_features)
+        Features.
+    shifts : ndarray of shape (n_shifts,)
+        The λ.
+    tol : float
+        Largest norm of a residual, relative to that of the right-hand side.
+    max_iter : int or None
+        Limit of iterations for each λ; None for ten times the number of features.
+    watch : callable, optional
+        Called after each iteration of conjugate gradients.
+    norms : ndarray of shape (n_features,), optional
+        Diagonal of ``Rᵀ A R``, or numbers near it; computed by default.
+
+    Returns
+    -------
+    Solutions
+        The minimizers.
     """
-    t, RT = loss.moment(R).reshape(R.shape[1], -1), R.T
-    norms = np.maximum(loss.norms(R), 0.0) if norms is None else norms
+    moment = loss.moment(R).reshape(R.shape[1], -1)
+    R_transposed = R.T
+    if norms is None:
+        norms = np.maximum(loss.norms(R), 0.0)
 
-    def gram(W: Array) -> Array:
-        return np.asarray(RT @ loss.times_A(R @ W))
+    def gram_product(W: Array) -> Array:
+        return np.asarray(R_transposed @ loss.times_A(R @ W))
 
-    coef, residual, n_iter = np.zeros((len(shifts), *t.shape)), np.full(len(shifts), np.inf), 0
+    coef = np.zeros((len(shifts), *moment.shape))
+    residual = np.full(len(shifts), np.inf)
+    n_iter = 0
     if len(shifts) > 1:
-        most = SHARED_STEPS if max_iter is None else min(SHARED_STEPS, max_iter)
-        paths = [galerkin_path(gram, column, norms, shifts, tol, most) for column in t.T]
-        coef = np.stack([x for x, _, _ in paths], axis=2)
-        residual = np.max([residuals for _, residuals, _ in paths], axis=0)
-        n_iter = max(n for _, _, n in paths)
-    unfinished, left = [], None if max_iter is None else max_iter - n_iter
+        n_steps = SHARED_STEPS if max_iter is None else min(SHARED_STEPS, max_iter)
+        for output, column in enumerate(moment.T):
+            path = galerkin_path(gram_product, column, norms, shifts, tol, n_steps)
+            coef[:, :, output] = path.x
+            if output == 0:
+                residual = path.residuals
+            else:
+                residual = np.maximum(residual, path.residuals)
+            n_iter = max(n_iter, path.n_iter)
+    remaining_iter = None if max_iter is None else max_iter - n_iter
+    unfinished = []
     for k in np.flatnonzero(residual > tol):
         shift = float(shifts[k])
 
-        def product(W: Array, shift: float = shift) -> Array:
-            return gram(W) + shift * W
+        def shifted_product(W: Array, shift: float = shift) -> Array:
+            return gram_product(W) + shift * W
 
-        coef[k], n_more, converged = conjugate_gradients(
-            product, t, norms + shift, tol=tol, max_iter=left, start=coef[k], watch=watch
+        solution = conjugate_gradients(
+            shifted_product,
+            moment,
+            norms + shift,
+            tol=tol,
+            max_iter=remaining_iter,
+            start=coef[k],
+            watch=watch,
         )
-        n_iter = max(n_iter, n_more)
-        if not converged:
+        coef[k] = solution.x
+        n_iter = max(n_iter, solution.n_iter)
+        if not solution.converged:
             unfinished.append(shift)
     return Solutions(coef, True, max(n_iter, 1), tuple(unfinished))
+
+
+class GalerkinPath(NamedTuple):
+    """Result of `galerkin_path`.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n_shifts, n)
+        Solutions.
+    residuals : ndarray of shape (n_shifts,)
+        Norms of the residuals, relative to that of t.
+    n_iter : int
+        Products with A.
+    """
+
+    x: Array
+    residuals: Array
+    n_iter: int
 
 
 def galerkin_path(
@@ -279,38 +450,62 @@ def galerkin_path(
     shifts: Array,
     tol: float,
     n_steps: int,
-) -> tuple[Array, Array, int]:
-    """Solve ``(A + λI) x = t`` for every λ in one space that grows, the largest λ first.
+) -> GalerkinPath:
+    """Solve ``(A + λI) x = t`` for every λ in one growing subspace, the largest λ first.
 
     Galerkin's solution is ``x = V y`` with ``(Vᵀ A V + λI) y = Vᵀ t``. While its residual is too
-    large, V takes in the residual divided by the diagonal of A + λI, a step of preconditioned
-    conjugate gradients that serves all smaller λ, too.
+    large, the residual divided by the diagonal of A + λI is added to the subspace: a step of
+    preconditioned conjugate gradients that serves all smaller λ, too.
+
+    Parameters
+    ----------
+    product : callable
+        Product of A with a vector; A is symmetric and positive semidefinite.
+    t : ndarray of shape (n,)
+        Right-hand side.
+    diagonal : ndarray of shape (n,)
+        Diagonal of A, or numbers near it.
+    shifts : ndarray of shape (n_shifts,)
+        The λ.
+    tol : float
+        Largest norm of a residual, relative to that of t.
+    n_steps : int
+        Largest dimension of the subspace.
 
     Returns
     -------
-    x : ndarray of shape (n_shifts, n)
-        Solutions.
-    residuals : ndarray of shape (n_shifts,)
-        Norms of the residuals, relative to that of t.
-    n_iter : int
-        Products with A.
+    GalerkinPath
+        Solutions and residuals for every λ, and the number of products.
     """
-    size = float(np.linalg.norm(t)) or 1.0
-    t, n_steps, k = t / size, min(n_steps, len(t)), 0
-    V, AV = np.empty((n_steps, len(t))), np.empty((n_steps, len(t)))
-    H, moment = np.empty((n_steps, n_steps)), np.empty(n_steps)
-    Y, residuals = np.zeros((len(shifts), n_steps)), np.empty(len(shifts))
-    for a in np.argsort(shifts)[::-1]:
+    norm_of_t = float(np.linalg.norm(t))
+    if norm_of_t == 0:
+        norm_of_t = 1.0
+    t = t / norm_of_t
+    n_steps = min(n_steps, len(t))
+    V = np.empty((n_steps, len(t)))
+    AV = np.empty((n_steps, len(t)))
+    projected = np.empty((n_steps, n_steps))  # Vᵀ A V
+    moment = np.empty(n_steps)  # Vᵀ t
+    Y = np.zeros((len(shifts), n_steps))
+    residuals = np.empty(len(shifts))
+    k = 0
+    for index in np.argsort(shifts)[::-1]:
+        shift = shifts[index]
         while True:
-            y = np.linalg.solve(H[:k, :k] + shifts[a] * np.eye(k), moment[:k])
-            r = t - y @ AV[:k] - shifts[a] * (y @ V[:k])
-            Y[a, :k], residuals[a] = y, np.linalg.norm(r)
-            if residuals[a] <= max(tol, ROUNDING) or k == n_steps:
+            y = np.linalg.solve(projected[:k, :k] + shift * np.eye(k), moment[:k])
+            residual = t - y @ AV[:k] - shift * (y @ V[:k])
+            Y[index, :k] = y
+            residuals[index] = np.linalg.norm(residual)
+            if residuals[index] <= max(tol, MIN_RESIDUAL) or k == n_steps:
                 break
-            v = r / (diagonal + shifts[a])
+            v = residual / (diagonal + shift)
             v -= (V[:k] @ v) @ V[:k]
             v /= np.linalg.norm(v)
-            V[k], AV[k], moment[k] = v, product(v), v @ t
-            H[k, : k + 1] = H[: k + 1, k] = V[: k + 1] @ AV[k]
+            V[k] = v
+            AV[k] = product(v)
+            moment[k] = v @ t
+            overlap = V[: k + 1] @ AV[k]
+            projected[k, : k + 1] = overlap
+            projected[: k + 1, k] = overlap
             k += 1
-    return size * (Y[:, :k] @ V[:k]), residuals, max(k, 1)
+    return GalerkinPath(norm_of_t * (Y[:, :k] @ V[:k]), residuals, max(k, 1))

@@ -1,16 +1,16 @@
-"""Models without some items, and the scores that they give these, without training again.
+"""Models without a fold of items, and held-out scores of its items, without refitting.
 
-All functions here are exact (docs/exact_cross_validation.md). They take the objective in terms
+All functions here are exact (docs/exact_cross_validation.md). The objective is a sum of terms
 
     Σ_parts share / T · (fᵀ A f − 2 fᵀ t)  +  α ‖f‖²
 
-A fold that no edge leaves can be taken out of A and of T: A becomes A − A_U, and T becomes T − T_U.
-The pairs of a graph are one term (T = W), the items of a regression are another (T = m).
-Scores go to `out`, of shape (m, n_outputs, n_alphas).
+A fold that no edge leaves can be removed from A and from T: A becomes A − A_U, and T becomes
+T − T_U. The pairs of a graph are one term (T = W), the items of a regression are another (T = m).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -28,15 +28,17 @@ from rankwise.runtime.threads import allow_threads
 from rankwise.solvers.least_squares import solve_shifted
 
 Fold = Indices
-BATCH_ENTRIES = 2**18  # numbers in a batch of folds: as many as fit in a cache
-LARGE_BATCH = 2**21  # the same for blocks of a kernel matrix that is much larger
-ROUNDING = np.finfo(float).eps
-SHORT = 4  # a fold is short if there are so many times more features
+BATCH_ENTRIES = 2**18  # numbers in a batch of folds, so that they stay in the cache
+MAX_BATCH_ENTRIES = 2**21  # limit of a batch beside a large kernel matrix
+BATCHES_PER_KERNEL = 16  # a batch has at most this share of the entries of a kernel matrix
+EPSILON = np.finfo(float).eps
+SHORT_FOLD_RATIO = 4  # a fold is short if there are at least this many times more features
+SINGULAR_RIDGE = 64 * EPSILON  # added to the diagonal of I − H if rounding made it singular
 
 
 @dataclass(frozen=True, eq=False)
 class WhitenedTerm:
-    """One term of the objective, seen through features or a kernel.
+    """One term of the objective, in whitened features.
 
     Attributes
     ----------
@@ -47,9 +49,9 @@ class WhitenedTerm:
     target : ndarray of shape (m, n_outputs)
         t.
     amount : ndarray of shape (m,)
-        What each item contributes to T.
+        Contribution of each item to T.
     values : ndarray of shape (p,), optional
-        The eigenvalues of ``Rᵀ A R``, if R was turned such that it is diagonal.
+        Eigenvalues of ``Rᵀ A R``, if R was rotated such that it is diagonal.
     """
 
     share: float
@@ -60,21 +62,54 @@ class WhitenedTerm:
 
     @cached_property
     def gram(self) -> Array:
-        """``Rᵀ A R``; not to be written to."""
+        """``Rᵀ A R``; do not write to it."""
         if self.values is not None:
             return np.diag(self.values)
         with allow_threads(self.white.size * self.white.shape[1]):
             return self.white.T @ self.white
 
+    def gram_without(self, fold: Fold) -> Array:
+        """``Rᵀ A R − R_Uᵀ A_U R_U``, from the other rows if the difference would cancel."""
+        white_fold = self.white[fold]
+        gram_fold = white_fold.T @ white_fold
+        difference = self.gram - gram_fold
+        if difference.trace() >= gram_fold.trace():
+            return difference
+        white_rest = np.delete(self.white, fold, axis=0)
+        return white_rest.T @ white_rest
+
+    def weight_without(self, fold: Fold) -> float:
+        """``share/(T − T_U)``."""
+        return float(self.share / (self.amount.sum() - self.amount[fold].sum()))
+
 
 def diagonalize_gram(
     R: Array, terms: list[WhitenedTerm], folds: Sequence[Fold], whiten: Callable[[Array], Array]
 ) -> tuple[Array, list[WhitenedTerm], Array | None]:
-    """Features ``R Q``, whose Gram matrix is diagonal, their only term, and Q.
+    """Rotate the features such that the Gram matrix of the only term is diagonal.
 
-    If no fold is short, all stays as it was, and Q is None. `whiten` gives ``Fᵀ R``.
+    Parameters
+    ----------
+    R : ndarray of shape (m, p)
+        Features.
+    terms : list of WhitenedTerm
+        Terms of the objective.
+    folds : sequence of ndarray of int
+        Folds to be left out.
+    whiten : callable
+        Computes ``Fᵀ R``.
+
+    Returns
+    -------
+    R : ndarray of shape (m, p)
+        ``R Q``, or R if there are several terms or no short fold.
+    terms : list of WhitenedTerm
+        The terms in these features.
+    Q : ndarray of shape (p, p) or None
+        The rotation; None if R is unchanged.
     """
-    if len(terms) > 1 or min(map(len, folds)) > R.shape[1] / SHORT:
+    shortest = min(map(len, folds))
+    if len(terms) > 1 or shortest > R.shape[1] / SHORT_FOLD_RATIO:
         return R, terms, None
     values, Q = scipy.linalg.eigh(terms[0].gram, check_finite=False)
     R = R @ Q
@@ -85,111 +120,166 @@ def diagonalize_gram(
 def leave_out_weights(
     R: Array, terms: Sequence[WhitenedTerm], folds: Sequence[Fold], alphas: Array, n_free: int = 0
 ) -> Iterator[tuple[list[int], Array]]:
-    """Weights of the features without each fold: numbers of folds of one size, and their weights.
+    """Weights of the features without each fold.
 
         w = (Σ ω (Rᵀ A R − R_Uᵀ A_U R_U) + αI)⁻¹ Σ ω (Rᵀ t − R_Uᵀ t_U),   ω = share/(T − T_U)
 
-    of shape (k, p, n_outputs, n_alphas). A fold that is short beside p is a downdate of a diagonal
-    matrix, if features were turned. For a longer one its Gram matrix is taken out of that
-    of all, and one tridiagonal reduction of the p × p rest serves all alphas. If a fold holds most
-    of the Gram matrix, the rest is added up instead, so that no digits cancel. Folds may overlap.
-    The last `n_free` features are not penalized: they are eliminated, and have no weights.
+    A short fold is a downdate of a diagonal matrix, if the features were rotated. For a longer fold
+    its Gram matrix is subtracted from that of all items, and one tridiagonal reduction of the p × p
+    difference serves all alphas. Folds may overlap.
+
+    Parameters
+    ----------
+    R : ndarray of shape (m, p)
+        Features.
+    terms : sequence of WhitenedTerm
+        Terms of the objective.
+    folds : sequence of ndarray of int
+        Items of each fold.
+    alphas : ndarray of shape (n_alphas,)
+        Regularization.
+    n_free : int, default=0
+        The last `n_free` features are not penalized: they are eliminated, and have no weights.
+
+    Yields
+    ------
+    numbers : list of int
+        Numbers of k folds.
+    weights : ndarray of shape (k, p, n_outputs, n_alphas)
+        Weights without each of these folds.
     """
-    squares = np.einsum("ij,ij->i", terms[0].white, terms[0].white)
-    limit = -1 if terms[0].values is None else R.shape[1] / SHORT
-    half = squares.sum() / 2
-    is_short = [len(U) <= limit and (squares[U].sum() or -1.0) < half for U in folds]
-    short = np.flatnonzero(is_short).tolist()
+    is_short = _short_folds(terms[0], folds)
+    short = [number for number, fold_is_short in enumerate(is_short) if fold_is_short]
     if short:
-        for numbers, w in _weights_by_downdates(R, terms[0], [folds[k] for k in short], alphas):
-            yield [short[k] for k in numbers], w
+        short_folds = [folds[number] for number in short]
+        for positions, weights in _weights_by_downdates(R, terms[0], short_folds, alphas):
+            yield [short[position] for position in positions], weights
     moments = [R.T @ term.target for term in terms]
-    for k in np.flatnonzero(~np.array(is_short, dtype=bool)).tolist():
-        U = folds[k]
-        gram, moment = np.zeros((R.shape[1], R.shape[1])), np.zeros_like(moments[0])
-        for term, of_all in zip(terms, moments, strict=True):
-            white_U = term.white[U]
-            gram_U = white_U.T @ white_U
-            rest = term.gram - gram_U
-            if rest.trace() < gram_U.trace():
-                others = np.delete(term.white, U, axis=0)
-                rest = others.T @ others
-            weight = term.share / (term.amount.sum() - term.amount[U].sum())
-            gram += weight * rest
-            moment += weight * (of_all - R[U].T @ term.target[U])
+    for number, fold in enumerate(folds):
+        if is_short[number]:
+            continue
+        gram = np.zeros((R.shape[1], R.shape[1]))
+        moment = np.zeros_like(moments[0])
+        for term, term_moment in zip(terms, moments, strict=True):
+            weight = term.weight_without(fold)
+            gram += weight * term.gram_without(fold)
+            moment += weight * (term_moment - R[fold].T @ term.target[fold])
         if n_free:
             gram, moment = partial_out(gram, moment, n_free)
-        yield [k], _solve_definite(gram, moment, alphas)[None]
+        yield [number], _solve_semidefinite(gram, moment, alphas)[None]
 
 
-def _solve_definite(gram: Array, moment: Array, alphas: Array) -> Array:
+def _short_folds(term: WhitenedTerm, folds: Sequence[Fold]) -> list[bool]:
+    """Whether each fold is left out by a downdate.
+
+    Only of a diagonal Gram matrix, for folds much shorter than the number of features. A fold with
+    half of the squares is not: its downdate would cancel digits.
+    """
+    if term.values is None:
+        return [False] * len(folds)
+    squares = np.einsum("ij,ij->i", term.white, term.white)
+    half = squares.sum() / 2
+    max_size = term.white.shape[1] / SHORT_FOLD_RATIO
+    are_short = []
+    for fold in folds:
+        fold_squares = squares[fold].sum()
+        is_minor = fold_squares == 0 or fold_squares < half
+        are_short.append(bool(len(fold) <= max_size and is_minor))
+    return are_short
+
+
+def _solve_semidefinite(gram: Array, moment: Array, alphas: Array) -> Array:
     """``(G + αI)⁻¹ m``, shape (p, n_outputs, n_alphas); G is semidefinite up to rounding."""
-    x, is_definite = solve_shifted(gram.copy(), moment, alphas)
+    solutions, is_definite = solve_shifted(gram, moment, alphas)
     if is_definite:
-        return x.transpose(1, 2, 0)
+        return solutions.transpose(1, 2, 0)
     values, Q = scipy.linalg.eigh(gram, check_finite=False)
-    shrink = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
-    return np.asarray(np.einsum("ij,jo,jk->iok", Q, Q.T @ moment, shrink, optimize=True))
+    shrinkage = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
+    return np.asarray(np.einsum("ij,jo,jk->iok", Q, Q.T @ moment, shrinkage, optimize=True))
 
 
 def _weights_by_downdates(
     R: Array, term: WhitenedTerm, folds: Sequence[Fold], alphas: Array
 ) -> Iterator[tuple[list[int], Array]]:
-    """Numbers of some folds and the weights without each, (k, p, n_outputs, n_alphas).
+    """Numbers of k folds and the weights without each, of shape (k, p, n_outputs, n_alphas).
 
-    With ``Rᵀ A R = Λ``, Z = Fᵀ R and ``D = (Λ + λ)⁻¹`` a fold is taken out by |U| downdates:
+    With ``Rᵀ A R = Λ``, Z = Fᵀ R and ``D = (Λ + λ)⁻¹`` a fold is removed by |U| downdates:
 
         w = (D + D Z_Uᵀ (I − Z_U D Z_Uᵀ)⁻¹ Z_U D) (Rᵀ t − R_Uᵀ t_U),   λ = α (T − T_U)
 
-    Folds of one size go together, for all alphas at once.
+    Folds of one size are computed together, for all alphas.
     """
     values = np.asarray(term.values)
-    moment, total = R.T @ term.target, term.amount.sum()
-    p, n_columns = len(values), len(alphas) * term.target.shape[1]
+    moment = R.T @ term.target
+    total = term.amount.sum()
+    n_features = len(values)
+    n_alphas = len(alphas)
+    n_columns = n_alphas * term.target.shape[1]
 
-    def entries(n: int) -> int:
-        return int(n * n * (p + 2 * len(alphas)) + (3 * p + 2 * n) * n_columns)
+    def count_entries(size: int) -> int:
+        """Numbers that a fold of this size takes in a batch."""
+        n_products = size * size * (n_features + 2 * n_alphas)
+        n_right_hand_sides = (3 * n_features + 2 * size) * n_columns
+        return int(n_products + n_right_hand_sides)
 
-    for numbers in _equal_folds(folds, entries):
-        U = np.stack([folds[k] for k in numbers])
-        rest = moment - R[U].transpose(0, 2, 1) @ term.target[U]
-        scale = (total - term.amount[U].sum(axis=1)) / term.share
-        shrink = 1.0 / (values[:, None] + scale[:, None, None] * alphas)
-        yield numbers, _downdate(term.white[U], rest, shrink)
-
-
-def _equal_folds(folds: Sequence[Fold], entries: Callable[[int], int]) -> Iterator[list[int]]:
-    """Numbers of folds of one size in batches, bounded by the entries that a fold takes."""
-    sizes = np.array([len(U) for U in folds])
-    for n in np.unique(sizes).tolist():
-        same = np.flatnonzero(sizes == n).tolist()
-        count = max(1, BATCH_ENTRIES // max(1, entries(n)))
-        for start in range(0, len(same), count):
-            yield same[start : start + count]
+    for numbers in _batches_of_one_size(folds, count_entries):
+        rows = np.stack([folds[number] for number in numbers])
+        moment_rest = moment - R[rows].transpose(0, 2, 1) @ term.target[rows]
+        scale = (total - term.amount[rows].sum(axis=1)) / term.share
+        shrinkage = 1.0 / (values[:, None] + scale[:, None, None] * alphas)
+        yield numbers, _downdate(term.white[rows], moment_rest, shrinkage)
 
 
-def _downdate(Z: Array, rest: Array, shrink: Array) -> Array:
-    """``(D + D Zᵀ (I − Z D Zᵀ)⁻¹ Z D) rest``, shape (k, p, n_outputs, n_alphas).
+def _batches_of_one_size(
+    folds: Sequence[Fold], count_entries: Callable[[int], int]
+) -> Iterator[list[int]]:
+    """Numbers of folds of one size, in batches of at most `BATCH_ENTRIES` entries."""
+    sizes = np.array([len(fold) for fold in folds])
+    for size in np.unique(sizes).tolist():
+        numbers = np.flatnonzero(sizes == size).tolist()
+        batch_size = max(1, BATCH_ENTRIES // max(1, count_entries(size)))
+        for start in range(0, len(numbers), batch_size):
+            yield numbers[start : start + batch_size]
 
-    Z is (k, n, p), rest is (k, p, n_outputs); shrink holds D for each alpha, (k, p, n_alphas).
+
+def _downdate(Z: Array, moment: Array, shrinkage: Array) -> Array:
+    """``(D + D Zᵀ (I − Z D Zᵀ)⁻¹ Z D) m`` for k folds of n rows each and all alphas.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (k, n, p)
+        Whitened features of the folds.
+    moment : ndarray of shape (k, p, n_outputs)
+        m.
+    shrinkage : ndarray of shape (k, p, n_alphas)
+        Diagonal of D for each alpha.
+
+    Returns
+    -------
+    ndarray of shape (k, p, n_outputs, n_alphas)
+        The products.
     """
     k, n, p = Z.shape
+    n_alphas = shrinkage.shape[2]
     i, j = np.triu_indices(n)
-    overlap = np.empty((k, n, n, shrink.shape[2]))
-    overlap[:, i, j] = -((Z[:, i] * Z[:, j]) @ shrink)
-    overlap[:, j, i] = overlap[:, i, j]
+    systems = np.empty((k, n, n, n_alphas))
+    systems[:, i, j] = -((Z[:, i] * Z[:, j]) @ shrinkage)
+    systems[:, j, i] = systems[:, i, j]
     diagonal = np.arange(n)
-    overlap[:, diagonal, diagonal] = np.maximum(overlap[:, diagonal, diagonal] + 1.0, ROUNDING)
-    u = rest[:, :, :, None] * shrink[:, :, None, :]
-    right = (Z @ u.reshape(k, p, -1)).reshape(k, n, *u.shape[2:])
-    systems, right = overlap.transpose(0, 3, 1, 2), right.transpose(0, 3, 1, 2)
+    systems[:, diagonal, diagonal] = np.maximum(systems[:, diagonal, diagonal] + 1.0, EPSILON)
+    weights = moment[:, :, :, None] * shrinkage[:, :, None, :]
+    shape = weights.shape[2:]
+    fitted = (Z @ weights.reshape(k, p, -1)).reshape(k, n, *shape)
+    systems = systems.transpose(0, 3, 1, 2)
+    fitted = fitted.transpose(0, 3, 1, 2)
     try:
-        lift = np.linalg.solve(systems, right)
+        lift = np.linalg.solve(systems, fitted)
     except np.linalg.LinAlgError:  # singular by rounding
-        lift = np.linalg.solve(systems + 64 * ROUNDING * np.eye(n), right)
-    back = Z.transpose(0, 2, 1) @ lift.transpose(0, 2, 3, 1).reshape(k, n, u[0, 0].size)
-    u += shrink[:, :, None, :] * back.reshape(u.shape)
-    return np.asarray(u)
+        lift = np.linalg.solve(systems + SINGULAR_RIDGE * np.eye(n), fitted)
+    flat_lift = lift.transpose(0, 2, 3, 1).reshape(k, n, math.prod(shape))
+    back = Z.transpose(0, 2, 1) @ flat_lift
+    weights += shrinkage[:, :, None, :] * back.reshape(weights.shape)
+    return np.asarray(weights)
 
 
 def hold_out_dual(
@@ -201,8 +291,10 @@ def hold_out_dual(
     folds: Sequence[Fold],
     alphas: Array,
     out: Array,
+    *,
+    overwrite: bool = False,
 ) -> None:
-    """Held-out scores of each fold for a kernel matrix and one term; K is overwritten.
+    """Held-out scores of each fold for a kernel matrix and one term.
 
     With ``F Fᵀ = A``, ``F b = t``, ``S = Fᵀ K F = Q Λ Qᵀ`` decomposed once and
     ``G = Q (Λ + λ)⁻¹ Qᵀ``:
@@ -211,43 +303,82 @@ def hold_out_dual(
 
     [RankRLS09] equation 33, with a symmetric G. F does not see the mean of a connected component.
     The same equation gives that mean, with the mean of the component's rows of K F in the place of
-    rows of S. `component` is the number of the component of each item.
+    rows of S.
+
+    Parameters
+    ----------
+    K : ndarray of shape (m, m)
+        Kernel matrix.
+    root : GraphRoot
+        F.
+    component : ndarray of int, shape (m,)
+        Number of the connected component of each item.
+    target : ndarray of shape (m, n_outputs)
+        t.
+    amount : ndarray of shape (m,)
+        Contribution of each item to T.
+    folds : sequence of ndarray of int
+        Items of each fold.
+    alphas : ndarray of shape (n_alphas,)
+        Regularization.
+    out : ndarray of shape (m, n_outputs, n_alphas)
+        Receives the scores.
+    overwrite : bool, default=False
+        Whether K may be overwritten.
     """
+    if not overwrite:
+        K = K.copy()
     weight = 1.0 / np.bincount(component)[component]
-    mean = sp.csr_array((weight, (component, np.arange(len(component)))))  # of each component
-    E = root.adjoint(np.ascontiguousarray((mean @ K).T)).T
-    S, b = root.sandwich(K), root.solve(target)
-    shift = amount.sum() - np.array([amount[U].sum() for U in folds])
+    averaging = sp.csr_array((weight, (component, np.arange(len(component)))))
+    mean_rows = root.adjoint(np.ascontiguousarray((averaging @ K).T)).T  # of K F
+    S = root.sandwich(K)
+    b = root.solve(target)
+    scales = amount.sum() - np.array([amount[fold].sum() for fold in folds])
+    residuals = np.zeros_like(out)
+    means = np.zeros((len(mean_rows), *out.shape[1:]))
+
     inverse: _InverseModel | None = None
-    if len(alphas) == 1 and (shift == shift[0]).all():
-        inverse = _InverseModel.of(S, float(shift[0] * alphas[0]), E, b)
-    if inverse is None:
+    if len(alphas) == 1 and (scales == scales[0]).all():
+        inverse = _InverseModel.from_matrix(S, float(scales[0] * alphas[0]), mean_rows, b)
+    if inverse is not None:
+        for fold in folds:
+            components = np.unique(component[fold])
+            residuals[fold], means[components] = inverse.hold_out(fold, components)
+    else:
         models = _SpectralModel(S, b)
-        E = E @ models.vectors.T
-    r, means = np.zeros_like(out), np.zeros((len(E), *out.shape[1:]))
-    for U, step in zip(folds, shift, strict=True):
-        inside = np.unique(component[U])
-        if inverse is not None:
-            r[U], means[inside] = inverse.hold_out(U, inside)
-            continue
-        size = max(1, min(LARGE_BATCH, K.size // 16) // (len(U) ** 2 + target.size))
-        for start in range(0, len(alphas), size):
-            some = slice(start, start + size)
-            u = models.without(U, step * alphas[some])
-            flat, shape = u.reshape(len(u), -1), u.shape[1:]
-            fitted = models.vectors[:, U].T @ (models.values[:, None] * flat)
-            r[U, :, some] = fitted.reshape(-1, *shape)
-            means[inside, :, some] = (E[inside] @ flat).reshape(-1, *shape)
-    f = root.solve_adjoint(r.reshape(len(r), -1))
-    f += (means.reshape(len(means), -1) - mean @ f)[component]
+        mean_rows = mean_rows @ models.vectors.T
+        batch_entries = min(MAX_BATCH_ENTRIES, K.size // BATCHES_PER_KERNEL)
+        for fold, scale in zip(folds, scales, strict=True):
+            components = np.unique(component[fold])
+            n_alphas_at_once = max(1, batch_entries // (len(fold) ** 2 + target.size))
+            for start in range(0, len(alphas), n_alphas_at_once):
+                batch = slice(start, start + n_alphas_at_once)
+                rotated = models.without(fold, scale * alphas[batch])
+                shape = rotated.shape[1:]
+                flat = rotated.reshape(len(rotated), -1)
+                fitted = models.vectors[:, fold].T @ (models.values[:, None] * flat)
+                residuals[fold, :, batch] = fitted.reshape(-1, *shape)
+                means[components, :, batch] = (mean_rows[components] @ flat).reshape(-1, *shape)
+
+    scores = root.solve_adjoint(residuals.reshape(len(residuals), -1))
+    scores += (means.reshape(len(means), -1) - averaging @ scores)[component]
     rows = np.concatenate(folds)
-    out[rows] = f.reshape(out.shape)[rows]
+    out[rows] = scores.reshape(out.shape)[rows]
 
 
 class _InverseModel(NamedTuple):
-    """``G = (S + λI)⁻¹`` for one λ, which costs a sixth of a decomposition; c = G b, E G and E c.
+    """``G = (S + λI)⁻¹`` for one λ, a sixth of the cost of a decomposition.
 
-    ``S G = I − λG``, so that ``r_U = b_U − (G_UU)⁻¹ c_U``.
+    ``S G = I − λG``, so that ``r_U = b_U − (G_UU)⁻¹ c_U``. E has the mean rows of `hold_out_dual`.
+
+    Attributes
+    ----------
+    G, b : ndarray
+        As above.
+    c : ndarray
+        G b.
+    EG, Ec : ndarray
+        E G and E c.
     """
 
     G: Array
@@ -257,7 +388,7 @@ class _InverseModel(NamedTuple):
     Ec: Array
 
     @classmethod
-    def of(cls, S: Array, shift: float, E: Array, b: Array) -> _InverseModel | None:
+    def from_matrix(cls, S: Array, shift: float, E: Array, b: Array) -> _InverseModel | None:
         """None if S + λI is not definite, or λ so large that digits would cancel in b_U."""
         if shift > np.diagonal(S).max():
             return None
@@ -267,42 +398,54 @@ class _InverseModel(NamedTuple):
                 return None
             upper, _ = lapack.dpotri(upper, lower=0, overwrite_c=1)
         G = upper + np.triu(upper, 1).T
-        return cls(G, b, G @ b, E @ G, E @ (G @ b))
+        c = G @ b
+        return cls(G, b, c, E @ G, E @ c)
 
-    def hold_out(self, U: Fold, inside: Fold) -> tuple[Array, Array]:
-        """r_U, shape (|U|, n_outputs, 1), and the same for the rows `inside` of E."""
-        lift = scipy.linalg.solve(self.G[np.ix_(U, U)], self.c[U], assume_a="pos")
-        moved = self.EG[np.ix_(inside, U)] @ lift
-        return (self.b[U] - lift)[:, :, None], (self.Ec[inside] - moved)[:, :, None]
+    def hold_out(self, fold: Fold, components: Indices) -> tuple[Array, Array]:
+        """r_U, of shape (|U|, n_outputs, 1), and the means of these components."""
+        lift = scipy.linalg.solve(self.G[np.ix_(fold, fold)], self.c[fold], assume_a="pos")
+        moved = self.EG[np.ix_(components, fold)] @ lift
+        return (self.b[fold] - lift)[:, :, None], (self.Ec[components] - moved)[:, :, None]
 
 
 class _SpectralModel:
-    """``S = Q Λ Qᵀ`` in place of S, and the models without some items; `vectors` is Qᵀ."""
+    """``S = Q Λ Qᵀ``, and the models without a fold; S is overwritten by Qᵀ.
+
+    Attributes
+    ----------
+    values : ndarray of shape (m,)
+        Diagonal of Λ.
+    vectors : ndarray of shape (m, m)
+        Qᵀ.
+    """
 
     def __init__(self, S: Array, b: Array) -> None:
         with allow_threads(len(S) ** 3):
             self.values, Q = scipy.linalg.eigh(S.T, overwrite_a=True, check_finite=False)
         S[:] = Q.T
-        self.vectors, self._z = S, S @ b
+        self.vectors = S
+        self._rotated_target = S @ b
 
-    def without(self, U: Fold, shifts: Array) -> Array:
-        """Qᵀ c of the models without U, shape (m, n_outputs, n_shifts).
+    def without(self, fold: Fold, shifts: Array) -> Array:
+        """Qᵀ c of the models without a fold U, of shape (m, n_outputs, n_shifts).
 
         With z = Qᵀ b and ``D = (Λ + λ)⁻¹`` it is ``D z − D Q_Uᵀ (Q_U D Q_Uᵀ)⁻¹ Q_U D z``: c is zero
         on U, and G = Q D Qᵀ.
         """
-        D = 1.0 / (self.values[:, None] + shifts)
-        u = self._z[:, :, None] * D[:, None, :]
-        n, (m, n_outputs, n_shifts) = len(U), u.shape
-        V = np.ascontiguousarray(self.vectors[:, U].T)
+        shrinkage = 1.0 / (self.values[:, None] + shifts)
+        rotated = self._rotated_target[:, :, None] * shrinkage[:, None, :]
+        m, n_outputs, n_shifts = rotated.shape
+        n = len(fold)
+        V = np.ascontiguousarray(self.vectors[:, fold].T)
         G = np.empty((n, n, n_shifts))
-        for i in range(n):
-            G[i, i:] = (V[i:] * V[i]) @ D
-            G[i:, i] = G[i, i:]
-        c = (V @ u.reshape(m, -1)).reshape(n, n_outputs, n_shifts)
+        for row in range(n):
+            G[row, row:] = (V[row:] * V[row]) @ shrinkage
+            G[row:, row] = G[row, row:]
+        c = (V @ rotated.reshape(m, -1)).reshape(n, n_outputs, n_shifts)
         lift = np.linalg.solve(G.transpose(2, 0, 1), c.transpose(2, 0, 1)).transpose(1, 2, 0)
-        u -= D[:, None, :] * (V.T @ lift.reshape(n, u[0].size)).reshape(u.shape)
-        return np.asarray(u)
+        back = (V.T @ lift.reshape(n, n_outputs * n_shifts)).reshape(rotated.shape)
+        rotated -= shrinkage[:, None, :] * back
+        return np.asarray(rotated)
 
 
 def leave_out_dual_coef(
@@ -312,16 +455,34 @@ def leave_out_dual_coef(
     amount: Array,
     units: Sequence[Indices],
     alphas: Array,
+    *,
+    overwrite: bool = False,
 ) -> Array:
-    """Dual coefficients for a kernel matrix and one term; K is overwritten.
+    """Dual coefficients without each unit, for a kernel matrix and one term.
 
     ``a = F c`` with the c of `hold_out_dual`, which is zero on U ([RankRLS09] equation 33).
+
+    Parameters
+    ----------
+    K, root, target, amount, alphas, overwrite
+        As in `hold_out_dual`.
+    units : sequence of ndarray of int
+        Items of each unit.
+
+    Returns
+    -------
+    ndarray of shape (m, n_units, n_outputs, n_alphas)
+        Coefficients.
     """
+    if not overwrite:
+        K = K.copy()
     models = _SpectralModel(root.sandwich(K), root.solve(target))
-    out = np.empty((len(K), len(units), target.shape[1], len(alphas)))
-    for k, U in enumerate(units):
-        out[:, k] = models.without(U, alphas * (amount.sum() - amount[U].sum()))
-    flat = models.vectors.T @ out.reshape(len(K), -1)
-    for k, U in enumerate(units):
-        flat.reshape(out.shape)[U, k] = 0.0  # what rounding leaves
-    return root.apply(flat).reshape(out.shape)
+    rotated = np.empty((len(K), len(units), target.shape[1], len(alphas)))
+    total = amount.sum()
+    for number, unit in enumerate(units):
+        rotated[:, number] = models.without(unit, alphas * (total - amount[unit].sum()))
+    flat = models.vectors.T @ rotated.reshape(len(K), -1)
+    coef = flat.reshape(rotated.shape)
+    for number, unit in enumerate(units):
+        coef[unit, number] = 0.0  # not its rounding error
+    return root.apply(flat).reshape(rotated.shape)
