@@ -1,4 +1,4 @@
-"""Why a model ranks as it does: contributions of columns, and what is lost without a column."""
+"""Explanations of a model: contributions and permutation importance of columns."""
 
 from rankwise.inspection.importance import PermutationImportance, permutation_importance
 from rankwise.inspection.score_contributions import Contributions, contributions

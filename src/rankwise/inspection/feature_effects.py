@@ -1,4 +1,4 @@
-"""What each feature adds to the score of an additive model, as a curve."""
+"""Contribution of each feature to the score of an additive model, as a curve."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from rankwise.preprocessing.hinge_features import HingeFeatures
 from rankwise.rankers.linear_models import linear_weights
 from rankwise.rankers.pipelines import transform_step
 
-POINTS = 200  # of a curve
-AFFINE = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
+N_POINTS = 200  # of a curve
+AFFINE_SCALERS = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
 
 
 class FeatureCurve(NamedTuple):
-    """What one feature adds to the score.
+    """Contribution of one feature to the score.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class FeatureCurve(NamedTuple):
     x : ndarray
         Its values, ascending.
     added : ndarray
-        What they add to the score, less the mean over the items.
+        Their contributions to the score, centered over the items.
     spread : float
-        Standard deviation over the items of what it adds.
+        Standard deviation of the contribution over the items.
     """
 
     name: str
@@ -41,51 +41,67 @@ class FeatureCurve(NamedTuple):
 
 
 def has_curves(estimator: Any) -> bool:
-    """Whether it is a Pipeline that ends in `HingeFeatures` and a ranker."""
-    steps = estimator.steps if isinstance(estimator, Pipeline) else []
-    return len(steps) > 1 and isinstance(steps[-2][1], HingeFeatures)
+    """Whether an estimator is a Pipeline that ends in `HingeFeatures` and a ranker."""
+    if not isinstance(estimator, Pipeline) or len(estimator.steps) < 2:
+        return False
+    return isinstance(estimator.steps[-2][1], HingeFeatures)
 
 
 def feature_curves(
     estimator: Any, X: Any, groups: Any = None, names: list[str] | None = None
 ) -> tuple[list[FeatureCurve], str]:
-    """The curves, those that add most first, and what their x is: "value" or "scaled value".
+    """Return the curves, largest contribution first, and the scale of x.
 
     Parameters
     ----------
     estimator : Pipeline
-        Fitted: any scalers, `HingeFeatures`, a linear ranker.
+        Fitted scalers, `HingeFeatures` and a linear ranker.
     X : array-like or data frame of shape (n_items, n_features)
-        Items between whose values the curves are drawn.
+        Items; each curve spans the range of their values.
     groups : array-like of shape (n_items,), optional
         Their groups, for a `GroupScaler`.
     names : list of str, optional
-        Names of the columns; by default those that X has.
+        Names of the columns; by default those of X.
+
+    Returns
+    -------
+    curves : list of FeatureCurve
+        One for each feature.
+    scale : {"value", "scaled value"}
+        What x of the curves is.
     """
     if not has_curves(estimator):
         raise TypeError(
             f"estimator is {type(estimator).__name__}; expected a fitted Pipeline of scalers, "
             "HingeFeatures and a linear ranker."
         )
-    steps = estimator.steps
-    before, hinges = estimator[:-2], steps[-2][1]
+    scalers = estimator[:-2]
+    hinges = estimator.steps[-2][1]
+    ranker = estimator.steps[-1][1]
     items = np.asarray(as_array(X), dtype=np.float64)
-    Z = np.asarray(transform_step(before, X, groups) if len(steps) > 2 else items)
-    is_affine = all(isinstance(step, AFFINE) for _, step in steps[:-2])
-    names = names or column_names(X)
+    scaled = items
+    if len(scalers):
+        scaled = np.asarray(transform_step(scalers, X, groups))
+    is_affine = all(isinstance(scaler, AFFINE_SCALERS) for _, scaler in scalers.steps)
+    if names is None:
+        names = column_names(X)
     if not is_affine:
-        names = [str(name) for name in before.get_feature_names_out(names)]
-    names = name_columns(names, Z.shape[1])
-    weights = linear_weights(steps[-1][1]).weights
-    bends = weights[hinges.n_features_in_ :]
+        names = [str(name) for name in scalers.get_feature_names_out(names)]
+    names = name_columns(names, scaled.shape[1])
+    weights = linear_weights(ranker).weights
+    slopes = weights[: hinges.n_features_in_]
+    hinge_weights = weights[hinges.n_features_in_ :]
+
     curves = []
-    for j, z in enumerate(Z.T):
-        own = hinges.columns_ == j
-        added = weights[j] * z + np.maximum(z[:, None] - hinges.knots_[own], 0.0) @ bends[own]
+    for j, values in enumerate(scaled.T):
+        of_feature = hinges.columns_ == j
+        hinge_values = np.maximum(values[:, None] - hinges.knots_[of_feature], 0.0)
+        added = slopes[j] * values + hinge_values @ hinge_weights[of_feature]
         added = added - added.mean()
-        x = items[:, j] if is_affine else z
+        x = items[:, j] if is_affine else values
         order = np.argsort(x, kind="stable")
-        at = order[np.unique(np.linspace(0, len(x) - 1, POINTS).astype(int))]
-        curves.append(FeatureCurve(names[j], x[at], added[at], float(added.std())))
+        positions = np.unique(np.linspace(0, len(x) - 1, N_POINTS).astype(int))
+        points = order[positions]
+        curves.append(FeatureCurve(names[j], x[points], added[points], float(added.std())))
     curves.sort(key=lambda curve: -curve.spread)
     return curves, "value" if is_affine else "scaled value"

@@ -1,4 +1,4 @@
-"""What a metric loses if a column is shuffled inside the groups; for any model."""
+"""Permutation importance: the loss of a metric if a column is permuted inside the groups."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rankwise.formatting import TextTable
 from rankwise.frames import column_names, narwhals_frame
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import unpack_unweighted_target
+from rankwise.groups import Groups
 from rankwise.inspection.model_parts import input_columns, name_columns
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.by_group import nanmean, standard_error
@@ -26,11 +27,11 @@ from rankwise.model_selection.scorer import predict_items
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_int
 
-SHOWN = 20
+MAX_ROWS = 20  # of the printed table
 
 
 class ImportanceRow(NamedTuple):
-    """One column: what is lost without it, its standard error, and the ends of the interval."""
+    """One column: its importance, the standard error and the ends of the interval."""
 
     name: str
     importance: float
@@ -46,19 +47,19 @@ class PermutationImportance:
     Attributes
     ----------
     names : list of str
-        Of the columns, in the order of X, as in all arrays here.
+        Names of the columns, in the order of X; all arrays have this order.
     importance : ndarray of shape (n_columns,)
-        Mean over groups of what the metric loses; positive if the column is of use.
+        Mean loss of the metric over groups; positive if the column improves the metric.
     standard_error : ndarray of shape (n_columns,)
-        Over groups; over the repeats if there is one group only.
+        Standard error over groups, or over the repeats if there is only one group.
     low, high : ndarray of shape (n_columns,)
-        Student's interval from it.
+        Student's interval of the importance.
     per_group : ndarray of shape (n_columns, n_repeats, n_groups)
-        What the metric loses in each group, NaN where it is undefined.
+        Loss of the metric in each group, NaN where the metric is undefined.
     metric : Metric
         The metric.
     score : float
-        Its mean for the columns as they are.
+        Mean of the metric without permutation.
     """
 
     names: list[str]
@@ -72,8 +73,13 @@ class PermutationImportance:
 
     def __iter__(self) -> Iterator[ImportanceRow]:
         for j in np.argsort(-self.importance, kind="stable"):
-            numbers = (self.importance, self.standard_error, self.low, self.high)
-            yield ImportanceRow(self.names[j], *(float(values[j]) for values in numbers))
+            yield ImportanceRow(
+                name=self.names[j],
+                importance=float(self.importance[j]),
+                standard_error=float(self.standard_error[j]),
+                low=float(self.low[j]),
+                high=float(self.high[j]),
+            )
 
     def __len__(self) -> int:
         return len(self.names)
@@ -82,10 +88,12 @@ class PermutationImportance:
         header = ["column", f"loss of {self.metric.name}", "low", "high"]
         rows = [
             [name, f"{value:.4f} ± {error:.4f}", f"{low:.4f}", f"{high:.4f}"]
-            for name, value, error, low, high in list(self)[:SHOWN]
+            for name, value, error, low, high in list(self)[:MAX_ROWS]
         ]
-        more = len(self) - len(rows)
-        return TextTable(header, rows, notes=[f"… and {more} more"] if more else []).text()
+        notes = []
+        if len(self) > MAX_ROWS:
+            notes.append(f"… and {len(self) - MAX_ROWS} more")
+        return TextTable(header, rows, notes=notes).text()
 
 
 @single_threaded
@@ -100,50 +108,49 @@ def permutation_importance(
     confidence: float = DEFAULT_CONFIDENCE,
     random_state: int | np.random.Generator = 0,
 ) -> PermutationImportance:
-    """What a metric loses if a column is shuffled inside the groups.
+    """Measure the loss of a metric if a column is permuted inside the groups.
 
-    Use it to see which columns any model needs.
+    Use it to see which columns any model depends on.
 
-    A column is shuffled among the items of a group, all others stay: so the model sees values that
-    this group has, and a column that is the same for a whole group (a feature of the query) has no
-    importance, as it should, for it moves no item past another.
+    A column is permuted among the items of each group, and the other columns stay as they are. So
+    the model sees values that occur in the group, and a column that is constant in each group (a
+    feature of the query) has no importance: it cannot change the order inside a group.
 
     Parameters
     ----------
     model : estimator
-        Anything fitted with a method `predict`: kernel rankers, Pipelines, models of other
-        libraries.
+        Any fitted model with a method `predict`: rankers, Pipelines, models of other libraries.
     X : array-like, sparse matrix or data frame of shape (n_items, n_columns)
-        Items as `predict` takes them, best ones that the model has not been trained on.
+        Items as `predict` takes them, preferably items that were not used for training.
     y : array-like of shape (n_items,), target of `make_target`, or graph of scores
         True scores.
     groups : array-like of shape (n_items,), optional
-        Group labels; None makes one list.
-    scoring : str, Metric or function
-        As `rankwise.metrics.get_metric` reads it. A loss is positive whether the metric is an error
-        or a gain.
-    n_repeats : int
-        How often each column is shuffled.
-    confidence : float
-        Of the intervals. They are over groups: what other groups of this kind would show. Over the
-        repeats if there is a single group.
-    random_state : int or Generator
-        Seed of the shuffling.
+        Group labels; None means one list.
+    scoring : str, Metric or function, default="disagreement"
+        Any metric that `rankwise.metrics.get_metric` accepts. A loss is positive for errors and
+        gains alike.
+    n_repeats : int, default=5
+        Number of permutations of each column.
+    confidence : float, default=0.95
+        Confidence level of the intervals over groups, or over the repeats if there is only one
+        group.
+    random_state : int or Generator, default=0
+        Seed of the permutations.
 
     Returns
     -------
     PermutationImportance
-        Prints as a table.
+        A table of the columns, most important first.
 
     See Also
     --------
-    contributions : Exact parts of the score of each item, for linear models.
-    sklearn.inspection.permutation_importance : Shuffles over all items, across groups.
+    contributions : Exact contributions to the score of each item, for linear models.
+    sklearn.inspection.permutation_importance : Permutes over all items, across groups.
 
     Notes
     -----
-    ``n_columns * n_repeats`` predictions of all items. Two columns that say the same stand in for
-    each other: each of them alone loses little.
+    It takes ``n_columns * n_repeats`` predictions of all items. Two columns with the same
+    information replace each other, so each of them alone has a small importance.
 
     Examples
     --------
@@ -168,45 +175,72 @@ def permutation_importance(
             raise ValueError(
                 "y is a graph of explicit preferences; a metric needs scores of items."
             )
-        y, groups = y.scores, y.groups if groups is None else groups
+        if groups is None:
+            groups = y.groups
+        y = y.scores
     y, groups = unpack_unweighted_target(y, groups)
     truth, scores, encoded, _ = check_data(y, predict_items(model, X, groups), groups)
     if scores.ndim != 1:
-        raise ValueError(f"the model gives scores of shape {scores.shape}; expected one output.")
+        raise ValueError(f"the model predicts shape {scores.shape}; expected one output.")
     names = column_names(X)
     if names is None:
         X = X.tocsr() if sp.issparse(X) else np.asarray(X)
         names = name_columns(input_columns(model, X), X.shape[1])
-    targets, sign = GroupedTargets(truth, encoded), 1.0 if metric.greater_is_better else -1.0
-    before = metric.by_group(Ranking(targets, scores))
-    if np.isnan(before.values).all():
+    targets = GroupedTargets(truth, encoded)
+    unpermuted = metric.by_group(Ranking(targets, scores)).values
+    if np.isnan(unpermuted).all():
         where = f"for each of the {encoded.n_groups} groups"
         raise metric.undefined_error(where, "Check y and groups.")
-    lost = np.empty((len(names), n_repeats, encoded.n_groups))
-    rng, by_group = np.random.default_rng(random_state), np.argsort(encoded.codes, kind="stable")
+
+    losses = np.empty((len(names), n_repeats, encoded.n_groups))
+    rng = np.random.default_rng(random_state)
     for repeat in range(n_repeats):
-        order = np.empty(len(scores), dtype=np.intp)  # another item of the group for each item
-        order[by_group] = np.lexsort((rng.random(len(scores)), encoded.codes))
+        order = _permute_inside_groups(encoded, rng)
         for j in range(len(names)):
-            changed = predict_items(model, _reordered(X, j, order), groups)
-            after = metric.by_group(
-                Ranking(targets, np.asarray(changed, np.float64).reshape(scores.shape))
-            )
-            lost[j, repeat] = sign * (before.values - after.values)
-    n_defined = int((~np.isnan(lost[0, 0])).sum()) if len(lost) else 0
-    by_unit = lost.mean(axis=1) if n_defined > 1 else np.nanmean(lost, axis=2)
-    importance, error = nanmean(by_unit.T), standard_error(by_unit.T)
-    n_units = n_defined if n_defined > 1 else lost.shape[1]
-    half = scipy.stats.t.ppf(0.5 + confidence / 2, max(n_units - 1, 1)) * error
-    low, high, score = importance - half, importance + half, float(nanmean(before.values))
-    return PermutationImportance(names, importance, error, low, high, lost, metric, score)
+            predicted = predict_items(model, _with_permuted_column(X, j, order), groups)
+            permuted_scores = np.asarray(predicted, np.float64).reshape(scores.shape)
+            permuted = metric.by_group(Ranking(targets, permuted_scores)).values
+            losses[j, repeat] = unpermuted - permuted
+    if not metric.greater_is_better:
+        losses = -losses
+
+    n_defined = int((~np.isnan(unpermuted)).sum())
+    if n_defined > 1:
+        by_unit = losses.mean(axis=1)
+        n_units = n_defined
+    else:
+        by_unit = np.nanmean(losses, axis=2)
+        n_units = n_repeats
+    importance = nanmean(by_unit.T)
+    error = standard_error(by_unit.T)
+    half_width = scipy.stats.t.ppf(0.5 + confidence / 2, max(n_units - 1, 1)) * error
+    return PermutationImportance(
+        names=names,
+        importance=importance,
+        standard_error=error,
+        low=importance - half_width,
+        high=importance + half_width,
+        per_group=losses,
+        metric=metric,
+        score=float(nanmean(unpermuted)),
+    )
 
 
-def _reordered(X: Any, j: int, order: Indices) -> Any:
-    """X with column j in this order."""
+def _permute_inside_groups(groups: Groups, rng: np.random.Generator) -> Indices:
+    """Return another item of the same group for each item."""
+    by_group = np.argsort(groups.codes, kind="stable")
+    order = np.empty(len(groups.codes), dtype=np.intp)
+    order[by_group] = np.lexsort((rng.random(len(groups.codes)), groups.codes))
+    return order
+
+
+def _with_permuted_column(X: Any, j: int, order: Indices) -> Any:
+    """Return X with column j in another order."""
     frame = narwhals_frame(X)
     if frame is not None:
         name = frame.columns[j]
         return frame.with_columns(frame[name][order].alias(name)).to_native()
     columns = [X[:, :j], X[:, [j]][order], X[:, j + 1 :]]
-    return sp.hstack(columns, format="csr") if sp.issparse(X) else np.hstack(columns)
+    if sp.issparse(X):
+        return sp.hstack(columns, format="csr")
+    return np.hstack(columns)

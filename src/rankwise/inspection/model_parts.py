@@ -1,4 +1,4 @@
-"""Take a model apart: the steps before the learner, the learner, its weights."""
+"""The parts of a fitted model: the steps before the learner, the learner, its weights."""
 
 from __future__ import annotations
 
@@ -14,96 +14,119 @@ from rankwise.frames import as_array, column_names
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.linear_models import linear_weights
 from rankwise.rankers.pipelines import is_passthrough, transform_step
-from rankwise.rankers.search import Search
 from rankwise.uncertainty import CalibratedRanker
 
 
 class ModelParts(NamedTuple):
-    """A model taken apart.
+    """The parts of a fitted model, as `unwrap` returns them.
 
     Attributes
     ----------
     steps : Pipeline or None
-        What happens to the features first.
+        The transformers before the learner.
     learner : object or None
-        The estimator at the end; None if plain scores were given.
+        The final estimator; None if scores were passed instead of a model.
     search : str
-        Class of scikit-learn's search that the learner was found in, else empty.
-    sure : CalibratedRanker or None
-        What knows how sure the learner is.
+        Class name of the scikit-learn search that contains the learner; empty if there is none.
+    calibrated : CalibratedRanker or None
+        The calibrated ranker that contains the learner.
     steps_before : Pipeline or None
-        What happens to the features before it gets them.
+        The transformers before the calibrated ranker.
     """
 
     steps: Pipeline | None
     learner: Any
     search: str = ""
-    sure: CalibratedRanker | None = None
+    calibrated: CalibratedRanker | None = None
     steps_before: Pipeline | None = None
 
     @property
     def name(self) -> str:
-        """Class of the learner."""
-        return "given scores" if self.learner is None else type(self.learner).__name__
+        """Class name of the learner."""
+        if self.learner is None:
+            return "given scores"
+        return type(self.learner).__name__
 
     @property
     def step_names(self) -> list[str]:
-        """Classes of the steps before the learner."""
-        return [] if self.steps is None else [type(step).__name__ for _, step in self.steps.steps]
+        """Class names of the steps before the learner."""
+        if self.steps is None:
+            return []
+        return [type(step).__name__ for _, step in self.steps.steps]
 
     def features(self, X: Any, groups: Any = None) -> Any:
-        """What the learner sees of the rows of X: a dense array or a sparse matrix by rows."""
-        rows = X if self.steps is None else transform_step(self.steps, X, groups)
-        return rows.tocsr() if sp.issparse(rows) else np.asarray(as_array(rows, "X"))
+        """Return the learner's features of the rows of X: a dense array or a CSR matrix."""
+        rows = X
+        if self.steps is not None:
+            rows = transform_step(self.steps, X, groups)
+        if sp.issparse(rows):
+            return rows.tocsr()
+        return np.asarray(as_array(rows, "X"))
 
     def feature_names(self, names: list[str] | None, n_features: int) -> list[str]:
-        """Names of what the learner sees, from the names of the columns of X."""
+        """Return names of the learner's features, from the names of the columns of X."""
         if self.steps is not None:
-            with suppress(AttributeError, ValueError):  # a step that does not tell, or other names
+            # a step without get_feature_names_out, or one that was fitted with other names
+            with suppress(AttributeError, ValueError):
                 return [str(name) for name in self.steps.get_feature_names_out(names)]
         return name_columns(names, n_features)
 
     def weights(self) -> Array | None:
-        """One weight for each feature that the learner sees; None if it has none."""
+        """Return one weight for each of the learner's features; None if it is not linear."""
         if isinstance(self.learner, RankerMixin):
-            with suppress(ValueError):
+            try:
                 return linear_weights(self.learner).weights
-        coef = getattr(self.learner, "coef_", None)  # a linear model of scikit-learn, say
-        if coef is None or isinstance(self.learner, RankerMixin):
+            except ValueError:
+                return None
+        coef = getattr(self.learner, "coef_", None)  # for example a linear model of scikit-learn
+        if coef is None:
             return None
-        weights = np.asarray(coef.toarray() if sp.issparse(coef) else coef, dtype=np.float64)
-        return weights.reshape(-1) if weights.size == weights.shape[-1] else None
+        dense = coef.toarray() if sp.issparse(coef) else coef
+        weights = np.asarray(dense, dtype=np.float64)
+        has_one_output = weights.size == weights.shape[-1]
+        return weights.reshape(-1) if has_one_output else None
 
 
 def unwrap(model: Any) -> ModelParts:
-    """Find the learner inside pipelines and scikit-learn's searches."""
+    """Find the learner inside Pipelines, calibrated rankers and searches of scikit-learn."""
     if not hasattr(model, "predict"):
         return ModelParts(None, None)
     steps: list[tuple[str, Any]] = []
-    search, sure, before = "", None, None
+    search = ""
+    calibrated: CalibratedRanker | None = None
+    steps_before: Pipeline | None = None
     while True:
         if isinstance(model, Pipeline):
             steps += [step for step in model.steps[:-1] if not is_passthrough(step[1])]
             model = model.steps[-1][1]
         elif isinstance(model, CalibratedRanker):
-            sure, before = model, Pipeline(list(steps)) if steps else None
+            calibrated = model
+            steps_before = _pipeline(steps)
             model = model.estimator_
-        elif hasattr(model, "best_estimator_") and not isinstance(model, Search):
+        elif hasattr(model, "best_estimator_") and not isinstance(model, RankerMixin):
             search = type(model).__name__
             model = model.best_estimator_
         else:
-            return ModelParts(Pipeline(steps) if steps else None, model, search, sure, before)
+            return ModelParts(_pipeline(steps), model, search, calibrated, steps_before)
+
+
+def _pipeline(steps: list[tuple[str, Any]]) -> Pipeline | None:
+    """Return the steps as a Pipeline; None without steps."""
+    return Pipeline(list(steps)) if steps else None
 
 
 def name_columns(names: list[str] | None, n_columns: int) -> list[str]:
-    """These names if there is one for each column, else x0, x1, …"""
+    """Return the names if there is one for each column, else x0, x1, …"""
     if names is not None and len(names) == n_columns:
         return names
     return [f"x{j}" for j in range(n_columns)]
 
 
 def input_columns(model: Any, X: Any) -> list[str] | None:
-    """Names of the columns that a model takes: as it has seen them, or of the data frame."""
+    """Return the names of a model's input columns, from its fit or from the data frame."""
     names = getattr(model, "feature_names_in_", None)
-    names = column_names(X) if names is None else names
-    return None if names is None else [str(name) for name in names]
+    if names is None:
+        names = column_names(X)
+    if names is None:
+        return None
+    return [str(name) for name in names]

@@ -1,4 +1,4 @@
-"""What each column adds to the score of an item, inside its group."""
+"""Contribution of each column to the score of an item, relative to its group."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from rankwise.validation import check_option
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What the columns of a linear model add to the scores of items; made by `contributions`.
+    """Contributions of the columns of a linear model to the scores; made by `contributions`.
 
     Attributes
     ----------
     weights : ndarray of shape (n_columns,)
-        Of the columns of X; ones if each column of X is already what it adds.
+        Weights of the columns of X; ones if the columns of X already are contributions.
     X : ndarray or sparse matrix of shape (n_items, n_columns)
         Columns with one weight each.
     groups : Groups
         The group of each item.
     names : list of str
-        Of the columns.
+        Names of the columns.
     """
 
     weights: Array
@@ -41,40 +41,41 @@ class Contributions:
     @cached_property
     def means(self) -> Any:
         """Mean of each column of X in each group."""
-        codes, sizes = self.groups.codes, self.groups.sizes
-        shape = (len(sizes), len(codes))
-        average = sp.csr_matrix((1.0 / sizes[codes], (codes, np.arange(len(codes)))), shape=shape)
+        codes = self.groups.codes
+        sizes = self.groups.sizes
+        rows = np.arange(len(codes))
+        average = sp.csr_matrix((1.0 / sizes[codes], (codes, rows)), shape=(len(sizes), len(codes)))
         return average @ self.X
 
     @cached_property
     def values(self) -> Array:
-        """What each column adds to each item, shape (n_items, n_columns).
+        """Contributions, shape (n_items, n_columns).
 
-        Their sum over the columns is the score of the item less the mean score of its group.
+        Their sum over the columns is the score of the item minus the mean score of its group.
         """
         return self.of(np.arange(len(self.groups.codes)), np.arange(len(self.weights)))
 
     def of(self, items: Indices, columns: Indices) -> Array:
-        """The same for some items and columns only."""
-        rows, means = self.X[items], self.means[self.groups.codes[items]]
-        centered = rows[:, columns] - means[:, columns]
+        """Return the contributions of some columns to some items."""
+        means = self.means[self.groups.codes[items]]
+        centered = self.X[items][:, columns] - means[:, columns]
         dense = centered.toarray() if sp.issparse(centered) else np.asarray(centered)
         return np.asarray(self.weights[columns] * dense, dtype=np.float64)
 
     @cached_property
     def scores(self) -> Array:
-        """Scores of the items less the mean of their group: the sum of `values`."""
+        """Scores of the items minus the mean of their group: the sum of `values`."""
         means = self.means @ self.weights
         return np.asarray(self.X @ self.weights - means[self.groups.codes])
 
     @cached_property
     def spread(self) -> Array:
-        """Standard deviation inside groups of what each column adds: how much it moves items."""
+        """Standard deviation of the contributions of each column inside groups."""
         n_items = len(self.groups.codes)
         if sp.issparse(self.X):
-            squares = np.ones(n_items) @ self.X.multiply(self.X)
-            between = self.groups.sizes @ self.means.multiply(self.means)
-            total = np.maximum(squares - between, 0.0)
+            sum_of_squares = np.ones(n_items) @ self.X.multiply(self.X)
+            between_groups = self.groups.sizes @ self.means.multiply(self.means)
+            total = np.maximum(sum_of_squares - between_groups, 0.0)
         else:
             total = ((self.X - self.means[self.groups.codes]) ** 2).sum(axis=0)
         return np.asarray(np.abs(self.weights) * np.sqrt(total / n_items))
@@ -83,28 +84,28 @@ class Contributions:
     def share(self) -> Array:
         """Share of the variance of the scores inside groups that each column explains.
 
-        ``Σ_i c_ij f_i / Σ_i f_i²`` for what column j adds to item i, c_ij, and centered scores f.
-        The shares add up to 1; a column that works against the others has a negative one.
+        ``Σ_i c_ij f_i / Σ_i f_i²`` for the contribution c_ij of column j to item i and the centered
+        scores f. The shares sum to 1; a column that works against the others has a negative share.
         """
-        f = self.scores
-        largest = float(np.abs(f).max())
-        if not largest:
+        largest = float(np.abs(self.scores).max())
+        if largest == 0.0:
             return np.zeros(len(self.weights))
-        f = f / largest  # so that no square is too large or too small
-        return np.asarray((self.weights / largest) * (self.X.T @ f) / (f @ f))
+        scaled = self.scores / largest  # so that squares neither overflow nor underflow
+        covariance = (self.weights / largest) * (self.X.T @ scaled)
+        return np.asarray(covariance / (scaled @ scaled))
 
 
 def contributions(
     model: Any, X: Any, groups: ArrayLike | None = None, *, by: str = "column"
 ) -> Contributions:
-    """What each column adds to the scores of a linear model, inside groups.
+    """Explain the scores of a linear model by contributions of the columns, inside groups.
 
-    Use it to see why an item of a linear model is where it is.
+    Use it to see why a linear model ranks an item above another.
 
-    Only differences inside a group matter to a ranking, so all is centered there: with weights w, a
-    feature j adds ``w_j (x_ij − mean of x_j in the group of i)`` to the score of item i less the
-    mean score of its group. These are the SHAP values of a linear model whose background is the
-    group of the item.
+    Only differences inside a group affect a ranking, so the contributions are centered in each
+    group: with weights w, feature j contributes ``w_j (x_ij − mean of x_j in the group of i)`` to
+    the score of item i minus the mean score of its group. These are the SHAP values of a linear
+    model with the item's group as background.
 
     Parameters
     ----------
@@ -113,22 +114,22 @@ def contributions(
     X : array-like, sparse matrix or data frame of shape (n_items, n_features)
         Items as `predict` takes them.
     groups : array-like of shape (n_items,), optional
-        Group labels; None makes one list.
-    by : {"column", "feature"}
-        By the columns of X, where all features that a Pipeline makes of a column (one for each
-        category, an indicator of gaps) count together; or by the features that the ranker sees.
+        Group labels; None means one list.
+    by : {"column", "feature"}, default="column"
+        "column" sums the contributions of all features that a Pipeline derives from a column of X
+        (one for each category, an indicator of missing values); "feature" reports the features of
+        the ranker.
 
     Returns
     -------
     Contributions
-        `values`, one row for each item and one column for each of `names`; `spread` and `share`
-        sum them up.
+        `values` has one row for each item and one column for each of `names`; `spread` and `share`
+        summarize them.
 
     Raises
     ------
     ValueError
-        If the model is not linear, or a step makes features of several columns (PCA) and `by` is
-        "column".
+        If the model is not linear, or if `by` is "column" and a step combines columns (PCA).
 
     See Also
     --------
@@ -157,24 +158,24 @@ def contributions(
     weights = parts.weights()
     if weights is None:
         raise ValueError(
-            f"{parts.name} has no weight for each feature: it is not linear, has several outputs, "
-            "or is no ranker. permutation_importance takes any model."
+            f"{parts.name} does not have one weight for each feature: it is not linear, has "
+            "several outputs, or is not a ranker. permutation_importance accepts any model."
         )
     features = parts.features(X, groups)
     encoded = encode_groups(groups, features.shape[0])
-    first = model if parts.steps is None else parts.steps
-    n_columns = getattr(first, "n_features_in_", len(weights))
-    names = input_columns(first, X)
+    first_step = model if parts.steps is None else parts.steps
+    n_columns = getattr(first_step, "n_features_in_", len(weights))
+    names = input_columns(first_step, X)
     if by == "feature" or parts.steps is None:
         return Contributions(weights, features, encoded, parts.feature_names(names, len(weights)))
     sources = input_column_of_feature(parts.steps, n_columns)
     if sources is None:
         raise ValueError(
-            f"a step of {', '.join(parts.step_names)} makes features of several columns, so that "
-            "no column has a part of its own. by='feature' gives the parts of the features that "
-            "the ranker sees."
+            f"a step of {', '.join(parts.step_names)} combines several columns in a feature; pass "
+            "by='feature' for the contributions of the features."
         )
-    added = features @ sp.csr_array(
+    features_to_columns = sp.csr_array(
         (weights, (np.arange(len(sources)), sources)), (len(sources), n_columns)
     )
-    return Contributions(np.ones(n_columns), added, encoded, name_columns(names, n_columns))
+    by_column = features @ features_to_columns
+    return Contributions(np.ones(n_columns), by_column, encoded, name_columns(names, n_columns))

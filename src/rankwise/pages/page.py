@@ -152,7 +152,7 @@ def report(
         "losses": report_sections.describe_losses(subject, metric, confidence),
         "shapes": report_sections.describe_shapes(subject),
         "margins": report_sections.describe_margins(scored, rng),
-        "reliability": report_sections.describe_reliability(parts.sure),
+        "reliability": report_sections.describe_reliability(parts.calibrated),
         "curves": report_sections.describe_curves(parts.learner),
     }
     usual = "Ranking report" if parts.learner is None else f"{parts.name} report"
@@ -169,7 +169,7 @@ def report(
         subtitle=report_text.subtitle(parts, scored),
         about=report_text.about_table(parts, scored, describe_environment()["versions"]),
         members=report_text.member_table(parts.learner),
-        best_sets=report_text.best_set_table(parts.sure, scored),
+        best_sets=report_text.best_set_table(parts.calibrated, scored),
         **report_text.notes(parts, data),
     )
     return Page(text)

@@ -221,12 +221,12 @@ def _shown_positions(true: Indices) -> Indices:
 def possible_ranks(subject: ReportModel, confidence: float) -> RankInterval | None:
     """Of the items that have a true score; None if the model is not calibrated."""
     parts, scored, items = subject.parts, subject.scored, subject.X
-    if parts.sure is None:
+    if parts.calibrated is None:
         return None
     if parts.steps_before is not None:
         items = transform_step(parts.steps_before, items, subject.groups)
     items = take_rows(items, scored.rows) if scored.n_unscored else items
-    return parts.sure.rank_interval(items, scored.groups.codes, confidence)
+    return parts.calibrated.rank_interval(items, scored.groups.codes, confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +290,7 @@ def find_effects(subject: ReportModel) -> FeatureEffects | None:
         return None
     names = [as_text(name) for name in parts.feature_names(subject.names, len(weights))]
     added = Contributions(weights, subject.features(), scored.groups, names)
-    ranker, errors = parts.sure, None
+    ranker, errors = parts.calibrated, None
     if ranker is not None and ranker.root_ is not None and len(ranker.root_) == len(weights):
         errors = ranker.jackknife().coefficient_errors
     return FeatureEffects(added, scored, errors)
