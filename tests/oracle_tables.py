@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 
 from rankwise import RankRLS, ScoreGraph
@@ -69,3 +71,46 @@ def with_missing(Y, rng):
     Y[rng.random(Y.shape) < 0.3] = np.nan
     Y[np.arange(len(Y)), np.arange(len(Y)) % Y.shape[1]] = 1.0
     return Y
+
+
+def exact_scores(rows, columns, Y, alpha, new_rows):
+    """Centered scores of new rows, from explicit dyads in decimal numbers of 70 digits.
+
+    The kernels are linear, with the constant of `fit_intercept` on the rows.
+    """
+    with localcontext() as context:
+        context.prec = 70
+        R, S, N = as_decimals(rows), as_decimals(columns), as_decimals(new_rows)
+        constant = (R * R).sum(axis=1).mean()
+        i, j = np.nonzero(~np.isnan(Y))
+        same_row = i[:, None] == i
+        laplacian = np.diag(same_row.sum(axis=1)) - same_row.astype(int)
+        total_weight = Decimal(int(np.trace(laplacian)) // 2)
+        A = as_decimals(laplacian) / total_weight
+        dyads = (R @ R.T + constant)[np.ix_(i, i)] * (S @ S.T)[np.ix_(j, j)]
+        ridge = Decimal(alpha) * as_decimals(np.eye(len(i)))
+        coef = as_decimals(np.zeros(Y.shape))
+        coef[i, j] = solve_decimals(A @ dyads + ridge, A @ as_decimals(Y[i, j]))
+        scores = (N @ R.T + constant) @ coef @ (S @ S.T)
+        return (scores - scores.mean(axis=1, keepdims=True)).astype(float)
+
+
+def as_decimals(values):
+    """The same numbers, exactly."""
+    flat = [Decimal(value) for value in np.ravel(values).tolist()]
+    return np.array(flat, dtype=object).reshape(np.shape(values))
+
+
+def solve_decimals(A, b):
+    """``A⁻¹ b`` by Gaussian elimination with partial pivoting."""
+    A, b = A.copy(), b.copy()
+    for k in range(len(A)):
+        pivot = k + int(np.argmax(np.abs(A[k:, k])))
+        A[[k, pivot]], b[[k, pivot]] = A[[pivot, k]], b[[pivot, k]]
+        factors = A[k + 1 :, k] / A[k, k]
+        A[k + 1 :] -= factors[:, None] * A[k]
+        b[k + 1 :] -= factors * b[k]
+    x = b.copy()
+    for k in reversed(range(len(A))):
+        x[k] = (b[k] - (A[k, k + 1 :] * x[k + 1 :]).sum()) / A[k, k]
+    return x

@@ -2,76 +2,212 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
-from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.dyadic.cross_validation import DyadicTask
-from rankwise.dyadic.solver import DyadicProblem, KernelSide, make_side
-from rankwise.dyadic.table_fit import check_table, solve_table, table_loss
-from rankwise.fitted_schema import (
-    FittedSchema,
-    Floats,
-    Integer,
-    Items,
-    Labels,
-    Values,
-    check_kernel_items,
-)
-from rankwise.formatting import join_words
-from rankwise.frames import as_array, check_same_index, column_names
-from rankwise.kernels.feature_maps import FeatureMap
+from rankwise.dyadic.fitting import check_table, solve_problem, table_loss
+from rankwise.dyadic.solver import DyadicProblem
+from rankwise.dyadic.table_items import ExpectedFeatures, TableItems
+from rankwise.frames import as_array, check_same_index
 from rankwise.kernels.kernel import BaseEstimator, Kernel
 from rankwise.metrics import get_metric
-from rankwise.model_selection.shortcuts import dense_rows
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.search import BaseSearch
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import single_threaded
-from rankwise.validation import (
-    as_objects,
-    check_float_array,
-    check_option,
-    reject_dtype,
-    restored_on_failure,
-)
+from rankwise.validation import check_float_array, check_option, restored_on_failure
 
 TABLES = 8.0  # tables of the size of Y in memory at a time
-MATRICES = 4.0  # kernel matrices in memory at a time: values, vectors, and what is made of them
+RANKED = ("columns", "rows", "cells")
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class TableMixin(RankerMixin, BaseEstimator):
-    """What a ranker of tables and its search share: parameters, ranks and a score."""
+class ConditionalRankRLS(RankerMixin, BaseEstimator):
+    """Ranks the columns of a table for each row: targets for a drug, products for a customer.
+
+    Use it if rows and columns both have features, also for rows and columns that are new.
+
+    Rows and columns have features or kernels, G and K, and Y contains scores of cells. The model
+    ``F = G A K`` is fitted by RankRLS over the pairs of cells of one row,
+
+        J(f) = 1/W Σ_i Σ_jk ω (y_ij − y_ik − (f_ij − f_ik))² + α ‖f‖²
+
+    with the kernel G(i, i′) K(j, j′) of two cells. It predicts for new rows, new columns, and
+    both. If all cells are known, two decompositions give the models of all alphas; otherwise the
+    solver uses conjugate gradients, with products of the size of the table. The kernel matrix of
+    all cells is never formed. If columns have names but no features, use `LabelRanker`.
+
+    Parameters
+    ----------
+    alpha : float
+        Regularization, positive; relative to the mean over pairs.
+    row_kernel : str or callable
+        "linear", any other name of `sklearn.metrics.pairwise.pairwise_kernels`, "ngram" for
+        a list of texts, a function of two rows, which may be any objects, or "precomputed".
+    column_kernel : str or callable
+        Kernel of the columns, with the same options.
+    row_gamma, column_gamma : float, optional
+        Parameter gamma of the named kernels.
+    row_kernel_params, column_kernel_params : dict, optional
+        "degree" and "coef0" of named kernels, "ngram_range" and "shared" of "ngram", keyword
+        arguments of callable ones.
+    ranked : {"columns", "rows", "cells"}
+        Pairs in the loss: columns of one row, rows of one column, or any two cells, as for
+        affinities on one scale. "cells" is solved by conjugate gradients.
+    cost, ties, group_weight : str
+        As in `RankRLS`; the groups are the rows. Anything but ``cost="magnitude",
+        ties="include"`` is solved by conjugate gradients.
+    fit_intercept : bool or "auto"
+        Whether the columns have an order that all rows share: the mean of k(x, x) is added to the
+        kernel of the rows (to that of the columns if rows are ranked, to both if cells are).
+        "auto" adds it to linear kernels only; most other kernels contain a constant.
+    tol : float
+        Conjugate gradients stop when the preconditioned norm of the residual is at most this times
+        that of the right-hand side.
+    max_iter : int, optional
+        Largest number of iterations; by default ten times the number of unknowns.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_row_functions, n_column_functions)
+        Weights of products of features (linear kernels) and of kernel values to the training rows
+        or columns (others).
+    column_coef_ : ndarray of shape (n_column_functions,)
+        Weights of the order that all rows share.
+    row_coef_ : ndarray of shape (n_row_functions,)
+        Weights of the order of rows that all columns share.
+    intercept_ : float
+        Constant that puts scores on the scale of Y if cells are ranked, else 0.
+    rows_fit_, columns_fit_ : array or sparse matrix
+        The training rows and columns (not for linear kernels, nor precomputed ones of rows).
+    n_columns_ : int
+        Number of training columns.
+    feature_names_ : list
+        Names of the features of the rows and of the columns, None for features without names.
+    n_pairs_, n_iter_, n_features_in_
+        As in `RankRLS`; the features are those of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import ConditionalRankRLS
+    >>> rng = np.random.default_rng(0)
+    >>> drugs, targets = rng.standard_normal((20, 3)), rng.standard_normal((8, 2))
+    >>> Y = drugs @ rng.standard_normal((3, 2)) @ targets.T
+    >>> model = ConditionalRankRLS(alpha=1e-6).fit(drugs[:15], targets, Y[:15])
+    >>> model.predict(drugs[15:]).shape
+    (5, 8)
+    >>> model.score(drugs[15:], targets, Y[15:])
+    1.0
+    """
 
     __metadata_request__fit = {"groups": UNUSED, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
 
-    row_kernel: Any = "linear"
-    column_kernel: Any = "linear"
-    row_gamma: Any = None
-    column_gamma: Any = None
-    row_kernel_params: dict[str, Any] | None = None
-    column_kernel_params: dict[str, Any] | None = None
-    ranked: str = "columns"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    fit_intercept: bool | str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        row_kernel: Any = "linear",
+        column_kernel: Any = "linear",
+        row_gamma: Any = None,
+        column_gamma: Any = None,
+        row_kernel_params: dict[str, Any] | None = None,
+        column_kernel_params: dict[str, Any] | None = None,
+        ranked: str = "columns",
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        fit_intercept: bool | str = "auto",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.row_kernel = row_kernel
+        self.column_kernel = column_kernel
+        self.row_gamma = row_gamma
+        self.column_gamma = column_gamma
+        self.row_kernel_params = row_kernel_params
+        self.column_kernel_params = column_kernel_params
+        self.ranked = ranked
+        self.cost = cost
+        self.ties = ties
+        self.group_weight = group_weight
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+
+    @single_threaded
+    @restored_on_failure
+    def fit(self, rows: Any, columns: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model to a table.
+
+        Parameters
+        ----------
+        rows : array-like or sparse matrix of shape (n_rows, n_row_features)
+            Features of the rows; the square kernel matrix if precomputed.
+        columns : array-like or sparse matrix of shape (n_columns, n_column_features)
+            Features of the columns; the square kernel matrix if precomputed.
+        Y : array-like of shape (n_rows, n_columns)
+            Scores, larger is better, NaN where unknown.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows: a row of weight 2 is equivalent to two equal rows. For
+            ``ranked="columns"`` and ``group_weight="pairs"``.
+
+        Returns
+        -------
+        ConditionalRankRLS
+            The fitted estimator.
+        """
+        return self._fit_task(self._prepare(rows, columns, Y, "rows", sample_weight))
+
+    @single_threaded
+    def predict(self, rows: Any, columns: Any = None) -> Array:
+        """Predict scores of cells; only differences within a ranked list have a meaning.
+
+        A ranked list is a row, or a column if rows are ranked. If cells are ranked, scores are on
+        the scale of Y.
+
+        Parameters
+        ----------
+        rows : array-like or sparse matrix of shape (n_rows, n_row_features)
+            Rows, old or new; kernel values to the training rows if precomputed.
+        columns : array-like of shape (n_columns, n_column_features), optional
+            Columns, old or new; kernel values to the training columns if precomputed. None for the
+            training columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            Scores. Kernel values are computed in blocks of rows.
+        """
+        check_is_fitted(self)
+        row_names, column_names = self.feature_names_
+        row_items = TableItems.read(
+            "rows", self._row_kernel(), rows, ExpectedFeatures(self.n_features_in_, row_names)
+        )
+        if columns is None:
+            column_items = TableItems("columns", self._column_kernel(), self.columns_fit_, None)
+        else:
+            expected = ExpectedFeatures(self.n_column_features_, column_names)
+            column_items = TableItems.read("columns", self._column_kernel(), columns, expected)
+        fitted_rows = getattr(self, "rows_fit_", None)
+        weights = np.column_stack([self.coef_, self.row_coef_])
+        scores_by_row = row_items.scores(fitted_rows, weights)
+        column_weights = np.ascontiguousarray((scores_by_row[:, :-1] + self.column_coef_).T)
+        scores = column_items.scores(self.columns_fit_, column_weights).T
+        return np.asarray(scores + scores_by_row[:, -1:] + self.intercept_)
 
     def rank(self, rows: Any, columns: Any = None) -> NDArray[np.intp]:
-        """Ranks, 1 is best: of the columns for each row, or of whatever else is ranked.
+        """Ranks of the columns for each row, or of what `ranked` says; 1 is best.
 
         Parameters
         ----------
@@ -91,7 +227,7 @@ class TableMixin(RankerMixin, BaseEstimator):
     def score(  # type: ignore[override]
         self, rows: Any, columns: Any, Y: Any, metric: Any = "concordance"
     ) -> float:
-        """Mean over the rows of a ranking metric, by default the share of pairs in right order.
+        """Mean of a ranking metric over the rows, by default the share of concordant pairs.
 
         Parameters
         ----------
@@ -105,168 +241,17 @@ class TableMixin(RankerMixin, BaseEstimator):
         Returns
         -------
         float
-            The metric; its mean over the columns if rows are ranked, of all cells if these are.
+            The metric; its mean over the columns if rows are ranked, its value over all cells if
+            cells are ranked.
         """
         scores = self.predict(rows, columns)
-        truth = check_float_array("Y", as_array(Y, "Y"))
-        if truth.shape != scores.shape:
-            raise ValueError(f"Y has shape {truth.shape}; expected {scores.shape}.")
-        known = ~np.isnan(truth)
-        places = np.nonzero(known)
-        groups = {"rows": places[1], "columns": places[0], "cells": None}[self.ranked]
-        return float(get_metric(metric)(truth[known], scores[known], groups))
-
-
-@dataclass(eq=False, repr=False)
-class ConditionalRankRLS(TableMixin):
-    """Ranks the columns of a table for each row: targets for a drug, products for a customer.
-
-    Use it if rows and columns both have features, also for rows and columns that are new.
-
-    Rows and columns have features or kernels, G and K, and Y holds scores of cells. Learns
-    ``F = G A K`` by RankRLS over the pairs of cells of one row,
-
-        J(f) = 1/W Σ_i Σ_jk ω (y_ij − y_ik − (f_ij − f_ik))² + α ‖f‖²
-
-    with the kernel G(i, i′) K(j, j′) of two cells. It scores new rows, new columns, and both. If
-    all cells are known, two decompositions give the models of all alphas, each elementwise; else
-    conjugate gradients do, with products of the size of the table. The kernel matrix of all cells
-    is never formed. For columns that have names only see `LabelRanker`.
-
-    Parameters
-    ----------
-    alpha : float
-        Regularization, positive; relative to the mean over pairs.
-    row_kernel : str or callable
-        "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, "ngram" for
-        a list of texts, a function of two rows, which may be any objects, or "precomputed".
-    column_kernel : str or callable
-        The same for columns.
-    row_gamma, column_gamma : float, optional
-        Width of the named kernels.
-    row_kernel_params, column_kernel_params : dict, optional
-        "degree" and "coef0" of named kernels, "ngram_range" and "shared" of "ngram", keyword
-        arguments of callable ones.
-    ranked : {"columns", "rows", "cells"}
-        Which pairs are learned from: columns of one row, rows of one column, or any two cells,
-        as for affinities that are on one scale; these are solved by conjugate gradients.
-    cost, ties, group_weight : str
-        As in `RankRLS`; the groups are the rows. Anything but ``cost="magnitude",
-        ties="include"`` is solved by conjugate gradients.
-    fit_intercept : bool or "auto"
-        Whether the columns have an order that all rows share: a constant, as large as the mean of
-        k(x, x), is added to the kernel of the rows (to that of the columns if rows are ranked, to
-        both if cells are).
-        "auto" does so for linear kernels only; others mostly have a constant part of their own.
-    tol, max_iter
-        Limits of the conjugate gradients.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_row_functions, n_column_functions)
-        Weights of products of features (linear kernels) and of kernel values to the training rows
-        or columns (others).
-    column_coef_ : ndarray of shape (n_column_functions,)
-        Weights of the order that all rows share.
-    row_coef_ : ndarray of shape (n_row_functions,)
-        The same for the order of rows that all columns share.
-    intercept_ : float
-        What takes scores to the scale of Y if cells are ranked, else 0.
-    rows_fit_, columns_fit_ : array or sparse matrix
-        The training rows and columns (not for linear kernels, nor precomputed ones of rows).
-    n_columns_ : int
-        Number of training columns.
-    feature_names_ : list
-        Names of the features of the rows and of those of the columns, None where they have none.
-    n_pairs_, n_iter_, n_features_in_
-        As in `RankRLS`; the features are those of the rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankwise import ConditionalRankRLS
-    >>> rng = np.random.default_rng(0)
-    >>> drugs, targets = rng.standard_normal((20, 3)), rng.standard_normal((8, 2))
-    >>> Y = drugs @ rng.standard_normal((3, 2)) @ targets.T
-    >>> model = ConditionalRankRLS(alpha=1e-6).fit(drugs[:15], targets, Y[:15])
-    >>> model.predict(drugs[15:]).shape
-    (5, 8)
-    >>> model.score(drugs[15:], targets, Y[15:])
-    1.0
-    """
-
-    _fitted: ClassVar[FittedSchema] = {
-        "coef_": Floats("row_terms column_terms"),
-        "row_coef_": Floats("row_terms"),
-        "column_coef_": Floats("column_terms"),
-        "rows_fit_": Items("row_terms features"),
-        "columns_fit_": Labels("columns", "columns column_features"),
-        "intercept_": Floats(""),
-        "feature_names_": Values(),
-        "n_columns_": Integer(),
-        "n_column_features_": Integer(),
-        "n_iter_": Values(),
-        "n_pairs_": Values(),
-    }
-
-    alpha: float = 1e-3
-
-    @single_threaded
-    @restored_on_failure
-    def fit(self, rows: Any, columns: Any, Y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows, columns and what is known about their cells.
-
-        Parameters
-        ----------
-        rows : array-like or sparse matrix of shape (n_rows, n_row_features)
-            Features of the rows; the square kernel matrix if precomputed.
-        columns : array-like or sparse matrix of shape (n_columns, n_column_features)
-            The same of the columns.
-        Y : array-like of shape (n_rows, n_columns)
-            Scores, larger is better, NaN where unknown.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weights of the rows: one of weight 2 counts as two equal ones. For ``ranked="columns"``
-            and ``group_weight="pairs"``.
-
-        Returns
-        -------
-        ConditionalRankRLS
-            The fitted estimator.
-        """
-        return self._fit_task(self._prepare(rows, columns, Y, sample_weight=sample_weight))
-
-    @single_threaded
-    def predict(self, rows: Any, columns: Any = None) -> Array:
-        """Scores of cells; differences inside a row (a column, if rows are ranked) count.
-
-        If cells are ranked, scores are on the scale of Y.
-
-        Parameters
-        ----------
-        rows : array-like or sparse matrix of shape (n_rows, n_row_features)
-            Rows, old or new; kernel values to the training rows if precomputed.
-        columns : array-like of shape (n_columns, n_column_features), optional
-            Columns, old or new; kernel values to the training columns if precomputed. None for the
-            training columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_columns)
-            Scores. Kernel values are made in blocks of rows.
-        """
-        check_is_fitted(self)
-        of_rows, of_columns = self._kernels()
-        expected = self.n_features_in_, self.feature_names_[0]
-        by_row = TableItems.read("rows", of_rows, rows, *expected).scores(
-            getattr(self, "rows_fit_", None), np.column_stack([self.coef_, self.row_coef_])
-        )
-        ranked = TableItems("columns", of_columns, self.columns_fit_, None)
-        if columns is not None:
-            expected = self.n_column_features_, self.feature_names_[1]
-            ranked = TableItems.read("columns", of_columns, columns, *expected)
-        weights = np.ascontiguousarray((by_row[:, :-1] + self.column_coef_).T)
-        scores = ranked.scores(self.columns_fit_, weights).T
-        return np.asarray(scores + by_row[:, -1:] + self.intercept_)
+        Y = check_float_array("Y", as_array(Y, "Y"))
+        if Y.shape != scores.shape:
+            raise ValueError(f"Y has shape {Y.shape}; expected {scores.shape}.")
+        is_observed = ~np.isnan(Y)
+        row_of_cell, column_of_cell = np.nonzero(is_observed)
+        groups = {"rows": column_of_cell, "columns": row_of_cell, "cells": None}[self.ranked]
+        return float(get_metric(metric)(Y[is_observed], scores[is_observed], groups))
 
     @single_threaded
     def leave_out(
@@ -280,26 +265,26 @@ class ConditionalRankRLS(TableMixin):
         cv: Any = "auto",
         sample_weight: Any = None,
     ) -> Array:
-        """Scores of each cell by a model without its row, its column, or both. Exact.
+        """Exact scores of each cell by a model without its row, its column, or both.
 
         Parameters
         ----------
         rows, columns, Y, sample_weight
-            As in `fit`; the estimator is left as it is.
+            As in `fit`; the estimator does not change.
         leave : {"rows", "columns", "both"}
             What is new to the model: the row of a cell, its column, or both.
         alphas : array-like of shape (n_alphas,), optional
-            Several values of alpha; the estimator's own if not given.
+            Several values of alpha; by default that of the estimator.
         cv : "auto", None, int, splitter or iterable
             None leaves out one row or column at a time, as "auto" does if all cells are known; else
-            "auto" makes five folds, which are trained again. Rows and columns at a time: "auto"
-            makes ten folds of rows, in each of which every column is left out, if all cells are
+            "auto" makes five folds and refits the model for each. For ``leave="both"``, "auto"
+            makes ten folds of rows and leaves out every column in each of them if all cells are
             known; else five folds of rows times five of columns.
 
         Returns
         -------
         ndarray of shape (n_rows, n_columns) or (n_rows, n_columns, n_alphas)
-            Held-out scores. Those of a row are counted from their mean over the columns that the
+            Held-out scores. Those of a row are centered at their mean over the columns that the
             model was trained on, so that columns of different folds can be compared; if cells are
             ranked, they are on the scale of Y.
         """
@@ -308,124 +293,173 @@ class ConditionalRankRLS(TableMixin):
     def hold_out_task(
         self, rows: Any, columns: Any, Y: Any, leave: str = "rows", sample_weight: Any = None
     ) -> ConditionalTask:
-        """The model and its data, ready to be cross-validated; see `rankwise.model_selection`."""
-        task: ConditionalTask = clone(self)._prepare(rows, columns, Y, leave, sample_weight)
-        return task
+        """The model and its data, ready to be cross-validated; see `rankwise.model_selection`.
 
-    def _kernels(self) -> tuple[Kernel, Kernel]:
-        return (
-            side_kernel(self.row_kernel, self.row_gamma, self.row_kernel_params),
-            side_kernel(self.column_kernel, self.column_gamma, self.column_kernel_params),
-        )
+        Parameters
+        ----------
+        rows, columns, Y, leave, sample_weight
+            As in `leave_out`.
+
+        Returns
+        -------
+        ConditionalTask
+            Task with a copy of the estimator.
+        """
+        model: ConditionalRankRLS = clone(self)
+        return model._prepare(rows, columns, Y, leave, sample_weight)
+
+    def _row_kernel(self) -> Kernel:
+        return make_kernel(self.row_kernel, self.row_gamma, self.row_kernel_params)
+
+    def _column_kernel(self) -> Kernel:
+        return make_kernel(self.column_kernel, self.column_gamma, self.column_kernel_params)
 
     def _prepare(
-        self, rows: Any, columns: Any, Y: Any, leave: str = "rows", sample_weight: Any = None
+        self, rows: Any, columns: Any, Y: Any, leave: str, sample_weight: Any
     ) -> ConditionalTask:
-        """Check everything, and say what is to be minimized.
+        """Check the parameters and the data, and set up the problem.
 
-        If rows are ranked, the table is turned.
+        The problem ranks the columns of its rows, so the table is transposed if rows are ranked.
         """
-        check_option("ranked", self.ranked, ("columns", "rows", "cells"))
+        check_option("ranked", self.ranked, RANKED)
         if not isinstance(self.fit_intercept, bool):
             check_option("fit_intercept", self.fit_intercept, ("auto",))
-        if sp.issparse(Y):
+        if sample_weight is not None and self.ranked != "columns":
             raise ValueError(
-                "Y is a sparse matrix, where an unknown cell looks like a score of 0; pass an "
-                "array with NaN where a score is unknown."
+                f"ranked={self.ranked!r}: only rows that are lists have weights; drop "
+                "sample_weight, or use ranked='columns'."
             )
         check_same_index(rows=rows, Y=Y)
-        Y = check_float_array(
-            "Y", as_array(Y, "Y"), "pass real numbers, NaN where a score is unknown"
-        )
-        kernels, words, is_one_list = self._kernels(), ("row", "column"), self.ranked == "cells"
-        sides = [
-            TableItems.read("rows", kernels[0], rows),
-            TableItems.read("columns", kernels[1], columns),
-        ]
-        if self.ranked == "rows":
-            sides, words, Y = sides[::-1], words[::-1], Y.T
+        Y = _read_scores(Y)
+        lists = TableItems.read("rows", self._row_kernel(), rows)
+        items = TableItems.read("columns", self._column_kernel(), columns)
+        is_transposed = self.ranked == "rows"
+        if is_transposed:
+            lists, items = items, lists
             leave = {"rows": "columns", "columns": "rows"}.get(leave, leave)
-        if sample_weight is not None and self.ranked != "columns":
-            raise ValueError(f"ranked={self.ranked!r}: only rows that are lists have weights.")
-        Y = check_table(Y, *words)
-        q, t = Y.shape
-        check_matrix_fits(q, t, "a table", "train on fewer rows or columns", n_matrices=TABLES)
-        for side, n in zip(sides, Y.shape, strict=True):
-            side.check_number(n)
-        loss = table_loss(self, Y, self.ties, sample_weight, one_list=is_one_list)
-        has_constant = [
-            side.kernel.is_linear if self.fit_intercept == "auto" else bool(self.fit_intercept)
-            for side in sides
-        ]
-        table = DyadicProblem(
+            Y = check_table(Y.T, "column", "row")
+        else:
+            Y = check_table(Y, "row", "column")
+        n_lists, n_items = Y.shape
+        advice = "train on fewer rows or columns"
+        check_matrix_fits(n_lists, n_items, "a table", advice, n_matrices=TABLES)
+        lists.check_number(n_lists)
+        items.check_number(n_items)
+        is_one_list = self.ranked == "cells"
+        loss = table_loss(
+            Y,
+            cost=self.cost,
+            ties=self.ties,
+            group_weight=self.group_weight,
+            sample_weight=sample_weight,
+            one_list=is_one_list,
+        )
+        problem = DyadicProblem(
             loss,
-            sides[0].make(constant=has_constant[0], weight=loss.weight),
-            sides[1].make(constant=is_one_list and has_constant[1], is_centered=not is_one_list),
+            lists.make_side(has_constant=self._has_constant(lists.kernel), weight=loss.weight),
+            items.make_side(
+                has_constant=is_one_list and self._has_constant(items.kernel),
+                is_centered=not is_one_list,
+            ),
             self.tol,
             self.max_iter,
         )
-        task = ConditionalTask(self, table, leave, words)
-        task.sides = sides
-        return task
+        return ConditionalTask(self, problem, lists, items, leave, is_transposed=is_transposed)
+
+    def _has_constant(self, kernel: Kernel) -> bool:
+        """Whether a constant is added to this kernel."""
+        if self.fit_intercept == "auto":
+            return kernel.is_linear
+        return bool(self.fit_intercept)
 
     def _fit_task(self, task: ConditionalTask) -> Self:
-        (rows, columns), table = task.sides, task.table
-        solution = solve_table(self, table, (self.row_kernel, self.column_kernel))
-        B, shared = rows.split(solution.coef[0], table.rows)
-        both, of_rows = columns.split(np.vstack([B, shared]).T, table.columns)
-        coef, self.row_coef_, self.column_coef_ = both.T[:-1], of_rows[:-1], both.T[-1].copy()
-        if self.ranked == "rows":
-            rows, columns, coef = columns, rows, coef.T
-            self.row_coef_, self.column_coef_ = self.column_coef_, self.row_coef_
-        self.coef_ = np.ascontiguousarray(coef)
+        """Set the fitted attributes."""
+        problem = task.problem
+        kernels = (self.row_kernel, self.column_kernel)
+        solution = solve_problem(problem, self.alpha, type(self).__name__, kernels)
+        list_weights, list_constant = task.lists.split_constant(solution.coef[0], problem.rows)
+        stacked = np.vstack([list_weights, list_constant])
+        item_weights, item_constant = task.items.split_constant(
+            stacked.T, problem.decomposed_columns
+        )
+        coef = item_weights.T[:-1]
+        shared_coef = item_weights.T[-1].copy()  # order of the items that all lists share
+        list_coef = item_constant[:-1]
+        if task.is_transposed:
+            rows = task.items
+            columns = task.lists
+            self.coef_ = np.ascontiguousarray(coef.T)
+            self.row_coef_ = shared_coef
+            self.column_coef_ = list_coef
+        else:
+            rows = task.lists
+            columns = task.items
+            self.coef_ = np.ascontiguousarray(coef)
+            self.row_coef_ = list_coef
+            self.column_coef_ = shared_coef
         self.feature_names_ = [rows.names, columns.names]
         self.n_features_in_ = rows.items.shape[1]
         self.n_columns_, self.n_column_features_ = columns.items.shape
-        self.n_pairs_, self.n_iter_ = table.loss.n_pairs, solution.n_iter
+        self.n_pairs_ = problem.loss.n_pairs
+        self.n_iter_ = solution.n_iter
         self.columns_fit_ = columns.items
-        self.__dict__.pop("rows_fit_", None)
+        vars(self).pop("rows_fit_", None)  # of an earlier fit with another kernel
         if not (rows.kernel.is_precomputed or rows.kernel.is_linear):
             self.rows_fit_ = rows.items
         self.intercept_ = 0.0
-        if table.loss.one_list:
-            self.intercept_ = float(np.nanmean(table.loss.Y - self.predict(rows.items)))
+        if problem.loss.one_list:
+            self.intercept_ = float(np.nanmean(problem.loss.Y - self.predict(rows.items)))
         return self
-
-    def _check_fitted(self) -> None:
-        rows = vars(self).get("rows_fit_")
-        columns = vars(self).get("columns_fit_")
-        check_kernel_items(rows, self.row_kernel, self.row_kernel_params)
-        check_kernel_items(columns, self.column_kernel, self.column_kernel_params)
 
 
 class ConditionalTask(DyadicTask):
     """ConditionalRankRLS with its data, for cross-validation.
 
-    `sides` are the items of the rows of the table and of what is ranked in each; those of the
-    columns first if rows are ranked.
+    Parameters
+    ----------
+    learner : ConditionalRankRLS
+        Learner with its alpha.
+    problem : DyadicProblem
+        The table, with a list in each row.
+    lists, items : TableItems
+        The rows and columns of this table, with their kernels.
+    leave, is_transposed
+        As in `DyadicTask`.
     """
 
-    sides: list[TableItems]
+    def __init__(
+        self,
+        learner: ConditionalRankRLS,
+        problem: DyadicProblem,
+        lists: TableItems,
+        items: TableItems,
+        leave: str,
+        *,
+        is_transposed: bool,
+    ) -> None:
+        super().__init__(learner, problem, leave, is_transposed=is_transposed)
+        self.lists = lists
+        self.items = items
 
     def train(self, **values: Any) -> ConditionalRankRLS:
-        """ConditionalRankRLS of one alpha."""
+        """ConditionalRankRLS fitted to all data with this alpha."""
         model: ConditionalRankRLS = self.learner.set_params(**values)
         return model._fit_task(self)
 
 
-@dataclass(eq=False, repr=False)
-class ConditionalRankRLSCV(TableMixin, BaseSearch):
-    """ConditionalRankRLS that chooses alpha, and kernel widths if lists are given.
+class ConditionalRankRLSCV(RankerMixin, BaseSearch):
+    """ConditionalRankRLS that selects alpha, and kernel parameters if lists are given.
 
     Use it in place of `ConditionalRankRLS` if alpha is not known.
 
-    Every alpha is judged on rows, columns or both that the model has not seen: choose what
-    will be new when the model is used. Exact, and without training again if all cells are known.
+    Every alpha is evaluated on held-out rows, columns or both: hold out what will be new when the
+    model is used. The held-out scores are exact, and computed without refits if all cells are
+    known.
 
     Parameters
     ----------
     alphas : array-like of shape (n_alphas,), optional
-        Candidates; by default 40 values, two a decade, as in `RankRLSCV`.
+        Candidates; by default 40 values, two per decade, as in `RankRLSCV`.
     leave : {"rows", "columns", "both"}
         What is held out.
     cv : "auto", None, int, splitter or iterable
@@ -433,7 +467,7 @@ class ConditionalRankRLSCV(TableMixin, BaseSearch):
     scoring : str, Metric or function
         Any name of `rankwise.metrics`; each row is a group.
     row_gamma, column_gamma
-        Kernel widths; a list of values is searched.
+        Parameter gamma of the kernels; a list of values is searched.
     store_predictions : bool
         Keep the held-out scores in ``cv_results_["predictions"]``: a list of arrays of shape
         (n_rows · n_columns, n_alphas).
@@ -444,15 +478,15 @@ group_weight, fit_intercept, tol, max_iter
     Attributes
     ----------
     alpha_ : float
-        Chosen alpha.
+        Selected alpha.
     best_score_ : float
         Its score, in the units of the metric.
     best_params_ : dict
-        Alpha and the chosen kernel widths.
+        The selected alpha and gamma.
     cv_results_ : dict
         As in `RankRLSCV`; each row is a group.
     best_estimator_ : ConditionalRankRLS
-        The model trained on all data; its attributes are those of the search, too.
+        Model fitted to all data; the search has its fitted attributes, too.
 
     Examples
     --------
@@ -466,17 +500,57 @@ group_weight, fit_intercept, tol, max_iter
     ('leave-column-out', 0.15)
     """
 
+    __metadata_request__fit = {"groups": UNUSED, "sample_weight": True}  # noqa: RUF012
+    __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
+
     model_class = ConditionalRankRLS
     lists = ("row_gamma", "column_gamma")
 
-    alphas: ArrayLike | None = None
-    _: KW_ONLY
-    leave: str = "rows"
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        *,
+        leave: str = "rows",
+        cv: Any = "auto",
+        scoring: Any = "disagreement",
+        store_predictions: bool = False,
+        row_kernel: Any = "linear",
+        column_kernel: Any = "linear",
+        row_gamma: Any = None,
+        column_gamma: Any = None,
+        row_kernel_params: dict[str, Any] | None = None,
+        column_kernel_params: dict[str, Any] | None = None,
+        ranked: str = "columns",
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        fit_intercept: bool | str = "auto",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+    ) -> None:
+        self.alphas = alphas
+        self.leave = leave
+        self.cv = cv
+        self.scoring = scoring
+        self.store_predictions = store_predictions
+        self.row_kernel = row_kernel
+        self.column_kernel = column_kernel
+        self.row_gamma = row_gamma
+        self.column_gamma = column_gamma
+        self.row_kernel_params = row_kernel_params
+        self.column_kernel_params = column_kernel_params
+        self.ranked = ranked
+        self.cost = cost
+        self.ties = ties
+        self.group_weight = group_weight
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
 
     @single_threaded
     @restored_on_failure
     def fit(self, rows: Any, columns: Any, Y: Any, sample_weight: Any = None) -> Self:
-        """Choose the parameters, then learn from all data.
+        """Select the parameters by cross-validation, then fit to all data.
 
         Parameters
         ----------
@@ -492,100 +566,40 @@ group_weight, fit_intercept, tol, max_iter
         return self
 
     def predict(self, rows: Any, columns: Any = None) -> Array:
-        """Scores of cells; see `ConditionalRankRLS.predict`."""
+        """Predict scores of cells by the best model; see `ConditionalRankRLS.predict`."""
         check_is_fitted(self)
         scores: Array = self.best_estimator_.predict(rows, columns)
         return scores
 
+    def rank(self, rows: Any, columns: Any = None) -> NDArray[np.intp]:
+        """Ranks by the best model; see `ConditionalRankRLS.rank`."""
+        check_is_fitted(self)
+        ranks: NDArray[np.intp] = self.best_estimator_.rank(rows, columns)
+        return ranks
 
-class TableItems(NamedTuple):
-    """The items of one side of a table, checked, with their kernel.
-
-    `what` is "rows" or "columns", for messages; `names` are those of the features, if any.
-    """
-
-    what: str
-    kernel: Kernel
-    items: Any
-    names: list[str] | None
-
-    @classmethod
-    def read(
-        cls,
-        what: str,
-        kernel: Kernel,
-        items: Any,
-        n_features: int | None = None,
-        expected: list[str] | None = None,
-    ) -> Self:
-        """Features, objects or kernel values; the last two are what a fitted model expects."""
-        reject_dtype(what, items)
-        objects = as_objects(what, items) if kernel.takes_objects else None
-        if objects is not None:
-            return cls(what, kernel, objects, None)
-        names = None if kernel.is_precomputed else column_names(items)
-        if expected is not None and names not in (None, expected):
-            raise ValueError(
-                f"{what} has the features {join_words(names or (), 6)}; the model was trained with "
-                f"{join_words(expected, 6)}, in this order: pass {what}[names] with these names."
-            )
-        checked = check_array(
-            as_array(items, what),
-            accept_sparse=False if kernel.is_precomputed else "csr",
-            dtype=[np.float64, np.float32],
-            input_name=what,
-            copy=n_features is None,  # a model keeps them, and the caller may change them
-        )
-        if n_features is not None and checked.shape[1] != n_features:
-            unit = "kernel values to the training items" if kernel.is_precomputed else "features"
-            raise ValueError(
-                f"{what} has {checked.shape[1]} columns; the model was trained with "
-                f"{n_features} {unit}."
-            )
-        return cls(what, kernel, checked, names)
-
-    def check_number(self, n: int) -> None:
-        """As many items as the table has; square if kernel values are given."""
-        shape, is_precomputed = self.items.shape, self.kernel.is_precomputed
-        if shape[0] != n or (is_precomputed and shape[1] != n):
-            expected = f"the kernel values between them, ({n}, {n})"
-            raise ValueError(
-                f"{self.what} has shape {shape}, but Y has {n} {self.what}; give "
-                f"{expected if is_precomputed else 'one for each'}, and look whether rows and "
-                "columns were swapped."
-            )
-
-    def make(self, **options: Any) -> KernelSide:
-        """What the solver sees: features if they are fewer than items, else kernel values.
-
-        Refused before memory is taken if a kernel matrix would not fit.
-        """
-        n, matrix = self.items.shape[0], self.items
-        is_kernel = not self.kernel.is_linear or matrix.shape[1] >= n
-        if is_kernel:
-            advice = f"use a linear kernel on fewer features, or fewer {self.what}"
-            what = f"a kernel matrix of the {self.what}"
-            check_matrix_fits(n, n, what, advice, n_matrices=MATRICES)
-            matrix = self.kernel.matrix(matrix)
-        else:
-            matrix = dense_rows(matrix)
-        return make_side(matrix, is_kernel=is_kernel, **options)
-
-    def split(self, B: Array, side: KernelSide) -> tuple[Array, Array]:
-        """Weights of the functions of this side, and what the constant among them adds."""
-        B, shared = side.split(B)
-        is_dual = self.kernel.is_linear and side.is_kernel
-        return np.asarray(self.items.T @ B) if is_dual else B, shared
-
-    def scores(self, fitted: Any, weights: Array) -> Array:
-        """``k(items, fitted) weights``, kernel values in blocks; weights of features if linear."""
-        kept = None if self.kernel.is_precomputed or self.kernel.is_linear else fitted
-        features = FeatureMap(self.kernel, None, len(weights), None, kept)
-        return np.asarray(features.scores(self.items, weights))
+    def score(  # type: ignore[override]
+        self, rows: Any, columns: Any, Y: Any, metric: Any = "concordance"
+    ) -> float:
+        """Metric of the best model; see `ConditionalRankRLS.score`."""
+        check_is_fitted(self)
+        value: float = self.best_estimator_.score(rows, columns, Y, metric)
+        return value
 
 
-def side_kernel(function: Any, gamma: Any, params: dict[str, Any] | None) -> Kernel:
-    """The kernel that these parameters name, checked."""
+def make_kernel(function: Any, gamma: Any, params: dict[str, Any] | None) -> Kernel:
+    """The checked kernel of one side of a table."""
+    params = params or {}
     if callable(function) or function == "ngram":
-        return Kernel(function, params=params or {})
-    return Kernel(function, gamma, **(params or {}))
+        return Kernel(function, params=params)
+    return Kernel(function, gamma, **params)
+
+
+def _read_scores(Y: Any) -> Array:
+    """The table of scores as floats, with NaN where unknown."""
+    if sp.issparse(Y):
+        raise ValueError(
+            "Y is a sparse matrix, in which a missing cell cannot be told from a score of 0; pass "
+            "an array with NaN where a score is unknown."
+        )
+    advice = "pass real numbers, NaN where a score is unknown"
+    return check_float_array("Y", as_array(Y, "Y"), advice)

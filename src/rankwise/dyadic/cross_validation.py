@@ -1,34 +1,34 @@
-"""Cross-validation of tables: rows, columns or both are held out, each row is a group. Exact.
+"""Cross-validation of tables: rows, columns or both are held out, each row is a group.
 
-=========  ==========================================  =========================================
-held out   complete table, one at a time               anything else
-=========  ==========================================  =========================================
-rows       `DyadicProblem.without_rows`                        folds of rows; one at a time from the
-                                                       features of all cells, if these are few
-columns    `DyadicProblem.without_columns`                     folds of columns
-both       folds of rows, in each of them              folds of rows times folds of columns
-           `DyadicProblem.without_columns` for new rows
-=========  ==========================================  =========================================
+=========  ================================================  =====================================
+held out   complete table, one at a time                     all other cases
+=========  ================================================  =====================================
+rows       `DyadicProblem.without_rows`                      refits for folds of rows; one row at
+                                                             a time by the exact leave-group-out of
+                                                             RankRLS on the features of all cells,
+                                                             if these are few
+columns    `DyadicProblem.without_columns`                   refits for folds of columns
+both       folds of rows, for each fold                      refits for folds of rows times folds
+           `DyadicProblem.without_columns_at` its rows       of columns
+=========  ================================================  =====================================
 
-Folds are trained again. The scores of a row are counted from their mean over the columns that were
-trained on, those of one list of cells are on the scale of Y, so that those of different folds can
-be compared.
+Held-out scores must be comparable between folds. Those of a row are therefore centered at its mean
+score over the training columns; those of one list of cells are on the scale of Y.
 """
 
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.dyadic.solver import DyadicProblem, KernelSide
+from rankwise.dyadic.sides import OVERFLOW, DecomposedSide
+from rankwise.dyadic.solver import DyadicProblem
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import Groups
 from rankwise.kernels.feature_maps import FeatureMap
@@ -40,61 +40,80 @@ from rankwise.metrics.by_group import metric_by_group
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
 from rankwise.model_selection.conformal import held_out_gaps
 from rankwise.model_selection.folds import EXACT_FOLDS, REFIT_FOLDS, Folds, make_folds, read_splits
-from rankwise.model_selection.grid_search import CrossValidationResult
-from rankwise.model_selection.protocol import HoldOutTask
+from rankwise.model_selection.grid_search import CrossValidationResult, TableTask
 from rankwise.model_selection.shortcuts import check_rest, cross_val_scores
 from rankwise.runtime.progress import track
 from rankwise.validation import check_alphas, check_option
 
-OVERFLOW = (
-    "the squares of some features or kernel values overflow; scale the features, for example with "
-    "sklearn.preprocessing.StandardScaler."
-)
-ROUNDING = 1e-14  # of a squared length: no spread, but what rounding leaves
-FEW_ENTRIES = 2**23  # of the features of all cells, for leave-row-out of incomplete tables
+FEW_ENTRIES = 2**23  # entries of the features of all cells, for leave-row-out of incomplete tables
 
 
-class DyadicTask(ABC):
-    """A learner of tables with its data; judges all alphas at once. A subclass has `train`.
+class HeldOutTable(NamedTuple):
+    """Held-out scores of a table.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (q, t, n_alphas)
+        Scores by models without the row, the column or both; NaN in missing cells if only the
+        observed cells were scored.
+    scheme : str
+        What was held out, such as "leave-row-out" or "folds of columns".
+    n_folds : int
+        Number of folds.
+    refits : bool
+        Whether the model was refitted for each fold.
+    """
+
+    scores: Array
+    scheme: str
+    n_folds: int
+    refits: bool
+
+
+class DyadicTask(TableTask):
+    """A learner of tables with its data; evaluates all alphas at once. A subclass has `train`.
 
     Parameters
     ----------
     learner : estimator
-        With the value of its alpha.
-    table : Table
+        Learner with its alpha.
+    problem : DyadicProblem
         The table; the columns of each row are ranked.
     leave : {"rows", "columns", "both"}
         What is held out.
-    names : tuple of str
-        What the user calls a row and a column of the table.
+    is_transposed : bool
+        Whether rows of the table are columns of the user's table.
     """
 
     parameters = ("alpha",)
-    candidates = HoldOutTask.candidates
 
     def __init__(
         self,
         learner: Any,
-        table: DyadicProblem,
+        problem: DyadicProblem,
         leave: str = "rows",
-        names: tuple[str, str] = ("row", "column"),
+        *,
+        is_transposed: bool = False,
     ) -> None:
         check_option("leave", leave, ("rows", "columns", "both"))
-        self.learner, self.table, self._leave, self._names = learner, table, leave, names
+        self.learner = learner
+        self.problem = problem
+        self.leave = leave
+        self.is_transposed = is_transposed
 
     @abstractmethod
     def train(self, **values: Any) -> Any:
-        """The learner trained on all data, with this alpha."""
+        """The learner fitted to all data, with this alpha."""
 
-    def default_values(self, _: str) -> Array:
+    def default_values(self, name: str) -> Array:
         """40 alphas from rounding to 1e4 times the mean squared distance in a pair."""
         with np.errstate(over="ignore", invalid="ignore"):
-            scale = _spread(self.table.rows) * _spread(self.table.columns)
+            scale = self.problem.rows.spread() * self.problem.columns.spread()
         if not np.isfinite(scale):
             raise ValueError(OVERFLOW)
         return default_alphas(scale)
 
-    def held_out(self, alphas: Array, cv: Any) -> tuple[Array, str, int, bool]:
+    def held_out(self, alphas: Array, cv: Any) -> HeldOutTable:
         """Held-out scores of all cells.
 
         Parameters
@@ -102,131 +121,199 @@ class DyadicTask(ABC):
         alphas : ndarray of shape (n_alphas,)
             Positive.
         cv : "auto", None, int, splitter or iterable
-            None holds out one row or column at a time. "auto" does so where that needs no training;
-            else it makes five folds.
+            None holds out one row or column at a time. "auto" does so if that requires no refits;
+            otherwise it makes five folds.
 
         Returns
         -------
-        scores : ndarray of shape (q, t, n_alphas)
-            Scores by models without the row or the column; nan in unknown cells if only the known
-            ones were scored.
-        way : str
-            What was held out, such as "leave-row-out" or "folds of columns".
-        n_folds : int
-            Number of folds.
-        refits : bool
-            Whether each fold was trained again.
+        HeldOutTable
+            Scores, and how they were computed.
         """
         cv = read_splits(cv)
-        is_auto = isinstance(cv, str)
-        if is_auto:
+        if isinstance(cv, str):
             check_option("cv", cv, ("auto",))
-        table, leave, is_single = self.table, self._leave, cv is None or is_auto
-        (q, t), (row, column) = table.loss.shape, self._names
-        if leave == "rows" and is_single and (table.has_closed_form or _has_few_features(table)):
-            check_rest(q > 1)
-            find = table.without_rows if table.has_closed_form else partial(_from_features, table)
-            return find(alphas), f"leave-{row}-out", q, False
-        if leave == "columns" and is_single and table.has_closed_form:
-            check_rest(t > 2)
-            return table.without_columns(alphas), f"leave-{column}-out", t, False
-        scores = np.empty((q, t, len(alphas)))
-        if leave == "both" and table.has_closed_form and (is_single or isinstance(cv, int)):
-            check_rest(t > 2)
-            folds = _folds(min(EXACT_FOLDS, q) if is_auto else cv, q)
-            for U in track(folds, f"training again without some {row}s"):
-                kept = np.setdiff1d(np.arange(q), U)
-                new_rows = table.rows.seen_from(U, kept)
-                scores[U] = table.subset(kept, np.arange(t)).without_columns(alphas, new_rows)
-            return scores, f"folds of {row}s, leave-{column}-out", len(folds), False
-        by_side: list[Folds] = [[np.empty(0, np.intp)]] * 2  # nothing is held out
-        names = []
-        for side, (name, n) in enumerate(((row, q), (column, t))):
-            if leave in (("rows", "columns")[side], "both"):
-                by_side[side] = _folds(min(REFIT_FOLDS, n) if is_auto else cv, n)
-                names.append(f"{name}s")
-        what = " and ".join(names)
-        pairs = list(itertools.product(*by_side))
-        for U, V in track(pairs, f"training again without some {what}"):
-            _refit(table, U, V, alphas, scores)
-        is_one = cv is None and len(names) == 1
-        way = f"leave-{what[:-1]}-out" if is_one else f"folds of {what}"
-        return scores, way, len(pairs), True
+        is_auto = isinstance(cv, str)
+        holds_out_one = cv is None or is_auto
+        is_exact = self.problem.has_closed_form
+        if self.leave == "rows" and holds_out_one:
+            if is_exact:
+                return self._leave_one_row_out(self.problem.without_rows(alphas))
+            if _has_few_features(self.problem):
+                return self._leave_one_row_out(_without_rows_of_features(self.problem, alphas))
+        if self.leave == "columns" and holds_out_one and is_exact:
+            return self._leave_one_column_out(alphas)
+        if self.leave == "both" and is_exact and (holds_out_one or isinstance(cv, int)):
+            row_folds = min(EXACT_FOLDS, self.problem.loss.shape[0]) if is_auto else cv
+            return self._row_folds_without_columns(alphas, row_folds)
+        return self._refit_folds(alphas, REFIT_FOLDS if is_auto else cv, is_auto)
 
     def leave_out(self, alphas: ArrayLike | None, cv: Any) -> Array:
-        """Held-out scores of all cells by several alphas, or by that of the learner alone."""
-        checked = check_alphas([self.learner.alpha] if alphas is None else alphas, "alphas")
-        scores = self._as_given(self.held_out(checked, cv)[0])
-        return scores if alphas is not None else np.asarray(scores[:, :, 0])
-
-    def _as_given(self, scores: Array) -> Array:
-        """Rows and columns as the user has them, who may have asked for ranks of rows."""
-        return scores.swapaxes(0, 1) if self._names[0] == "column" else scores
+        """Held-out scores of all cells for several alphas, or for that of the learner."""
+        if alphas is None:
+            alpha = check_alphas([self.learner.alpha], "alphas")
+            return np.asarray(self._as_passed(self.held_out(alpha, cv).scores)[:, :, 0])
+        return self._as_passed(self.held_out(check_alphas(alphas, "alphas"), cv).scores)
 
     def gaps(self, alpha: float, cv: Any = "auto") -> Array:
-        """From the top of each held-out row to its best column; see `best_sets`."""
-        scores, Y = self.held_out(np.array([alpha]), cv)[0][:, :, 0], self.table.loss.Y
-        rows = np.repeat(np.arange(len(Y)), Y.shape[1])
-        return held_out_gaps(Y.ravel(), scores.ravel(), rows)
+        """Distances from the top score of each held-out row to its best column; see `best_sets`."""
+        scores = self.held_out(np.array([alpha]), cv).scores[:, :, 0]
+        Y = self.problem.loss.Y
+        row_of_cell = np.repeat(np.arange(len(Y)), Y.shape[1])
+        return held_out_gaps(Y.ravel(), scores.ravel(), row_of_cell)
 
-    def judge(
+    def evaluate(
         self, candidates: CandidateGrid, cv: Any, metrics: Sequence[Metric]
     ) -> CrossValidationResult:
-        """Hold out, and score each row by its known cells."""
-        held, way, n_folds, refits = self.held_out(candidates.axes["alpha"], cv)
-        Y = self.table.loss.Y
-        known = ~np.isnan(Y) & ~np.isnan(held).any(axis=2)
-        rows = np.nonzero(known)[0] * (not self.table.loss.one_list)
-        labels, codes = np.unique(rows, return_inverse=True)
-        groups, scores = Groups(codes, labels), held[known][:, None]
-        by_group = {
-            metric.name: metric_by_group(metric, Y[known][:, None], groups, None, scores)
+        """Metrics of the observed cells of each held-out row, for every alpha."""
+        held_out = self.held_out(candidates.axes["alpha"], cv)
+        loss = self.problem.loss
+        is_scored = loss.is_observed & ~np.isnan(held_out.scores).any(axis=2)
+        row_of_cell = np.nonzero(is_scored)[0]
+        group_of_cell = np.zeros_like(row_of_cell) if loss.one_list else row_of_cell
+        labels, codes = np.unique(group_of_cell, return_inverse=True)
+        y = loss.Y[is_scored][:, None]
+        scores = held_out.scores[is_scored][:, None]
+        values = {
+            metric.name: metric_by_group(metric, y, Groups(codes, labels), None, scores)
             for metric in metrics
         }
-        predictions = self._as_given(held).reshape(-1, 1, len(candidates))
+        predictions = self._as_passed(held_out.scores).reshape(-1, 1, len(candidates))
         return CrossValidationResult(
-            candidates, by_group, labels, way, n_folds, refits, predictions
+            candidates,
+            values,
+            labels,
+            held_out.scheme,
+            held_out.n_folds,
+            held_out.refits,
+            predictions,
         )
 
+    @property
+    def _row_name(self) -> str:
+        return "column" if self.is_transposed else "row"
 
-def _refit(table: DyadicProblem, U: Indices, V: Indices, alphas: Array, scores: Array) -> None:
-    """Scores of the rows U and columns V by models without them; of all if none are held out."""
-    every_row, every_column = (np.arange(n) for n in table.loss.shape)
-    rows, columns = np.setdiff1d(every_row, U), np.setdiff1d(every_column, V)
-    U, V = U if len(U) else every_row, V if len(V) else every_column
-    kept = table.subset(rows, columns)
-    check_rest(kept.loss.n_pairs > 0)
-    R = table.rows.seen_from(U, rows)
-    for k, B in enumerate(kept.solve(alphas).coef):
-        new = trained = np.asarray(R @ B)
-        if table.columns.matrix is not None:
-            new = new @ np.asarray(table.columns.seen_from(V, columns)).T
-            trained = trained @ np.asarray(table.columns.seen_from(columns, columns)).T
-        level = kept.intercept(B) if table.loss.one_list else -trained.mean(axis=1, keepdims=True)
-        scores[U[:, None], V, k] = new + level
+    @property
+    def _column_name(self) -> str:
+        return "row" if self.is_transposed else "column"
+
+    def _as_passed(self, scores: Array) -> Array:
+        """Scores by the rows and columns that the user passed."""
+        return scores.swapaxes(0, 1) if self.is_transposed else scores
+
+    def _leave_one_row_out(self, scores: Array) -> HeldOutTable:
+        n_rows = self.problem.loss.shape[0]
+        check_rest(n_rows > 1)
+        return HeldOutTable(scores, f"leave-{self._row_name}-out", n_rows, refits=False)
+
+    def _leave_one_column_out(self, alphas: Array) -> HeldOutTable:
+        n_columns = self.problem.loss.shape[1]
+        check_rest(n_columns > 2)
+        scores = self.problem.without_columns(alphas)
+        return HeldOutTable(scores, f"leave-{self._column_name}-out", n_columns, refits=False)
+
+    def _row_folds_without_columns(self, alphas: Array, cv: Any) -> HeldOutTable:
+        """Models without each fold of rows, and of these the ones without each column."""
+        problem = self.problem
+        n_rows, n_columns = problem.loss.shape
+        check_rest(n_columns > 2)
+        folds = _folds(cv, n_rows)
+        scores = np.empty((n_rows, n_columns, len(alphas)))
+        for held_rows in track(folds, f"refitting without some {self._row_name}s"):
+            train_rows = np.setdiff1d(np.arange(n_rows), held_rows)
+            new_rows = problem.rows.functions_at(held_rows, train_rows)
+            rest = problem.subset(train_rows, np.arange(n_columns))
+            scores[held_rows] = rest.without_columns_at(new_rows, alphas)
+        scheme = f"folds of {self._row_name}s, leave-{self._column_name}-out"
+        return HeldOutTable(scores, scheme, len(folds), refits=False)
+
+    def _refit_folds(self, alphas: Array, cv: Any, is_auto: bool) -> HeldOutTable:
+        """Refits without folds of rows, of columns, or of rows times columns."""
+        nothing: Folds = [np.empty(0, np.intp)]
+        row_folds = nothing
+        column_folds = nothing
+        n_rows, n_columns = self.problem.loss.shape
+        units = []
+        if self.leave in ("rows", "both"):
+            row_folds = _folds(min(cv, n_rows) if is_auto else cv, n_rows)
+            units.append(f"{self._row_name}s")
+        if self.leave in ("columns", "both"):
+            column_folds = _folds(min(cv, n_columns) if is_auto else cv, n_columns)
+            units.append(f"{self._column_name}s")
+        unit = " and ".join(units)
+        folds = list(itertools.product(row_folds, column_folds))
+        scores = np.empty((n_rows, n_columns, len(alphas)))
+        for held_rows, held_columns in track(folds, f"refitting without some {unit}"):
+            _refit_without(self.problem, held_rows, held_columns, alphas, scores)
+        scheme = f"folds of {unit}"
+        if cv is None and len(units) == 1:
+            scheme = f"leave-{unit.removesuffix('s')}-out"
+        return HeldOutTable(scores, scheme, len(folds), refits=True)
 
 
-def _has_few_features(table: DyadicProblem) -> bool:
-    """Whether the features of all known cells fit in little memory."""
-    if not table.rows.is_decomposed or table.loss.one_list:
+def _refit_without(
+    problem: DyadicProblem,
+    held_rows: Indices,
+    held_columns: Indices,
+    alphas: Array,
+    scores: Array,
+) -> None:
+    """Fill the scores of held-out rows and columns by models without them.
+
+    If no rows, or no columns, are held out, all of them are scored.
+    """
+    every_row = np.arange(problem.loss.shape[0])
+    every_column = np.arange(problem.loss.shape[1])
+    train_rows = np.setdiff1d(every_row, held_rows)
+    train_columns = np.setdiff1d(every_column, held_columns)
+    scored_rows = held_rows if len(held_rows) else every_row
+    scored_columns = held_columns if len(held_columns) else every_column
+    rest = problem.subset(train_rows, train_columns)
+    check_rest(rest.loss.n_pairs > 0)
+    new_rows = problem.rows.functions_at(scored_rows, train_rows)
+    solutions = rest.solve(alphas).coef
+    if not isinstance(problem.columns, DecomposedSide):
+        for k, B in enumerate(solutions):
+            fold_scores = np.asarray(new_rows @ B)
+            fold_scores -= fold_scores.mean(axis=1, keepdims=True)
+            scores[scored_rows[:, None], scored_columns, k] = fold_scores
+        return
+    new_columns = np.asarray(problem.columns.functions_at(scored_columns, train_columns))
+    if not problem.loss.one_list:  # scores are centered at their mean over the training columns
+        trained = np.asarray(problem.columns.functions_at(train_columns, train_columns))
+        new_columns = new_columns - trained.mean(axis=0)
+    for k, B in enumerate(solutions):
+        fold_scores = np.linalg.multi_dot([new_rows, B, new_columns.T])
+        if problem.loss.one_list:
+            fold_scores = fold_scores + rest.mean_residual(B)
+        scores[scored_rows[:, None], scored_columns, k] = fold_scores
+
+
+def _has_few_features(problem: DyadicProblem) -> bool:
+    """Whether the features of all observed cells fit in little memory."""
+    if not problem.rows.is_decomposed or problem.loss.one_list:
         return False
-    columns = table.columns.matrix
-    width = min(table.rows.matrix.shape)
-    width *= table.loss.shape[1] if columns is None else min(columns.shape)
-    return bool(width * table.loss.known.sum() <= FEW_ENTRIES)
+    n_features = min(problem.rows.matrix.shape)
+    if isinstance(problem.columns, DecomposedSide):
+        n_features *= min(problem.columns.matrix.shape)
+    else:
+        n_features *= problem.loss.shape[1]
+    return bool(n_features * problem.loss.is_observed.sum() <= FEW_ENTRIES)
 
 
-def _from_features(table: DyadicProblem, alphas: Array) -> Array:
-    """Leave-row-out as leave-group-out of RankRLS on the features of all known cells."""
-    rows, columns = table.sides()
-    i, j = np.nonzero(table.loss.known)
-    S = np.eye(table.loss.shape[1]) if columns.features is None else columns.features
-    R = (rows.features[i][:, :, None] * S[j][:, None, :]).reshape(len(i), -1)
+def _without_rows_of_features(problem: DyadicProblem, alphas: Array) -> Array:
+    """Leave-row-out as leave-group-out of RankRLS on the features of all observed cells."""
+    n_columns = problem.loss.shape[1]
+    rows, columns = problem.preconditioned_sides()
+    column_features = np.eye(n_columns) if columns.features is None else columns.features
+    i, j = np.nonzero(problem.loss.is_observed)
+    products = rows.features[i][:, :, None] * column_features[j][:, None, :]
+    R = products.reshape(len(i), -1)
     features = SolverInput("primal", R, FeatureMap(Kernel("linear"), None, R.shape[1]))
     folds = np.split(np.arange(len(i)), np.flatnonzero(np.diff(i)) + 1)
-    scores = np.full((*table.loss.shape, len(alphas)), np.nan)
-    loss = SquaredLoss(table.loss.graph)
-    scores[i, j] = cross_val_scores(loss, features, folds, alphas, {})[:, 0]  # no iterations
+    loss = SquaredLoss(problem.loss.graph)
+    no_limits: dict[str, Any] = {}  # the solver is direct
+    scores = np.full((*problem.loss.shape, len(alphas)), np.nan)
+    scores[i, j] = cross_val_scores(loss, features, folds, alphas, no_limits)[:, 0]
     return scores
 
 
@@ -235,28 +322,3 @@ def _folds(cv: Any, n: int) -> Folds:
     if cv is None:
         return list(np.arange(n)[:, None])
     return make_folds(cv, ScoreGraph(np.zeros(n)))
-
-
-def _spread(side: KernelSide) -> float:
-    """Mean squared distance of the items from their mean.
-
-    Twice that, the mean squared distance in a pair, if scores count up to a constant on the side.
-    What all items have in common is left out: an offset of the features does not tell how much
-    alpha their differences need. If the items do not differ, it is their mean squared length.
-    """
-    R = side.matrix
-    if R is None:
-        return 2.0
-    n = R.shape[0]
-    factor = 2 * n / max(n - 1, 1) if side.is_centered else 1.0
-    if side.is_kernel:
-        length = np.trace(R) / n
-        lengths, spreads = np.array([length]), np.array([length - R.mean()])
-    else:
-        mean = np.asarray(R.mean(axis=0)).ravel()
-        squares = np.square(R) if not sp.issparse(R) else R.multiply(R)
-        lengths = np.asarray(squares.mean(axis=0)).ravel()
-        spreads = lengths - mean**2 if sp.issparse(R) else np.square(R - mean).mean(axis=0)
-    spreads = np.where(spreads > ROUNDING * lengths, spreads, 0.0)
-    spreads = spreads if spreads.any() else lengths
-    return factor * float(spreads.sum())

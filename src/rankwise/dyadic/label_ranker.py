@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
-from rankwise.dyadic.cross_validation import OVERFLOW, DyadicTask
-from rankwise.dyadic.solver import DyadicProblem, KernelSide, make_side
-from rankwise.dyadic.table_fit import check_table, solve_table, table_loss
-from rankwise.fitted_schema import FittedSchema, Floats, Values
-from rankwise.formatting import join_words
-from rankwise.frames import as_array, column_names
+from rankwise.dyadic.cross_validation import DyadicTask
+from rankwise.dyadic.fitting import solve_problem, table_loss
+from rankwise.dyadic.label_target import read_labels
+from rankwise.dyadic.sides import (
+    OVERFLOW,
+    FeatureSide,
+    KernelSide,
+    LabelSide,
+    feature_side,
+    kernel_side,
+)
+from rankwise.dyadic.solver import DyadicProblem
 from rankwise.kernels.solver_input import SolverInput, make_solver_input
 from rankwise.metrics import get_metric
 from rankwise.model_selection.conformal import in_best_set
@@ -28,184 +32,47 @@ from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import KernelModel, RankerMixin
 from rankwise.rankers.search import Search
 from rankwise.runtime.threads import single_threaded
-from rankwise.validation import (
-    check_float_array,
-    check_int,
-    check_option,
-    restored_on_failure,
-)
+from rankwise.validation import check_int, restored_on_failure
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class LabelMixin(RankerMixin):
-    """What a ranker of labels and its search share: parameters, orders and a score."""
-
-    multi_output = True
-    __metadata_request__fit = {"groups": UNUSED, "sample_weight": True}  # noqa: RUF012
-    __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
-
-    values: str = "scores"
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    fit_intercept: bool = True
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
-    solver: str = "auto"
-    tol: float = 1e-8
-    max_iter: int | None = None
-    random_state: Any = None
-
-    def rank(self, X: Any) -> NDArray[np.intp]:  # type: ignore[override]
-        """Rank of every label for each instance, 1 is best.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_instances, n_features)
-            Instances.
-
-        Returns
-        -------
-        ndarray of shape (n_instances, n_labels)
-            Ranks; labels with equal scores share the smallest of their ranks.
-        """
-        scores = self.predict(X)  # type: ignore[attr-defined]
-        return np.asarray(rankdata(-scores, method="min", axis=1), dtype=np.intp)
-
-    def predict_order(self, X: Any, k: int | None = None) -> NDArray[Any]:
-        """The labels in order, best first.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_instances, n_features)
-            Instances.
-        k : int, optional
-            Only the k best labels.
-
-        Returns
-        -------
-        ndarray of shape (n_instances, n_labels) or (n_instances, k)
-            Labels, of `labels_`.
-        """
-        k = None if k is None else check_int("k", k, least=1)
-        order = np.argsort(-self.predict(X), axis=1, kind="stable")  # type: ignore[attr-defined]
-        return np.asarray(self.labels_[order[:, :k]])  # type: ignore[attr-defined]
-
-    def predict_set(self, X: Any, level: float = 0.9) -> list[NDArray[Any]]:
-        """The labels that hold the best one with the asked probability: "try these three".
-
-        Conformal prediction from exact leave-one-instance-out (`rankwise.model_selection
-        .best_sets`): the labels whose score is not further below the top than the best label of a
-        held-out instance was, but for a share of 1 − `level`. `LabelRankerCV` is ready for it;
-        after `LabelRanker.fit` call `LabelRanker.calibrate`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_instances, n_features)
-            Instances.
-        level : float
-            Share of new instances whose set holds the best label, or one of those that are tied for
-            it. n training instances promise at most n/(n + 1): .9 needs 9, .95 needs 19.
-
-        Returns
-        -------
-        list of ndarray
-            For each instance labels of `labels_`, best first; never empty.
-
-        Notes
-        -----
-        The level is an average over instances like those of the training. It does not hold for
-        others (covariate shift).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from rankwise import LabelRankerCV
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.standard_normal((60, 2))
-        >>> Y = X @ [[1, -1, 0], [0, 1, -1]] + rng.standard_normal((60, 3))
-        >>> sets = LabelRankerCV().fit(X, Y).predict_set(X, level=0.9)
-        >>> [len(labels) for labels in sets[:5]]
-        [3, 1, 1, 1, 2]
-        """
-        check_is_fitted(self)
-        gaps = getattr(self, "gaps_", None)
-        if gaps is None:
-            raise ValueError(
-                f"this {type(self).__name__} has no held-out instances to promise by; call "
-                "calibrate(X, y) with the training data, or use LabelRankerCV."
-            )
-        scores = self.predict(X)  # type: ignore[attr-defined]
-        lists = np.repeat(np.arange(len(scores)), scores.shape[1])
-        sizes = in_best_set(scores.ravel(), lists, gaps, level).reshape(scores.shape).sum(axis=1)
-        orders = self.predict_order(X)
-        return [order[:size] for order, size in zip(orders, sizes, strict=True)]
-
-    def score(self, X: Any, y: Any, metric: Any = "tau") -> float:  # type: ignore[override]
-        """Mean over the instances of a ranking metric, by default Kendall's τ.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_instances, n_features)
-            Instances.
-        y : array-like of shape (n_instances, n_labels) or (n_instances,)
-            What is known about their labels, as in `fit`.
-        metric : str or Metric
-            Any name of `rankwise.metrics`: "tau", "spearman", "hit@3" (the best label is among the
-            first three), "ndcg@5", "concordance".
-
-        Returns
-        -------
-        float
-            The metric; unknown labels do not count, nor do instances where it is undefined.
-        """
-        check_is_fitted(self)
-        scores = self.predict(X)  # type: ignore[attr-defined]
-        target = read_labels(y, self.values, self.labels_)  # type: ignore[attr-defined]
-        if len(target.Y) != len(scores):
-            raise ValueError(f"Y has {len(target.Y)} rows but X has {len(scores)}.")
-        known = ~np.isnan(target.Y)
-        rows = np.nonzero(known)[0]
-        return float(get_metric(metric)(target.Y[known], scores[known], rows))
-
-
-@dataclass(eq=False, repr=False)
-class LabelRanker(LabelMixin, KernelModel):
+class LabelRanker(KernelModel):
     """Ranks the same labels for each instance: topics of a text, classes, treatments.
 
     Use it if every instance has an order, a set or a class of the same labels.
 
-    Learns a function f of instance and label by RankRLS over pairs of labels of one instance,
+    Fits a function f of instance and label by RankRLS over pairs of labels of one instance,
 
         J(f) = 1/W Σ_i Σ_jk ω (y_ij − y_ik − (f(x_i, j) − f(x_i, k)))² + α ‖f‖²
 
     with the kernel k(x, x′) for equal labels and zero for others: label ranking as [RankRLS09]
-    section 2.2 and [CoRankRLS10] section 2 have it. Labels of different instances are never
-    compared. If all scores are known, this is ridge regression on the scores of each instance less
-    their mean, for all labels at once; else conjugate gradients find the minimum.
+    section 2.2 and [CoRankRLS10] section 2 define it. Labels of different instances are not
+    compared. If all scores are known, this is ridge regression on the centered scores of each
+    instance, for all labels at once; otherwise the solver uses conjugate gradients.
 
     Parameters
     ----------
     alpha : float
         Regularization, positive; relative to the mean over pairs.
     values : {"scores", "ranks"}
-        What y holds: scores, larger is better, or ranks, 1 is best.
+        Contents of y: scores, larger is better, or ranks, 1 is best.
     cost, ties, group_weight : str
-        As in `RankRLS`; the groups are the instances. ``ties="exclude"`` leaves out pairs of labels
-        with equal scores: for sets of labels (multi-label), the pairs of two relevant or of two
-        other labels, which say nothing. If y has one class for each instance, they are always left
-        out.
+        As in `RankRLS`; the groups are the instances. ``ties="exclude"`` drops pairs of labels
+        with equal scores: for sets of labels (multi-label), the pairs of two relevant labels and of
+        two other labels. If y contains classes, these pairs are always dropped.
     fit_intercept : bool
-        Whether labels have offsets, so that some are preferred by most instances: a constant
-        feature, as long as the root mean square of the others, is added.
+        Whether labels have offsets, so that most instances may prefer the same labels. Adds a
+        constant feature of the root mean squared length of the instances.
     kernel, gamma, degree, coef0, kernel_params
         The kernel of the instances, as in `RankRLS`.
     n_basis, basis, random_state
         A kernel model on basis items, as in `RankRLS`.
     solver : {"auto", "primal", "dual", "iterative"}
         As in `RankRLS`.
-    tol, max_iter
-        Limits of the conjugate gradients.
+    tol : float
+        Conjugate gradients stop when the preconditioned norm of the residual is at most this times
+        that of the right-hand side.
+    max_iter : int, optional
+        Largest number of iterations; by default ten times the number of unknowns.
 
     Attributes
     ----------
@@ -220,14 +87,15 @@ class LabelRanker(LabelMixin, KernelModel):
     X_fit_, basis_indices_, solver_, n_iter_, n_features_in_, feature_names_in_
         As in `RankRLS`.
     n_pairs_ : int
-        Number of pairs of labels trained on.
-    gaps_ : ndarray
-        Held-out gaps behind `predict_set`; after `calibrate`, and for `LabelRankerCV`.
+        Number of pairs of labels in the training data.
+    gaps_ : ndarray or None
+        Distances from the top score to the best label in held-out instances, for `predict_set`;
+        None before `calibrate`.
 
     See Also
     --------
-    LabelRankerCV : Chooses alpha by exact leave-one-instance-out.
-    ConditionalRankRLS : Labels that have features, too.
+    LabelRankerCV : Selects alpha by exact leave-one-instance-out.
+    ConditionalRankRLS : Ranks labels that have features.
 
     Examples
     --------
@@ -242,29 +110,66 @@ class LabelRanker(LabelMixin, KernelModel):
     array([[1, 2, 3]])
     """
 
-    _fitted: ClassVar[FittedSchema] = {
-        "labels_": Values(),
-        "gaps_": Floats("gaps"),
-    }
+    __metadata_request__fit = {"groups": UNUSED, "sample_weight": True}  # noqa: RUF012
+    __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
 
+    multi_output = True
     learned = (*KernelModel.learned, "gaps_")
+    gaps_: Array | None = None
 
-    alpha: float = 1e-3
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        values: str = "scores",
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        fit_intercept: bool = True,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: Any = None,
+        degree: Any = 3,
+        coef0: Any = 1,
+        kernel_params: dict[str, Any] | None = None,
+        n_basis: int | None = None,
+        basis: str | ArrayLike = "random",
+        solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.values = values
+        self.cost = cost
+        self.ties = ties
+        self.group_weight = group_weight
+        self.fit_intercept = fit_intercept
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_basis = n_basis
+        self.basis = basis
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
 
     @single_threaded
     @restored_on_failure
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from instances and what is known about the order of their labels.
+        """Fit the model to instances and the order of their labels.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_instances, n_features)
             Instances; the square kernel matrix if ``kernel="precomputed"``.
         y : array-like or data frame of shape (n_instances, n_labels), or (n_instances,)
-            Scores or ranks of the labels, NaN where unknown; 0 and 1 for sets of labels; or one
-            class for each instance.
+            Scores or ranks of the labels, NaN where unknown; 0 and 1 for sets of labels; or the
+            class of each instance.
         sample_weight : array-like of shape (n_instances,), optional
-            Weights: an instance of weight 2 counts as two equal ones. Not for
+            Weights: an instance of weight 2 is equivalent to two equal ones. Not for
             ``group_weight="groups"``.
 
         Returns
@@ -275,7 +180,7 @@ class LabelRanker(LabelMixin, KernelModel):
         return self._fit_task(self._prepare(X, y, sample_weight))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Scores of all labels; only their differences for one instance have a meaning.
+        """Predict scores of all labels; only differences within an instance have a meaning.
 
         Parameters
         ----------
@@ -290,6 +195,121 @@ class LabelRanker(LabelMixin, KernelModel):
         scores = super().predict(X)
         return np.asarray(scores + self.intercept_.astype(scores.dtype))
 
+    def rank(self, X: Any) -> NDArray[np.intp]:  # type: ignore[override]
+        """Rank of every label for each instance, 1 is best.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_instances, n_features)
+            Instances.
+
+        Returns
+        -------
+        ndarray of shape (n_instances, n_labels)
+            Ranks; labels with equal scores share the smallest of their ranks.
+        """
+        return np.asarray(rankdata(-self.predict(X), method="min", axis=1), dtype=np.intp)
+
+    def predict_order(self, X: Any, k: int | None = None) -> NDArray[Any]:
+        """The labels in order, best first.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_instances, n_features)
+            Instances.
+        k : int, optional
+            Number of best labels to return; by default all.
+
+        Returns
+        -------
+        ndarray of shape (n_instances, n_labels) or (n_instances, k)
+            Labels, of `labels_`.
+        """
+        if k is not None:
+            k = check_int("k", k, least=1)
+        order = np.argsort(-self.predict(X), axis=1, kind="stable")
+        return np.asarray(self.labels_[order[:, :k]])
+
+    def predict_set(self, X: Any, level: float = 0.9) -> list[NDArray[Any]]:
+        """A set of labels that contains the best one with the requested probability.
+
+        Conformal prediction from exact leave-one-instance-out (`rankwise.model_selection
+        .best_sets`). A set contains the labels whose score is at most a threshold below the top
+        score: the quantile `level` of the distance between top and best label in held-out
+        instances. `LabelRankerCV` is calibrated by `fit`; after `LabelRanker.fit` call
+        `LabelRanker.calibrate`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_instances, n_features)
+            Instances.
+        level : float
+            Share of new instances whose set contains the best label, or one of those that are tied
+            for it. It is at most n/(n + 1) for n training instances: .9 requires 9, .95 requires
+            19.
+
+        Returns
+        -------
+        list of ndarray
+            For each instance labels of `labels_`, best first; never empty.
+
+        Notes
+        -----
+        The level is an average over instances from the distribution of the training data. It does
+        not hold under covariate shift.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rankwise import LabelRankerCV
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((60, 2))
+        >>> Y = X @ [[1, -1, 0], [0, 1, -1]] + rng.standard_normal((60, 3))
+        >>> sets = LabelRankerCV().fit(X, Y).predict_set(X, level=0.9)
+        >>> [len(labels) for labels in sets[:5]]
+        [3, 1, 1, 1, 2]
+        """
+        check_is_fitted(self)
+        if self.gaps_ is None:
+            raise ValueError(
+                f"this {type(self).__name__} is not calibrated; call calibrate(X, y) with the "
+                "training data, or use LabelRankerCV."
+            )
+        scores = self.predict(X)
+        n_instances, n_labels = scores.shape
+        instance = np.repeat(np.arange(n_instances), n_labels)
+        is_in_set = in_best_set(scores.ravel(), instance, self.gaps_, level)
+        sizes = is_in_set.reshape(scores.shape).sum(axis=1)
+        orders = self.predict_order(X)
+        return [order[:size] for order, size in zip(orders, sizes, strict=True)]
+
+    def score(self, X: Any, y: Any, metric: Any = "tau") -> float:  # type: ignore[override]
+        """Mean of a ranking metric over the instances, by default Kendall's τ.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_instances, n_features)
+            Instances.
+        y : array-like of shape (n_instances, n_labels) or (n_instances,)
+            Their labels, as in `fit`.
+        metric : str or Metric
+            Any name of `rankwise.metrics`: "tau", "spearman", "hit@3" (the best label is among the
+            first three), "ndcg@5", "concordance".
+
+        Returns
+        -------
+        float
+            The metric over the known labels; instances where it is undefined are dropped.
+        """
+        check_is_fitted(self)
+        scores = self.predict(X)
+        Y = read_labels(y, self.values, self.labels_).Y
+        if len(Y) != len(scores):
+            raise ValueError(f"Y has {len(Y)} rows but X has {len(scores)}.")
+        is_observed = ~np.isnan(Y)
+        instance = np.nonzero(is_observed)[0]
+        return float(get_metric(metric)(Y[is_observed], scores[is_observed], instance))
+
     @single_threaded
     def leave_out(
         self,
@@ -300,34 +320,46 @@ class LabelRanker(LabelMixin, KernelModel):
         cv: Any = "auto",
         sample_weight: ArrayLike | None = None,
     ) -> Array:
-        """Scores of each instance by a model that was trained without it. Exact.
+        """Exact scores of each instance by a model that was trained without it.
 
-        [RankRLS09] section 3.3. If all scores are known, every alpha costs two products with one
+        [RankRLS09] section 3.3. If all scores are known, every alpha takes two products with one
         decomposition of the kernel matrix.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`; the estimator is left as it is.
+            As in `fit`; the estimator does not change.
         alphas : array-like of shape (n_alphas,), optional
-            Several values of alpha; the estimator's own if not given.
+            Several values of alpha; by default that of the estimator.
         cv : "auto", None, int, splitter or iterable
-            None leaves out one instance at a time, as "auto" does where that needs no training
-            (all scores are known and weigh alike, or the data are small); else it makes five folds.
+            None leaves out one instance at a time, as "auto" does if that requires no refits (all
+            scores are known and of equal weight, or the data are small); else "auto" makes five
+            folds.
 
         Returns
         -------
         ndarray of shape (n_instances, n_labels) or (n_instances, n_labels, n_alphas)
-            Held-out scores; nan for unknown labels if only the known ones were scored.
+            Held-out scores; NaN for unknown labels if only the known ones were scored.
         """
         return self.hold_out_task(X, y, None, sample_weight).leave_out(alphas, cv)
 
     @single_threaded
     def calibrate(self, X: Any, y: Any, *, cv: Any = "auto") -> Self:
-        """Make a fitted model ready for `predict_set`; X and y are those of `fit`, cv as above.
+        """Compute the held-out gaps of a fitted model, which `predict_set` requires.
 
-        Keeps `gaps_`, from the top of each held-out instance to its best label. `LabelRankerCV`
-        does so by itself.
+        `LabelRankerCV` does so in `fit`.
+
+        Parameters
+        ----------
+        X, y
+            The data of `fit`.
+        cv : "auto", None, int, splitter or iterable
+            As in `leave_out`.
+
+        Returns
+        -------
+        LabelRanker
+            The estimator, with `gaps_`.
         """
         check_is_fitted(self)
         self.gaps_ = self.hold_out_task(X, y).gaps(self.alpha, cv)
@@ -336,21 +368,39 @@ class LabelRanker(LabelMixin, KernelModel):
     def hold_out_task(
         self, X: Any, y: Any, groups: None = None, sample_weight: ArrayLike | None = None
     ) -> LabelTask:
-        """The model and its data, ready to be cross-validated; see `rankwise.model_selection`."""
+        """The model and its data, ready to be cross-validated; see `rankwise.model_selection`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        groups : None
+            Not used: each instance is a group of its labels.
+
+        Returns
+        -------
+        LabelTask
+            Task with a copy of the estimator.
+        """
         if groups is not None:
-            raise ValueError("each instance is a group of its labels; leave out groups.")
-        task: LabelTask = clone(self)._prepare(X, y, sample_weight)
-        return task
+            raise ValueError("each instance is a group of its labels; do not pass groups.")
+        model: LabelRanker = clone(self)
+        return model._prepare(X, y, sample_weight)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> LabelTask:
-        """Check everything, and say what is to be minimized."""
+        """Check the parameters and the data, and set up the problem."""
         kernel = self.make_kernel()
         X = validate_X(self, X)
         target = read_labels(y, self.values)
         if len(target.Y) != X.shape[0]:
             raise ValueError(f"Y has {len(target.Y)} rows but X has {X.shape[0]}.")
-        ties = "exclude" if target.is_class else self.ties
-        loss = table_loss(self, target.Y, ties, sample_weight)
+        loss = table_loss(
+            target.Y,
+            cost=self.cost,
+            ties="exclude" if target.is_class else self.ties,
+            group_weight=self.group_weight,
+            sample_weight=sample_weight,
+        )
         features = make_solver_input(
             kernel,
             X,
@@ -359,62 +409,89 @@ class LabelRanker(LabelMixin, KernelModel):
             basis=self.basis,
             random_state=self.random_state,
         ).stored()
-        rows = make_side(
+        instances = self._instance_side(features, loss.weight)
+        problem = DyadicProblem(loss, instances, LabelSide(), self.tol, self.max_iter)
+        return LabelTask(self, problem, target.labels, features)
+
+    def _instance_side(
+        self, features: SolverInput, weight: Array | None
+    ) -> FeatureSide | KernelSide:
+        """The instances for the solver."""
+        if features.method == "dual":
+            return kernel_side(features.matrix, has_constant=self.fit_intercept, weight=weight)
+        return feature_side(
             features.matrix,
-            is_kernel=features.method == "dual",
-            constant=self.fit_intercept,
-            weight=loss.weight,
+            has_constant=self.fit_intercept,
+            weight=weight,
             is_decomposed=features.method != "iterative",
         )
-        task = LabelTask(
-            self, DyadicProblem(loss, rows, KernelSide(None, False), self.tol, self.max_iter)
-        )
-        task.labels, task.features = target.labels, features
-        return task
 
     def _fit_task(self, task: LabelTask) -> Self:
-        features, solution = task.features, solve_table(self, task.table, self.kernel)
+        """Set the fitted attributes."""
+        problem = task.problem
+        solution = solve_problem(problem, self.alpha, type(self).__name__, self.kernel)
         B = solution.coef[0]
         if not np.isfinite(B).all():
             raise ValueError(OVERFLOW)
         self.labels_ = task.labels
         self.output_shape_ = (len(task.labels),)
-        self.n_pairs_ = task.table.loss.n_pairs
-        self.solver_, self.n_iter_ = features.method, solution.n_iter
-        B, self.intercept_ = task.table.rows.split(B)
-        self._store_features(features.map)
-        self._store(features.coefficients(B))
+        self.n_pairs_ = problem.loss.n_pairs
+        self.solver_ = task.features.method
+        self.n_iter_ = solution.n_iter
+        weights, self.intercept_ = problem.rows.split_constant(B)
+        self._store_features(task.features.map)
+        self._store(task.features.coefficients(weights))
         return self
 
 
 class LabelTask(DyadicTask):
-    """LabelRanker with its data, and the names of the labels; instances are held out."""
+    """LabelRanker with its data, for cross-validation; instances are held out.
 
-    labels: NDArray[Any]
-    features: SolverInput
+    Parameters
+    ----------
+    learner : LabelRanker
+        Learner with its alpha.
+    problem : DyadicProblem
+        The table, with an instance in each row.
+    labels : ndarray of shape (n_labels,)
+        Names of the labels.
+    features : SolverInput
+        Features of the instances, or kernel values.
+    """
+
+    def __init__(
+        self,
+        learner: LabelRanker,
+        problem: DyadicProblem,
+        labels: NDArray[Any],
+        features: SolverInput,
+    ) -> None:
+        super().__init__(learner, problem)
+        self.labels = labels
+        self.features = features
 
     def train(self, **values: Any) -> LabelRanker:
-        """LabelRanker of one alpha."""
+        """LabelRanker fitted to all data with this alpha, and calibrated."""
         model: LabelRanker = self.learner.set_params(**values)
-        model._fit_task(self).gaps_ = self.gaps(model.alpha)
+        model._fit_task(self)
+        model.gaps_ = self.gaps(model.alpha)
         return model
 
 
-@dataclass(eq=False, repr=False)
-class LabelRankerCV(LabelMixin, Search):
-    """LabelRanker that chooses alpha, and kernel parameters if lists are given.
+class LabelRankerCV(RankerMixin, Search):
+    """LabelRanker that selects alpha, and kernel parameters if lists are given.
 
     Use it in place of `LabelRanker` if alpha is not known.
 
-    Every alpha is judged by leave-one-instance-out: exact, and without training again if all scores
-    are known or the data are small ([RankRLS09] section 3.3); else by five folds of instances.
+    Every alpha is evaluated by exact leave-one-instance-out, without refits, if all scores are
+    known or the data are small ([RankRLS09] section 3.3); otherwise by five folds of instances.
 
     Parameters
     ----------
     alphas : array-like of shape (n_alphas,), optional
-        Candidates; by default 40 values, two a decade, as in `RankRLSCV`.
+        Candidates; by default 40 values, two per decade, as in `RankRLSCV`.
     cv : "auto", None, int, splitter or iterable
-        As in `LabelRanker.leave_out`; splitters get the instances.
+        As in `LabelRanker.leave_out`; splitters split the instances.
     scoring : str, Metric or function
         Any name of `rankwise.metrics`, such as "tau", "spearman", "hit@1" or "ndcg@5".
     gamma, degree, coef0
@@ -429,15 +506,15 @@ solver, tol, max_iter, random_state
     Attributes
     ----------
     alpha_ : float
-        Chosen alpha.
+        Selected alpha.
     best_score_ : float
         Its score, in the units of the metric.
     best_params_ : dict
-        Alpha and the chosen kernel parameters.
+        The selected alpha and kernel parameters.
     cv_results_ : dict
         As in `RankRLSCV`; each instance is a group.
     best_estimator_ : LabelRanker
-        The model trained on all data; its attributes are those of the search, too.
+        Model fitted to all data; the search has its fitted attributes, too.
 
     Examples
     --------
@@ -451,16 +528,65 @@ solver, tol, max_iter, random_state
     ('leave-row-out', 0.96)
     """
 
+    __metadata_request__fit = {"groups": UNUSED, "sample_weight": True}  # noqa: RUF012
+    __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
+
+    multi_output = True
     model_class = LabelRanker
 
-    alphas: ArrayLike | None = None
-    _: KW_ONLY
-    scoring: Any = "tau"
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        *,
+        scoring: Any = "tau",
+        cv: Any = "auto",
+        store_predictions: bool = False,
+        values: str = "scores",
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        fit_intercept: bool = True,
+        kernel: str | Callable[..., float] = "linear",
+        gamma: Any = None,
+        degree: Any = 3,
+        coef0: Any = 1,
+        kernel_params: dict[str, Any] | None = None,
+        n_basis: int | None = None,
+        basis: str | ArrayLike = "random",
+        solver: str = "auto",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.alphas = alphas
+        self.scoring = scoring
+        self.cv = cv
+        self.store_predictions = store_predictions
+        self.values = values
+        self.cost = cost
+        self.ties = ties
+        self.group_weight = group_weight
+        self.fit_intercept = fit_intercept
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_basis = n_basis
+        self.basis = basis
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
 
     @single_threaded
     @restored_on_failure
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose the parameters, then learn from all data. Each instance is judged alike.
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Select the parameters by cross-validation, then fit to all data.
+
+        Held-out instances have equal weights.
 
         Parameters
         ----------
@@ -475,107 +601,26 @@ solver, tol, max_iter, random_state
         self._search(X, y, None, sample_weight)
         return self
 
+    def rank(self, X: Any) -> NDArray[np.intp]:  # type: ignore[override]
+        """Ranks of the labels by the best model; see `LabelRanker.rank`."""
+        check_is_fitted(self)
+        ranks: NDArray[np.intp] = self.best_estimator_.rank(X)
+        return ranks
 
-class LabelTarget(NamedTuple):
-    """Scores of the labels.
+    def predict_order(self, X: Any, k: int | None = None) -> NDArray[Any]:
+        """The labels in order by the best model; see `LabelRanker.predict_order`."""
+        check_is_fitted(self)
+        labels: NDArray[Any] = self.best_estimator_.predict_order(X, k)
+        return labels
 
-    Attributes
-    ----------
-    Y : ndarray of shape (n_instances, n_labels)
-        Larger is better, nan where unknown.
-    labels : ndarray of shape (n_labels,)
-        Names of the columns.
-    is_class : bool
-        Whether each instance has one class, which is preferred to all others.
-    """
+    def predict_set(self, X: Any, level: float = 0.9) -> list[NDArray[Any]]:
+        """Sets that contain the best label, by the best model; see `LabelRanker.predict_set`."""
+        check_is_fitted(self)
+        sets: list[NDArray[Any]] = self.best_estimator_.predict_set(X, level)
+        return sets
 
-    Y: Array
-    labels: NDArray[Any]
-    is_class: bool
-
-
-def read_labels(Y: Any, values: str, known: NDArray[Any] | None = None) -> LabelTarget:
-    """Scores of the labels from whatever the user has; `known` are the labels of a fitted model.
-
-    A flat Y holds one class for each instance. Columns of a data frame are brought into the order
-    of the known labels.
-    """
-    check_option("values", values, ("scores", "ranks"))
-    if Y is None:
-        raise ValueError(
-            "this ranker requires y to be passed, but the target y is None; give scores or ranks "
-            "of the labels, one row for each instance."
-        )
-    if sp.issparse(Y):
-        Y = Y.toarray()
-    names = column_names(Y)
-    if isinstance(Y, list | tuple):
-        type_of_target(Y)  # refuses a list of labels for each instance
-    Y = as_array(Y, "Y")
-    array = np.asarray(Y)
-    if array.ndim == 1 and names is None:
-        return _classes(array, known)
-    labels = np.arange(array.shape[1]) if names is None else _names(names)
-    scores = check_float_array(
-        "Y", Y, "map what is said of a label to numbers, larger ones for better labels"
-    )
-    if values == "ranks":
-        scores = _from_ranks(scores)
-    target = LabelTarget(check_table(scores, "instance", "label"), labels, False)
-    return target if known is None else _in_order(target, known)
-
-
-def _classes(y: NDArray[Any], known: NDArray[Any] | None) -> LabelTarget:
-    """One class for each instance: 1 for it, 0 for all others."""
-    check_classification_targets(y)
-    labels = _names(np.unique(y).tolist()) if known is None else known
-    if len(labels) < 2:
-        raise ValueError(
-            f"all instances are of one class, {labels.tolist()[0]!r}; expected at least two "
-            "classes, or scores of all labels."
-        )
-    is_class = (y if labels.dtype.kind in "iu" else y.astype(str))[:, None] == labels
-    unknown = y[~is_class.any(axis=1)].tolist()
-    if unknown:
-        raise ValueError(
-            f"the class {unknown[0]!r} is unknown to the model, which knows "
-            f"{join_words(map(repr, labels.tolist()), 5)}."
-        )
-    return LabelTarget(is_class.astype(np.float64), labels, True)
-
-
-def _from_ranks(ranks: Array) -> Array:
-    """Scores, minus the ranks; ranks of a row are 1, 2, … without gap or duplicate."""
-    order = np.sort(ranks, axis=1)  # nan is last
-    wanted = np.arange(1.0, ranks.shape[1] + 1)
-    wrong = ((order != wanted) & ~np.isnan(order)).any(axis=1)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"the ranks of row {row} have gaps or duplicates: "
-            f"{join_words((f'{rank:g}' for rank in order[row]), 12)}; expected 1 (best), 2, … up "
-            "to the number of ranked labels, each once. For ties and gaps pass -ranks with "
-            "values='scores'."
-        )
-    return -ranks
-
-
-def _in_order(target: LabelTarget, known: NDArray[Any]) -> LabelTarget:
-    place = {label: k for k, label in enumerate(target.labels.tolist())}
-    if place.keys() != set(known.tolist()):
-        if list(place) == list(range(len(known))):  # an array, its columns as in fit
-            return target._replace(labels=known)
-        names = [join_words(map(repr, labels.tolist()), 5) for labels in (target.labels, known)]
-        raise ValueError(
-            f"Y has the labels {names[0]}, but the model was trained with {names[1]}; give a "
-            "column for each of these."
-        )
-    order = [place[label] for label in known.tolist()]
-    return target._replace(Y=target.Y[:, order], labels=known)
-
-
-def _names(names: list[Any]) -> NDArray[Any]:
-    if len(set(names)) < len(names):
-        raise ValueError("two columns of Y have the same name; give each label one column.")
-    is_whole = np.array(names).dtype.kind in "iu"
-    return np.array(names if is_whole else [str(name) for name in names])
+    def score(self, X: Any, y: Any, metric: Any = "tau") -> float:  # type: ignore[override]
+        """Metric of the best model; see `LabelRanker.score`."""
+        check_is_fitted(self)
+        value: float = self.best_estimator_.score(X, y, metric)
+        return value

@@ -1,4 +1,4 @@
-"""The squared loss over the pairs inside each row of a table, or over all pairs of its cells."""
+"""Squared loss over the pairs of cells of each row of a table, or over all pairs of its cells."""
 
 from __future__ import annotations
 
@@ -12,36 +12,37 @@ from rankwise.groups import Groups
 
 
 class DyadicLoss:
-    """Mean squared error over pairs of known cells of one row.
+    """Mean squared error over pairs of observed cells of one row.
 
-        loss(F) = 1/W Σ ω (δ − (F_ij − F_ik))²   over the pairs (ij, ik) of known cells in a row
+        loss(F) = 1/W Σ ω (δ − (F_ij − F_ik))²   over the pairs (ij, ik) of observed cells in a row
 
-    [RankRLS09] section 2.2: cells of different rows are never compared. In matrix form the loss is
-    ``tr Fᵀ A(F) − 2 tr Fᵀ T`` plus a constant; A is linear and sees the known cells only, through
-    their graph. Nothing larger than the table is formed. If all cells are one list, the pairs are
-    those of any two known cells.
+    [RankRLS09] section 2.2: cells of different rows are not compared. In matrix form the loss is
+    ``tr Fᵀ A(F) − 2 tr Fᵀ T`` plus a constant. A is linear and depends on the observed cells only,
+    through their graph. No array is larger than the table. If the table is one list, the pairs are
+    those of any two observed cells.
 
     Parameters
     ----------
     Y : ndarray of shape (q, t)
-        Scores, nan where unknown.
+        Scores, NaN where unknown.
     cost, ties, group_weight : str
         As in `rankwise.ScoreGraph`; the groups are the rows.
     one_list : bool
         Whether cells of different rows are compared, too.
     weight : ndarray of shape (q,), optional
-        Of the pairs of each row; not for one list, nor for groups that count alike.
+        Weights of the pairs of each row; not for one list, nor for groups of equal weight.
 
     Attributes
     ----------
-    known : ndarray of bool, shape (q, t)
-        Which cells have a score.
+    is_observed : ndarray of bool, shape (q, t)
+        Whether a cell has a score.
     shape : tuple of int
-        Rows and columns.
+        Numbers of rows and columns.
     n_pairs : int
         Number of pairs.
     is_complete : bool
-        Whether every cell is known and all pairs of a row ask for the difference of scores.
+        Whether every cell is observed and the loss compares all pairs of a row by the difference of
+        their scores.
 
     Examples
     --------
@@ -62,33 +63,42 @@ class DyadicLoss:
         one_list: bool = False,
         weight: Array | None = None,
     ) -> None:
-        self.Y, self.known, self.one_list, self.weight = Y, ~np.isnan(Y), one_list, weight
-        self.shape = q, t = len(Y), Y.shape[1]
-        self._cells = np.flatnonzero(self.known)
+        self.Y = Y
+        self.one_list = one_list
+        self.weight = weight
+        self.shape: tuple[int, int] = (Y.shape[0], Y.shape[1])
+        self.is_observed = ~np.isnan(Y)
+        self._cells = np.flatnonzero(self.is_observed)
         self._options = {"cost": cost, "ties": ties, "group_weight": group_weight}
-        is_plain = (cost, ties) == ("magnitude", "include") and group_weight in ("pairs", "groups")
-        is_whole = bool(self.known.all()) and weight is None and not one_list
-        self.is_complete = is_plain and is_whole
-        self.n_pairs = q * t * (t - 1) // 2 if self.is_complete else self.graph.n_pairs
+        compares_differences = cost == "magnitude" and ties == "include"
+        has_equal_rows = weight is None and not one_list and group_weight in ("pairs", "groups")
+        self.is_complete = bool(self.is_observed.all()) and compares_differences and has_equal_rows
+        if self.is_complete:
+            n_rows, n_columns = self.shape
+            self.n_pairs = n_rows * n_columns * (n_columns - 1) // 2
+        else:
+            self.n_pairs = self.graph.n_pairs
 
     @cached_property
     def graph(self) -> ScoreGraph:
-        """The pairs of the known cells, row by row."""
-        row = self._cells // self.shape[1]
-        # the weight of a pair is the product of those of its cells
-        weight = None if self.weight is None else np.sqrt(self.weight)[row]
-        labels, codes = np.unique(row * (not self.one_list), return_inverse=True)
-        target = Relevance(self.Y.take(self._cells), Groups(codes, labels), weight)
+        """The pairs of the observed cells, row by row."""
+        row_of_cell = self._cells // self.shape[1]
+        cell_weight = None
+        if self.weight is not None:  # the weight of a pair is the product of those of its cells
+            cell_weight = np.sqrt(self.weight)[row_of_cell]
+        group_of_cell = np.zeros_like(row_of_cell) if self.one_list else row_of_cell
+        labels, codes = np.unique(group_of_cell, return_inverse=True)
+        target = Relevance(self.Y.take(self._cells), Groups(codes, labels), cell_weight)
         return ScoreGraph(target, **self._options)
 
     @cached_property
     def target(self) -> Array:
         """T."""
-        return self.table(self.graph.divergence)
+        return self.to_table(self.graph.divergence)
 
     def times_A(self, F: Array) -> Array:
         """A(F)."""
-        return self.table(self.graph.laplacian(F.take(self._cells)))
+        return self.to_table(self.graph.laplacian(F.take(self._cells)))
 
     def subset(self, rows: Indices, columns: Indices) -> DyadicLoss:
         """The loss of a smaller table."""
@@ -96,8 +106,8 @@ class DyadicLoss:
         Y = self.Y[np.ix_(rows, columns)]
         return DyadicLoss(Y, **self._options, one_list=self.one_list, weight=weight)
 
-    def table(self, values: Array) -> Array:
-        """What the graph gives for the known cells, as a table, over W."""
-        out = np.zeros(self.Y.size)
-        out[self._cells] = values / self.graph.total_weight
-        return out.reshape(self.Y.shape)
+    def to_table(self, values: Array) -> Array:
+        """Values of the observed cells, divided by W, as a table with 0 in all other cells."""
+        table = np.zeros(self.Y.size)
+        table[self._cells] = values / self.graph.total_weight
+        return table.reshape(self.Y.shape)

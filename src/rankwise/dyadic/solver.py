@@ -1,7 +1,7 @@
-"""Tables: closed forms for all alphas and for rows or columns held out; else conjugate gradients.
+"""RankRLS on tables: closed forms for all alphas, for held-out rows and columns; else iterations.
 
 Y is a table (q × t), F = G A K its scores by kernels of the rows and of the columns. RankRLS over
-the pairs of cells of each row minimizes, if all cells are known,
+the pairs of cells of each row minimizes, if all cells are observed,
 
     Σ_i ‖C (y_i − f_i)‖² + ρ ‖f‖²,      ρ = α W/t = α q (t − 1)/2,   C = I − 11ᵀ/t
 
@@ -11,7 +11,7 @@ With ``G = U Γ Uᵀ``, ``C K C = V Σ Vᵀ`` and ``Z = Uᵀ Y V``,
 
 so that every alpha is elementwise arithmetic. Labels instead of columns have ``K = I`` and no V.
 
-With unknown cells or other costs, features of the two sides, ``G = R Rᵀ`` and ``K = S Sᵀ``, give
+With missing cells or other costs, features of the two sides, ``G = R Rᵀ`` and ``K = S Sᵀ``, give
 the scores ``F = R B Sᵀ`` and the system
 
     Rᵀ A(R B Sᵀ) S + α B = Rᵀ T S
@@ -24,361 +24,305 @@ solution of a complete table, with weights for rows and columns of fewer scores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse as sp
 
 from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
 from rankwise.dyadic.loss import DyadicLoss
-from rankwise.kernels.kernel import center_kernel
-from rankwise.runtime.threads import allow_threads
+from rankwise.dyadic.sides import DecomposedSide, PreconditionedSide, Side
 from rankwise.solvers.least_squares import Solutions, Watch, conjugate_gradients, solve_shifted
-from rankwise.solvers.leave_items_out import Spectrum, find_spectrum
 
-INDEFINITE = -1e-8  # of the largest eigenvalue: more negative than rounding makes them
-FLOOR = 0.1  # of the mean weight: rows and columns of few scores are weighed as much
-
-
-class PreconditionedSide(NamedTuple):
-    """Features R of one side that suit weights H of its items.
-
-    Attributes
-    ----------
-    features : array, sparse matrix or None
-        R, shape (n, r); None for the identity.
-    norms : ndarray of shape (r,)
-        Diagonal of ``Rᵀ H R``.
-    back : ndarray of shape (n_functions, r) or None
-        From weights of R to those of the functions of the side; None for the identity.
-    """
-
-    features: Any
-    norms: Array
-    back: Array | None = None
+INDEFINITE = -1e-8  # eigenvalue, relative to the largest, that is more negative than rounding
+LEAST_WEIGHT = 0.1  # of a row or column with few scores in the preconditioner, relative to the mean
 
 
-@dataclass(frozen=True)
-class KernelSide:
-    """One side of a table, with as many functions as there are columns in `matrix`.
+class Diagonalization(NamedTuple):
+    """The system of a complete table as a diagonal one.
 
     Attributes
     ----------
-    matrix : array, sparse matrix or None
-        Features of the items, shape (n, p); or kernel values between them, (n, n). None if every
-        item is only itself (labels).
-    is_kernel : bool
-        Which of the two.
-    is_centered : bool
-        Whether scores count up to a constant on this side, so that the mean of the items has no
-        effect.
-    is_decomposed : bool
-        Whether `spectrum` is used; False for features that only conjugate gradients look at.
-    added : float
-        Constant among the functions; see `make_side`.
+    row_vectors : ndarray of shape (q, a)
+        U.
+    column_vectors : ndarray of shape (t, b) or None
+        V; None for the identity.
+    target : ndarray of shape (a, b)
+        ``Z = Uᵀ Y V``.
+    values : ndarray of shape (a, b)
+        The products γ_a σ_b.
     """
 
-    matrix: Any
-    is_kernel: bool
-    is_centered: bool = False
-    is_decomposed: bool = True
-    added: float = 0.0
-
-    def split(self, B: Array) -> tuple[Array, Array]:
-        """From B to the weights of the functions but the constant, and what that adds."""
-        if self.is_kernel or not self.added:
-            return B, self.added * B.sum(axis=0)
-        return B[:-1], np.sqrt(self.added) * B[-1]
-
-    def subset(self, items: Indices) -> KernelSide:
-        """Some of the items; the side itself, with what it has decomposed, if these are all."""
-        if self.matrix is None or len(items) == self.matrix.shape[0]:
-            return self
-        rows = self.matrix[items]
-        return replace(self, matrix=rows[:, items] if self.is_kernel else rows)
-
-    def seen_from(self, new: Indices, items: Indices) -> Any:
-        """The functions of some items, at others: their features, or kernel values to it."""
-        return self.matrix[np.ix_(new, items)] if self.is_kernel else self.matrix[new]
-
-    @cached_property
-    def spectrum(self) -> Spectrum:
-        """Of the kernel matrix, centered if scores count up to a constant; no zero values."""
-        matrix = self.matrix if self.is_kernel else self._features
-        centered = self.is_kernel and self.is_centered
-        values, vectors, weight, *_ = find_spectrum(
-            matrix, is_kernel=self.is_kernel, centered=centered
-        )
-        rounding = len(vectors) * np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)
-        keep = np.abs(values) > rounding
-        return Spectrum(values[keep], np.ascontiguousarray(vectors[:, keep]), weight)
+    row_vectors: Array
+    column_vectors: Array | None
+    target: Array
+    values: Array
 
     @property
-    def back(self) -> Array:
-        """From weights of the vectors of the spectrum to those of the functions."""
-        U = self.spectrum.vectors
-        return U if self.is_kernel else self._features.T @ U
-
-    def weighted(self, weight: Array) -> PreconditionedSide:
-        """Features that make ``Rᵀ H R`` diagonal, for H = diag(weight)."""
-        if self.matrix is None:
-            return PreconditionedSide(None, weight)
-        if self.is_kernel:
-            K = center_kernel(self.matrix.copy()) if self.is_centered else self.matrix
-            features, norms, back = _of_kernel(K, weight)
-            back = back - back.mean(axis=0) if self.is_centered else back
-            return PreconditionedSide(features, norms, back)
-        if not self.is_decomposed:
-            squares = self.matrix**2 if not sp.issparse(self.matrix) else self.matrix.power(2)
-            return PreconditionedSide(self.matrix, np.asarray(squares.T @ weight))
-        R = self._features
-        if R.shape[1] > R.shape[0]:
-            features, norms, back = _of_kernel(R @ R.T, weight)
-            return PreconditionedSide(features, norms, R.T @ back)
-        values, P = scipy.linalg.eigh(R.T @ (weight[:, None] * R), check_finite=False)
-        keep = values > _rounding(values)
-        return PreconditionedSide(R @ P[:, keep], values[keep], P[:, keep])
-
-    @cached_property
-    def _features(self) -> Array:
-        R = self.matrix.toarray() if sp.issparse(self.matrix) else self.matrix
-        R = np.asarray(R, dtype=np.float64)
-        return R - R.mean(axis=0) if self.is_centered else R
+    def largest(self) -> float:
+        """Largest magnitude of a product."""
+        return float(np.abs(self.values).max(initial=0.0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DyadicProblem:
     """Minimize ``loss(F) + α ‖f‖²`` over scores ``F = R B Sᵀ`` of a table.
 
     Attributes
     ----------
     loss : DyadicLoss
-        What is known about the cells.
-    rows, columns : Side
-        R and S: features, or kernel values.
+        The loss of the observed cells.
+    rows : DecomposedSide
+        R: features of the rows, or kernel values.
+    columns : Side
+        S: features or kernel values of the columns, or labels.
     tol, max_iter
         Limits of the conjugate gradients, if there is no closed form.
     """
 
     loss: DyadicLoss
-    rows: KernelSide
-    columns: KernelSide
+    rows: DecomposedSide
+    columns: Side
     tol: float = 1e-8
     max_iter: int | None = None
 
     @property
     def has_closed_form(self) -> bool:
-        """Whether two decompositions give everything."""
+        """Whether decompositions of the two sides give the solutions."""
         return self.loss.is_complete and self.rows.is_decomposed
 
     def subset(self, rows: Indices, columns: Indices) -> DyadicProblem:
         """The problem of a smaller table."""
-        sides = self.rows.subset(rows), self.columns.subset(columns)
-        return DyadicProblem(self.loss.subset(rows, columns), *sides, self.tol, self.max_iter)
-
-    def sides(self) -> tuple[PreconditionedSide, PreconditionedSide]:
-        """Features of both sides with weights by the known cells, ``A ≈ diag(h) ⊗ diag(g)``."""
-        loss, count = self.loss, self.loss.known.sum(axis=1)
-        degrees = loss.table(loss.graph.degrees)
-        across, down = degrees.sum(axis=1), degrees.sum(axis=0)
-        gain = count.sum() / max(
-            count.sum() - np.count_nonzero(count), 1
-        )  # n/(n − 1) of a full row
-        h = np.maximum(across / across.mean(), FLOOR)
-        g = np.maximum(down, FLOOR * down.mean()) * (gain / len(h))
-        return self.rows.weighted(h), self.columns.weighted(g)
+        return DyadicProblem(
+            self.loss.subset(rows, columns),
+            self.rows.subset(rows),
+            self.columns.subset(columns),
+            self.tol,
+            self.max_iter,
+        )
 
     def solve(self, alphas: Array, watch: Watch | None = None) -> Solutions:
         """B for every alpha, shape (n_alphas, n_row_functions, n_column_functions)."""
         if not self.has_closed_form:
-            return self.iterate(*self.sides(), alphas, watch)
-        if self.columns.matrix is None:
-            return self._ridge(alphas)
-        _, _, Z, values = self._decomposed()
-        coef = [
-            self.rows.back @ (Z / (shift + values)) @ self.columns.back.T
-            for shift in self._shifts(alphas)
-        ]
-        is_definite = values.min(initial=0.0) >= INDEFINITE * np.abs(values).max(initial=0.0)
-        return Solutions(np.stack(coef), bool(is_definite))
+            return self._solve_iteratively(alphas, watch)
+        if not isinstance(self.columns, DecomposedSide):
+            system, target = self.rows.normal_equations(self._centered_target)
+            return Solutions(*solve_shifted(system, target, self._shifts(alphas)))
+        diagonal = self._diagonalization
+        to_row_functions = self.rows.vectors_to_functions
+        to_column_functions = self.columns.vectors_to_functions
+        coef = []
+        for shift in self._shifts(alphas):
+            weights = diagonal.target / (shift + diagonal.values)
+            coef.append(to_row_functions @ weights @ to_column_functions.T)
+        smallest = diagonal.values.min(initial=0.0)
+        is_definite = bool(smallest >= INDEFINITE * diagonal.largest)
+        return Solutions(np.stack(coef), is_definite)
 
-    def intercept(self, B: Array) -> float:
-        """What takes the scores of one list of cells to the scale of Y: the mean of Y − F."""
-        F = np.linalg.multi_dot([self.rows.matrix, B, self.columns.matrix.T])
+    def mean_residual(self, B: Array) -> float:
+        """Mean of Y − F: the intercept that puts the scores of one list on the scale of Y."""
+        F = np.linalg.multi_dot([self.rows.matrix, B, self.decomposed_columns.matrix.T])
         return float(np.nanmean(self.loss.Y - F))
 
     def without_rows(self, alphas: Array) -> Array:
-        """Scores of each row by models without it, shape (q, t, n_alphas); all cells are known.
+        """Scores of each row by models without it, shape (q, t, n_alphas), for complete tables.
 
         Each direction V_b is a ridge regression over the rows. With ``R = γσ/(ρ + γσ)`` and the
         leverages ``H = (U∘U) R``,
 
             F V = (U (R∘Z) − H∘(Y V)) / (1 − H)
+
+        If ρ is small, ``1 − H`` is the sum of its own terms, which do not cancel.
         """
-        U, V, Z, values = self._decomposed()
-        target = self._centered if V is None else self._centered @ V
-        squares = U**2
-        beyond = target - U @ Z  # what U does not span: of the target, and of the length of rows
-        short = np.maximum(1.0 - squares.sum(axis=1, keepdims=True), 0.0)
-        out = np.empty((len(alphas), *self.loss.shape))
-        for held, shift in zip(out, self._shifts(alphas, n_rows=-1), strict=True):
-            if shift > np.abs(values).max(initial=0.0):
-                R = values / (shift + values)
-                H = squares @ R
-                scores = (U @ (R * Z) - H * target) / (1.0 - H)
-            else:  # 1 − H from its own terms, which do not cancel
-                S = shift / (shift + values)
-                scores = target - (beyond + U @ (S * Z)) / (short + squares @ S)
-            held[:] = scores if V is None else scores @ V.T
-        return out.transpose(1, 2, 0)
+        diagonal = self._diagonalization
+        U = diagonal.row_vectors
+        V = diagonal.column_vectors
+        target = self._centered_target if V is None else self._centered_target @ V
+        squares = np.square(U)
+        target_off_span = target - U @ diagonal.target
+        length_off_span = np.maximum(1.0 - squares.sum(axis=1, keepdims=True), 0.0)
+        held_out = np.empty((len(alphas), *self.loss.shape))
+        for k, shift in enumerate(self._shifts(alphas, n_rows=self.loss.shape[0] - 1)):
+            shrinkage = diagonal.values / (shift + diagonal.values)
+            if shift > diagonal.largest:
+                leverage = squares @ shrinkage
+                fitted = U @ (shrinkage * diagonal.target)
+                scores = (fitted - leverage * target) / (1.0 - leverage)
+            else:
+                complement = shift / (shift + diagonal.values)
+                residual = target_off_span + U @ (complement * diagonal.target)
+                scores = target - residual / (length_off_span + squares @ complement)
+            held_out[k] = scores if V is None else scores @ V.T
+        return held_out.transpose(1, 2, 0)
 
-    def without_columns(self, alphas: Array, new_rows: Any = None) -> Array:
-        """Scores of each column by models without it, less the mean score of the others.
+    def without_columns(self, alphas: Array) -> Array:
+        """Scores of each column by models without it, minus the mean score of the other columns.
 
-        Shape (q, t, n_alphas); all cells are known. Each direction U_a is a ridge regression over
-        the columns with a free intercept. With R as above, ``H = R (V∘V)ᵀ`` and ``k = 1 − 1/t``,
+        Shape (q, t, n_alphas), for complete tables. Each direction U_a is a ridge regression over
+        the columns with a free intercept. With R as in `without_rows`, ``H = R (V∘V)ᵀ`` and
+        ``k = 1 − 1/t``,
 
             Uᵀ F = ((R∘Z) Vᵀ − H∘(Uᵀ Y C)/k) / (k − H)
-
-        For rows that the table does not have, such as `new_rows` (n, n_row_functions), the same
-        divided by γ_a; where γ_a is small, from ``R/γ = σ/(ρ + γσ)``.
         """
-        U, V, Z, values = self._decomposed()
-        gamma, sigma = self.rows.spectrum.values, self.columns.spectrum.values
-        target, squares = U.T @ self._centered, (V**2).T
+        held_out = np.empty((len(alphas), *self.loss.shape))
+        for k, shift in enumerate(self._shifts(alphas, n_columns=self.loss.shape[1] - 1)):
+            held_out[k] = self.rows.spectrum.vectors @ self._scores_without_columns(shift)
+        return held_out.transpose(1, 2, 0)
+
+    def without_columns_at(self, new_rows: Array, alphas: Array) -> Array:
+        """As `without_columns`, for rows that the table does not have.
+
+        `new_rows` are the functions of the rows at these, shape (n, n_row_functions). Their scores
+        are those of `without_columns` divided by γ_a; where γ_a is small, they are computed from
+        ``R/γ = σ/(ρ + γσ)``.
+        """
+        gamma = self.rows.spectrum.values
+        sigma = self.decomposed_columns.spectrum.values
+        largest_sigma = np.abs(sigma).max(initial=0.0)
+        features = np.asarray(new_rows @ self.rows.vectors_to_functions)
+        held_out = np.empty((len(alphas), len(features), self.loss.shape[1]))
+        for k, shift in enumerate(self._shifts(alphas, n_columns=self.loss.shape[1] - 1)):
+            scores = self._scores_without_columns(shift)
+            is_small = np.abs(gamma) * largest_sigma < shift
+            scores[~is_small] /= gamma[~is_small, None]
+            scores[is_small] = self._weights_without_columns(shift, is_small)
+            held_out[k] = features @ scores
+        return held_out.transpose(1, 2, 0)
+
+    def _scores_without_columns(self, shift: float) -> Array:
+        """``Uᵀ F`` of `without_columns`, shape (a, t)."""
+        diagonal = self._diagonalization
+        V = self.decomposed_columns.spectrum.vectors
+        target = diagonal.row_vectors.T @ self._centered_target
+        squares = np.square(V).T
         k = 1.0 - 1.0 / self.loss.shape[1]
-        beyond = target - Z @ V.T  # what V and the constant do not span
-        short = np.maximum(k - squares.sum(axis=0), 0.0)
-        features = U if new_rows is None else np.asarray(new_rows @ self.rows.back)
-        out = np.empty((len(alphas), len(features), self.loss.shape[1]))
-        for held, shift in zip(out, self._shifts(alphas, n_columns=-1), strict=True):
-            if shift > np.abs(values).max(initial=0.0):
-                R = values / (shift + values)
-                H = R @ squares
-                scores = ((R * Z) @ V.T - H * target / k) / (k - H)
-            else:
-                S = shift / (shift + values)
-                scores = target / k - (beyond + (S * Z) @ V.T) / (short + S @ squares)
-            if new_rows is not None:
-                small = np.abs(gamma) * np.abs(sigma).max(initial=0.0) < shift
-                scores[~small] /= gamma[~small, None]
-                R = sigma / (shift + values[small])
-                H = R @ squares
-                fitted = (R * Z[small]) @ V.T
-                scores[small] = (fitted - H * target[small] / k) / (k - gamma[small, None] * H)
-            held[:] = features @ scores
-        return out.transpose(1, 2, 0)
+        if shift > diagonal.largest:
+            shrinkage = diagonal.values / (shift + diagonal.values)
+            leverage = shrinkage @ squares
+            fitted = (shrinkage * diagonal.target) @ V.T
+            return np.asarray((fitted - leverage * target / k) / (k - leverage))
+        complement = shift / (shift + diagonal.values)
+        target_off_span = target - diagonal.target @ V.T  # outside V and the constant
+        length_off_span = np.maximum(k - squares.sum(axis=0), 0.0)
+        residual = target_off_span + (complement * diagonal.target) @ V.T
+        return np.asarray(target / k - residual / (length_off_span + complement @ squares))
+
+    def _weights_without_columns(self, shift: float, directions: Array) -> Array:
+        """``Γ⁻¹ Uᵀ F`` of `without_columns` for the selected directions of the rows."""
+        diagonal = self._diagonalization
+        sigma, V = self.decomposed_columns.spectrum[:2]
+        gamma = self.rows.spectrum.values[directions, None]
+        Z = diagonal.target[directions]
+        target = diagonal.row_vectors[:, directions].T @ self._centered_target
+        k = 1.0 - 1.0 / self.loss.shape[1]
+        gain = sigma / (shift + diagonal.values[directions])
+        leverage = gain @ np.square(V).T
+        fitted = (gain * Z) @ V.T
+        return np.asarray((fitted - leverage * target / k) / (k - gamma * leverage))
+
+    @property
+    def decomposed_columns(self) -> DecomposedSide:
+        """The columns, which must not be labels."""
+        if not isinstance(self.columns, DecomposedSide):
+            raise TypeError("the columns are labels, which have neither features nor a kernel")
+        return self.columns
 
     @cached_property
-    def _centered(self) -> Array:
+    def _centered_target(self) -> Array:
         """``Y C``."""
         return np.asarray(self.loss.Y - self.loss.Y.mean(axis=1, keepdims=True))
 
-    def _shifts(self, alphas: Array, n_rows: int = 0, n_columns: int = 0) -> Array:
-        """ρ of a table with so many more rows and columns."""
-        q, t = self.loss.shape
-        return np.asarray(alphas * (q + n_rows) * (t + n_columns - 1) / 2)
+    @cached_property
+    def _diagonalization(self) -> Diagonalization:
+        gamma = self.rows.spectrum.values
+        U = self.rows.spectrum.vectors
+        target = U.T @ self._centered_target
+        if not isinstance(self.columns, DecomposedSide):
+            values = np.repeat(gamma[:, None], target.shape[1], axis=1)
+            return Diagonalization(U, None, target, values)
+        sigma = self.columns.spectrum.values
+        V = self.columns.spectrum.vectors
+        return Diagonalization(U, V, target @ V, np.outer(gamma, sigma))
 
-    def _decomposed(self) -> tuple[Array, Any, Array, Array]:
-        """U, V (None for labels), Z and the products γσ."""
-        gamma, U = self.rows.spectrum[:2]
-        Z = U.T @ self._centered
-        if self.columns.matrix is None:
-            return U, None, Z, gamma[:, None] * np.ones(Z.shape[1])
-        sigma, V = self.columns.spectrum[:2]
-        return U, V, Z @ V, gamma[:, None] * sigma
+    def _shifts(
+        self, alphas: Array, n_rows: int | None = None, n_columns: int | None = None
+    ) -> Array:
+        """ρ of a table with these numbers of rows and columns, by default those of the table."""
+        q = self.loss.shape[0] if n_rows is None else n_rows
+        t = self.loss.shape[1] if n_columns is None else n_columns
+        return np.asarray(alphas * q * (t - 1) / 2)
 
-    def _ridge(self, alphas: Array) -> Solutions:
-        """Labels: ridge regression on the scores of each row less their mean."""
-        R = self.rows.matrix.astype(np.float64)  # a copy: kernel values are overwritten
-        system, target = R, self._centered
-        if not self.rows.is_kernel:
-            system, target = R.T @ R, R.T @ target
-            system = system.toarray() if sp.issparse(system) else system
-        return Solutions(*solve_shifted(system, target, self._shifts(alphas)))
+    def preconditioned_sides(self) -> tuple[PreconditionedSide, PreconditionedSide]:
+        """Features of both sides with weights from the observed cells, ``A ≈ diag(h) ⊗ diag(g)``.
 
-    def iterate(
-        self,
-        rows: PreconditionedSide,
-        columns: PreconditionedSide,
-        alphas: Array,
-        watch: Watch | None = None,
-    ) -> Solutions:
-        """Conjugate gradients; the largest alpha first, each the start of the next."""
+        A row of n cells has the degrees of n cells times n/(n − 1): its mean has no degree.
+        """
+        n_observed = self.loss.is_observed.sum(axis=1)
+        n_cells = n_observed.sum()
+        n_differences = max(n_cells - np.count_nonzero(n_observed), 1)
+        degrees = self.loss.to_table(self.loss.graph.degrees)
+        row_degrees = degrees.sum(axis=1)
+        column_degrees = degrees.sum(axis=0)
+        h = np.maximum(row_degrees / row_degrees.mean(), LEAST_WEIGHT)
+        g = np.maximum(column_degrees, LEAST_WEIGHT * column_degrees.mean())
+        g *= (n_cells / n_differences) / len(h)
+        return self.rows.precondition(h), self.columns.precondition(g)
+
+    def _solve_iteratively(self, alphas: Array, watch: Watch | None) -> Solutions:
+        """Conjugate gradients; the largest alpha first, whose solution starts the next one.
+
+        The unknowns are scaled by the root of the preconditioner. The norm of the residual is then
+        the preconditioned one, in which features in small units count as those in large ones.
+        """
+        rows, columns = self.preconditioned_sides()
         shape = (len(rows.norms), len(columns.norms))
-        target = _to_features(self.loss.target, rows, columns).reshape(-1, 1)
-        curvature = np.outer(rows.norms, columns.norms).reshape(-1)
+        target = _to_features(self.loss.target, rows, columns)
+        curvature = np.outer(rows.norms, columns.norms)
         coef = np.empty((len(alphas), *shape))
-        start, n_iter, unfinished = None, 1, []
-        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "watch": watch}
+        previous: Array | None = None
+        n_iter = 1
+        unfinished = []
         for k in np.argsort(alphas)[::-1]:
             alpha = float(alphas[k])
+            scale = 1.0 / np.sqrt(curvature + alpha)
 
-            def product(b: Array, alpha: float = alpha) -> Array:
-                F = _scores(b.reshape(shape), rows, columns)
-                return _to_features(self.loss.times_A(F), rows, columns).reshape(-1, 1) + alpha * b
+            def product(x: Array, alpha: float = alpha, scale: Array = scale) -> Array:
+                B = scale * x.reshape(shape)
+                F = _scores(B, rows, columns)
+                gradient = _to_features(self.loss.times_A(F), rows, columns) + alpha * B
+                return np.reshape(scale * gradient, (-1, 1))
 
-            result = conjugate_gradients(product, target, curvature + alpha, start=start, **limits)
-            start, n_iter = result.x, max(n_iter, result.n_iter)
-            coef[k] = result.x.reshape(shape)
+            result = conjugate_gradients(
+                product,
+                np.reshape(scale * target, (-1, 1)),
+                np.ones(target.size),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                start=None if previous is None else np.reshape(previous / scale, (-1, 1)),
+                watch=watch,
+            )
+            previous = scale * result.x.reshape(shape)
+            coef[k] = previous
+            n_iter = max(n_iter, result.n_iter)
             if not result.converged:
                 unfinished.append(alpha)
-        coef = coef if rows.back is None else rows.back @ coef
-        coef = coef if columns.back is None else coef @ columns.back.T
+        if rows.to_functions is not None:
+            coef = rows.to_functions @ coef
+        if columns.to_functions is not None:
+            coef = coef @ columns.to_functions.T
         return Solutions(coef, True, n_iter, tuple(unfinished))
-
-
-def make_side(
-    matrix: Any,
-    *,
-    is_kernel: bool,
-    constant: bool,
-    weight: Array | None = None,
-    **options: bool,
-) -> KernelSide:
-    """A side; its constant is the mean k(x, x): added to kernel values, or its root a column."""
-    if not constant:
-        return KernelSide(matrix, is_kernel, **options)
-    if is_kernel:
-        lengths = np.diagonal(matrix)
-    elif sp.issparse(matrix):
-        lengths = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
-    else:
-        lengths = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64)
-    added = float(np.average(lengths, weights=weight)) or 1.0
-    if is_kernel:
-        return KernelSide(matrix + added, True, **options, added=added)
-    columns = [matrix, np.full((len(lengths), 1), np.sqrt(added))]
-    stacked = sp.hstack(columns, format="csr") if sp.issparse(matrix) else np.hstack(columns)
-    return KernelSide(stacked, False, **options, added=added)
-
-
-def _of_kernel(K: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """With ``H^½ K H^½ = V Σ Vᵀ``: ``R = H^(−½) V Σ^½``; negative eigenvalues are left out."""
-    root = np.sqrt(weight)[:, None]
-    with allow_threads(len(K) ** 3):
-        S = root * K * root.T
-        values, vectors = scipy.linalg.eigh(S, check_finite=False, overwrite_a=True)
-    keep = values > _rounding(values)
-    scale = np.sqrt(values[keep])
-    features = np.ascontiguousarray(vectors[:, keep] / root * scale)
-    return features, values[keep], vectors[:, keep] * root / scale
-
-
-def _rounding(values: Array) -> float:
-    return float(len(values) * np.finfo(np.float64).eps * values.max(initial=0.0))
 
 
 def _scores(B: Array, rows: PreconditionedSide, columns: PreconditionedSide) -> Array:
     """``R B Sᵀ``."""
-    R, S = rows.features, columns.features
-    return np.asarray(R @ B if S is None else np.linalg.multi_dot([R, B, S.T]))
+    if columns.features is None:
+        return np.asarray(rows.features @ B)
+    return np.asarray(np.linalg.multi_dot([rows.features, B, columns.features.T]))
 
 
 def _to_features(F: Array, rows: PreconditionedSide, columns: PreconditionedSide) -> Array:
     """``Rᵀ F S``."""
-    R, S = rows.features, columns.features
-    return np.asarray(R.T @ F if S is None else np.linalg.multi_dot([R.T, F, S]))
+    if columns.features is None:
+        return np.asarray(rows.features.T @ F)
+    return np.asarray(np.linalg.multi_dot([rows.features.T, F, columns.features]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -38,7 +39,7 @@ from rankwise.model_selection.folds import (
     read_splits,
     resolve_cv,
 )
-from rankwise.model_selection.protocol import HoldOutTask, hold_out_task
+from rankwise.model_selection.protocol import CandidateTask, HoldOutTask, hold_out_task
 from rankwise.model_selection.time_blocks import time_series_blocks
 from rankwise.runtime.progress import track
 from rankwise.runtime.threads import single_threaded
@@ -228,17 +229,26 @@ def cross_validate_candidates(
     return evaluate_task(task, values, cv, metrics)
 
 
+class TableTask(CandidateTask):
+    """A learner of tables with its data: holds out rows or columns, and evaluates them itself."""
+
+    @abstractmethod
+    def evaluate(
+        self, candidates: CandidateGrid, cv: Any, metrics: Sequence[Metric]
+    ) -> CrossValidationResult:
+        """Metrics of held-out rows or columns for every candidate."""
+
+
 def evaluate_task(
-    task: Any,
+    task: HoldOutTask | TableTask,
     values: Mapping[str, ArrayLike | None],
     cv: Any,
     metrics: Sequence[Metric],
 ) -> CrossValidationResult:
     """Evaluate the candidates of a task; a task of tables holds out rows or columns itself."""
     candidates = task.candidates(**values)
-    if hasattr(task, "judge"):
-        result: CrossValidationResult = task.judge(candidates, cv, metrics)
-        return result
+    if isinstance(task, TableTask):
+        return task.evaluate(candidates, cv, metrics)
     return evaluate_candidates(task, candidates, resolve_cv(task, cv, metrics), metrics)
 
 

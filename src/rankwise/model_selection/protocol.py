@@ -49,7 +49,47 @@ class HeldOutPairs(NamedTuple):
         return pair_differences(self.spectrum, self.scores, alpha, self.beta, n_entries)
 
 
-class HoldOutTask(ABC):
+class CandidateTask(ABC):
+    """A learner with its data, which can be fitted with candidate values of its parameters.
+
+    Attributes
+    ----------
+    learner : estimator
+        Learner with the values of its parameters.
+    parameters : tuple of str
+        Parameters in which candidates may differ.
+    """
+
+    learner: Any
+    parameters: tuple[str, ...] = ("alpha",)
+
+    @abstractmethod
+    def train(self, **values: Any) -> Any:
+        """The learner trained on all data, with these values of its parameters."""
+
+    @abstractmethod
+    def default_values(self, name: str) -> Array:
+        """Candidates for a parameter of which the user named none."""
+
+    def candidates(self, **values: ArrayLike | None) -> CandidateGrid:
+        """Combinations of the values of parameters.
+
+        None stands for default values; a parameter that is not named keeps the value that the
+        learner has.
+        """
+        axes = {}
+        for name in self.parameters:
+            asked = values.get(name, [getattr(self.learner, name)])
+            if asked is None:
+                axes[name] = self.default_values(name)
+            elif name == "n_basis":
+                axes[name] = np.asarray(asked, dtype=np.intp)
+            else:
+                axes[name] = check_alphas(asked, f"{name}s")
+        return CandidateGrid(axes)
+
+
+class HoldOutTask(CandidateTask):
     """A learner with its data: gives the scores of held-out items, for many candidates at once.
 
     Learners make it by ``hold_out_task(X, y, groups)``. `cross_validate_candidates`, the searches
@@ -80,7 +120,6 @@ class HoldOutTask(ABC):
     """
 
     output_shape: tuple[int, ...] = ()
-    parameters: tuple[str, ...] = ("alpha",)
     refits: bool = True
 
     def __init__(
@@ -92,31 +131,6 @@ class HoldOutTask(ABC):
     ) -> None:
         self.learner, self.graph, self.rows = learner, graph, rows
         self.n_rows = graph.n_items if n_rows is None else n_rows
-
-    @abstractmethod
-    def train(self, **values: Any) -> Any:
-        """The learner trained on all data, with these values of its parameters."""
-
-    @abstractmethod
-    def default_values(self, name: str) -> Array:
-        """Candidates for a parameter of which the user named none."""
-
-    def candidates(self, **values: ArrayLike | None) -> CandidateGrid:
-        """Combinations of the values of parameters.
-
-        None stands for default values; a parameter that is not named keeps the value that the
-        learner has.
-        """
-        axes = {}
-        for name in self.parameters:
-            asked = values.get(name, [getattr(self.learner, name)])
-            if asked is None:
-                axes[name] = self.default_values(name)
-            elif name == "n_basis":
-                axes[name] = np.asarray(asked, dtype=np.intp)
-            else:
-                axes[name] = check_alphas(asked, f"{name}s")
-        return CandidateGrid(axes)
 
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
         """Scores of every item by models without its fold, (n_items, n_outputs, n_candidates).

@@ -1,0 +1,412 @@
+"""The two sides of a table: labels, features of the items, or kernel values between them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
+from rankwise.kernels.kernel import center_kernel
+from rankwise.runtime.threads import allow_threads
+from rankwise.solvers.leave_items_out import Spectrum, decompose_columns, find_spectrum
+
+OVERFLOW = (
+    "the squares of some features or kernel values overflow; scale the features, for example with "
+    "sklearn.preprocessing.StandardScaler."
+)
+EPSILON = float(np.finfo(np.float64).eps)
+ROUNDING_OF_SQUARES = 1e-14  # relative error of a variance that is a difference of mean squares
+ROUNDING_OF_DEVIATIONS = 1e-28  # relative error of a mean square of deviations from the mean
+
+
+class PreconditionedSide(NamedTuple):
+    """Features R of one side for which ``Rᵀ H R`` is diagonal, for given weights H of its items.
+
+    Attributes
+    ----------
+    features : array, sparse matrix or None
+        R, shape (n, r); None for the identity.
+    norms : ndarray of shape (r,)
+        Diagonal of ``Rᵀ H R``.
+    to_functions : ndarray of shape (n_functions, r) or None
+        Matrix from weights of R to weights of the functions of the side; None for the identity.
+    """
+
+    features: Any
+    norms: Array
+    to_functions: Array | None = None
+
+
+class Side(ABC):
+    """The items of one side of a table and the functions that score them.
+
+    Attributes
+    ----------
+    is_centered : bool
+        Whether scores are determined up to a constant on this side, so that the mean of the items
+        has no effect.
+    is_decomposed : bool
+        Whether `spectrum` may be used; False for features that are too large to decompose.
+    """
+
+    is_centered: bool = False
+    is_decomposed: bool = True
+
+    @abstractmethod
+    def subset(self, items: Indices) -> Side:
+        """The side with the selected items only."""
+
+    @abstractmethod
+    def functions_at(self, new_items: Indices, items: Indices) -> Any:
+        """Functions of the side with these `items`, evaluated at `new_items`."""
+
+    @abstractmethod
+    def precondition(self, weight: Array) -> PreconditionedSide:
+        """Features with diagonal ``Rᵀ H R``, for H = diag(weight)."""
+
+    @abstractmethod
+    def spread(self) -> float:
+        """Mean squared distance of the items from their mean; twice that if the side is centered.
+
+        Twice the distance is the mean squared distance in a pair. If all items are equal, it is
+        their mean squared length.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSide(Side):
+    """Labels: items without features, each of which resembles itself only."""
+
+    def subset(self, items: Indices) -> LabelSide:
+        """The side itself: labels are not held out."""
+        return self
+
+    def functions_at(self, new_items: Indices, items: Indices) -> Any:
+        """Labels have no functions but themselves."""
+        raise NotImplementedError("labels cannot be held out")
+
+    def precondition(self, weight: Array) -> PreconditionedSide:
+        """The identity."""
+        return PreconditionedSide(None, weight)
+
+    def spread(self) -> float:
+        """Squared distance of two unit vectors."""
+        return 2.0
+
+
+class DecomposedSide(Side):
+    """A side that is a matrix of features or of kernel values.
+
+    Attributes
+    ----------
+    matrix : array or sparse matrix
+        Features of the items, shape (n, p), or kernel values between them, (n, n).
+    constant : float
+        Constant that was added to the kernel; 0 if there is none.
+    """
+
+    matrix: Any
+    constant: float
+
+    @abstractmethod
+    def subset(self, items: Indices) -> DecomposedSide:
+        """The side with the selected items only."""
+
+    @property
+    @abstractmethod
+    def spectrum(self) -> Spectrum:
+        """Eigenvalues and vectors of the kernel matrix, centered if the side is, without zeros."""
+
+    @property
+    @abstractmethod
+    def vectors_to_functions(self) -> Array:
+        """Matrix from weights of the vectors of the spectrum to weights of the functions."""
+
+    @abstractmethod
+    def split_constant(self, B: Array) -> tuple[Array, Array]:
+        """Weights of all functions but the constant, and the scores that the constant adds."""
+
+    @abstractmethod
+    def normal_equations(self, target: Array) -> tuple[Array, Array]:
+        """A and T of the ridge regression ``(A + ρI) B = T`` on this side, as new arrays."""
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSide(DecomposedSide):
+    """A side with features; see `feature_side`.
+
+    Attributes
+    ----------
+    matrix : array or sparse matrix of shape (n, n_functions)
+        Features of the items, after a reflection if there is one.
+    constant : float
+        Square of the constant feature, which is then the first one; 0 if there is none.
+    reflector : ndarray of shape (n_functions,) or None
+        Unit vector u of the reflection ``I − 2 u uᵀ`` that was applied to the features.
+    """
+
+    matrix: Any
+    is_centered: bool = False
+    is_decomposed: bool = True
+    constant: float = 0.0
+    reflector: Array | None = None
+
+    def subset(self, items: Indices) -> FeatureSide:
+        """The side with the selected items only, or itself if these are all."""
+        if len(items) == self.matrix.shape[0]:
+            return self
+        return replace(self, matrix=self.matrix[items])
+
+    def functions_at(self, new_items: Indices, items: Indices) -> Any:
+        """Features of the new items."""
+        return self.matrix[new_items]
+
+    def precondition(self, weight: Array) -> PreconditionedSide:
+        """Features with diagonal ``Rᵀ H R``; features that are too large stay as they are."""
+        if not self.is_decomposed:
+            is_sparse = sp.issparse(self.matrix)
+            squares = self.matrix.power(2) if is_sparse else np.square(self.matrix)
+            return PreconditionedSide(self.matrix, np.asarray(squares.T @ weight))
+        root = np.sqrt(weight)[:, None]
+        left, singular, right = decompose_features(root * self.centered_features)
+        features = np.ascontiguousarray(left * singular / root)
+        return PreconditionedSide(features, singular**2, right)
+
+    def spread(self) -> float:
+        """Sum of the variances of the features."""
+        R = self.matrix
+        if sp.issparse(R):
+            mean = np.asarray(R.mean(axis=0)).ravel()
+            lengths = np.asarray(R.multiply(R).mean(axis=0)).ravel()
+            spreads = lengths - mean**2
+            rounding = ROUNDING_OF_SQUARES
+        else:
+            lengths = np.square(R).mean(axis=0)
+            spreads = np.square(R - R.mean(axis=0)).mean(axis=0)
+            rounding = ROUNDING_OF_DEVIATIONS
+        return _pair_spread(spreads, lengths, rounding, R.shape[0], self.is_centered)
+
+    @cached_property
+    def centered_features(self) -> Array:
+        """Dense features, less their means if the side is centered."""
+        R = self.matrix.toarray() if sp.issparse(self.matrix) else self.matrix
+        R = np.asarray(R, dtype=np.float64)
+        return R - R.mean(axis=0) if self.is_centered else R
+
+    @cached_property
+    def _singular_values(self) -> tuple[Array, Array, Array]:
+        return decompose_features(self.centered_features)
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """Eigenvalues and vectors of ``R Rᵀ``, without zeros."""
+        left, singular, right = self._singular_values
+        return Spectrum(singular**2, left, np.ones(len(left)), right=right)
+
+    @property
+    def vectors_to_functions(self) -> Array:
+        """``Rᵀ U``, from the singular vectors: products of R and U would cancel."""
+        _, singular, right = self._singular_values
+        return right * singular
+
+    def split_constant(self, B: Array) -> tuple[Array, Array]:
+        """Weights of the features before the reflection, and the scores that the constant adds."""
+        if self.reflector is not None:
+            B = B - 2.0 * np.outer(self.reflector, self.reflector @ B)
+        if not self.constant:
+            return B, np.zeros(B.shape[1])
+        return B[1:], np.sqrt(self.constant) * B[0]
+
+    def normal_equations(self, target: Array) -> tuple[Array, Array]:
+        """``Rᵀ R`` and ``Rᵀ Y``."""
+        R = self.matrix.astype(np.float64)
+        gram = R.T @ R
+        if sp.issparse(gram):
+            gram = gram.toarray()
+        return gram, np.asarray(R.T @ target)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSide(DecomposedSide):
+    """A side with kernel values between its items; see `kernel_side`.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n, n)
+        Kernel values, with the constant.
+    constant : float
+        Constant that was added to the kernel values; 0 if there is none.
+    """
+
+    matrix: Array
+    is_centered: bool = False
+    is_decomposed: bool = True
+    constant: float = 0.0
+
+    def subset(self, items: Indices) -> KernelSide:
+        """The side with the selected items only, or itself if these are all."""
+        if len(items) == len(self.matrix):
+            return self
+        return replace(self, matrix=self.matrix[np.ix_(items, items)])
+
+    def functions_at(self, new_items: Indices, items: Indices) -> Array:
+        """Kernel values of the new items to the items."""
+        return self.matrix[np.ix_(new_items, items)]
+
+    def precondition(self, weight: Array) -> PreconditionedSide:
+        """With ``H^½ K H^½ = V Σ Vᵀ``: ``R = H^(−½) V Σ^½``; negative eigenvalues are dropped."""
+        K = center_kernel(self.matrix.copy()) if self.is_centered else self.matrix
+        root = np.sqrt(weight)[:, None]
+        with allow_threads(len(K) ** 3):
+            values, vectors = scipy.linalg.eigh(
+                root * K * root.T, check_finite=False, overwrite_a=True
+            )
+        is_positive = values > len(values) * EPSILON * values.max(initial=0.0)
+        values = values[is_positive]
+        vectors = vectors[:, is_positive]
+        features = np.ascontiguousarray(vectors / root * np.sqrt(values))
+        to_functions = vectors * root / np.sqrt(values)
+        if self.is_centered:
+            to_functions -= to_functions.mean(axis=0)
+        return PreconditionedSide(features, values, to_functions)
+
+    def spread(self) -> float:
+        """Mean squared distance of the items from their mean, in feature space."""
+        length = np.trace(self.matrix) / len(self.matrix)
+        spreads = np.array([length - self.matrix.mean()])
+        lengths = np.array([length])
+        return _pair_spread(
+            spreads, lengths, ROUNDING_OF_SQUARES, len(self.matrix), self.is_centered
+        )
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """Eigenvalues and vectors of the kernel matrix, without those that are zero."""
+        values, vectors, weight, *_ = find_spectrum(
+            self.matrix.copy(), is_kernel=True, centered=self.is_centered
+        )
+        magnitude = np.abs(values)
+        is_nonzero = magnitude > len(vectors) * EPSILON * magnitude.max(initial=0.0)
+        return Spectrum(values[is_nonzero], np.ascontiguousarray(vectors[:, is_nonzero]), weight)
+
+    @property
+    def vectors_to_functions(self) -> Array:
+        """The vectors: functions are kernel values to the items."""
+        return self.spectrum.vectors
+
+    def split_constant(self, B: Array) -> tuple[Array, Array]:
+        """Weights of the kernel values, and the scores that the constant of the kernel adds."""
+        return B, self.constant * B.sum(axis=0)
+
+    def normal_equations(self, target: Array) -> tuple[Array, Array]:
+        """K and Y."""
+        return self.matrix.astype(np.float64), target
+
+
+def feature_side(
+    matrix: Any,
+    *,
+    has_constant: bool = False,
+    weight: Array | None = None,
+    is_centered: bool = False,
+    is_decomposed: bool = True,
+) -> FeatureSide:
+    """A side with these features.
+
+    The constant feature is as long as the root mean square of the rows. A large mean would cost the
+    digits of the differences between items, so dense features that are neither centered nor large
+    are reflected: the mean of all rows becomes a multiple of the first unit vector. The kernel is
+    the same.
+    """
+    constant = _mean_square(matrix, weight) if has_constant else 0.0
+    is_sparse = sp.issparse(matrix)
+    if not is_sparse and not is_centered and is_decomposed:
+        matrix, reflector = _reflect_mean(np.asarray(matrix, dtype=np.float64), constant)
+        return FeatureSide(matrix, constant=constant, reflector=reflector)
+    if has_constant:
+        column = np.full((matrix.shape[0], 1), np.sqrt(constant))
+        if is_sparse:
+            matrix = sp.hstack([column, matrix], format="csr")
+        else:
+            matrix = np.hstack([column, matrix])
+    return FeatureSide(matrix, is_centered, is_decomposed, constant)
+
+
+def kernel_side(
+    K: Array,
+    *,
+    has_constant: bool = False,
+    weight: Array | None = None,
+    is_centered: bool = False,
+) -> KernelSide:
+    """A side with these kernel values; the constant is the mean of k(x, x)."""
+    if not has_constant:
+        return KernelSide(K, is_centered)
+    constant = _mean_or_one(np.diagonal(K), weight)
+    return KernelSide(K + constant, is_centered, constant=constant)
+
+
+def decompose_features(R: Array) -> tuple[Array, Array, Array]:
+    """U, σ and V with ``R = U diag(σ) Vᵀ``, without singular values of zero.
+
+    Rows of zeros give wide features as many rows as columns, which `decompose_columns` requires.
+    """
+    n_rows, n_columns = R.shape
+    if n_rows < n_columns:
+        R = np.vstack([R, np.zeros((n_columns - n_rows, n_columns))])
+    left, singular, right = decompose_columns(R)
+    is_positive = singular > 0
+    left = np.ascontiguousarray(left[:n_rows, is_positive])
+    return left, singular[is_positive], right[:, is_positive]
+
+
+def _reflect_mean(R: Array, constant: float) -> tuple[Array, Array | None]:
+    """Features ``[√constant, R]`` reflected, and the unit vector of the reflection."""
+    mean = R.mean(axis=0)
+    reflected = R - mean
+    if constant:
+        mean = np.concatenate([[np.sqrt(constant)], mean])
+        reflected = np.hstack([np.zeros((len(R), 1)), reflected])
+    if not mean.any():
+        return reflected, None
+    length = np.copysign(np.linalg.norm(mean), mean[0])
+    if not np.isfinite(length):
+        raise ValueError(OVERFLOW)
+    reflector = mean.copy()
+    reflector[0] += length
+    reflector /= np.linalg.norm(reflector)
+    reflected -= 2.0 * np.outer(reflected @ reflector, reflector)
+    reflected[:, 0] -= length
+    return reflected, reflector
+
+
+def _mean_square(matrix: Any, weight: Array | None) -> float:
+    """Mean squared length of the rows; 1 if all are zero."""
+    if sp.issparse(matrix):
+        lengths = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
+    else:
+        lengths = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64)
+    return _mean_or_one(lengths, weight)
+
+
+def _mean_or_one(lengths: Array, weight: Array | None) -> float:
+    """Weighted mean, or 1 if it is zero."""
+    mean = float(np.average(lengths, weights=weight))
+    return mean if mean != 0.0 else 1.0
+
+
+def _pair_spread(
+    spreads: Array, lengths: Array, rounding: float, n_items: int, is_centered: bool
+) -> float:
+    """Sum of the spreads above rounding, or of the mean squared lengths if there is none."""
+    spreads = np.where(spreads > rounding * lengths, spreads, 0.0)
+    total = spreads.sum() if spreads.any() else lengths.sum()
+    if is_centered:
+        total *= 2 * n_items / max(n_items - 1, 1)
+    return float(total)
