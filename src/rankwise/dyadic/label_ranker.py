@@ -88,9 +88,9 @@ class LabelRanker(KernelModel):
         As in `RankRLS`.
     n_pairs_ : int
         Number of pairs of labels in the training data.
-    gaps_ : ndarray or None
+    gaps_ : ndarray
         Distances from the top score to the best label in held-out instances, for `predict_set`;
-        None before `calibrate`.
+        after `calibrate` only.
 
     See Also
     --------
@@ -115,7 +115,7 @@ class LabelRanker(KernelModel):
 
     multi_output = True
     learned = (*KernelModel.learned, "gaps_")
-    gaps_: Array | None = None
+    gaps_: Array  # set by `calibrate`
 
     def __init__(
         self,
@@ -270,7 +270,7 @@ class LabelRanker(KernelModel):
         [3, 1, 1, 1, 2]
         """
         check_is_fitted(self)
-        if self.gaps_ is None:
+        if "gaps_" not in vars(self):
             raise ValueError(
                 f"this {type(self).__name__} is not calibrated; call calibrate(X, y) with the "
                 "training data, or use LabelRankerCV."
