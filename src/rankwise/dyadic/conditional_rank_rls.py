@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,15 @@ from rankwise.dyadic.cross_validation import DyadicTask
 from rankwise.dyadic.fitting import check_table, solve_problem, table_loss
 from rankwise.dyadic.solver import DyadicProblem
 from rankwise.dyadic.table_items import ExpectedFeatures, TableItems
+from rankwise.fitted_schema import (
+    FittedSchema,
+    Floats,
+    Integer,
+    Items,
+    Labels,
+    Values,
+    check_kernel_items,
+)
 from rankwise.frames import as_array, check_same_index
 from rankwise.kernels.kernel import BaseEstimator, Kernel
 from rankwise.metrics import get_metric
@@ -108,6 +117,20 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
     >>> model.score(drugs[15:], targets, Y[15:])
     1.0
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "coef_": Floats("row_terms column_terms"),
+        "row_coef_": Floats("row_terms"),
+        "column_coef_": Floats("column_terms"),
+        "rows_fit_": Items("row_terms features"),
+        "columns_fit_": Labels("columns", "columns column_features"),
+        "intercept_": Floats(""),
+        "feature_names_": Values(),
+        "n_columns_": Integer(),
+        "n_column_features_": Integer(),
+        "n_iter_": Values(),
+        "n_pairs_": Values(),
+    }
 
     __metadata_request__fit = {"groups": UNUSED, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
@@ -410,6 +433,12 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         if problem.loss.one_list:
             self.intercept_ = float(np.nanmean(problem.loss.Y - self.predict(rows.items)))
         return self
+
+    def _check_fitted(self) -> None:
+        rows = vars(self).get("rows_fit_")
+        columns = vars(self).get("columns_fit_")
+        check_kernel_items(rows, self.row_kernel, self.row_kernel_params)
+        check_kernel_items(columns, self.column_kernel, self.column_kernel_params)
 
 
 class ConditionalTask(DyadicTask):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,11 +25,12 @@ from rankwise.dyadic.sides import (
     kernel_side,
 )
 from rankwise.dyadic.solver import DyadicProblem
+from rankwise.fitted_schema import FittedSchema, Floats, Values
 from rankwise.kernels.solver_input import SolverInput, make_solver_input
 from rankwise.metrics import get_metric
 from rankwise.model_selection.conformal import in_best_set
 from rankwise.preprocessing.validate_features import validate_X
-from rankwise.rankers.base import KernelModel, RankerMixin
+from rankwise.rankers.base import KernelModel
 from rankwise.rankers.search import Search
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_int, restored_on_failure
@@ -109,6 +110,11 @@ class LabelRanker(KernelModel):
     >>> model.rank([[0.0]])
     array([[1, 2, 3]])
     """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "labels_": Values(),
+        "gaps_": Floats("gaps"),
+    }
 
     __metadata_request__fit = {"groups": UNUSED, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
@@ -478,7 +484,7 @@ class LabelTask(DyadicTask):
         return model
 
 
-class LabelRankerCV(RankerMixin, Search):
+class LabelRankerCV(Search):
     """LabelRanker that selects alpha, and kernel parameters if lists are given.
 
     Use it in place of `LabelRanker` if alpha is not known.
@@ -581,9 +587,7 @@ solver, tol, max_iter, random_state
 
     @single_threaded
     @restored_on_failure
-    def fit(  # type: ignore[override]
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Select the parameters by cross-validation, then fit to all data.
 
         Held-out instances have equal weights.
