@@ -289,7 +289,7 @@ class KernelSide(DecomposedSide):
     def spectrum(self) -> Spectrum:
         """Eigenvalues and vectors of the kernel matrix, without those that are zero."""
         values, vectors, weight, *_ = find_spectrum(
-            self.matrix.copy(), is_kernel=True, centered=self.is_centered
+            self.matrix, is_kernel=True, centered=self.is_centered
         )
         magnitude = np.abs(values)
         is_nonzero = magnitude > len(vectors) * EPSILON * magnitude.max(initial=0.0)

@@ -108,7 +108,8 @@ class DyadicProblem:
             return self._solve_iteratively(alphas, watch)
         if not isinstance(self.columns, DecomposedSide):
             system, target = self.rows.normal_equations(self._centered_target)
-            return Solutions(*solve_shifted(system, target, self._shifts(alphas)))
+            shifts = self._shifts(alphas)
+            return Solutions(*solve_shifted(system, target, shifts, overwrite=True))
         diagonal = self._diagonalization
         to_row_functions = self.rows.vectors_to_functions
         to_column_functions = self.columns.vectors_to_functions
