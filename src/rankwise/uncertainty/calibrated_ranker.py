@@ -1,8 +1,7 @@
-"""CalibratedRanker: a ranker that says how sure it is."""
+"""CalibratedRanker: a ranker with standard errors, probabilities and prediction sets."""
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from rankwise.arrays import Array, Indices
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.fitted_schema import FittedSchema, Floats, ListOf, Model, Number, Values
+from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import pack_weights
 from rankwise.groups import encode_groups, indices_by_group
 from rankwise.metrics.grades import LARGEST_GRADE
@@ -27,32 +27,34 @@ from rankwise.model_selection.folds import (
     fold_of_item,
 )
 from rankwise.model_selection.scorer import needs_groups, predict_items
-from rankwise.preprocessing.group_columns import refuse_other_keywords
 from rankwise.rankers.base import RankerMixin
-from rankwise.rankers.rank_rls import RankRLSCV
+from rankwise.rankers.rank_rls import RankRLSCV, RankRLSTask
 from rankwise.runtime.threads import single_threaded
 from rankwise.uncertainty.jackknife_errors import (
     Difference,
     Jackknife,
     LeftOut,
+    LeftOutExactly,
     leave_units_out,
     possible_ranks,
     ranks_within,
 )
 from rankwise.validation import check_int, restored_on_failure
 
-SURE = 1e4  # slope per typical difference from which on every probability is 0 or 1
+MAX_SLOPE = 1e4
+"""Largest slope per typical difference; with it all probabilities are 0 or 1."""
+SMALLEST_PROBABILITY = 1e-300
 
 
 class RankInterval(NamedTuple):
-    """Ranks of items in their groups, and where they may be.
+    """Ranks of items in their groups, with intervals.
 
     Attributes
     ----------
     rank : ndarray of int, shape (n_items,)
         1 is best.
     low, high : ndarray of int, shape (n_items,)
-        The ends of the interval, the better one first.
+        The ends of the interval, the better rank first.
     """
 
     rank: Indices
@@ -60,68 +62,64 @@ class RankInterval(NamedTuple):
     high: Indices
 
 
-@dataclass(eq=False, repr=False)
 class CalibratedRanker(RankerMixin, BaseEstimator):
-    """A ranker with standard errors, probabilities, intervals of ranks and best sets.
+    """A ranker with standard errors, probabilities, intervals of ranks and prediction sets.
 
-    Use it if you must know how sure an order is, or how many items to look at.
+    Use it to report how certain a ranking is, or how many items must be inspected.
 
-    The scores are those of the estimator, trained on all data. Their standard errors come from
-    leaving out every unit (`rankwise.uncertainty.jackknife_errors`), for RankRLS without training
-    again.
-    The probability that item i is above item j is a logistic curve of the difference of their
-    scores, flatter where its standard error is large:
+    The scores are those of the estimator fitted to all data. Their standard errors come from
+    leaving out each unit (`rankwise.uncertainty.jackknife`), without refits for RankRLS. The
+    probability that item i is above item j is a logistic function of the difference d of their
+    scores, flattened by its standard error e:
 
         P(i above j) = σ(s d / √(1 + c e²))
 
-    s and c are fitted to pairs that were held out, exact where the estimator has a shortcut.
+    s and c are fitted to held-out pairs, exactly where the estimator has a shortcut.
 
     Parameters
     ----------
-    estimator : estimator, optional
-        `RankRLS`, `RankRLSCV` (the default) or a Pipeline that ends in one; or any other ranker,
-        which is trained again without each of `n_folds` folds of units.
-    units : {"auto", "groups", "items", "comparisons"} or array-like
-        What is independent; see `rankwise.uncertainty.jackknife_errors`.
-    n_folds : int
-        Number of folds for rankers that are trained again.
-    max_pairs : int
-        Held-out pairs that the curve is fitted to; if there are more, so many drawn at random.
-    random_state : int, Generator or None
-        Seed of these draws.
+    estimator : estimator, default=None
+        `RankRLS`, `RankRLSCV` or a Pipeline that ends in one; or any other ranker, which is
+        refitted without each of `n_folds` folds of units. None means ``RankRLSCV()``.
+    units : {"auto", "groups", "items", "comparisons"} or array-like, default="auto"
+        What is independent; see `rankwise.uncertainty.jackknife`.
+    n_folds : int, default=10
+        Number of folds for rankers that are refitted.
+    max_pairs : int, default=20_000
+        Number of held-out pairs to which the function is fitted; a random sample if there are more.
+    random_state : int, Generator or None, default=0
+        Seed of the sample.
 
     Attributes
     ----------
     estimator_ : estimator
-        Trained on all data.
+        Estimator fitted to all data.
     units_, n_units_ : str, int
-        What was left out, and how many of them there are.
+        Kind and number of the units that were left out.
     n_pairs_ : int
-        Held-out pairs that the curve was fitted to.
+        Number of held-out pairs to which the function was fitted.
     log_loss_ : float
-        Mean of −log P of these pairs; log 2 = 0.693 is that of a coin.
+        Mean of −log P of these pairs; probabilities of ½ give log 2 = 0.693.
     slope_, error_weight_ : float
         s and c.
     reliability_ : tuple of ndarray
         `Reliability` of the held-out pairs: mean probability, share and number by bin.
     gaps_ : list of ndarray
-        Held-out gaps behind `best_set`, from the top of each group to its best item, and to its
-        highest item of each grade.
+        Conformity scores of `best_set`: for each held-out group the difference of the highest score
+        to that of its best item, and to the highest score of the items of each grade.
     grades_ : ndarray
-        The true scores that may be asked for as `grade`: all but the lowest, if there are at most
-        20 of them.
+        Relevance levels that `grade` accepts: all but the lowest, if there are at most 32 of them.
     root_ : ndarray or None
         Root of the covariance of the coefficients.
     members_ : list of estimator or None
-        Models without each fold, for rankers that are trained again.
+        Models without each fold, for rankers that are refitted.
 
     Notes
     -----
-    The probability is about a pair of which one item is better: tied pairs are not used.
+    The probability is conditional on one item being better: tied pairs are not used.
 
-    Errors are those of sampling other units. They do not know that regularization pulls differences
-    towards zero, that a choice of alpha has errors of its own, or that new data may come
-    from somewhere else.
+    Errors are due to sampling of units. They do not include the bias of regularization towards
+    zero, the choice of alpha, or a change of the distribution of new data.
 
     Examples
     --------
@@ -134,7 +132,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     array([...])
     >>> model.rank_interval(X[:3]).low
     array([...])
-    >>> model.best_set(X[:6], level=0.9)  # the items to look at
+    >>> model.best_set(X[:6], level=0.9)  # the items to inspect
     array([...])
     """
 
@@ -153,12 +151,20 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         "reliability_": Values(),
     }
 
-    estimator: Any = None
-    _: KW_ONLY
-    units: Any = "auto"
-    n_folds: int = 10
-    max_pairs: int = 20_000
-    random_state: Any = 0
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        units: Any = "auto",
+        n_folds: int = 10,
+        max_pairs: int = 20_000,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.units = units
+        self.n_folds = n_folds
+        self.max_pairs = max_pairs
+        self.random_state = random_state
 
     @refuse_other_keywords
     @single_threaded
@@ -170,17 +176,17 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Train the estimator, find its standard errors, and fit the curve to held-out pairs.
+        """Fit the estimator, its standard errors, and the probabilities of held-out pairs.
 
         Parameters
         ----------
         X, y, groups, sample_weight
-            As in ``fit`` of the estimator; one output. Held-out pairs count alike.
+            As in ``fit`` of the estimator; one output. Held-out pairs have equal weights.
 
         Returns
         -------
         CalibratedRanker
-            The fitted estimator.
+            The fitted ranker.
         """
         max_pairs = check_int("max_pairs", self.max_pairs, least=1)
         y, groups = pack_weights(y, groups, sample_weight, X)
@@ -188,9 +194,10 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         left_out = leave_units_out(estimator, X, y, groups, units=self.units, n_folds=self.n_folds)
         errors = left_out.jackknife()
         rng = np.random.default_rng(self.random_state)
-        first, _, difference = held_out_pairs(left_out, errors, max_pairs, rng)
-        curve = fit_map(*difference)
-        probability = curve.probability(*difference)
+        pairs = held_out_pairs(left_out, errors, max_pairs, rng)
+        value, error = pairs.difference
+        curve = fit_map(value, error)
+        probability = curve.probability(value, error)
         grades, gaps = gaps_of_grades(left_out)
         self.grades_: Array = grades
         self.gaps_: list[Array] = gaps
@@ -201,17 +208,28 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         self.members_: list[Any] | None = errors.members
         self.slope_: float = curve.slope
         self.error_weight_: float = curve.error_weight
-        self.n_pairs_: int = len(first)
-        self.log_loss_: float = float(-np.log(np.maximum(probability, 1e-300)).mean())
+        self.n_pairs_: int = len(pairs.first)
+        log_probability = np.log(np.maximum(probability, SMALLEST_PROBABILITY))
+        self.log_loss_: float = float(-log_probability.mean())
         self.reliability_: tuple[Array, ...] = tuple(reliability(probability))
         validate_data(self, X, skip_check_array=True)
         return self
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[Any]:
-        """Score items by the estimator that was trained on all data.
+        """Predict scores by the estimator fitted to all data.
 
-        `groups` are for estimators that compare an item with the others of its group, such as
-        `AutoRanker`.
+        Parameters
+        ----------
+        X : array-like of shape (n_items, n_features)
+            Items.
+        groups : array-like of shape (n_items,), default=None
+            Group labels, for estimators that compare an item with the other items of its group,
+            such as `AutoRanker`.
+
+        Returns
+        -------
+        ndarray of shape (n_items,)
+            Scores; a higher score means a better rank.
         """
         check_is_fitted(self)
         return np.asarray(predict_items(self.estimator_, X, groups))
@@ -219,16 +237,16 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     def predict_difference(
         self, X: Any, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
     ) -> Difference:
-        """By how much items i are above items j, with the standard error of that.
+        """Predict the differences of the scores of items i and j, with standard errors.
 
         Parameters
         ----------
         X : array-like of shape (n_items, n_features)
             Items.
         i, j : int or array-like of int
-            Rows of X; one number stands for as many as there are of the other.
-        groups : array-like of shape (n_items,), optional
-            As in `predict`; X has whole groups then.
+            Rows of X; a single number is repeated.
+        groups : array-like of shape (n_items,), default=None
+            As in `predict`; X must then consist of whole groups.
 
         Returns
         -------
@@ -241,31 +259,39 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     def predict_above(
         self, X: Any, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
     ) -> Array:
-        """Probability that item i is above item j, if one of them is above the other.
+        """Predict the probability that item i is above item j, given that they are not tied.
 
-        X, i, j and groups are as in `predict_difference`. Equal items have ½.
+        Parameters
+        ----------
+        X, i, j, groups
+            As in `predict_difference`.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+            Probabilities; ½ for equal items.
         """
-        difference = self.predict_difference(X, i, j, groups)
-        return ProbabilityMap(self.slope_, self.error_weight_).probability(*difference)
+        value, error = self.predict_difference(X, i, j, groups)
+        return ProbabilityMap(self.slope_, self.error_weight_).probability(value, error)
 
     def rank_interval(
         self, X: Any, groups: ArrayLike | None = None, level: float = DEFAULT_CONFIDENCE
     ) -> RankInterval:
-        """Ranks of the items in their groups, with intervals.
+        """Predict the ranks of the items in their groups, with intervals.
 
-        Another item is surely above if the interval of the difference, by the jackknife and
-        Student's t, is above 0. The best rank is 1 + the number of items surely above; the worst
-        rank leaves out those surely below.
+        The best rank is 1 + the number of items significantly above, the worst rank excludes the
+        items significantly below: those whose interval of the difference, by the jackknife and
+        Student's t, does not contain 0.
 
         Parameters
         ----------
         X : array-like of shape (n_items, n_features)
             Items.
-        groups : array-like of shape (n_items,), optional
+        groups : array-like of shape (n_items,), default=None
             Group labels; None ranks all items in one list.
-        level : float
-            Of the intervals of the differences. The ranks by the true scores are inside at least as
-            often on average over the items.
+        level : float, default=0.95
+            Confidence level of the intervals of the differences. On average over the items, the
+            intervals contain the ranks by the true scores at least this often.
 
         Returns
         -------
@@ -287,57 +313,67 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         level: float = 0.9,
         grade: float | None = None,
     ) -> NDArray[np.bool_]:
-        """The head of each list that holds its best item with the asked probability.
+        """Predict the top items of each list that contain its best item with a given probability.
 
-        Use it to say how many results must be looked at: conformal prediction from exact held-out
-        groups (`rankwise.model_selection.conformal`).
+        Use it to report how many results must be inspected: conformal prediction from exactly
+        held-out groups (`rankwise.model_selection.conformal`).
 
         Parameters
         ----------
         X : array-like of shape (n_items, n_features)
             Items.
-        groups : array-like of shape (n_items,), optional
+        groups : array-like of shape (n_items,), default=None
             Group labels; None makes all items one list.
-        level : float
-            Share of new lists whose set holds what is looked for. G training groups promise at most
-            G/(G + 1): .9 needs 9 of them, .95 needs 19, .99 needs 99.
-        grade : float, optional
-            Looked for is one item of at least this true score. None: the best item of the list, or
-            one of those that are tied for it.
+        level : float, default=0.9
+            Share of new lists whose set contains the requested item. G training groups allow at
+            most G/(G + 1): .9 needs 9 groups, .95 needs 19, .99 needs 99.
+        grade : float, default=None
+            The requested item is any item with at least this relevance. None requests the best item
+            of the list, or one of those tied for it.
 
         Returns
         -------
         ndarray of bool, shape (n_items,)
-            Whether an item is in the set of its list. The highest scored item always is.
+            Whether an item is in the set of its list. The item with the highest score always is.
 
         Raises
         ------
         ValueError
-            If there were too few groups for the level, or the model was not trained on groups.
+            If there were too few groups for the level, or the model was not fitted to groups.
 
         Notes
         -----
-        The level is that of lists like those of the training: drawn from the same source, and with
-        something to find (groups in which all items, or none, are looked for were left out). It is
-        an average over such lists. It does not hold for another kind of queries or items (covariate
-        shift), and not for each kind of list by itself.
+        The level holds for lists from the distribution of the training lists that contain both
+        requested and other items, on average over such lists. It does not hold for another kind of
+        queries or items (covariate shift), nor for each kind of list separately.
         """
         check_is_fitted(self)
-        numbers = encode_groups(groups, _num_samples(X)).codes
-        at = 0 if grade is None else 1 + int(np.searchsorted(self.grades_, grade))
-        if at == len(self.gaps_):
+        lists = encode_groups(groups, _num_samples(X)).codes
+        target = 0  # the best item
+        if grade is not None:
+            target = 1 + int(np.searchsorted(self.grades_, grade))
+        if target == len(self.gaps_):
             raise ValueError(
-                f"grade={grade!r} cannot be looked for; expected one of the true scores "
-                f"{self.grades_.tolist()} (none are kept if there are more than {LARGEST_GRADE})."
+                f"grade={grade!r} cannot be looked for; expected one of the relevance levels "
+                f"{self.grades_.tolist()} (empty if there are more than {LARGEST_GRADE})."
             )
         scores = np.asarray(self.predict(X, groups), dtype=np.float64)
-        return in_best_set(scores, numbers, self.gaps_[at], level)
+        return in_best_set(scores, lists, self.gaps_[target], level)
 
     def predict_error(self, X: Any, groups: ArrayLike | None = None) -> Array:
-        """Standard error of each score about the mean score of its group.
+        """Predict the standard error of each score relative to the mean score of its group.
 
-        The level of the scores of a group means nothing, so it is the distance to the mean that has
-        an error. X and groups are as in `rank_interval`.
+        The level of the scores of a group is arbitrary; the difference from its mean is not.
+
+        Parameters
+        ----------
+        X, groups
+            As in `rank_interval`.
+
+        Returns
+        -------
+        ndarray of shape (n_items,)
+            Standard errors.
         """
         root = self.jackknife().spread(X, groups).root
         codes = encode_groups(groups, len(root)).codes
@@ -346,20 +382,43 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         return np.asarray(np.linalg.norm(root, axis=1))
 
     def jackknife(self) -> Jackknife:
-        """The standard errors behind all this."""
+        """Return the standard errors of the coefficients and scores.
+
+        Returns
+        -------
+        Jackknife
+            As returned by `rankwise.uncertainty.jackknife`.
+        """
         check_is_fitted(self)
-        known = self.estimator_, self.units_, self.n_units_, self.root_, self.members_
-        return Jackknife(*known)
+        return Jackknife(
+            model=self.estimator_,
+            units=self.units_,
+            n_units=self.n_units_,
+            root=self.root_,
+            members=self.members_,
+        )
 
     def reliability(self) -> Reliability:
-        """How often held-out pairs came out as their probability said."""
+        """Return how often the predicted item of held-out pairs was better, by probability.
+
+        Returns
+        -------
+        Reliability
+            Bins of the held-out pairs.
+        """
         check_is_fitted(self)
         return Reliability(*self.reliability_)
 
     def get_metadata_routing(self) -> Any:
         """Request groups in `predict` if the estimator does, and ignore them otherwise.
 
-        A Pipeline whose transformer takes groups needs either. `set_predict_request` has priority.
+        A Pipeline with a transformer that takes groups needs one of the two. `set_predict_request`
+        has priority.
+
+        Returns
+        -------
+        MetadataRequest
+            The request, for scikit-learn.
         """
         request = super().get_metadata_routing()
         if request.predict.requests.get("groups") is None:
@@ -375,79 +434,165 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
 
 
 def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
-    """The grades that may be looked for, and the gaps of all groups: to the best, to each grade.
+    """Conformity scores of `CalibratedRanker.best_set`.
 
-    A group counts if it was held out as a whole; where none was, there are no gaps.
+    Only groups that were held out as a whole are used; there are none for explicit preferences.
+
+    Returns
+    -------
+    grades : ndarray
+        Relevance levels that can be requested.
+    gaps : list of ndarray
+        Differences to the best item of each group, and to the items of each grade.
     """
     graph = left_out.graph
     if left_out.units.of_edges or graph.scores is None:
         return np.empty(0), [np.empty(0)]
     y = np.asarray(graph.scores).reshape(graph.n_items)
     unit_of = fold_of_item(left_out.units.members, graph.n_items)
-    is_cut = (group_max(unit_of, graph.groups) != -group_max(-unit_of, graph.groups))[graph.groups]
+    last_unit = group_max(unit_of, graph.groups)
+    first_unit = -group_max(-unit_of, graph.groups)
+    is_split = (first_unit != last_unit)[graph.groups]
     scores = left_out.scores(np.arange(graph.n_items), unit_of)
-    scores[is_cut | (unit_of < 0)] = np.nan
+    scores[is_split | (unit_of < 0)] = np.nan
     grades = np.unique(y)[1:]
-    grades = grades if len(grades) <= LARGEST_GRADE else grades[:0]
-    wanted = [None, *grades.tolist()]
-    return grades, [held_out_gaps(y, scores, graph.groups, grade) for grade in wanted]
+    if len(grades) > LARGEST_GRADE:
+        grades = grades[:0]
+    targets = [None, *grades.tolist()]
+    gaps = [held_out_gaps(y, scores, graph.groups, target) for target in targets]
+    return grades, gaps
+
+
+class HeldOutDifferences(NamedTuple):
+    """Held-out pairs of items, and the differences of their scores.
+
+    Attributes
+    ----------
+    first, second : ndarray of int, shape (n_pairs,)
+        Rows of X, the better item first.
+    difference : Difference
+        By models without both items, or without their comparison; with the standard error of a new
+        pair, which excludes the changes by the units of the pair itself.
+    """
+
+    first: Indices
+    second: Indices
+    difference: Difference
+
+
+class _DrawnPairs(NamedTuple):
+    """Rows of the better and the other item of each pair, and the number of the comparison."""
+
+    first: Indices
+    second: Indices
+    edge: Indices | None = None
 
 
 def held_out_pairs(
     left_out: LeftOut, errors: Jackknife, n_pairs: int, rng: np.random.Generator
-) -> tuple[Indices, Indices, Difference]:
-    """At most `n_pairs` pairs of different score, drawn at random from those held out together.
+) -> HeldOutDifferences:
+    """Draw at most `n_pairs` pairs with different relevance from those held out together.
 
-    Those are the pairs inside a group that are inside a unit, too. Where the units are the items of
-    one list, every pair is held out in turn, or ten folds of the items for long lists.
-
-    Returns
-    -------
-    first, second : ndarray of int, shape (n_pairs,)
-        Rows of X, the better item first.
-    difference : Difference
-        By models trained without both items, or without their comparison; with the standard error
-        that a new pair would have: the changes by the units of the pair itself are not in the sum.
+    These are the pairs inside both a group and a unit. If the units are the items of one list, each
+    pair is held out in turn, or ten folds of the items for long lists.
     """
-    graph, members, of_edges = left_out.graph, left_out.units.members, left_out.units.of_edges
-    is_list = not of_edges and left_out.task is not None and max(map(len, members)) == 1
-    unit_of = fold_of_item(members, graph.n_pairs if of_edges else graph.n_items)
-    fold = _folds_of_list(left_out.task, graph.n_items, rng) if is_list else unit_of
-    if graph.scores is None:
-        pairs = graph.pairs()
-        first, second = pairs.winner, pairs.loser
-        together = fold >= 0 if of_edges else (fold[first] >= 0) & (fold[first] == fold[second])
-        strict = np.flatnonzero(together & (pairs.magnitude > 0))
-        chosen = strict[_drawn(len(strict), n_pairs, rng)]
-        first, second = first[chosen], second[chosen]
+    graph = left_out.graph
+    units = left_out.units
+    list_task = _task_of_list(left_out)
+    n_rows = graph.n_pairs if units.of_edges else graph.n_items
+    unit_of = fold_of_item(units.members, n_rows)
+    if list_task is None:
+        fold = unit_of
     else:
-        weight = graph.item_weights
-        rows = np.flatnonzero((fold >= 0) if weight is None else (fold >= 0) & (weight > 0))
-        y = np.asarray(graph.scores).reshape(graph.n_items)[rows]
-        cell = graph.groups[rows] * (fold.max() + 1) + fold[rows]
-        first, second = (rows[ends] for ends in draw_pairs(y, cell, n_pairs, rng))
-    if not len(first):
+        fold = _folds_of_list(list_task, graph.n_items, rng)
+    if graph.scores is None:
+        drawn = _draw_comparisons(left_out, fold, n_pairs, rng)
+    else:
+        drawn = _draw_from_scores(graph, fold, n_pairs, rng)
+    if len(drawn.first) == 0:
         raise ValueError(
             "no pair of items with different scores is held out as a whole, so probabilities "
-            f"cannot be fitted; leave out other units than {left_out.units.kind} (units=...), or "
+            f"cannot be fitted; leave out other units than {units.kind} (units=...), or "
             "give more data."
         )
-    units = [unit_of[chosen]] if of_edges else [unit_of[first]]
-    if is_list:
-        units.append(unit_of[second])
-    without = [left_out.scores(first, unit) - left_out.scores(second, unit) for unit in units]
-    difference = _list_differences(left_out.task, first, second, fold) if is_list else without[0]
-    all_data = np.full(len(first), -1)
-    of_all = left_out.scores(first, all_data) - left_out.scores(second, all_data)
-    own = sum((one - of_all) ** 2 for one in without)
-    n, kept = len(members), max(1, len(members) - len(units))
-    error = errors.predict_difference(left_out.X, first, second, left_out.groups).error
-    others = np.maximum(n / (n - 1) * error**2 - own, 0.0)
-    return first, second, Difference(difference, np.sqrt((kept - 1) / kept * others))
+    if drawn.edge is not None:
+        units_of_pairs = [unit_of[drawn.edge]]
+    elif list_task is None:
+        units_of_pairs = [unit_of[drawn.first]]
+    else:
+        units_of_pairs = [unit_of[drawn.first], unit_of[drawn.second]]
+    without = [_score_differences(left_out, drawn, unit) for unit in units_of_pairs]
+    if list_task is None:
+        value = without[0]
+    else:
+        value = _list_differences(list_task, drawn.first, drawn.second, fold)
+    error = _error_of_new_pairs(left_out, errors, drawn, without)
+    return HeldOutDifferences(drawn.first, drawn.second, Difference(value, error))
 
 
-def _folds_of_list(task: Any, n_items: int, rng: np.random.Generator) -> Indices:
-    """One fold if every pair can be held out in turn, else ten."""
+def _task_of_list(left_out: LeftOut) -> RankRLSTask | None:
+    """The task of a RankRLS whose units are single items; None for other models and units."""
+    if not isinstance(left_out, LeftOutExactly) or left_out.units.of_edges:
+        return None
+    has_single_items = max(map(len, left_out.units.members)) == 1
+    return left_out.task if has_single_items else None
+
+
+def _draw_comparisons(
+    left_out: LeftOut, fold: Indices, n_pairs: int, rng: np.random.Generator
+) -> _DrawnPairs:
+    """Draw from the explicit preferences that lie in one fold."""
+    pairs = left_out.graph.pairs()
+    first = pairs.winner
+    second = pairs.loser
+    if left_out.units.of_edges:
+        is_held_out = fold >= 0
+    else:
+        is_held_out = (fold[first] >= 0) & (fold[first] == fold[second])
+    candidates = np.flatnonzero(is_held_out & (pairs.magnitude > 0))
+    edges = candidates[_draw_numbers(len(candidates), n_pairs, rng)]
+    return _DrawnPairs(first[edges], second[edges], edges if left_out.units.of_edges else None)
+
+
+def _draw_from_scores(
+    graph: PreferenceGraph, fold: Indices, n_pairs: int, rng: np.random.Generator
+) -> _DrawnPairs:
+    """Draw pairs of items of one group and one fold with different relevance."""
+    is_candidate = fold >= 0
+    if graph.item_weights is not None:
+        is_candidate &= graph.item_weights > 0
+    rows = np.flatnonzero(is_candidate)
+    y = np.asarray(graph.scores).reshape(graph.n_items)[rows]
+    group_and_fold = graph.groups[rows] * (fold.max() + 1) + fold[rows]
+    first, second = draw_pairs(y, group_and_fold, n_pairs, rng)
+    return _DrawnPairs(rows[first], rows[second])
+
+
+def _score_differences(left_out: LeftOut, drawn: _DrawnPairs, unit: Indices) -> Array:
+    """Differences of the scores of pairs by the models without these units."""
+    return left_out.scores(drawn.first, unit) - left_out.scores(drawn.second, unit)
+
+
+def _error_of_new_pairs(
+    left_out: LeftOut, errors: Jackknife, drawn: _DrawnPairs, without: list[Array]
+) -> Array:
+    """Standard error of the differences of the pairs, as if they were not training data.
+
+    The changes of a difference by the units of the pair itself are excluded from the jackknife sum.
+    """
+    n_units = len(left_out.units.members)
+    n_other_units = max(1, n_units - len(without))
+    all_data = np.full(len(drawn.first), -1)
+    full = _score_differences(left_out, drawn, all_data)
+    squares_of_own_units = sum((difference - full) ** 2 for difference in without)
+    error = errors.predict_difference(left_out.X, drawn.first, drawn.second, left_out.groups).error
+    sum_of_squares = n_units / (n_units - 1) * error**2
+    squares_of_others = np.maximum(sum_of_squares - squares_of_own_units, 0.0)
+    return np.asarray(np.sqrt((n_other_units - 1) / n_other_units * squares_of_others))
+
+
+def _folds_of_list(task: RankRLSTask, n_items: int, rng: np.random.Generator) -> Indices:
+    """Fold of each item: one fold if each pair can be held out in turn, else ten."""
     if n_items < FEWEST_FOR_PAIRS:
         raise ValueError(
             f"one list of {n_items} items has no pair that can be held out: at least "
@@ -455,53 +600,76 @@ def _folds_of_list(task: Any, n_items: int, rng: np.random.Generator) -> Indices
         )
     if task.has_pairs and n_items <= MOST_FOR_PAIRS:
         return np.zeros(n_items, dtype=np.intp)
-    return np.asarray(rng.permutation(n_items) % min(EXACT_FOLDS, n_items // 2), np.intp)
+    n_folds = min(EXACT_FOLDS, n_items // 2)
+    return np.asarray(rng.permutation(n_items) % n_folds, np.intp)
 
 
-def _list_differences(task: Any, first: Indices, second: Indices, fold: Indices) -> Array:
+def _list_differences(task: RankRLSTask, first: Indices, second: Indices, fold: Indices) -> Array:
     """Differences of pairs of one list, each by a model without the fold of both items.
 
-    If there is one fold only, without these two items: leave-pair-out.
+    With a single fold, by models without the two items (leave-pair-out).
     """
     candidates = task.candidates()
-    if fold.max():
+    if fold.max() > 0:
         scores = task.held_out(indices_by_group(fold), candidates)[:, 0, 0]
         return np.asarray(scores[first] - scores[second])
-    alpha, n_entries = float(candidates.axes["alpha"][0]), len(fold) ** 2
-    ((_, differences),) = task.pairs().differences(alpha, n_entries)  # all in one block
+    alpha = float(candidates.axes["alpha"][0])
+    all_entries = len(fold) ** 2
+    ((_, differences),) = task.pairs().differences(alpha, all_entries)  # a single block
     return np.asarray(differences[first, second, 0])
 
 
-def _drawn(total: int, n: int, rng: np.random.Generator) -> Indices:
-    """All numbers below the total, or n of them."""
-    return np.arange(total) if total <= n else rng.choice(total, n, replace=False)
+def _draw_numbers(total: int, n: int, rng: np.random.Generator) -> Indices:
+    """All numbers below the total, or n of them at random."""
+    if total <= n:
+        return np.arange(total)
+    return rng.choice(total, n, replace=False)
 
 
 def draw_pairs(
     y: Array, cell: Indices, n: int, rng: np.random.Generator
 ) -> tuple[Indices, Indices]:
-    """Pairs of different y inside a cell, the better item first: all, or n drawn at random.
+    """Draw pairs with different y inside a cell, the better item first: all, or n at random.
 
-    In rising order, the items below an item are a stretch at the start of its cell; so the pair of
-    a number is found in the cumulative sum of their lengths.
+    Sorted by cell and y, the items below an item are the first ones of its cell. Pairs are numbered
+    by the cumulative sum of their counts, so a pair is found from its number by bisection.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_items,)
+        Relevance.
+    cell : ndarray of int, shape (n_items,)
+        Cell of each item.
+    n : int
+        Number of pairs to draw.
+    rng : Generator
+        Source of randomness.
+
+    Returns
+    -------
+    first, second : ndarray of int
+        Positions of the better and of the other item.
     """
     items = np.lexsort((y, cell))
-    y, cell = y[items], cell[items]
-    starts = np.searchsorted(cell, cell)
-    is_higher = np.r_[True, (np.diff(y) != 0) | (np.diff(cell) != 0)]
-    lower = np.maximum.accumulate(np.where(is_higher, np.arange(len(y)), 0)) - starts
-    ends = np.cumsum(lower)
-    numbers = _drawn(int(ends[-1]), n, rng)
-    upper = np.searchsorted(ends, numbers, side="right")
-    return items[upper], items[starts[upper] + numbers - (ends - lower)[upper]]
+    y = y[items]
+    cell = cell[items]
+    cell_start = np.searchsorted(cell, cell)
+    is_new_level = np.r_[True, (np.diff(y) != 0) | (np.diff(cell) != 0)]
+    level_start = np.maximum.accumulate(np.where(is_new_level, np.arange(len(y)), 0))
+    n_lower = level_start - cell_start
+    ends = np.cumsum(n_lower)
+    pair_numbers = _draw_numbers(int(ends[-1]), n, rng)
+    upper = np.searchsorted(ends, pair_numbers, side="right")
+    place_below = pair_numbers - (ends - n_lower)[upper]
+    return items[upper], items[cell_start[upper] + place_below]
 
 
 class ProbabilityMap(NamedTuple):
     """``P(i above j) = σ(s d / √(1 + c e²))`` for a difference d with standard error e.
 
-    A logistic curve, flatter where the difference is not known well; MacKay's formula for a
-    logistic curve averaged over a normal distribution of d is this with c = π s²/8. It is
-    ½ for d = 0, rises with d, and P(i above j) + P(j above i) = 1.
+    A logistic function that is flatter for uncertain differences. MacKay's formula for a logistic
+    function averaged over a normal distribution of d has this form with c = π s²/8. It is ½ for
+    d = 0, rises with d, and P(i above j) + P(j above i) = 1.
 
     Attributes
     ----------
@@ -515,49 +683,53 @@ class ProbabilityMap(NamedTuple):
     error_weight: float
 
     def probability(self, difference: Array, error: Array) -> Array:
-        """P for each difference and its standard error."""
-        return np.asarray(
-            expit(self.slope * difference / np.sqrt(1 + self.error_weight * error**2))
-        )
+        """Return P for each difference and its standard error."""
+        width = np.sqrt(1 + self.error_weight * error**2)
+        return np.asarray(expit(self.slope * difference / width))
 
 
 def fit_map(difference: Array, error: Array) -> ProbabilityMap:
-    """The map of least logarithmic loss on pairs whose first item is the better one.
+    """Fit s and c by logarithmic loss to pairs whose first item is the better one.
 
-    The targets are (n + 1)/(n + 2) instead of 1 for n pairs, as in Platt's scaling, so that pairs
-    without a mistake do not make the slope infinite.
+    The target of n pairs is (n + 1)/(n + 2) instead of 1, as in Platt's scaling, so that the slope
+    stays finite if all pairs are ordered correctly.
     """
     scale = float(np.sqrt(np.mean(difference**2)))
     if scale == 0:
         return ProbabilityMap(0.0, 0.0)
-    d, e = difference / scale, error / scale
+    d = difference / scale
+    e = error / scale
     target = (len(d) + 1) / (len(d) + 2)
 
     def loss(parameters: Array) -> tuple[float, Array]:
         s, c = parameters
-        width = 1 + c * e**2
-        z = s * d / np.sqrt(width)
-        pull = expit(z) - target
+        squared_width = 1 + c * e**2
+        width = np.sqrt(squared_width)
+        z = s * d / width
+        residual = expit(z) - target
         value = np.mean(np.logaddexp(0, -z) + (1 - target) * z)
-        by_s, by_c = pull * d / np.sqrt(width), -0.5 * pull * z * e**2 / width
-        return float(value), np.array([np.mean(by_s), np.mean(by_c)])
+        by_s = np.mean(residual * d / width)
+        by_c = np.mean(-0.5 * residual * z * e**2 / squared_width)
+        return float(value), np.array([by_s, by_c])
 
-    starts, bounds = [(1.0, 0.0), (2.0, 1.0)], [(0.0, SURE)] * 2
+    starts = [(1.0, 0.0), (2.0, 1.0)]
+    bounds = [(0.0, MAX_SLOPE), (0.0, MAX_SLOPE)]
     results = [minimize(loss, start, jac=True, bounds=bounds) for start in starts]
-    s, c = min(results, key=lambda result: float(result.fun)).x
+    best = min(results, key=lambda result: float(result.fun))
+    s, c = best.x
     return ProbabilityMap(float(s / scale), float(c / scale**2))
 
 
 class Reliability(NamedTuple):
-    """How often the better item was the one of which a probability said so, by probability.
+    """Share of pairs whose predicted item was the better one, by predicted probability.
 
     Attributes
     ----------
     predicted, observed : ndarray of shape (n_bins,)
-        Mean probability and share of a bin. Of each pair that item is looked at which has a
-        probability of at least one half.
+        Mean probability and share of each bin, for the item of each pair with a probability of at
+        least one half.
     n_pairs : ndarray of shape (n_bins,)
-        Pairs in the bin.
+        Number of pairs in each bin.
     """
 
     predicted: Array
@@ -566,21 +738,26 @@ class Reliability(NamedTuple):
 
 
 def reliability(probability: Array, n_bins: int = 10) -> Reliability:
-    """Bins of about equal size of pairs whose first item is the better one.
+    """Sort pairs whose first item is the better one into bins of about equal size.
 
     Parameters
     ----------
     probability : ndarray of shape (n_pairs,)
-        That the first item is above.
-    n_bins : int
-        At most so many.
+        Predicted probability that the first item is above.
+    n_bins : int, default=10
+        Largest number of bins.
+
+    Returns
+    -------
+    Reliability
+        The bins, by rising probability.
     """
-    sure = np.maximum(probability, 1 - probability)
-    right = np.where(probability == 0.5, 0.5, probability > 0.5)
-    order = np.argsort(sure, kind="stable")
+    predicted = np.maximum(probability, 1 - probability)
+    is_correct = np.where(probability == 0.5, 0.5, probability > 0.5)
+    order = np.argsort(predicted, kind="stable")
     bins = [pairs for pairs in np.array_split(order, n_bins) if len(pairs)]
     return Reliability(
-        np.array([sure[pairs].mean() for pairs in bins]),
-        np.array([right[pairs].mean() for pairs in bins]),
-        np.array([float(len(pairs)) for pairs in bins]),
+        predicted=np.array([predicted[pairs].mean() for pairs in bins]),
+        observed=np.array([is_correct[pairs].mean() for pairs in bins]),
+        n_pairs=np.array([float(len(pairs)) for pairs in bins]),
     )

@@ -1,13 +1,14 @@
-"""jackknife: standard errors of whatever a ranker says, from leaving out every unit.
+"""Jackknife: standard errors of a ranker by leaving out each unit.
 
-RankRLS, also as the choice of a `RankRLSCV` or at the end of a Pipeline, gives the coefficients of
-the models without each unit by the algebra of exact cross-validation. Any other ranker is trained
-again without each of a few folds of units. The steps of a Pipeline before the ranker, and an alpha
-that a search chose, stay as they are for all data.
+For RankRLS, also as the result of a `RankRLSCV` or at the end of a Pipeline, the algebra of exact
+cross-validation gives the coefficients of the models without each unit. Any other ranker is
+refitted without each of a few folds of units. The steps of a Pipeline before the ranker, and an
+alpha chosen by a search, are those of all data.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -33,30 +34,36 @@ from rankwise.runtime.progress import track
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_int, check_option, check_y
 
-BLOCK = 2**22  # numbers
-COVARIANCE_LIMIT = 2000  # items of which all differences are looked at
-JOINT_LIMIT = 300  # items of which the largest of all errors is drawn
+BLOCK_ENTRIES = 2**22
+"""Number of entries of a matrix that is processed at once."""
+COVARIANCE_LIMIT = 2000
+"""Lists with more items use s_i + s_j as the error of a difference."""
+JOINT_LIMIT = 300
+"""With more items the joint quantile is Bonferroni's instead of simulated."""
 JOINT_DRAWS = 1000
-EQUAL = 1e-7  # of the largest score; a smaller difference is rounding, or the work of alpha
-FEW_COMPONENTS = 10  # of explicit preferences: fewer are parts of one list, not groups
+EQUAL = 1e-7
+"""Scores that differ by less, relative to the largest score, are equal."""
+MIN_COMPONENTS = 10
+"""Explicit preferences with fewer components are one list in parts, not groups."""
 KINDS = ("auto", "groups", "items", "comparisons")
-MAX_REFITS = 200  # of RankRLS, where there is no shortcut; more units are joined to folds
+MAX_REFITS = 200
+"""If RankRLS has no shortcut, more units than this are joined to folds."""
 
 
 @dataclass(frozen=True)
 class CovarianceRoot:
-    """Covariance V = F Fᵀ of scores or ratings, kept as its root.
+    """Covariance V = F Fᵀ of scores or ratings, stored as its root F.
 
     Attributes
     ----------
     root : ndarray of shape (n_items, n_columns)
-        F of the ratings.
+        Root of the scores or ratings.
     freedom : int
         Degrees of freedom of Student's t for the intervals.
     effects : ndarray of shape (n_covariates, n_columns)
-        F of the effects of the covariates of a board; None for a ranker.
+        Root of the effects of the covariates of a leaderboard; None for a ranker.
     is_exact : bool
-        Whether V is that of the jackknife, or an estimate of it from draws.
+        Whether V is the jackknife covariance, or an estimate of it by simulation.
     """
 
     root: Array
@@ -66,7 +73,7 @@ class CovarianceRoot:
 
     @property
     def errors(self) -> Array:
-        """Standard error of each rating."""
+        """Standard error of each score."""
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.root, self.root)))
 
     def error_of_difference(self, i: int, j: int) -> float:
@@ -74,7 +81,7 @@ class CovarianceRoot:
         return float(np.linalg.norm(self.root[i] - self.root[j]))
 
     def quantile(self, probability: float) -> float:
-        """Of Student's t."""
+        """Quantile of Student's t."""
         return float(student.ppf(probability, self.freedom))
 
     def probability(self, ratio: float) -> float:
@@ -83,8 +90,13 @@ class CovarianceRoot:
 
 
 def ranks_within(scores: Array, lists: Indices) -> Indices:
-    """Rank of each item in its list, 1 for the highest score; equal ones share the best."""
-    return ranks_of(scores, lists, EQUAL * float(np.abs(scores).max(initial=0.0)))
+    """Rank of each item in its list, 1 for the highest score; ties share the best rank."""
+    return ranks_of(scores, lists, _tie_tolerance(scores))
+
+
+def _tie_tolerance(scores: Array) -> float:
+    """Difference up to which scores are tied."""
+    return EQUAL * float(np.abs(scores).max(initial=0.0))
 
 
 def possible_ranks(
@@ -96,61 +108,95 @@ def possible_ranks(
 ) -> tuple[Indices, Indices]:
     """Best and worst rank of each item in its list.
 
-    Item j is surely above i if the interval of ``f_j − f_i`` is above 0. The best rank is 1 + the
-    number of items surely above, the worst rank leaves out those surely below. To miss the true
-    rank k, more items must be wrongly above than are rightly above but not surely so. So the true
-    ranks are inside for at least the confidence on average over the items (98–99 % for 95 % in
-    simulations); not for all items at once, and not for the true winner of a field of equals:
-    that needs the `quantile` of `joint_quantile`. In lists of more than 2,000 items s_i + s_j
-    stands for the error of a difference, which is wider.
+    Item j is significantly above item i if the interval of ``f_j − f_i`` is above 0. The best rank
+    is 1 + the number of items significantly above, the worst rank excludes the items significantly
+    below. An interval misses the true rank k only if more items are falsely above than are truly
+    but not significantly above. So the intervals contain the true ranks with at least the given
+    confidence on average over the items (98–99% for 95% in simulations), but not for all items at
+    once, and not for the true winner among equal items; use the `quantile` of `joint_quantile` for
+    these. In lists of more than 2,000 items the error of a difference is bounded by s_i + s_j.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_items,)
+        Scores or ratings.
+    spread : CovarianceRoot
+        Their covariance.
+    lists : ndarray of int, shape (n_items,)
+        Number of the list of each item.
+    confidence : float
+        Confidence level of the intervals of differences.
+    quantile : float, default=None
+        Half width of the intervals in standard errors; None takes Student's t.
+
+    Returns
+    -------
+    best, worst : ndarray of int, shape (n_items,)
+        Ends of the intervals of the ranks.
     """
-    best, worst = np.empty((2, len(scores)), np.intp)
-    quantile = spread.quantile((1 + confidence) / 2) if quantile is None else quantile
+    best = np.empty(len(scores), np.intp)
+    worst = np.empty(len(scores), np.intp)
+    if quantile is None:
+        quantile = spread.quantile((1 + confidence) / 2)
     for items in indices_by_group(lists):
-        f, root, n = scores[items], spread.root[items], len(items)
-        least = EQUAL * np.abs(f).max(initial=0.0)
-        if n > COVARIANCE_LIMIT:
-            width = quantile * np.linalg.norm(root, axis=1)
-            low, high = f - width, f + width + least
-            best[items] = 1 + n - np.searchsorted(np.sort(low), high, side="right")
-            worst[items] = n - np.searchsorted(np.sort(high), low, side="left")
-            continue
-        G = root @ root.T
-        variance = G.diagonal()[:, None] + G.diagonal() - 2 * G
-        bound = quantile * np.sqrt(np.maximum(variance, 0.0)) + least
-        is_above = f - f[:, None] > bound  # [i, j]: j above i
-        best[items], worst[items] = 1 + is_above.sum(axis=1), n - is_above.sum(axis=0)
+        bounds = _bounds_of_long_list if len(items) > COVARIANCE_LIMIT else _bounds_of_list
+        best[items], worst[items] = bounds(scores[items], spread.root[items], quantile)
+    return best, worst
+
+
+def _bounds_of_list(f: Array, root: Array, quantile: float) -> tuple[Indices, Indices]:
+    """Best and worst ranks in one list, by the standard errors of all differences."""
+    G = root @ root.T
+    variance = G.diagonal()[:, None] + G.diagonal() - 2 * G
+    half_width = quantile * np.sqrt(np.maximum(variance, 0.0)) + _tie_tolerance(f)
+    is_above = f - f[:, None] > half_width  # [i, j]: j is significantly above i
+    best = 1 + is_above.sum(axis=1)
+    worst = len(f) - is_above.sum(axis=0)
+    return best, worst
+
+
+def _bounds_of_long_list(f: Array, root: Array, quantile: float) -> tuple[Indices, Indices]:
+    """Best and worst ranks in one list, where s_i + s_j bounds the error of a difference."""
+    n = len(f)
+    half_width = quantile * np.linalg.norm(root, axis=1)
+    low = f - half_width
+    high = f + half_width + _tie_tolerance(f)
+    best = 1 + n - np.searchsorted(np.sort(low), high, side="right")
+    worst = n - np.searchsorted(np.sort(high), low, side="left")
     return best, worst
 
 
 def joint_quantile(spread: CovarianceRoot, lists: Indices, confidence: float) -> float:
-    """Quantile of the largest |d_ij − δ_ij| / s_ij over all pairs of a list: the max-t of V = F Fᵀ.
+    """Quantile of the largest |d_ij − δ_ij| / s_ij over all pairs of a list (max-t).
 
-    All intervals of differences that are so many standard errors wide hold the truth together. From
-    draws of the errors; above 300 items by Bonferroni's inequality, which is a little wider.
+    Intervals of differences with this half width in standard errors hold simultaneously. The
+    quantile is simulated; for more than 300 items it is Bonferroni's, which is slightly larger.
     """
-    n_pairs = sum(len(items) * (len(items) - 1) // 2 for items in indices_by_group(lists))
-    if len(lists) > JOINT_LIMIT or not n_pairs:
+    members = indices_by_group(lists)
+    n_pairs = sum(len(items) * (len(items) - 1) // 2 for items in members)
+    if len(lists) > JOINT_LIMIT or n_pairs == 0:
         return spread.quantile(1 - (1 - confidence) / 2 / max(1, n_pairs))
     rng = np.random.default_rng(0)
     normal = rng.standard_normal((spread.root.shape[1], JOINT_DRAWS))
     scale = np.sqrt(rng.chisquare(spread.freedom, JOINT_DRAWS) / spread.freedom)
-    unit = float(np.abs(spread.root).max(initial=0.0))
-    root = spread.root / unit if unit > 0 else spread.root  # single precision overflows at 3e38
+    root = spread.root
+    unit = float(np.abs(root).max(initial=0.0))
+    if unit > 0:
+        root = root / unit  # single precision overflows at 3e38
     errors = (root @ (normal / scale)).astype(np.float32)
     largest = np.zeros(JOINT_DRAWS)
-    for items in indices_by_group(lists):
+    for items in members:
         for k, i in enumerate(items[:-1]):
-            others = items[k + 1 :]
-            s = np.linalg.norm(root[others] - root[i], axis=1)
-            apart = s > 0
-            ratios = np.abs(errors[others[apart]] - errors[i]) / s[apart, None]
+            later = items[k + 1 :]
+            s = np.linalg.norm(root[later] - root[i], axis=1)
+            has_error = s > 0
+            ratios = np.abs(errors[later[has_error]] - errors[i]) / s[has_error, None]
             largest = np.maximum(largest, ratios.max(axis=0, initial=0.0))
     return float(np.quantile(largest, confidence))
 
 
 class Difference(NamedTuple):
-    """By how much items i are above items j, and the standard error of that.
+    """Differences of the scores of items i and items j, and their standard errors.
 
     Attributes
     ----------
@@ -171,16 +217,16 @@ class Jackknife:
     Attributes
     ----------
     model : estimator
-        Trained on all data.
+        Model fitted to all data.
     units : {"groups", "items", "comparisons", "clusters"}
-        What was left out.
+        Kind of the units that were left out.
     n_units : int
-        How many of them; for rankers that are trained again the number of folds.
+        Number of units; for rankers that are refitted the number of folds.
     root : ndarray of shape (n_coefficients, n_columns) or None
         F with F Fᵀ the covariance of the coefficients, `coef_` or `dual_coef_` of the model; None
-        if it was trained again. At most one column for each unit.
+        if the ranker was refitted. At most one column for each unit.
     members : list of estimator or None
-        Models without each fold, for rankers that are trained again.
+        Models without each fold, for rankers that are refitted.
 
     Examples
     --------
@@ -201,33 +247,53 @@ class Jackknife:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom of Student's t: one less than there are units."""
+        """Degrees of freedom of Student's t: the number of units minus 1."""
         return self.n_units - 1
 
     @property
     def coefficient_errors(self) -> Array:
-        """Standard error of each of the coefficients."""
+        """Standard error of each coefficient."""
         if self.root is None:
-            raise ValueError("the model was trained again without folds and has no coefficients.")
+            raise ValueError("the model was refitted without folds and has no coefficients.")
         return np.asarray(np.linalg.norm(self.root, axis=1))
 
     @single_threaded
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Array:
-        """Scores of items by the model of all data.
+        """Predict scores by the model of all data.
 
-        `groups` are for models that compare an item with the others of its group.
+        Parameters
+        ----------
+        X : array-like of shape (n_items, n_features)
+            Items.
+        groups : array-like of shape (n_items,), default=None
+            Group labels, for models that compare an item with the other items of its group.
+
+        Returns
+        -------
+        ndarray of shape (n_items,)
+            Scores.
         """
         return np.asarray(predict_items(self.model, X, groups), dtype=np.float64)
 
     def spread(self, X: Any, groups: ArrayLike | None = None) -> CovarianceRoot:
-        """Covariance of the scores of items, as its root: errors of scores, and of differences.
+        """Compute the root of the covariance of the scores of items.
 
-        The level of the scores means nothing, so it is the differences that matter.
+        The level of the scores is arbitrary, so only errors of differences are meaningful.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict`.
+
+        Returns
+        -------
+        CovarianceRoot
+            Errors of scores and of differences.
         """
         if self.root is not None:
             items = transform_items(self.model, X, groups)
-            by_column = exact_ranker(self.model).predict_by(items, self.root)
-            return CovarianceRoot(np.asarray(by_column, dtype=np.float64), self.freedom)
+            changes = exact_ranker(self.model).predict_by(items, self.root)
+            return CovarianceRoot(np.asarray(changes, dtype=np.float64), self.freedom)
         scores = [predict_items(member, X, groups) for member in self.members or []]
         changes = np.stack(scores, axis=1) - self.predict(X, groups)[:, None]
         return CovarianceRoot(changes * np.sqrt(self.freedom / self.n_units), self.freedom)
@@ -235,17 +301,16 @@ class Jackknife:
     def predict_difference(
         self, X: Any, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
     ) -> Difference:
-        """By how much items i are above items j, with the standard error.
+        """Compute the differences of the scores of items i and j, and their standard errors.
 
         Parameters
         ----------
         X : array-like of shape (n_items, n_features)
             Items.
         i, j : int or array-like of int
-            Rows of X, negative ones from the end; one number stands for as many as there are of
-            the other.
-        groups : array-like of shape (n_items,), optional
-            As in `predict`; X has whole groups then.
+            Rows of X, negative ones from the end; a single number is repeated.
+        groups : array-like of shape (n_items,), default=None
+            As in `predict`; X must then consist of whole groups.
 
         Returns
         -------
@@ -256,13 +321,17 @@ class Jackknife:
         first, second = np.broadcast_arrays(np.atleast_1d(i), np.atleast_1d(j))
         if not (first.dtype.kind in "iu" and second.dtype.kind in "iu"):
             raise ValueError(f"i and j are row numbers of X; got {first.dtype} and {second.dtype}.")
-        if groups is None or not needs_groups(self.model):  # else it looks at whole groups
-            rows, ends = np.unique(np.stack([first, second]), return_inverse=True)
-            X, groups, (first, second) = take_rows(X, rows), None, ends.reshape(2, -1)
-        scores, root = self.predict(X, groups), self.spread(X, groups).root
+        if groups is None or not needs_groups(self.model):
+            # items are scored one by one, so only those of the pairs are needed
+            rows, positions = np.unique(np.stack([first, second]), return_inverse=True)
+            first, second = positions.reshape(2, -1)
+            X = take_rows(X, rows)
+            groups = None
+        scores = self.predict(X, groups)
+        root = self.spread(X, groups).root
         error = np.empty(len(first))
-        for at in blocks(len(first), root.shape[1]):
-            error[at] = np.linalg.norm(root[first[at]] - root[second[at]], axis=1)
+        for block in row_blocks(len(first), root.shape[1]):
+            error[block] = np.linalg.norm(root[first[block]] - root[second[block]], axis=1)
         return Difference(scores[first] - scores[second], error)
 
 
@@ -276,37 +345,37 @@ def jackknife(
     units: Any = "auto",
     n_folds: int = 10,
 ) -> Jackknife:
-    """Standard errors of differences, scores and coefficients by leaving out every unit.
+    """Standard errors of differences, scores and coefficients by leaving out each unit.
 
-    With w the model of all data and w^(−u) the one without unit u, of U units,
+    With w the model of all data and w^(−u) the model without unit u, of U units,
 
         V = (U − 1)/U Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ
 
-    is a covariance of w that assumes nothing but independent units: inside a unit, errors may be
-    correlated and of any size (it is cluster-robust). RankRLS needs no refit for it: the models
-    w^(−u) come from the algebra of exact cross-validation ([RankRLS09] section 3.3). V is kept as
-    its root.
+    is a covariance of w that assumes only that units are independent; inside a unit, errors may be
+    correlated and of any size (it is cluster-robust). RankRLS needs no refits: the models w^(−u)
+    follow from the algebra of exact cross-validation ([RankRLS09] section 3.3). V is stored as its
+    root.
 
     Parameters
     ----------
     estimator : RankRLS, RankRLSCV, a Pipeline that ends in one, or any other ranker
-        Fitted or not; it is left as it is. Other rankers are trained again without each of
-        `n_folds` folds of units. The steps of a Pipeline and an alpha that a search chose stay as
-        they are for all data.
+        Fitted or not; it is not modified. Other rankers are refitted without each of `n_folds`
+        folds of units. The steps of a Pipeline and an alpha chosen by a search are those of all
+        data.
     X, y, groups
-        As in its ``fit``.
-    units : {"auto", "groups", "items", "comparisons"} or array-like
+        As in its ``fit``; y has one output.
+    units : {"auto", "groups", "items", "comparisons"} or array-like, default="auto"
         What is independent. "auto": groups if there are several, else the items of a list; for a
         `PairGraph` its groups if there are at least ten and none has half of the comparisons, else
-        the comparisons. Labels name clusters, one for each comparison if y is a `PairGraph`, else
-        one for each item.
-    n_folds : int
-        Number of folds for rankers that are trained again.
+        the comparisons. An array has labels of clusters, one for each comparison if y is a
+        `PairGraph`, else one for each item.
+    n_folds : int, default=10
+        Number of folds for rankers that are refitted.
 
     Returns
     -------
     Jackknife
-        The standard errors; y has one output.
+        The standard errors.
 
     Examples
     --------
@@ -325,25 +394,19 @@ def jackknife(
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
-    """The models without each unit, and the model of all data; made by `leave_units_out`.
+class LeftOut(ABC):
+    """The models without each unit, and the model of all data; see `leave_units_out`.
 
     Attributes
     ----------
     model : estimator
-        Trained on all data.
+        Model fitted to all data.
     X, groups
         The items, and their group labels or None.
     graph : PreferenceGraph
-        What is known about the items.
-    units : Units
-        What each of the other models lacks.
-    coefficients : ndarray of shape (n_coefficients, n_units + 1) or None
-        Of the models without each unit, and last of the model of all data.
-    members : list of estimator or None
-        The models without each unit, where they were trained again.
-    task : RankRLSTask or None
-        The RankRLS and its data.
+        Preferences between the items.
+    units : HoldOutUnits
+        Unit that each of the other models lacks.
     """
 
     model: Any
@@ -351,37 +414,52 @@ class LeftOut:
     groups: Any
     graph: PreferenceGraph
     units: HoldOutUnits
-    coefficients: Array | None = None
-    members: list[Any] | None = None
-    task: RankRLSTask | None = None
+
+    @abstractmethod
+    def jackknife(self) -> Jackknife:
+        """Return the standard errors."""
+
+    @abstractmethod
+    def scores(self, rows: Indices, unit: Indices) -> Array:
+        """Score each row of X by the model without a unit; unit −1 is the model of all data."""
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOutExactly(LeftOut):
+    """Models of RankRLS without each unit, by exact cross-validation.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_coefficients, n_units + 1)
+        Of the models without each unit, and last of the model of all data.
+    task : RankRLSTask
+        The RankRLS and its data.
+    """
+
+    coefficients: Array
+    task: RankRLSTask
 
     def jackknife(self) -> Jackknife:
-        """The standard errors."""
-        n_units, kind = len(self.units.members), self.units.kind
-        if self.coefficients is None:
-            return Jackknife(self.model, kind, n_units, members=self.members)
+        """Return the standard errors."""
+        n_units = len(self.units.members)
         changes = self.coefficients[:, :-1] - self.coefficients[:, [-1]]
         root = changes * np.sqrt((n_units - 1) / n_units)
         if root.shape[1] > root.shape[0]:  # a root with no more columns than rows
             root = np.asarray(np.linalg.qr(root.T, mode="r")).T
-        return Jackknife(self.model, kind, n_units, np.ascontiguousarray(root))
+        return Jackknife(self.model, self.units.kind, n_units, root=np.ascontiguousarray(root))
 
     def scores(self, rows: Indices, unit: Indices) -> Array:
-        """Score of each row of X by the model without a unit; by that of all data for unit −1."""
-        if self.coefficients is None:
-            return np.asarray(self._table[unit, rows])
-        out, w = np.empty(len(rows)), self._table
-        for at in blocks(len(rows), w.shape[1]):
-            out[at] = np.einsum("ij,ij->i", dense_rows(self._regressors[rows[at]]), w[unit[at]])
-        return out
+        """Score each row of X by the model without a unit; unit −1 is the model of all data."""
+        scores = np.empty(len(rows))
+        by_model = self._coefficients_by_model
+        for block in row_blocks(len(rows), by_model.shape[1]):
+            regressors = dense_rows(self._regressors[rows[block]])
+            scores[block] = np.einsum("ij,ij->i", regressors, by_model[unit[block]])
+        return scores
 
     @cached_property
-    def _table(self) -> Array:
-        """A row for each model: its coefficients, or the scores of all items."""
-        if self.coefficients is not None:
-            return np.ascontiguousarray(self.coefficients.T)
-        models = [*(self.members or []), self.model]
-        return np.stack([predict_items(model, self.X, self.groups) for model in models])
+    def _coefficients_by_model(self) -> Array:
+        return np.ascontiguousarray(self.coefficients.T)
 
     @cached_property
     def _regressors(self) -> Any:
@@ -389,9 +467,36 @@ class LeftOut:
         return exact_ranker(self.model).regressors(items)
 
 
-def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Stretches of rows that together have few numbers."""
-    size = max(1, BLOCK // n_columns)
+@dataclass(frozen=True, eq=False)
+class LeftOutByRefits(LeftOut):
+    """Models refitted without each fold of units.
+
+    Attributes
+    ----------
+    members : list of estimator
+        The models without each fold.
+    """
+
+    members: list[Any]
+
+    def jackknife(self) -> Jackknife:
+        """Return the standard errors."""
+        n_units = len(self.units.members)
+        return Jackknife(self.model, self.units.kind, n_units, members=self.members)
+
+    def scores(self, rows: Indices, unit: Indices) -> Array:
+        """Score each row of X by the model without a unit; unit −1 is the model of all data."""
+        return np.asarray(self._scores_by_model[unit, rows])
+
+    @cached_property
+    def _scores_by_model(self) -> Array:
+        models = [*self.members, self.model]
+        return np.stack([predict_items(model, self.X, self.groups) for model in models])
+
+
+def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Slices of rows with at most `BLOCK_ENTRIES` entries each."""
+    size = max(1, BLOCK_ENTRIES // n_columns)
     return (slice(start, start + size) for start in range(0, n_rows, size))
 
 
@@ -405,81 +510,101 @@ def exact_ranker(model: Any) -> Any:
 def leave_units_out(
     estimator: Any, X: Any, y: Any, groups: Any, units: Any = "auto", n_folds: int = 10
 ) -> LeftOut:
-    """Fit a copy of the estimator, and find the models without each unit."""
+    """Fit a copy of the estimator, and compute the models without each unit.
+
+    Parameters
+    ----------
+    estimator, X, y, groups, units, n_folds
+        As in `jackknife`.
+
+    Returns
+    -------
+    LeftOut
+        `LeftOutExactly` for RankRLS, `LeftOutByRefits` for other rankers.
+    """
     n_folds = check_int("n_folds", n_folds, least=2)
     model = fit_ranker(estimator, X, y, groups)
     ranker = exact_ranker(model)
     if ranker is None:
-        graph = y
-        if not isinstance(y, PreferenceGraph):
-            scores, groups, weights = unpack_target(y, groups)
-            graph = ScoreGraph(check_y(scores), groups, cost="sign", sample_weight=weights)
-            y = scores if groups is None else make_target(scores, groups, weights)
-        folds = folds_of_units(make_units(graph, units), n_folds)
-        members = _train_again(estimator, X, y, graph, folds)
-        return LeftOut(model, X, groups, graph, folds, members=members)
+        return _leave_out_by_refits(estimator, model, X, y, groups, units, n_folds)
+    return _leave_out_exactly(ranker, model, X, y, groups, units)
+
+
+def _leave_out_exactly(
+    ranker: RankRLS, model: Any, X: Any, y: Any, groups: Any, units: Any
+) -> LeftOutExactly:
+    """The models of RankRLS without each unit, by exact cross-validation."""
     if ranker.output_shape_:
-        raise ValueError(f"y has {ranker.output_shape_[0]} outputs; take each by itself.")
+        raise ValueError(
+            f"y has {ranker.output_shape_[0]} outputs; pass one output, as in y[:, 0]."
+        )
     labels = groups if isinstance(y, PreferenceGraph) else unpack_target(y, groups)[1]
-    copied = clone(ranker)
-    if hasattr(ranker, "basis_indices_"):  # the same basis items, not others
-        copied.set_params(basis=ranker.basis_indices_, n_basis=None)
-    task = copied.hold_out_task(transform_items(model, X, labels), y, groups)
+    unfitted = clone(ranker)
+    basis_items = getattr(ranker, "basis_indices_", None)
+    if basis_items is not None:  # the basis items of the model, not a new selection
+        unfitted.set_params(basis=basis_items, n_basis=None)
+    task = unfitted.hold_out_task(transform_items(model, X, labels), y, groups)
     chosen = make_units(task.graph, units, beta=ranker.beta)
-    if task.shortcut_for(chosen) == "refit" and len(chosen.members) > MAX_REFITS:
+    needs_refits = task.shortcut_for(chosen) == "refit"
+    if needs_refits and len(chosen.members) > MAX_REFITS:
         chosen = folds_of_units(chosen, MAX_REFITS)
-    coefficients = task.coefficients_without(chosen, np.array([float(ranker.alpha)]))[:, :, 0, 0]
-    return LeftOut(model, X, labels, task.graph, chosen, coefficients, task=task)
+    alphas = np.array([float(ranker.alpha)])
+    coefficients = task.coefficients_without(chosen, alphas)[:, :, 0, 0]
+    return LeftOutExactly(model, X, labels, task.graph, chosen, coefficients, task)
 
 
-def _train_again(
-    estimator: Any, X: Any, y: Any, graph: PreferenceGraph, folds: HoldOutUnits
-) -> list[Any]:
-    """The models without each fold."""
-    models = []
-    for U in track(folds.members, "training again without a fold"):
+def _leave_out_by_refits(
+    estimator: Any, model: Any, X: Any, y: Any, groups: Any, units: Any, n_folds: int
+) -> LeftOutByRefits:
+    """The models of any ranker, refitted without each fold of units."""
+    if isinstance(y, PreferenceGraph):
+        graph = y
+    else:
+        scores, groups, weights = unpack_target(y, groups)
+        graph = ScoreGraph(check_y(scores), groups, cost="sign", sample_weight=weights)
+        y = scores if groups is None else make_target(scores, groups, weights)
+    folds = folds_of_units(make_units(graph, units), n_folds)
+    members = []
+    for fold in track(folds.members, "refitting without a fold"):
         if folds.of_edges:
             pairs = graph.pairs()
-            kept = np.setdiff1d(np.arange(pairs.n_pairs), U)
-            models.append(fit_ranker(estimator, X, pairs.with_edges(kept), None))
+            train_edges = np.setdiff1d(np.arange(pairs.n_pairs), fold)
+            members.append(fit_ranker(estimator, X, pairs.with_edges(train_edges), None))
         else:
-            kept = np.setdiff1d(np.arange(graph.n_items), U)
-            target = y.subset(kept) if y is graph else take_rows(y, kept)
-            models.append(fit_ranker(estimator, take_rows(X, kept), target, None))
-    return models
+            train_rows = np.setdiff1d(np.arange(graph.n_items), fold)
+            target = y.subset(train_rows) if y is graph else take_rows(y, train_rows)
+            members.append(fit_ranker(estimator, take_rows(X, train_rows), target, None))
+    return LeftOutByRefits(model, X, groups, graph, folds, members)
 
 
 def make_units(graph: PreferenceGraph, units: Any, *, beta: float = 0.0) -> HoldOutUnits:
-    """The units of a graph, as `jackknife` has them.
+    """The units of a graph, with the `units` of `jackknife`.
 
-    Without regression (beta = 0) a unit without a pair has no effect and is no unit.
+    Without regression (beta = 0) units without pairs have no effect and are ignored.
     """
-    kind = "clusters"
+    has_scores = graph.scores is not None
     if isinstance(units, str):
         check_option("units", units, KINDS)
-        kind = _automatic(graph) if units == "auto" else units
-    of_edges = kind == "comparisons" or (kind == "clusters" and graph.scores is None)
-    if of_edges and graph.scores is not None:
+        kind = _default_kind(graph) if units == "auto" else units
+    else:
+        kind = "clusters"
+    of_edges = kind == "comparisons" or (kind == "clusters" and not has_scores)
+    if of_edges and has_scores:
         raise ValueError(
             "units='comparisons' is for explicit preferences (y is a PairGraph), but y has scores; "
             "use units='groups' or 'items'."
         )
-    size = graph.n_pairs if of_edges else graph.n_items
+    n_rows = graph.n_pairs if of_edges else graph.n_items
     if kind == "groups":
         labels = graph.groups
-    elif kind != "clusters":
-        labels = np.arange(size)
-    elif np.shape(units) == (size,):
-        labels = encode_groups(units, size).codes
+    elif kind == "clusters":
+        labels = _cluster_codes(units, n_rows, of_edges=of_edges)
     else:
-        raise ValueError(
-            f"units has shape {np.shape(units)}, but there are {size} "
-            f"{'comparisons' if of_edges else 'items'}; pass one label of a cluster for each."
-        )
+        labels = np.arange(n_rows)
     members = indices_by_group(labels)
     if not of_edges and beta == 0:
-        degree = graph.degrees
-        members = [U for U in members if degree[U].any()]
+        degrees = graph.degrees
+        members = [rows for rows in members if degrees[rows].any()]
     if len(members) < 2:
         raise ValueError(
             f"standard errors need at least two {kind} with pairs to leave out, and there is "
@@ -489,18 +614,33 @@ def make_units(graph: PreferenceGraph, units: Any, *, beta: float = 0.0) -> Hold
     return HoldOutUnits(kind, members, of_edges)
 
 
-def _automatic(graph: PreferenceGraph) -> str:
+def _cluster_codes(labels: Any, n_rows: int, *, of_edges: bool) -> Indices:
+    """Number of the cluster of each comparison or item."""
+    if np.shape(labels) != (n_rows,):
+        rows = "comparisons" if of_edges else "items"
+        raise ValueError(
+            f"units has shape {np.shape(labels)}, but there are {n_rows} {rows}; pass one label of "
+            "a cluster for each."
+        )
+    return encode_groups(labels, n_rows).codes
+
+
+def _default_kind(graph: PreferenceGraph) -> str:
+    """The kind of units="auto"."""
     if graph.scores is not None:
         return "groups" if graph.n_units > 1 else "items"
-    weight = np.bincount(graph.groups, graph.degrees)
-    is_even = weight.max() < weight.sum() / 2
-    return "groups" if graph.n_units >= FEW_COMPONENTS and is_even else "comparisons"
+    component_weight = np.bincount(graph.groups, graph.degrees)
+    is_balanced = component_weight.max() < component_weight.sum() / 2
+    if graph.n_units >= MIN_COMPONENTS and is_balanced:
+        return "groups"
+    return "comparisons"
 
 
 def folds_of_units(units: HoldOutUnits, n_folds: int) -> HoldOutUnits:
-    """The units in at most `n_folds` folds; shuffled, as scores may come in turns."""
-    rows, sizes = np.concatenate(units.members), [len(U) for U in units.members]
-    folds = GroupKFold(min(n_folds, len(sizes)), shuffle=True, random_state=0)
-    unit_of = np.repeat(np.arange(len(sizes)), sizes)
-    members = [np.sort(rows[held]) for _, held in folds.split(rows, groups=unit_of)]
+    """Join the units to at most `n_folds` folds, shuffled because scores may be sorted."""
+    rows = np.concatenate(units.members)
+    sizes = [len(unit) for unit in units.members]
+    unit_of_row = np.repeat(np.arange(len(sizes)), sizes)
+    splitter = GroupKFold(min(n_folds, len(sizes)), shuffle=True, random_state=0)
+    members = [np.sort(rows[fold]) for _, fold in splitter.split(rows, groups=unit_of_row)]
     return units._replace(members=members)

@@ -257,5 +257,5 @@ def test_wrong_rows_are_explained():
     np.testing.assert_array_equal(
         found.predict_difference(NEW, -1, 0), found.predict_difference(NEW, 5, 0)
     )
-    with pytest.raises(ValueError, match="trained again without folds"):
+    with pytest.raises(ValueError, match="refitted without folds"):
         _ = jackknife(RankSVM(), X, Y, GROUPS).coefficient_errors
