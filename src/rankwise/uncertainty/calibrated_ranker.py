@@ -27,6 +27,7 @@ from rankwise.model_selection.folds import (
     fold_of_item,
 )
 from rankwise.model_selection.scorer import needs_groups, predict_items
+from rankwise.preprocessing.group_columns import refuse_other_keywords
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.rank_rls import RankRLSCV, RankRLSTask
 from rankwise.runtime.threads import single_threaded
