@@ -1,35 +1,39 @@
-"""Models of RankRLS without some items or edges, and the scores that they give.
+"""Models of RankRLS without some items or edges, and their held-out scores.
 
-The shortcut where there is one, an honest refit where there is none:
+`SHORTCUTS` lists the ways to compute them, and `find_shortcut` takes the first one that applies:
 
-========================================  ====================  ===============================
-held out                                  model                 way
-========================================  ====================  ===============================
-items that no edge leaves: groups,        linear, basis         downdates of one decomposition,
-components                                                      or of the Gram matrix
-the same                                  kernel, β = 0 or 1    `hold_out_dual`
-items of explicit preferences with all    linear, basis (whole  the edges as rows of features,
-their edges; comparisons                  models: any)          unless there are too many
-items of one list, magnitude with ties,   all but iterative     `hold_out_items`, unless folds are
-no item of weight 0                                             longer than there are features
-anything else; nuisance columns, but for  any                   train again
-folds that no edge leaves
-========================================  ====================  ===============================
+========================  =======================================  =============================
+shortcut                  held out                                 model
+========================  =======================================  =============================
+`ClosedGroups`            items that no edge leaves: groups,       linear, basis
+                          components
+`ClosedKernelGroups`      the same                                 kernel, β = 0 or 1
+`OneList`                 items of one list, magnitude with ties,  linear, basis, kernel; scores
+                          no item of weight 0                      of a linear model or a basis
+                                                                   only for short folds
+`ExplicitEdges`           items of explicit preferences with all   linear, basis; coefficients
+                          their edges; single comparisons          also of a kernel model
+`Refit`                   anything                                 any
+========================  =======================================  =============================
+
+Only `ClosedGroups` and `Refit` support nuisance columns.
 
 Without the items U the sum over explicit edges lacks every edge that touches U. With
-x_k = r_i − r_j for edge k = (i, j) and E_U the edges that touch U,
+x_k = r_i − r_j for edge k = (i, j) and E_U the edges that touch U, a refit has the scores
 
     f_U = R_U (Rᵀ L R − Σ_{k ∈ E_U} ω_k x_k x_kᵀ + λI)⁻¹ (Rᵀ d − Σ_{k ∈ E_U} ω_k δ_k x_k),
 
     λ = α (W − Σ_{k ∈ E_U} ω_k)
 
-is what training again gives ([RankRLS09] section 3.3 for any graph).
+([RankRLS09] section 3.3 for any graph).
 """
 
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,24 +66,24 @@ from rankwise.solvers.leave_items_out import (
     leave_out_items,
 )
 
-Limits = dict[str, Any]  # tol and max_iter of the iterative solver, for folds without a shortcut
-EDGE_ENTRIES = 2**25  # differences of features held in memory, all edges by all features
-ROUNDING = 1e-12  # of a weight: what is left of it when all of it is subtracted
+Limits = dict[str, Any]  # tol and max_iter of the iterative solver
+EDGE_ENTRIES = 2**25  # differences of features in memory, all edges by all features
+ROUNDING = 1e-12  # relative error of a weight from which all of it is subtracted
 COPIES = 4  # of the features: dense, weighted, and both times the eigenvectors
-LONG = 64  # items of a fold: shorter ones are small systems, whatever the features
-TIED = 1e-13  # of the largest target: preferences that cancel, but for rounding
+SHORT_FOLD = 64  # items; systems of such folds are small, whatever the number of features
+TIED = 1e-13  # of the largest target: preferences that cancel up to rounding
 
 
 class HoldOutUnits(NamedTuple):
-    """What is left out together.
+    """Items or edges that are left out together.
 
     Attributes
     ----------
     kind : {"folds", "groups", "items", "comparisons", "clusters"}
-        What a unit is called.
+        Name of a unit.
     members : list of ndarray of int
-        Numbers of the items of each unit, or of its edges.
-    of_edges : bool
+        Numbers of the items, or of the edges, of each unit.
+    of_edges : bool, default=False
         Whether the members are edges.
     """
 
@@ -88,36 +92,419 @@ class HoldOutUnits(NamedTuple):
     of_edges: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class HoldOutProblem:
+    """Loss and features of a RankRLS.
+
+    Attributes
+    ----------
+    loss : SquaredLoss
+        Loss of all data.
+    features : SolverInput
+        Features, or a kernel matrix, which may be overwritten.
+    limits : dict
+        Limits of the iterative solver.
+    """
+
+    loss: SquaredLoss
+    features: SolverInput
+    limits: Limits
+
+    @property
+    def is_dual(self) -> bool:
+        """Whether the features are a kernel matrix."""
+        return self.features.method == "dual"
+
+    @property
+    def is_iterative(self) -> bool:
+        """Whether the model is trained by conjugate gradients."""
+        return self.features.method == "iterative"
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the loss mixes ranking and regression."""
+        return 0 < self.loss.beta < 1
+
+    @property
+    def graph(self) -> PreferenceGraph:
+        """Preferences of the loss."""
+        return self.loss.graph
+
+
+class Models(NamedTuple):
+    """Models without each unit, in batches.
+
+    Attributes
+    ----------
+    R : array or sparse matrix of shape (n_items, n_columns)
+        Features.
+    batches : iterator of (list of int, ndarray)
+        Numbers of units, and the weights of the columns of R without them, of shape
+        (n_units, n_columns, n_outputs, n_alphas).
+    rotation : ndarray or None
+        Q, if R is the feature matrix of the problem times Q.
+    """
+
+    R: Any
+    batches: Iterator[tuple[list[int], Array]]
+    rotation: Array | None = None
+
+
+class Shortcut(ABC):
+    """One way to compute the models without each unit.
+
+    Parameters
+    ----------
+    problem : HoldOutProblem
+        Loss and features.
+    units : HoldOutUnits
+        Items or edges that are left out together.
+    """
+
+    shows_progress: bool | None = None
+
+    def __init__(self, problem: HoldOutProblem, units: HoldOutUnits) -> None:
+        self.problem = problem
+        self.units = units
+
+    @staticmethod
+    @abstractmethod
+    def applies(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
+        """Whether the shortcut equals refits for this problem and these units."""
+
+    @staticmethod
+    def is_fast_for_scores(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
+        """Whether the held-out scores cost less than refits."""
+        return True
+
+    def models(self, alphas: Array) -> Models:
+        """Models without each unit, if the shortcut computes weights of the features."""
+        raise NotImplementedError
+
+    def scores(self, alphas: Array, out: Array) -> None:
+        """Store the held-out scores in `out`, of shape (n_items, n_outputs, n_alphas)."""
+        folds = self.units.members
+        models = self.models(alphas)
+        progress = Progress("holding out", len(folds), self.shows_progress)
+        n_done = 0
+        for numbers, batch in models.batches:
+            n_done += len(numbers)
+            progress.update(n_done)
+            for k, weights in zip(numbers, batch, strict=True):
+                flat_weights = weights.reshape(len(weights), -1)
+                scores = models.R[folds[k]] @ flat_weights
+                out[folds[k]] = scores.reshape(-1, *weights.shape[1:])
+        progress.close()
+
+    def coefficients(self, alphas: Array) -> Array:
+        """Weights of the features, or dual coefficients, of the models without each unit.
+
+        Returns
+        -------
+        ndarray of shape (n_columns, n_units, n_outputs, n_alphas)
+            Weights.
+        """
+        n_columns = self.problem.features.matrix.shape[1]
+        n_units = len(self.units.members)
+        n_outputs = self.problem.loss.target[0].size
+        weights = np.empty((n_columns, n_units, n_outputs, len(alphas)))
+        models = self.models(alphas)
+        for numbers, batch in models.batches:
+            weights[:, numbers] = batch.transpose(1, 0, 2, 3)
+        if models.rotation is None:
+            return weights
+        return np.asarray((models.rotation @ weights.reshape(n_columns, -1)).reshape(weights.shape))
+
+
+class ClosedGroups(Shortcut):
+    """Items that no edge leaves, of a linear model or one on a basis.
+
+    Downdates of one decomposition for short folds, else of the Gram matrix.
+    """
+
+    @staticmethod
+    def applies(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
+        """Whether no edge leaves a unit, and the model has weights of features."""
+        if problem.is_iterative or problem.is_dual or units.of_edges:
+            return False
+        return bool(closed_folds(problem.graph, units.members).all())
+
+    def models(self, alphas: Array) -> Models:
+        """Models without each group."""
+        loss = self.problem.loss
+        folds = self.units.members
+        R = dense_rows(self.problem.features.matrix)
+        n_columns = R.shape[1]
+        if loss.nuisance is not None:
+            R = hstack_columns(R, loss.nuisance)
+        terms = _terms(loss, folds)
+        white_terms = [
+            WhitenedTerm(term.share, term.root.adjoint(R), term.target, term.amount)
+            for term in terms
+        ]
+        rotation = None
+        if loss.nuisance is None:
+            whiten = terms[0].root.adjoint
+            R, white_terms, rotation = diagonalize_gram(R, white_terms, folds, whiten)
+        n_unpenalized = R.shape[1] - n_columns
+        batches = leave_out_weights(R, white_terms, folds, alphas, n_unpenalized)
+        return Models(R[:, :n_columns], batches, rotation)
+
+
+class ClosedKernelGroups(Shortcut):
+    """Items that no edge leaves, of a kernel model for ranking or for regression."""
+
+    @staticmethod
+    def applies(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
+        """Whether no edge leaves a unit, and the model has a single term and a kernel matrix."""
+        if not problem.is_dual or problem.is_mixed or units.of_edges:
+            return False
+        return bool(closed_folds(problem.graph, units.members).all())
+
+    def scores(self, alphas: Array, out: Array) -> None:
+        """Store the held-out scores in `out`; the kernel matrix is overwritten."""
+        folds = self.units.members
+        (term,) = _terms(self.problem.loss, folds)
+        hold_out_dual(
+            self.problem.features.matrix,
+            term.root,
+            self.problem.graph.components,
+            term.target,
+            term.amount,
+            folds,
+            alphas,
+            out,
+            overwrite=True,
+        )
+
+    def coefficients(self, alphas: Array) -> Array:
+        """Dual coefficients; the kernel matrix is overwritten."""
+        units = self.units.members
+        (term,) = _terms(self.problem.loss, units)
+        K = self.problem.features.matrix
+        return leave_out_dual_coef(
+            K, term.root, term.target, term.amount, units, alphas, overwrite=True
+        )
+
+
+class OneList(Shortcut):
+    """Items of one list in which all pairs are edges."""
+
+    @staticmethod
+    def applies(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
+        """Whether all pairs of one list are edges."""
+        if problem.is_iterative or problem.loss.nuisance is not None:
+            return False
+        return problem.graph.is_complete
+
+    @staticmethod
+    def is_fast_for_scores(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
+        """Whether the system of a fold is smaller than that of the features."""
+        n_columns = problem.features.matrix.shape[1]
+        longest = max(len(fold) for fold in units.members)
+        return problem.is_dual or longest <= max(n_columns, SHORT_FOLD)
+
+    def scores(self, alphas: Array, out: Array) -> None:
+        """Store the held-out scores in `out`."""
+        loss = self.problem.loss
+        spectrum = self._spectrum(centered=False)
+        hold_out_items(spectrum, self._y(), self.units.members, alphas, loss.beta, out)
+
+    def coefficients(self, alphas: Array) -> Array:
+        """Weights, or dual coefficients, without each unit."""
+        loss = self.problem.loss
+        has_free_level = loss.beta == 0  # coefficients of items sum to zero
+        R = None
+        if not self.problem.is_dual:
+            R = dense_rows(self.problem.features.matrix)
+            if has_free_level:
+                R = center_columns(R, loss.graph.item_weights)
+        spectrum = self._spectrum(centered=has_free_level)
+        return leave_out_items(spectrum, R, self._y(), self.units.members, alphas, loss.beta)
+
+    def _spectrum(self, *, centered: bool) -> Spectrum:
+        graph = self.problem.graph
+        longest = max(len(unit) for unit in self.units.members)
+        check_rest(self.problem.loss.beta == 1 or longest < graph.n_items - 1)
+        return item_spectrum(self.problem.features, centered=centered, weight=graph.item_weights)
+
+    def _y(self) -> Array:
+        loss = self.problem.loss
+        y = loss.graph.scores if loss.y is None else loss.y
+        return np.asarray(y).reshape(loss.graph.n_items, -1)
+
+
+class ExplicitEdges(Shortcut):
+    """Items of explicit preferences with all their edges, or single edges.
+
+    The edges are rows ``√ω (r_i − r_j)`` with the target ω δ and the weight ω.
+    """
+
+    @staticmethod
+    def applies(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
+        """Whether the weight of an edge does not depend on other edges, and all fit in memory."""
+        graph = problem.graph
+        if problem.is_iterative or problem.loss.nuisance is not None or graph.scores is not None:
+            return False
+        has_fixed_weights = graph.group_weight == "pairs" or graph.n_groups == 1
+        n_entries = (graph.n_pairs + graph.n_items) * problem.features.matrix.shape[1]
+        return has_fixed_weights and n_entries <= EDGE_ENTRIES
+
+    @staticmethod
+    def is_fast_for_scores(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
+        """Whether the features are not a kernel matrix, which has too many columns."""
+        return not problem.is_dual
+
+    def models(self, alphas: Array) -> Models:
+        """Models without each unit."""
+        return Models(self.problem.features.matrix, self._batches(alphas))
+
+    def _batches(self, alphas: Array) -> Iterator[tuple[list[int], Array]]:
+        pairs = self.problem.graph.pairs()
+        units = self.units.members
+        edges = units if self.units.of_edges else edges_of_folds(pairs, units)
+        omega = pairs.edge_weight
+        total = omega.sum()
+        check_rest(all(total - omega[removed].sum() > ROUNDING * total for removed in edges))
+
+        to_coefficients: Array | None = None  # from weights of R to those of the features
+        if self.problem.is_dual:
+            R, to_coefficients = _features_of_kernel(self.problem.features.matrix)
+        else:
+            R = dense_rows(self.problem.features.matrix)
+        x = R[pairs.winner] - R[pairs.loser]
+        target = omega * pairs.edge_target
+        root = np.sqrt(omega)[:, None]
+        term = WhitenedTerm(1.0, root * x, target[:, None], omega)
+        turned, terms, rotation = diagonalize_gram(x, [term], edges, lambda rows: root * rows)
+        if rotation is not None:
+            to_coefficients = rotation if to_coefficients is None else to_coefficients @ rotation
+
+        moment = x.T @ target
+        magnitude = np.abs(x).T @ np.abs(target)
+        for numbers, weights in leave_out_weights(turned, terms, edges, alphas):
+            for k, weights_of_unit in zip(numbers, weights, strict=True):
+                remaining = moment - x[edges[k]].T @ target[edges[k]]
+                if (np.abs(remaining) <= ROUNDING * magnitude).all():
+                    weights_of_unit[:] = 0.0  # rounding noise must not rank items
+            if to_coefficients is not None:
+                flat = to_coefficients @ weights.reshape(*weights.shape[:2], -1)
+                shape = len(weights), len(to_coefficients), *weights.shape[2:]
+                weights = flat.reshape(shape)
+            yield numbers, weights
+
+
+class Refit(Shortcut):
+    """Any units: the model is refitted on the same features, basis or kernel matrix."""
+
+    shows_progress = False  # the refits show their own progress
+
+    @staticmethod
+    def applies(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
+        """Whether refits are possible: always."""
+        return True
+
+    def models(self, alphas: Array) -> Models:
+        """Models without each unit."""
+        return Models(self.problem.features.matrix, self._batches(alphas))
+
+    def _batches(self, alphas: Array) -> Iterator[tuple[list[int], Array]]:
+        limits = self.problem.limits
+        if self.problem.is_iterative:  # the norms of all items approximate those of each fold
+            matrix = self.problem.features.matrix
+            norms = np.maximum(self.problem.loss.norms(matrix), 0.0)
+            limits = {**limits, "norms": norms}
+        for k, removed in enumerate(track(self.units.members, "refitting without a fold")):
+            yield [k], self._weights_without(removed, alphas, limits)[None]
+
+    def _weights_without(self, removed: Indices, alphas: Array, limits: Limits) -> Array:
+        """Weights of one refit, shape (n_columns, n_outputs, n_alphas)."""
+        graph = self.problem.graph
+        loss = self.problem.loss
+        features = self.problem.features
+        train_items = np.arange(graph.n_items)
+        if self.units.of_edges:
+            edges = graph.pairs()
+            train_graph: PreferenceGraph = edges.with_edges(
+                np.delete(np.arange(edges.n_pairs), removed)
+            )
+        else:
+            train_items = np.delete(train_items, removed)
+            train_graph = graph.subset(train_items)
+        train_loss = loss.of_items(train_items, train_graph)
+        check_rest(loss.beta == 1 or train_loss.graph.n_pairs > 0)
+        if not self.problem.is_dual:
+            R = features.matrix[train_items]
+            coef = minimize(features.method, train_loss, R, alphas, **limits).coef
+            return coef.transpose(1, 2, 0)
+        K = features.matrix[np.ix_(train_items, train_items)]
+        coef = minimize(features.method, train_loss, K, alphas, **limits).coef
+        weights = np.zeros((graph.n_items, coef.shape[2], len(alphas)))
+        weights[train_items] = coef.transpose(1, 2, 0)
+        return weights
+
+
+#: In order of preference; `Refit` always applies.
+SHORTCUTS: tuple[type[Shortcut], ...] = (
+    ClosedGroups,
+    ClosedKernelGroups,
+    OneList,
+    ExplicitEdges,
+    Refit,
+)
+
+
+def find_shortcut(problem: HoldOutProblem, units: HoldOutUnits) -> type[Shortcut]:
+    """Return the first shortcut that applies."""
+    return next(shortcut for shortcut in SHORTCUTS if shortcut.applies(problem, units))
+
+
 def cross_val_scores(
     loss: SquaredLoss, features: SolverInput, folds: Folds, alphas: Array, limits: Limits
 ) -> Array:
-    """Scores of every item by models that were trained without its fold.
+    """Predict every item by models that were trained without its fold.
 
     A kernel matrix may be overwritten.
 
     Returns
     -------
     ndarray of shape (n_items, n_outputs, n_alphas)
-        For each alpha as a model refitted on the other folds would give; equal rows of a fold
-        have equal scores, to the last bit.
+        Scores of refits on the other folds; equal rows of a fold have equal scores, to the last
+        bit.
     """
+    problem = HoldOutProblem(loss, features, limits)
     fold = fold_of_item(folds, loss.graph.n_items)
-    first = first_equal_rows(features.matrix, fold)
+    first_equal = first_equal_rows(features.matrix, fold)
     targets = loss.target.reshape(len(loss.target), -1)
-    width = targets.shape[1] * len(alphas)
-    if features.method == "primal":
-        width += COPIES * features.matrix.shape[1]
-    what, advice = "held-out scores and the features behind them,", "give fewer alphas"
-    check_matrix_fits(len(targets), width, what, advice)
+    _check_memory(problem, targets, alphas)
+
     out = np.empty((*targets.shape, len(alphas)))
-    closed = closed_folds(loss.graph, folds)
-    for are_closed in (False, True):  # last those whose shortcut overwrites a kernel matrix
-        some = [folds[k] for k in np.flatnonzero(closed == are_closed)]
-        if some:
-            _hold_out(loss, features, HoldOutUnits("folds", some), alphas, limits, out)
-    if loss.beta == 0:  # where nothing is left to learn from, rounding must not order items
-        out[_silent(loss.graph, targets, fold, closed)[fold]] = 0.0
-    return out if first is None else np.asarray(out[first])
+    is_closed = closed_folds(loss.graph, folds)
+    open_folds = [folds[k] for k in np.flatnonzero(~is_closed)]
+    whole_folds = [folds[k] for k in np.flatnonzero(is_closed)]
+    for members in (open_folds, whole_folds):  # last those that overwrite a kernel matrix
+        if not members:
+            continue
+        units = HoldOutUnits("folds", members)
+        shortcut = find_shortcut(problem, units)
+        if not shortcut.is_fast_for_scores(problem, units):
+            shortcut = Refit
+        shortcut(problem, units).scores(alphas, out)
+    if loss.beta == 0:  # without a preference to learn from, rounding noise must not rank items
+        is_silent = _folds_with_all_preferences(loss.graph, targets, fold, is_closed)
+        out[is_silent[fold]] = 0.0
+    return out if first_equal is None else np.asarray(out[first_equal])
+
+
+def _check_memory(problem: HoldOutProblem, targets: Array, alphas: Array) -> None:
+    """Raise an error if held-out scores and features do not fit in memory."""
+    n_items, n_outputs = targets.shape
+    width = n_outputs * len(alphas)
+    if problem.features.method == "primal":
+        width += COPIES * problem.features.matrix.shape[1]
+    check_matrix_fits(
+        n_items, width, "held-out scores and the features behind them,", "give fewer alphas"
+    )
 
 
 def coefficients_without(
@@ -130,172 +517,19 @@ def coefficients_without(
     Returns
     -------
     ndarray of shape (n_coefficients, n_units + 1, n_outputs, n_alphas)
-        As an estimator that is trained again without the unit would have them.
+        Coefficients of refits without the unit.
     """
-    way = shortcut_for(loss, features, units)
-    units = units._replace(members=[*units.members, np.empty(0, dtype=np.intp)])
-    if way == "items":
-        R = None if features.method == "dual" else dense_rows(features.matrix)
-        if R is not None and loss.beta == 0:
-            R = center_columns(R, loss.graph.item_weights)  # coefficients of items sum to zero
-        y, spectrum = _list_of_items(loss, features, units.members, centered=loss.beta == 0)
-        w = leave_out_items(spectrum, R, y, units.members, alphas, loss.beta)
-    elif way == "closed" and features.method == "dual":
-        (term,) = _terms(loss, units.members)
-        w = leave_out_dual_coef(
-            features.matrix,
-            term.root,
-            term.target,
-            term.amount,
-            units.members,
-            alphas,
-            overwrite=True,
-        )
-    else:
-        n_outputs = loss.target[0].size
-        w = np.empty((features.matrix.shape[1], len(units.members), n_outputs, len(alphas)))
-        _, Q, weights = _weights_without(way, loss, features, units, alphas, limits)
-        for numbers, some in weights:
-            w[:, numbers] = some.transpose(1, 0, 2, 3)
-        w = w if Q is None else (Q @ w.reshape(len(w), -1)).reshape(w.shape)
-    flat = features.coefficients(w.reshape(len(w), -1))
-    return flat.reshape(len(flat), *w.shape[1:])
-
-
-def shortcut_for(loss: SquaredLoss, features: SolverInput, units: HoldOutUnits) -> str:
-    """How the units are left out: "closed", "items", "edges" or "refit"."""
-    graph, is_mixed = loss.graph, features.method == "dual" and 0 < loss.beta < 1
-    if features.method == "iterative":
-        return "refit"
-    if not units.of_edges and closed_folds(graph, units.members).all():
-        return "refit" if is_mixed else "closed"
-    if loss.nuisance is not None:
-        return "refit"
-    if graph.is_complete:
-        return "items"
-    # explicit edges whose weights do not depend on which others there are
-    is_fixed = graph.scores is None and (graph.group_weight == "pairs" or graph.n_groups == 1)
-    n_entries = (graph.n_pairs + graph.n_items) * features.matrix.shape[1]
-    return "edges" if is_fixed and n_entries <= EDGE_ENTRIES else "refit"
-
-
-def _hold_out(
-    loss: SquaredLoss,
-    features: SolverInput,
-    units: HoldOutUnits,
-    alphas: Array,
-    limits: Limits,
-    out: Array,
-) -> None:
-    """Fill `out` for these folds, which are closed or not."""
-    way, folds = shortcut_for(loss, features, units), units.members
-    is_dual, longest = features.method == "dual", max(map(len, folds))
-    if way == "items" and (is_dual or longest <= max(features.matrix.shape[1], LONG)):
-        y, spectrum = _list_of_items(loss, features, folds)
-        hold_out_items(spectrum, y, folds, alphas, loss.beta, out)
-    elif way == "closed" and is_dual:
-        (term,) = _terms(loss, folds)
-        parts = loss.graph.components, term.target, term.amount
-        hold_out_dual(features.matrix, term.root, *parts, folds, alphas, out, overwrite=True)
-    else:
-        way = "refit" if way == "items" or is_dual else way
-        line, done = Progress("holding out", len(folds), False if way == "refit" else None), 0
-        R, _, weights = _weights_without(way, loss, features, units, alphas, limits)
-        for numbers, some in weights:
-            done += len(numbers)
-            line.update(done)
-            for k, w in zip(numbers, some, strict=True):
-                scores = R[folds[k]] @ w.reshape(len(w), -1)
-                out[folds[k]] = scores.reshape(-1, *w.shape[1:])
-        line.close()
-
-
-def _weights_without(
-    way: str,
-    loss: SquaredLoss,
-    features: SolverInput,
-    units: HoldOutUnits,
-    alphas: Array,
-    limits: Limits,
-) -> tuple[Any, Array | None, Iterator[tuple[list[int], Array]]]:
-    """Features, and the weights of their columns without some units, whose numbers come with them.
-
-    Weights are of shape (k, n_columns, n_outputs, n_alphas). The features are those of
-    ``features.matrix``, turned by the matrix that comes second, if it is not None.
-    """
-    if way == "edges":
-        return features.matrix, None, _without_edges(loss.graph.pairs(), features, units, alphas)
-    if way == "refit":
-        return features.matrix, None, _refit_scores(loss, features, units, alphas, limits)
-    R, Z, folds = dense_rows(features.matrix), loss.nuisance, units.members
-    n_columns = R.shape[1]
-    R = R if Z is None else hstack_columns(R, Z)
-    terms, Q = _terms(loss, folds), None
-    white = [WhitenedTerm(share, root.adjoint(R), *both) for share, root, *both in terms]
-    if Z is None:
-        R, white, Q = diagonalize_gram(R, white, folds, terms[0].root.adjoint)
-    n_free = R.shape[1] - n_columns
-    return R[:, :n_columns], Q, leave_out_weights(R, white, folds, alphas, n_free)
-
-
-def _without_edges(
-    pairs: PairGraph, features: SolverInput, units: HoldOutUnits, alphas: Array
-) -> Iterator[tuple[list[int], Array]]:
-    """Rows are edges: ``√ω (r_i − r_j)``, with ω δ for target and ω for amount."""
-    edges = units.members if units.of_edges else edges_of_folds(pairs, units.members)
-    omega = pairs.edge_weight
-    total = omega.sum()
-    check_rest(all(total - omega[some].sum() > ROUNDING * total for some in edges))
-    if features.method == "dual":
-        R, back = _features_of_kernel(features.matrix)
-    else:
-        R, back = dense_rows(features.matrix), None
-    x = R[pairs.winner] - R[pairs.loser]
-    flow = omega * pairs.edge_target
-    root = np.sqrt(omega)[:, None]
-    term = WhitenedTerm(1.0, root * x, flow[:, None], omega)
-    moment, size = x.T @ flow, np.abs(x).T @ np.abs(flow)
-    turned, terms, Q = diagonalize_gram(x, [term], edges, lambda rows: root * rows)
-    if Q is not None:
-        back = Q if back is None else back @ Q
-    for numbers, weights in leave_out_weights(turned, terms, edges, alphas):
-        for k, w in zip(numbers, weights, strict=True):
-            left = moment - x[edges[k]].T @ flow[edges[k]]
-            if (np.abs(left) <= ROUNDING * size).all():  # rounding must not order items
-                w[:] = 0.0
-        if back is not None:
-            flat = back @ weights.reshape(*weights.shape[:2], -1)
-            weights = flat.reshape(len(weights), len(back), *weights.shape[2:])
-        yield numbers, weights
-
-
-def _refit_scores(
-    loss: SquaredLoss, features: SolverInput, units: HoldOutUnits, alphas: Array, limits: Limits
-) -> Iterator[tuple[list[int], Array]]:
-    """By training on the same features, basis or kernel matrix."""
-    graph, is_dual = loss.graph, features.method == "dual"
-    edges = graph.pairs() if units.of_edges else None
-    fold = fold_of_item([] if units.of_edges else units.members, graph.n_items)
-    if features.method == "iterative":  # near enough to those without a fold
-        limits = {**limits, "norms": np.maximum(loss.norms(features.matrix), 0.0)}
-    for k, U in enumerate(track(units.members, "training again without a fold")):
-        rest = np.flatnonzero(fold != k)
-        if edges is None:
-            rest_graph = graph.subset(rest)
-        else:
-            rest_graph = edges.with_edges(np.delete(np.arange(edges.n_pairs), U))
-        rest_loss = loss.of_items(rest, rest_graph)
-        check_rest(loss.beta == 1 or rest_loss.graph.n_pairs > 0)
-        R = features.matrix[np.ix_(rest, rest)] if is_dual else features.matrix[rest]
-        w = minimize(features.method, rest_loss, R, alphas, **limits).coef
-        if is_dual:
-            of_rest, w = w, np.zeros((len(alphas), graph.n_items, w.shape[2]))
-            w[:, rest] = of_rest
-        yield [k], w.transpose(1, 2, 0)[None]
+    problem = HoldOutProblem(loss, features, limits)
+    shortcut = find_shortcut(problem, units)
+    no_items = np.empty(0, dtype=np.intp)
+    units_and_none = units._replace(members=[*units.members, no_items])
+    weights = shortcut(problem, units_and_none).coefficients(alphas)
+    coefficients = features.coefficients(weights.reshape(len(weights), -1))
+    return coefficients.reshape(len(coefficients), *weights.shape[1:])
 
 
 def _terms(loss: SquaredLoss, folds: Folds) -> list[Any]:
-    """The sums of the loss, with targets of two dimensions; each fold leaves something of them."""
+    """Terms of the loss, with targets of two dimensions; no fold contains all of a term."""
     terms = []
     for term in loss.terms():
         total = term.amount.sum()
@@ -305,16 +539,6 @@ def _terms(loss: SquaredLoss, folds: Folds) -> list[Any]:
     return terms
 
 
-def _list_of_items(
-    loss: SquaredLoss, features: SolverInput, folds: Folds, *, centered: bool = False
-) -> tuple[Array, Spectrum]:
-    """The scores of one list in which all pairs are edges, and the spectrum of its items."""
-    graph = loss.graph
-    check_rest(loss.beta == 1 or max(map(len, folds)) < graph.n_items - 1)
-    y = np.asarray(graph.scores if loss.y is None else loss.y).reshape(graph.n_items, -1)
-    return y, item_spectrum(features, centered=centered, weight=graph.item_weights)
-
-
 def item_spectrum(
     features: SolverInput,
     *,
@@ -322,64 +546,74 @@ def item_spectrum(
     overwrite: bool = False,
     weight: Array | None = None,
 ) -> Spectrum:
-    """Eigenvalues and vectors of the kernel matrix of items with weights or without.
+    """Eigenvalues and eigenvectors of the kernel matrix of items, with weights or without.
 
-    `centered` is for scores that count up to a constant; `overwrite` gives up a kernel matrix.
+    `centered` is for scores that are determined up to a constant; `overwrite` allows to overwrite
+    a kernel matrix.
     """
-    first, is_dual = first_equal_rows(features.matrix), features.method == "dual"
+    is_dual = features.method == "dual"
+    first_equal = first_equal_rows(features.matrix)
     matrix = dense_rows(features.matrix)
     spectrum = find_spectrum(
         matrix, weight, is_kernel=is_dual, centered=centered, overwrite=overwrite
     )
-    return spectrum._replace(first=first)
+    return spectrum._replace(first=first_equal)
 
 
-def _silent(
-    graph: PreferenceGraph, targets: Array, fold: Indices, closed: NDArray[np.bool_]
+def _folds_with_all_preferences(
+    graph: PreferenceGraph, targets: Array, fold: Indices, is_closed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """For each fold and output whether all that prefer anything are in the fold."""
-    if graph.is_complete:  # in one list an item counts whose score is not the median
+    """For each fold and output: do all items with a preference lie in this fold?"""
+    if graph.is_complete:  # in one list these are the items whose y is not the median
         y = np.asarray(graph.scores).reshape(targets.shape)
-        prefers = y != np.sort(y, axis=0)[(len(y) - 1) // 2]
+        median = np.sort(y, axis=0)[(len(y) - 1) // 2]
+        has_preference = y != median
     else:
-        prefers = np.abs(targets) > TIED * np.abs(targets).max(axis=0)
-    low = np.where(prefers, fold[:, None], len(closed)).min(axis=0)
-    high = np.where(prefers, fold[:, None], -1).max(axis=0)
-    is_last = np.arange(len(closed))[:, None] == high
-    silent = ((low == high) & is_last) | (low > high)
-    for k in np.flatnonzero(silent.any(axis=1) & ~closed):
-        silent[k] &= _is_tied(graph, np.flatnonzero(fold != k))
-    return np.asarray(silent)
+        has_preference = np.abs(targets) > TIED * np.abs(targets).max(axis=0)
+    n_folds = len(is_closed)
+    first_fold = np.where(has_preference, fold[:, None], n_folds).min(axis=0)
+    last_fold = np.where(has_preference, fold[:, None], -1).max(axis=0)
+    is_last_fold = np.arange(n_folds)[:, None] == last_fold
+    has_no_preference = first_fold > last_fold
+    contains_all = ((first_fold == last_fold) & is_last_fold) | has_no_preference
+    for k in np.flatnonzero(contains_all.any(axis=1) & ~is_closed):
+        contains_all[k] &= _is_tied(graph, np.flatnonzero(fold != k))
+    return np.asarray(contains_all)
 
 
 def _is_tied(graph: PreferenceGraph, items: Indices) -> NDArray[np.bool_]:
-    """For each output whether these items have equal scores in each group; edges do not tell."""
+    """For each output: do these items have equal y in each group? Never for explicit edges."""
     if graph.scores is None:
         return np.zeros(1, dtype=bool)
     if graph.item_weights is not None:
         items = items[graph.item_weights[items] > 0]
-    Y = graph.scores.reshape(graph.n_items, -1)[items]
-    _, first, group = np.unique(graph.groups[items], return_index=True, return_inverse=True)
-    return np.asarray((Y[first][group] == Y).all(axis=0))
+    y = graph.scores.reshape(graph.n_items, -1)[items]
+    _, first_of_group, group = np.unique(
+        graph.groups[items], return_index=True, return_inverse=True
+    )
+    return np.asarray((y[first_of_group][group] == y).all(axis=0))
 
 
 def closed_folds(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
-    """For each fold whether no edge leaves it."""
+    """For each fold: does no edge leave it?"""
     fold = fold_of_item(folds, graph.n_items)
-    closed = np.ones(len(folds), dtype=bool)
-    families = [graph.components]
+    is_closed = np.ones(len(folds), dtype=bool)
+    partitions = [graph.components]
     if graph.scores is None and graph.group_weight == "groups":
-        families.append(graph.groups)  # without some of its edges, the others of a group weigh more
-    for family in families:
-        low, high = np.full(family.max() + 1, len(folds)), np.full(family.max() + 1, -1)
-        np.minimum.at(low, family, fold)
-        np.maximum.at(high, family, fold)
-        closed[fold[(low != high)[family]]] = False
-    return closed
+        partitions.append(graph.groups)  # the weight of an edge depends on the others of its group
+    for component in partitions:
+        n_components = component.max() + 1
+        first_fold = np.full(n_components, len(folds))
+        last_fold = np.full(n_components, -1)
+        np.minimum.at(first_fold, component, fold)
+        np.maximum.at(last_fold, component, fold)
+        is_split = first_fold != last_fold
+        is_closed[fold[is_split[component]]] = False
+    return is_closed
 
 
 def edges_of_folds(graph: PairGraph, folds: Folds) -> Folds:
-    """For each fold the edges that touch it."""
+    """Edges that touch each fold."""
     fold = fold_of_item(folds, graph.n_items)
     ends = np.concatenate([fold[graph.winner], fold[graph.loser]])
     order = np.argsort(ends, kind="stable")
@@ -387,9 +621,9 @@ def edges_of_folds(graph: PairGraph, folds: Folds) -> Folds:
     return [np.unique(order[a:b] % graph.n_pairs) for a, b in itertools.pairwise(bounds)]
 
 
-def check_rest(enough: bool) -> None:
+def check_rest(is_enough: bool) -> None:
     """Raise a ValueError if a fold leaves nothing to train on."""
-    if not enough:
+    if not is_enough:
         raise ValueError(
             "a fold leaves no pair to train on: the pairs are all in one group (or fold). Use "
             "more or smaller folds, or hold out items of one list."
@@ -403,7 +637,9 @@ def dense_rows(R: Any) -> Array:
 
 def _features_of_kernel(K: Array) -> tuple[Array, Array]:
     """R and B with ``K = R Rᵀ`` and dual coefficients a = B w of the same scores ``R w = K a``."""
-    values, Q = scipy.linalg.eigh(K, check_finite=False)
-    kept = values > len(K) * np.finfo(float).eps * np.abs(values).max(initial=0.0)
-    root = np.sqrt(values[kept])
-    return Q[:, kept] * root, Q[:, kept] / root
+    values, vectors = scipy.linalg.eigh(K, check_finite=False)
+    rounding = len(K) * np.finfo(float).eps * np.abs(values).max(initial=0.0)
+    is_positive = values > rounding
+    root = np.sqrt(values[is_positive])
+    vectors = vectors[:, is_positive]
+    return vectors * root, vectors / root

@@ -26,12 +26,14 @@ from rankwise.model_selection.folds import FEWEST_FOR_PAIRS, Folds
 from rankwise.model_selection.grid_search import grid_search
 from rankwise.model_selection.protocol import HeldOutPairs, HoldOutTask, pair_distance
 from rankwise.model_selection.shortcuts import (
+    HoldOutProblem,
     HoldOutUnits,
+    Refit,
     coefficients_without,
     cross_val_scores,
     dense_rows,
+    find_shortcut,
     item_spectrum,
-    shortcut_for,
 )
 from rankwise.preprocessing.group_columns import (
     check_groups,
@@ -532,9 +534,11 @@ class RankRLSTask(HoldOutTask):
         w = minimize(method, loss, matrix, candidates.axes["alpha"], **self._limits).coef
         return row_products(matrix, w[:, :, 0].T)
 
-    def shortcut_for(self, units: HoldOutUnits) -> str:
-        """How `coefficients_without` leaves out the units: by a shortcut, or by "refit"."""
-        return shortcut_for(self.loss, self.features(len(units.members)), units)
+    def needs_refits(self, units: HoldOutUnits) -> bool:
+        """Whether `coefficients_without` has to refit the model for each unit."""
+        features = self.features(len(units.members))
+        problem = HoldOutProblem(self.loss, features, self._limits)
+        return find_shortcut(problem, units) is Refit
 
     def coefficients_without(self, units: HoldOutUnits, alphas: Array) -> Array:
         """Coefficients of the models without each unit, and last of the model of all data.

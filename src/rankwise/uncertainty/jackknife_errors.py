@@ -545,8 +545,7 @@ def _leave_out_exactly(
         unfitted.set_params(basis=basis_items, n_basis=None)
     task = unfitted.hold_out_task(transform_items(model, X, labels), y, groups)
     chosen = make_units(task.graph, units, beta=ranker.beta)
-    needs_refits = task.shortcut_for(chosen) == "refit"
-    if needs_refits and len(chosen.members) > MAX_REFITS:
+    if task.needs_refits(chosen) and len(chosen.members) > MAX_REFITS:
         chosen = folds_of_units(chosen, MAX_REFITS)
     alphas = np.array([float(ranker.alpha)])
     coefficients = task.coefficients_without(chosen, alphas)[:, :, 0, 0]
