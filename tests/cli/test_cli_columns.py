@@ -103,7 +103,7 @@ def test_a_messy_table_trains_with_one_command_and_its_report_opens(tmp_path, me
     succeed("report", model, messy, "-o", page)
     text = page.read_text(encoding="utf-8")
     assert "Heizung=Fernwärme" in text
-    assert "trained on all of these items, so the figures flatter it" in text
+    assert "trained on all of these items, so these metrics are optimistic" in text
 
 
 def test_the_model_is_the_pipeline_of_the_library(messy, model):
@@ -243,7 +243,7 @@ def test_a_headerless_table_has_numbers_for_names(tmp_path, problem):
 
 
 def test_figures_on_training_rows_are_said_to_flatter(tmp_path, messy, model, flats):
-    words = f"{model} was trained on all of these items, so the figures flatter it"
+    words = f"{model} was trained on all of these items, so these metrics are optimistic"
     assert words in succeed("evaluate", model, messy).stderr
     assert words in succeed("compare", messy, model, model).stderr
     shuffled = write_flats(tmp_path / "shuffled.csv", flats[::-2])

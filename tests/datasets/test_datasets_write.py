@@ -140,7 +140,7 @@ def test_labels_that_need_numbers(tmp_path, groups):
 
 @pytest.mark.parametrize("groups", [["1", "01", "2"], [1, "1", "2"]])
 def test_labels_that_would_be_merged(tmp_path, groups):
-    with pytest.raises(ValueError, match=r"read back as the same"):
+    with pytest.raises(ValueError, match=r"group labels"):
         write_letor(tmp_path / "a.txt", X, Y, groups)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal, NamedTuple
@@ -22,16 +22,27 @@ from rankwise.groups import encode_groups
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.validation import check_int, reject_dtype
 
-#: More columns are read only if the caller says so: a model has a coefficient for each.
-MOST_COLUMNS = 2**27
+#: Files with more columns need n_features=: a model has a coefficient for each column.
+MAX_COLUMNS = 2**27
 
-_DENSE_SHARE = 3  # dense if at least 1 / 3 of the entries are written
+_MIN_DENSE_SHARE = 1 / 3  # of the entries that are written, for a dense matrix
 
 
 class Rows(NamedTuple):
-    """Consecutive rows: labels, numbers of their groups, features, and comments if these are kept.
+    """Consecutive rows of a file.
 
-    The features of all rows stand one after another; `sizes` says how many each row has.
+    Attributes
+    ----------
+    labels : ndarray of shape (n_rows,)
+        Relevance labels.
+    codes : ndarray of shape (n_rows,)
+        Numbers of the groups; −1 without groups.
+    sizes : ndarray of shape (n_rows,)
+        Number of features of each row.
+    columns, values : ndarray of shape (n_entries,)
+        Features of all rows, one row after another.
+    comments : list of bytes
+        Comments; empty if they are not requested.
     """
 
     labels: Array
@@ -41,14 +52,26 @@ class Rows(NamedTuple):
     values: NDArray[Any]
     comments: list[bytes]
 
-    def cut(self, n: int) -> tuple[Rows, Rows]:
-        """The first rows, and the others."""
-        end = int(self.sizes[:n].sum())
-        parts: list[Any] = list(self)
-        ends = (n, n, n, end, end, n)
-        head = [part[:k] for part, k in zip(parts, ends, strict=True)]
-        tail = [part[k:] for part, k in zip(parts, ends, strict=True)]
-        return Rows(*head), Rows(*tail)
+    def split(self, n: int) -> tuple[Rows, Rows]:
+        """Return the first n rows and the rows after them."""
+        n_entries = int(self.sizes[:n].sum())
+        head = Rows(
+            self.labels[:n],
+            self.codes[:n],
+            self.sizes[:n],
+            self.columns[:n_entries],
+            self.values[:n_entries],
+            self.comments[:n],
+        )
+        tail = Rows(
+            self.labels[n:],
+            self.codes[n:],
+            self.sizes[n:],
+            self.columns[n_entries:],
+            self.values[n_entries:],
+            self.comments[n:],
+        )
+        return head, tail
 
 
 def read_letor(
@@ -153,16 +176,18 @@ def read_letor(
     (4, 2)
     """
     paths = _as_paths(path)
-    kind = np.dtype(dtype)
-    if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise ValueError(f"dtype is {kind}; pass numpy.float64 or numpy.float32.")
+    value_type = np.dtype(dtype)
+    if value_type not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise ValueError(f"dtype is {value_type}; pass numpy.float64 or numpy.float32.")
     if sparse not in (True, False, "auto"):
         raise ValueError(f"sparse is {sparse!r}; pass True, False or 'auto'.")
     for name, number in {"n_features": n_features, "chunks": chunks}.items():
         if number is not None:
             check_int(name, number, "or None", least=1)
-    reader = _Reader(paths, group_sizes, kind, n_features, sparse, zero_based, ids)
-    return reader.whole() if chunks is None else reader.chunks(chunks)
+    reader = _Reader(paths, group_sizes, value_type, n_features, sparse, zero_based, ids)
+    if chunks is None:
+        return reader.read_all()
+    return reader.read_chunks(chunks)
 
 
 def _as_paths(path: PathLike | Sequence[PathLike]) -> list[str]:
@@ -170,7 +195,7 @@ def _as_paths(path: PathLike | Sequence[PathLike]) -> list[str]:
         return [os.fspath(path)]
     if hasattr(path, "read"):
         raise TypeError("path is an open file; pass its name, or a list of names.")
-    paths = [os.fspath(one) for one in path]
+    paths = [os.fspath(name) for name in path]
     if not paths:
         raise ValueError("path is an empty list; name at least one file.")
     return paths
@@ -179,9 +204,27 @@ def _as_paths(path: PathLike | Sequence[PathLike]) -> list[str]:
 # Rows -------------------------------------------------------------------------------------------
 
 
+class _Block(NamedTuple):
+    """What `read_rows` finds in a block of text; positions count bytes."""
+
+    labels: Array
+    sizes: Indices
+    columns: NDArray[np.int32]
+    values: Array
+    lines: Indices
+    qids: Indices
+    heads: Indices
+    comment_spans: Indices
+    n_read: int
+
+    def comments(self, text: bytes) -> list[bytes]:
+        """Return the comment of each row."""
+        return [text[start:end] for start, end in self.comment_spans.tolist()]
+
+
 @dataclass
 class _Reader:
-    """Reads files; see `read_letor` for the parameters."""
+    """Reader of several files as if they were one; `read_letor` documents the parameters."""
 
     paths: list[str]
     group_sizes: Any
@@ -191,96 +234,123 @@ class _Reader:
     zero_based: bool
     ids: bool
 
-    def whole(self) -> RankingData:
-        """All rows."""
+    def read_all(self) -> RankingData:
+        """Return all rows."""
         groups = _QidGroups(in_order=False)
-        return self._data(_joined(self._blocks(groups)), groups)
+        rows = _concatenate(self._blocks(groups))
+        return self._ranking_data(rows, groups)
 
-    def chunks(self, n_rows: int) -> Iterator[RankingData]:
-        """Yield chunks of whole groups with at least so many rows; the last may have fewer."""
+    def read_chunks(self, n_rows: int) -> Iterator[RankingData]:
+        """Yield chunks of whole groups with at least n_rows rows; the last may have fewer."""
         if self.n_features is None:
             blocks = self._blocks(_QidGroups(in_order=True))
             self.n_features = max(1, *(int(rows.columns.max(initial=0)) + 1 for rows in blocks))
         groups = _QidGroups(in_order=True)
-        waiting: list[Rows] = []
+        pending: list[Rows] = []
         for block in self._blocks(groups):
-            waiting.append(block)
-            while end := _end_of_chunk(np.concatenate([rows.codes for rows in waiting]), n_rows):
-                head, tail = (_joined(waiting) if len(waiting) > 1 else waiting[0]).cut(end)
-                waiting = [tail]
-                data = self._data(head, groups)
-                self.sparse = hasattr(data.X, "toarray")
+            pending.append(block)
+            while end := _end_of_chunk(np.concatenate([rows.codes for rows in pending]), n_rows):
+                rows = _concatenate(pending) if len(pending) > 1 else pending[0]
+                chunk, rest = rows.split(end)
+                pending = [rest]
+                data = self._ranking_data(chunk, groups)
+                self.sparse = hasattr(data.X, "toarray")  # all chunks are like the first
                 yield data
-        last = _joined(waiting)
-        if len(last.labels):
-            yield self._data(last, groups)
+        rows = _concatenate(pending)
+        if len(rows.labels):
+            yield self._ranking_data(rows, groups)
 
     def _blocks(self, groups: _QidGroups) -> Iterator[Rows]:
-        """The rows of all files by blocks; a line that is not right is refused after its block."""
-        largest, most_columns = float(np.finfo(self.dtype).max), self.n_features or MOST_COLUMNS
-        n_groups = 0  # of earlier files, by their sizes
-        for k, path in enumerate(self.paths):
-            n_rows, side_file, ends = 0, None, np.empty(0, dtype=np.intp)
-            for first, text in line_blocks(path):
-                labels, counts, columns, values, lines, qids, heads, comments, n_read = read_rows(
-                    text, self.zero_based, most_columns, largest
-                )
-                codes = groups.codes(path, text, lines + first, qids, heads)
-                if not n_rows and len(labels):
-                    side_file = self._side_file(k, bool(groups.has_qids))
-                    ends = np.cumsum(read_group_sizes(side_file)) if side_file else ends
-                if side_file:
-                    rows = np.arange(n_rows, n_rows + len(labels))
-                    codes = n_groups + np.searchsorted(ends, rows, side="right")
-                n_rows += len(labels)
-                if side_file and n_rows > ends[-1]:
-                    break
-                kept = [text[a:b] for a, b in comments.tolist()] if self.ids else []
-                values = values.astype(self.dtype, copy=False)
-                yield Rows(labels, codes, counts, columns, values, kept)
-                if n_read < len(text):
-                    number = first + text.count(b"\n", 0, n_read)
-                    line = text[n_read : text.index(b"\n", n_read)]
-                    problem = _problem(line, most_columns, self.zero_based)
-                    raise LetorFormatError(path, number, problem)
-            if not n_rows:
-                raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
-            if side_file and n_rows != ends[-1]:
-                there = "more" if n_rows > ends[-1] else n_rows
-                problem = f"the group sizes sum to {ends[-1]} but {path} has {there} rows; each row"
-                remedy = "If this file belongs to other data, pass group_sizes=None."
-                problem = f"{problem} must belong to exactly one group. {remedy}"
-                raise LetorFormatError(side_file, None, problem)
-            n_groups += len(ends)
+        """Yield the rows of all files in blocks; an unreadable line raises after its block."""
+        n_groups = 0  # of earlier files with group sizes
+        for number, path in enumerate(self.paths):
+            n_groups += yield from self._blocks_of_file(number, path, groups, n_groups)
 
-    def _side_file(self, k: int, has_qids: bool) -> str | None:
-        """The file of group sizes of a data file, if there is one and rows have no qid."""
+    def _blocks_of_file(
+        self, number: int, path: str, groups: _QidGroups, n_groups: int
+    ) -> Generator[Rows, None, int]:
+        """Yield the rows of one file; return its number of groups if it has group sizes."""
+        n_rows = 0
+        size_file = None
+        ends = np.empty(0, dtype=np.intp)  # where the groups of a file with sizes end
+        for first_line, text in line_blocks(path):
+            block = self._read_block(text)
+            codes = groups.codes(path, text, block.lines + first_line, block.qids, block.heads)
+            n_rows_of_block = len(block.labels)
+            if n_rows == 0 and n_rows_of_block:
+                size_file = self._find_size_file(number, bool(groups.has_qids))
+                if size_file:
+                    ends = np.cumsum(read_group_sizes(size_file))
+            if size_file:
+                rows = np.arange(n_rows, n_rows + n_rows_of_block)
+                codes = n_groups + np.searchsorted(ends, rows, side="right")
+            n_rows += n_rows_of_block
+            if size_file and n_rows > ends[-1]:
+                break
+            yield Rows(
+                block.labels,
+                codes,
+                block.sizes,
+                block.columns,
+                block.values.astype(self.dtype, copy=False),
+                block.comments(text) if self.ids else [],
+            )
+            if block.n_read < len(text):
+                self._refuse_line(path, text, block.n_read, first_line)
+        if n_rows == 0:
+            raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
+        if size_file and n_rows != ends[-1]:
+            n_found = "more" if n_rows > ends[-1] else n_rows
+            raise LetorFormatError(
+                size_file,
+                None,
+                f"the group sizes sum to {ends[-1]} but {path} has {n_found} rows; each row must "
+                "belong to exactly one group. If this file belongs to other data, pass "
+                "group_sizes=None.",
+            )
+        return len(ends)
+
+    def _read_block(self, text: bytes) -> _Block:
+        """Parse complete lines up to the first one that cannot be read."""
+        max_columns = self.n_features or MAX_COLUMNS
+        largest = float(np.finfo(self.dtype).max)
+        return _Block(*read_rows(text, self.zero_based, max_columns, largest))
+
+    def _refuse_line(self, path: str, text: bytes, start: int, first_line: int) -> None:
+        """Raise an error that says what is wrong with the line at this position."""
+        number = first_line + text.count(b"\n", 0, start)
+        line = text[start : text.index(b"\n", start)]
+        problem = _describe_problem(line, self.n_features or MAX_COLUMNS, self.zero_based)
+        raise LetorFormatError(path, number, problem)
+
+    def _find_size_file(self, number: int, has_qids: bool) -> str | None:
+        """Return the file of group sizes of a data file; None with qids or without such a file."""
         if self.group_sizes is None or (self.group_sizes == "auto" and has_qids):
             return None
         if has_qids:
             raise ValueError(
-                f"{self.paths[k]} has qids and group_sizes is given too; "
+                f"{self.paths[number]} has qids and group_sizes is given too; "
                 "pass group_sizes=None to group by qid."
             )
         if self.group_sizes != "auto":
-            side_files = _as_paths(self.group_sizes)
-            if len(side_files) != len(self.paths):
+            size_files = _as_paths(self.group_sizes)
+            if len(size_files) != len(self.paths):
                 raise ValueError(
-                    f"group_sizes names {len(side_files)} files but there are {len(self.paths)} "
+                    f"group_sizes names {len(size_files)} files but there are {len(self.paths)} "
                     "data files; pass one for each."
                 )
-            return side_files[k]
-        names = [_sizes_next_to(path) for path in self.paths]
-        if names[k] is None and any(names):
+            return size_files[number]
+        names = [_size_file_next_to(path) for path in self.paths]
+        if names[number] is None and any(names):
             raise LetorFormatError(
-                self.paths[k],
+                self.paths[number],
                 None,
                 "no file of group sizes is next to it, but one is next to another file. Add it, or "
                 "pass group_sizes=None to do without groups.",
             )
-        return names[k]
+        return names[number]
 
-    def _data(self, rows: Rows, groups: _QidGroups) -> RankingData:
+    def _ranking_data(self, rows: Rows, groups: _QidGroups) -> RankingData:
         comments = None
         if self.ids:
             texts = [text.decode("utf-8", "backslashreplace").strip() for text in rows.comments]
@@ -289,10 +359,10 @@ class _Reader:
         return RankingData(X, rows.labels, groups.labels(rows.codes), comments)
 
 
-def _problem(line: bytes, most_columns: int, zero_based: bool) -> str:
-    """What to say about a line that is not right."""
+def _describe_problem(line: bytes, max_columns: int, zero_based: bool) -> str:
+    """Describe what is wrong with a line."""
     first = 0 if zero_based else 1
-    last = most_columns - 1 + first
+    last = max_columns - 1 + first
     if b" 0:" in line and not zero_based:
         return (
             f"feature id 0 in {shown_value(line)}, but ids are expected to start at 1. "
@@ -304,20 +374,25 @@ def _problem(line: bytes, most_columns: int, zero_based: bool) -> str:
     return (
         f"got {shown_value(bad)}, expected 'label qid:group feature:value feature:value ... # "
         f"comment' with finite numbers, and features from {first} to {last} in increasing order. "
-        "A gap is a feature that is left out, which means 0. Pass n_features= if there are more."
+        "A feature that is left out is 0. Pass n_features= if there are more."
     )
 
 
-def _joined(blocks: Iterable[Rows]) -> Rows:
-    """The rows of all blocks; the arrays grow in place, so that nothing is in memory twice."""
+def _concatenate(blocks: Iterable[Rows]) -> Rows:
+    """Concatenate the rows of all blocks.
+
+    The arrays grow in place by an eighth at a time, so that no row is in memory twice.
+    """
     arrays: list[Any] = []
     lengths = [0] * 5
     comments = []
     for block in blocks:
         parts: list[Any] = list(block[:5])
-        arrays = arrays or [np.empty(0, dtype=part.dtype) for part in parts]
+        if not arrays:
+            arrays = [np.empty(0, dtype=part.dtype) for part in parts]
         for k, (array, part) in enumerate(zip(arrays, parts, strict=True)):
-            start, lengths[k] = lengths[k], lengths[k] + len(part)
+            start = lengths[k]
+            lengths[k] += len(part)
             if lengths[k] > len(array):
                 array.resize(lengths[k] + lengths[k] // 8, refcheck=False)
             array[start : lengths[k]] = part
@@ -327,45 +402,52 @@ def _joined(blocks: Iterable[Rows]) -> Rows:
     return Rows(*[*arrays, comments])
 
 
-def _matrix(rows: Rows, width: int | None, sparse: bool | str) -> Any:
-    """The features as a dense array or a CSR matrix."""
+def _matrix(rows: Rows, n_columns: int | None, sparse: bool | str) -> Any:
+    """Return the features as a dense array or a CSR matrix."""
     from scipy.sparse import csr_matrix
 
-    n_rows, n_entries = len(rows.labels), len(rows.values)
-    width = int(rows.columns.max(initial=-1)) + 1 if width is None else width
+    n_rows = len(rows.labels)
+    n_entries = len(rows.values)
+    if n_columns is None:
+        n_columns = int(rows.columns.max(initial=-1)) + 1
     if sparse == "auto":
-        sparse = n_entries * _DENSE_SHARE < n_rows * width
-    if not sparse and n_entries == n_rows * width:  # every row has all features
-        return rows.values.reshape(n_rows, width)
-    ends = np.concatenate([[0], np.cumsum(rows.sizes)])
-    X = csr_matrix((rows.values, rows.columns, ends), shape=(n_rows, width))
+        sparse = n_entries < _MIN_DENSE_SHARE * n_rows * n_columns
+    has_all_features = n_entries == n_rows * n_columns
+    if has_all_features and not sparse:
+        return rows.values.reshape(n_rows, n_columns)
+    row_starts = np.concatenate([[0], np.cumsum(rows.sizes)])
+    X = csr_matrix((rows.values, rows.columns, row_starts), shape=(n_rows, n_columns))
     if sparse:
         return X
-    check_matrix_fits(n_rows, width, "a dense array", "pass sparse=True or sparse='auto'")
+    check_matrix_fits(n_rows, n_columns, "a dense array", "pass sparse=True or sparse='auto'")
     return X.toarray()
 
 
 def _end_of_chunk(codes: Indices, n_rows: int) -> int:
-    """Where the next group starts after so many rows; 0 if that is not known yet."""
+    """Return where the first group after n_rows rows starts; 0 if more rows are needed."""
     if len(codes) <= n_rows:
         return 0
     if codes[0] < 0:
         return n_rows
     changes = np.flatnonzero(codes[n_rows:] != codes[n_rows - 1 : -1])
-    return n_rows + int(changes[0]) if len(changes) else 0
+    if len(changes) == 0:
+        return 0
+    return n_rows + int(changes[0])
 
 
 # Groups -----------------------------------------------------------------------------------------
 
 
-def _sizes_next_to(path: str) -> str | None:
-    """The file of group sizes next to a data file, or None.
+def _size_file_next_to(path: str) -> str | None:
+    """Return the file of group sizes next to a data file, or None.
 
-    Looked for, in this order: the name of the data file, with and without its ``.gz`` (``.bz2``,
-    ``.xz``), followed by ``.query`` or ``.group``, plain or compressed.
+    The candidates, in this order, are the name of the data file, with and without its ``.gz``
+    (``.bz2``, ``.xz``), followed by ``.query`` or ``.group``, plain or compressed.
     """
     stem, suffix = os.path.splitext(path)
-    names = [path, stem] if suffix.lower() in PACKED else [path]
+    names = [path]
+    if suffix.lower() in PACKED:
+        names.append(stem)
     candidates = map("".join, product(names, (".query", ".group"), ("", *PACKED)))
     return next(filter(os.path.isfile, candidates), None)
 
@@ -417,14 +499,14 @@ def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
 
 
 class _QidGroups:
-    """Numbers groups by qid in the order of the file; -1 for all rows if none has one.
+    """Codes of groups by qid, in the order of the file; −1 for all rows without qids.
 
-    A qid never passes through a floating point number, and one that spells no number is a string.
+    A qid is never converted to a floating-point number; a qid that is not a number is a string.
 
     Parameters
     ----------
     in_order : bool
-        Whether the rows of a group have to stand next to each other.
+        Whether the rows of a group must be consecutive.
     """
 
     def __init__(self, in_order: bool) -> None:
@@ -435,7 +517,7 @@ class _QidGroups:
         self.has_qids: bool | None = None  # whether the first row has one
 
     def codes(self, path: str, text: bytes, lines: Any, qids: Any, heads: Any) -> Indices:
-        """The group of each row of a block; a new qid starts in the rows `heads`."""
+        """Return the group of each row of a block; the qid changes in the rows `heads`."""
         codes = np.empty(len(heads), dtype=np.int64)
         for k, row in enumerate(heads.tolist()):
             begin, end = qids[row]
@@ -451,37 +533,44 @@ class _QidGroups:
         return np.repeat(codes, np.diff(heads, append=len(lines)))
 
     def _qid_problem(self, qid: bytes | None) -> str:
-        """What is wrong with the qid of the next row, or nothing."""
+        """Return what is wrong with the qid of the next row; an empty text if nothing is."""
         if self.has_qids is None:
             self.has_qids = qid is not None
-        if (qid is not None) != self.has_qids:
-            has, had = ("no qid", "has one") if self.has_qids else ("a qid", "has none")
-            return f"this row has {has}, but the first row {had}. Give every row a qid, or none."
-        if qid is None or (qid in self._code_of and not self._in_order) or qid == self._last:
+        if qid is None and self.has_qids:
+            return "this row has no qid, but the first row has one. Give every row a qid, or none."
+        if qid is not None and not self.has_qids:
+            return "this row has a qid, but the first row has none. Give every row a qid, or none."
+        if qid is None or qid == self._last:
             return ""
         if qid in self._code_of:
+            if not self._in_order:
+                return ""
             return (
-                f"the group {shown_value(qid)} comes back after rows of other groups. To be read "
-                "in chunks, the rows of a group must stand next to each other: sort the file "
-                "by qid, or read it whole, without chunks."
+                f"the group {shown_value(qid)} continues after rows of other groups. In chunks, "
+                "the rows of a group must be consecutive: sort the file by qid, or read it "
+                "without chunks."
             )
         decoded = qid.decode("utf-8", "replace")
-        if not qid or decoded.encode("utf-8") != qid or len(decoded) > MAX_LABEL:
-            expected = f"a group in UTF-8 of at most {MAX_LABEL} characters, such as qid:7"
-            return f"the qid is {shown_value(qid)}, expected {expected}, without a space."
-        return ""
+        is_utf_8 = decoded.encode("utf-8") == qid
+        if qid and is_utf_8 and len(decoded) <= MAX_LABEL:
+            return ""
+        return (
+            f"the qid is {shown_value(qid)}, expected a group in UTF-8 of at most {MAX_LABEL} "
+            "characters without a space, such as qid:7."
+        )
 
     def labels(self, codes: Indices) -> NDArray[Any] | None:
-        """One label per row: int64 if all qids are whole numbers, else strings.
+        """Return one label per row: int64 if all qids are whole numbers, else strings.
 
-        Without qids they are the codes, if there are sizes of groups.
+        Without qids the labels are the codes from group sizes, or None without group sizes.
         """
         if not self._qids:
-            return codes if codes[0] >= 0 else None
-        low = int(codes.min())
-        qids = self._qids[low : int(codes.max()) + 1]
-        labels: NDArray[Any] = distinct_labels([qid.decode("utf-8") for qid in qids])[codes - low]
-        return labels
+            has_sizes = codes[0] >= 0
+            return codes if has_sizes else None
+        first = int(codes.min())
+        qids = self._qids[first : int(codes.max()) + 1]
+        labels: NDArray[Any] = distinct_labels([qid.decode("utf-8") for qid in qids])
+        return labels[codes - first]
 
 
 # Writing ---------------------------------------------------------------------------------------
@@ -551,26 +640,30 @@ def write_letor(
 
 
 def _check_numbers(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-    """X as a finite array or CSR matrix and y as a finite vector, of one length."""
+    """Return X as a finite array or CSR matrix and y as a finite vector of the same length."""
     from sklearn.utils import check_array, check_consistent_length
 
     reject_dtype("X", X)
-    floats = [np.float64, np.float32]
-    rows = as_array(X, "X")
-    X = check_array(rows, accept_sparse="csr", dtype=floats, ensure_min_features=0, input_name="X")
-    labels = as_array(y, "y")
-    labels = check_array(labels, ensure_2d=False, dtype=np.float64, input_name="y").ravel()
-    check_consistent_length(X, labels)
-    return X, labels
+    features = check_array(
+        as_array(X, "X"),
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_min_features=0,
+        input_name="X",
+    )
+    labels = check_array(as_array(y, "y"), ensure_2d=False, dtype=np.float64, input_name="y")
+    labels = labels.ravel()
+    check_consistent_length(features, labels)
+    return features, labels
 
 
 def _qids(labels: NDArray[Any]) -> list[str]:
-    """For each group, `` qid:label``, with a blank in front."""
+    """Return `` qid:label`` for each group, with a leading space."""
     words = [_qid_word(label) for label in labels.tolist()]
     if len(np.unique(distinct_labels(words))) < len(words):
         raise ValueError(
-            "two different group labels would be read back as the same (such as '1' and '01', or "
-            "1 and '1'); make them distinct."
+            "two different group labels would be read back as equal (such as '1' and '01', or 1 "
+            "and '1'); make them distinct."
         )
     return [f" qid:{word}" for word in words]
 
@@ -578,33 +671,34 @@ def _qids(labels: NDArray[Any]) -> list[str]:
 def _qid_word(label: Any) -> str:
     if isinstance(label, int) or (isinstance(label, float) and label.is_integer()):
         return str(int(label))  # True is 1, as everywhere in Python
-    is_word = isinstance(label, str) and label.isprintable() and label.split() == [label]
-    if not is_word or "#" in label or len(label) > MAX_LABEL:
-        shown = shown_value(label) if isinstance(label, str) else repr(label)
-        raise ValueError(
-            f"the group label {shown} cannot be written as one word. Use words without blanks and "
-            "'#', or whole numbers, such as np.unique(groups, return_inverse=True)[1]."
-        )
-    return str(label)
+    if isinstance(label, str):
+        is_one_word = label.isprintable() and label.split() == [label]
+        if is_one_word and "#" not in label and len(label) <= MAX_LABEL:
+            return label
+        label = shown_value(label)
+    raise ValueError(
+        f"the group label {label} cannot be written as one word. Use words without spaces and "
+        "'#', or whole numbers, such as np.unique(groups, return_inverse=True)[1]."
+    )
 
 
 def _comment_text(comment: Any, row: int) -> str:
     text = "" if comment is None else str(comment).strip()
     if any(mark in text for mark in "\n\r\0"):
         raise ValueError(
-            f"ids[{row}] is {shown_value(text)}: a comment ends with its line. "
-            "Take the line breaks and zero bytes out."
+            f"ids[{row}] is {shown_value(text)}; remove the line breaks and zero bytes, because a "
+            "comment is part of one line."
         )
     return f" # {text}" if text else ""
 
 
 def _shortest(value: float) -> str:
-    """Shortest text that reads back as the same number."""
+    """Return the shortest text that is read back as the same number."""
     return repr(value).removesuffix(".0")
 
 
 def _feature_texts(X: Any) -> Iterator[str]:
-    """For each row, `` 1:value 2:value``, with a blank in front."""
+    """Yield `` 1:value 2:value`` for each row, with a leading space."""
     if isinstance(X, np.ndarray):
         names = [f" {column}:" for column in range(1, X.shape[1] + 1)]
         for row in X:
@@ -613,9 +707,10 @@ def _feature_texts(X: Any) -> Iterator[str]:
         return
     X = X.copy()
     X.sum_duplicates()  # also sorts
+    n_columns = X.shape[1]
     for row in range(X.shape[0]):
         stored = slice(X.indptr[row], X.indptr[row + 1])
-        columns, values = (X.indices[stored] + 1).tolist(), X.data[stored].tolist()
-        if not row and X.shape[1] not in [0, *columns]:  # keeps the number of features
-            columns, values = [*columns, X.shape[1]], [*values, 0.0]
-        yield "".join([f" {c}:{_shortest(v)}" for c, v in zip(columns, values, strict=True)])
+        entries = dict(zip((X.indices[stored] + 1).tolist(), X.data[stored].tolist(), strict=True))
+        if row == 0 and n_columns:
+            entries.setdefault(n_columns, 0.0)  # keeps the number of features
+        yield "".join([f" {column}:{_shortest(value)}" for column, value in entries.items()])

@@ -1,8 +1,8 @@
-"""Synthetic ranking data with a known answer."""
+"""Synthetic ranking data with known weights."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,9 @@ from rankwise.validation import check_int
 
 
 class RankingProblem(NamedTuple):
-    """Synthetic data and their answer.
+    """Synthetic data and the weights that generated them.
 
-    ``X, y, groups = problem[:3]`` unpacks what `fit` takes.
+    ``X, y, groups = problem[:3]`` unpacks the arguments of `fit`.
 
     Attributes
     ----------
@@ -24,9 +24,9 @@ class RankingProblem(NamedTuple):
     groups : ndarray of shape (n_rows,), int
         Query of each row, 0 to n_queries - 1.
     coef : ndarray of shape (n_features,)
-        True weights, of length one; ``X @ coef`` is the right order inside every query.
+        True weights with norm 1; ``X @ coef`` is the true order inside each query.
     utility : ndarray of shape (n_rows,)
-        What `y` would be without noise, ties and levels: ``X @ coef`` plus the offset of the query.
+        `y` without noise, ties and levels: ``X @ coef`` plus the offset of the query.
     """
 
     X: NDArray[np.float64]
@@ -53,42 +53,41 @@ def make_ranking(
 
         utility = x · coef + offset of the query,      score = utility + noise
 
-    The documents of a query lie around a center of its own, and the offset of the query is a linear
-    function of that center with other weights than `coef`.  This is on purpose: a model that
-    ignores the queries mistakes differences *between* queries for preferences, and learns the wrong
-    weights however many data it gets.  ``offset=0`` switches the trap off.
+    The documents of a query are distributed around the center of the query, and the offset of the
+    query is a linear function of that center with weights other than `coef`. A model that ignores
+    the queries mistakes differences *between* queries for preferences and learns the wrong weights
+    from any amount of data. ``offset=0`` removes this difference.
 
     Parameters
     ----------
     n_queries : int, default=100
         Number of queries (groups).
     n_documents : int or (int, int), default=20
-        Documents per query, or the smallest and the largest number, drawn evenly.
+        Documents per query, or the range from which the number is drawn uniformly.
     n_features : int, default=10
         Number of features.
     n_informative : int, optional
-        Number of features with a weight other than 0; by default all.
+        Number of features with a nonzero weight; default: all.
     n_levels : int or None, default=5
-        Number of relevance levels; scores are cut at the quantiles of all data, so that the levels
-        0, 1, ... are about equally frequent overall (but not in every query).  None leaves real
-        scores.
+        Number of relevance levels; the scores are cut at the quantiles of all data, so that the
+        levels 0, 1, ... are about equally frequent overall. None keeps real-valued scores.
     noise : float, default=0.1
         Standard deviation of the noise; that of the utility inside a query is 1.
     offset : float, default=2.0
         Size of the differences between queries, in the same unit.
     ties : float, default=0.0
-        Share of all documents whose score is made equal to the next lower one of the same query,
-        before cutting into levels; the lowest document of a query has none to copy from.
+        Share of the documents whose score is set to the next lower score of the same query before
+        cutting into levels; the lowest document of a query keeps its score.
     shuffle : bool, default=True
-        Whether to shuffle the rows.  The documents of a query are then *not* next to each other.
+        Whether to shuffle the rows, so that the documents of a query are not consecutive.
     random_state : int, RandomState or None, default=None
-        As in scikit-learn: an int makes the data reproducible.
+        Seed; an int makes the data reproducible.
 
     Returns
     -------
     RankingProblem
-        ``X``, ``y``, ``groups``, the true ``coef`` and the noise-free ``utility``.  Without noise,
-        no pair of a query that `y` orders is ordered the other way by `utility`.
+        ``X``, ``y``, ``groups``, the true ``coef`` and the noise-free ``utility``. Without noise,
+        `y` and `utility` order no pair of a query in opposite ways.
 
     Examples
     --------
@@ -98,13 +97,14 @@ def make_ranking(
     """
     from sklearn.utils import check_random_state
 
-    is_range = isinstance(n_documents, (tuple, list)) and len(n_documents) == 2
-    low, high = cast("tuple[int, int]", n_documents if is_range else (n_documents, n_documents))
-    n_informative = n_features if n_informative is None else n_informative
-    counts = {"n_queries": n_queries, "n_features": n_features, "n_documents": low}
-    for name, value in {**counts, "n_informative": n_informative}.items():
-        check_int(name, value, least=1)
-    check_int("n_documents", high, least=low)
+    check_int("n_queries", n_queries, least=1)
+    check_int("n_features", n_features, least=1)
+    min_documents, max_documents = _read_range("n_documents", n_documents)
+    if n_informative is None:
+        n_informative = n_features
+    check_int("n_informative", n_informative, least=1)
+    if n_informative > n_features:
+        raise ValueError(f"n_informative={n_informative}; there are {n_features} features.")
     if n_levels is not None:
         check_int("n_levels", n_levels, least=2)
     for name, amount in {"noise": noise, "offset": offset}.items():
@@ -112,38 +112,50 @@ def make_ranking(
             raise ValueError(f"{name}={amount!r}; expected a finite number from 0.")
     if not 0 <= ties <= 1:
         raise ValueError(f"ties={ties!r}; expected a share between 0 and 1.")
-    if n_informative > n_features:
-        raise ValueError(f"n_informative={n_informative}; there are {n_features} features.")
+
     rng = check_random_state(random_state)
-    sizes = rng.randint(low, high + 1, size=n_queries)
+    sizes = rng.randint(min_documents, max_documents + 1, size=n_queries)
     groups = np.repeat(np.arange(n_queries, dtype=np.intp), sizes)
     coef = _random_weights(rng, n_features, n_informative)
     centers = rng.standard_normal((n_queries, n_features))
     X = centers[groups] + rng.standard_normal((len(groups), n_features))
-    between = centers @ (offset * _random_weights(rng, n_features, n_features))
-    utility = X @ coef + between[groups]
+    offsets = centers @ (offset * _random_weights(rng, n_features, n_features))
+    utility = X @ coef + offsets[groups]
     y = utility + noise * rng.standard_normal(len(groups))
     y = _tie_neighbors(y, groups, ties, rng)
     if n_levels is not None:
-        cuts = np.quantile(y, np.arange(1, n_levels) / n_levels)
-        y = np.searchsorted(cuts, y, side="right").astype(np.float64)
-    order = rng.permutation(len(groups)) if shuffle else slice(None)
+        thresholds = np.quantile(y, np.arange(1, n_levels) / n_levels)
+        y = np.searchsorted(thresholds, y, side="right").astype(np.float64)
+    order = np.arange(len(groups))
+    if shuffle:
+        order = rng.permutation(len(groups))
     return RankingProblem(X[order], y[order], groups[order], coef, utility[order])
 
 
+def _read_range(name: str, value: Any) -> tuple[int, int]:
+    """Return the smallest and the largest of a number or a pair of numbers."""
+    smallest = value
+    largest = value
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        smallest, largest = value
+    check_int(name, smallest, least=1)
+    check_int(name, largest, least=smallest)
+    return smallest, largest
+
+
 def _random_weights(rng: Any, n_features: int, n_informative: int) -> NDArray[np.float64]:
-    """Random direction of length one in `n_informative` randomly chosen coordinates."""
+    """Return a random vector with norm 1 and `n_informative` nonzero entries."""
     weights = np.zeros(n_features)
-    chosen = rng.permutation(n_features)[:n_informative]
+    informative = rng.permutation(n_features)[:n_informative]
     direction = rng.standard_normal(n_informative)
-    weights[chosen] = direction / np.linalg.norm(direction)
+    weights[informative] = direction / np.linalg.norm(direction)
     return weights
 
 
 def _tie_neighbors(
     y: NDArray[np.float64], groups: NDArray[np.intp], share: float, rng: Any
 ) -> NDArray[np.float64]:
-    """Copy scores from the next lower document of the query; the weak order stays as it was."""
+    """Copy a share of the scores from the next lower document of the query."""
     order = np.lexsort((y, groups))
     can_copy = np.flatnonzero(np.r_[False, groups[order][1:] == groups[order][:-1]])
     n_copies = min(round(share * len(y)), len(can_copy))

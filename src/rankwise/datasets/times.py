@@ -1,4 +1,4 @@
-"""When a comparison was made: dates or numbers."""
+"""Times of comparisons: dates or numbers."""
 
 from __future__ import annotations
 
@@ -12,18 +12,25 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array
 from rankwise.datasets.vocabulary import as_text, finite_number, shown_value
 
-_DIGITS = re.compile(r"(1[89]|20|21)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
+_COMPACT_DATE = re.compile(r"(1[89]|20|21)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2}([ T][0-9:.]+)?)?(Z|[+]00:?00)?")
 DAY = np.timedelta64(1, "D")
 
 
 def read_times(texts: Sequence[str], error: Callable[[int, str], Exception]) -> NDArray[Any]:
-    """Dates as datetime64[s], or numbers; `error` makes the error about one of the texts.
+    """Parse texts as dates (datetime64[s]) or as numbers.
 
-    Dates are written as 2019-01-31, with a time of the day or without, or all as 20190131. Numbers
-    are whatever the data count in: years, rounds. One column is of one kind.
+    Dates have the form 2019-01-31, optionally with a time of day, or all have the form 20190131.
+    Numbers have any unit, such as years or rounds. A column has one form.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The cells of a column.
+    error : callable
+        Returns the exception for the number of a text and a problem.
     """
-    if all(_DIGITS.fullmatch(text) for text in texts):
+    if all(_COMPACT_DATE.fullmatch(text) for text in texts):
         return np.array([_date(f"{t[:4]}-{t[4:6]}-{t[6:]}") for t in texts], "datetime64[s]")
     dates = [_date(text) for text in texts]
     if all(date is not None for date in dates):
@@ -31,18 +38,22 @@ def read_times(texts: Sequence[str], error: Callable[[int, str], Exception]) -> 
     numbers = [finite_number(text) for text in texts]
     if all(number is not None for number in numbers):
         return np.array(numbers, np.float64)
-    is_date = any(date is not None for date in dates)
-    known = dates if is_date else numbers
-    k = next(k for k, value in enumerate(known) if value is None)
+    has_dates = any(date is not None for date in dates)
+    if has_dates:
+        row = dates.index(None)
+        expected = "a date such as 2019-01-31, as in other rows"
+    else:
+        row = numbers.index(None)
+        expected = "a date or a number"
     raise error(
-        k,
-        f"the time is {shown_value(texts[k])}, expected "
-        f"{'a date such as 2019-01-31, as in other rows' if is_date else 'a date or a number'}. "
-        "Write all dates as year-month-day; 01/02/2019 can be read in two ways.",
+        row,
+        f"the time is {shown_value(texts[row])}, expected {expected}. Write all dates as "
+        "year-month-day; 01/02/2019 is ambiguous.",
     )
 
 
 def _date(text: str) -> np.datetime64 | None:
+    """Parse a date; None if the text is not a date."""
     if not _DATE.fullmatch(text):
         return None
     try:
@@ -52,7 +63,7 @@ def _date(text: str) -> np.datetime64 | None:
 
 
 def as_times(values: Any, n: int, what: str = "comparison") -> NDArray[Any]:
-    """One time for each of n comparisons or rows, from an array of dates, numbers or texts."""
+    """Return one time for each of n comparisons or rows, from dates, numbers or texts."""
     array = np.asarray(values)
     if array.shape != (n,):
         raise ValueError(
@@ -67,7 +78,7 @@ def as_times(values: Any, n: int, what: str = "comparison") -> NDArray[Any]:
 
 
 def in_days(times: NDArray[Any]) -> Array:
-    """Dates as days since 1970, numbers as they are."""
+    """Return dates as days since 1970, and numbers unchanged."""
     if times.dtype.kind == "M":
         return np.asarray(times.astype("datetime64[s]").astype(np.int64) / 86400.0)
     return np.asarray(times, np.float64)

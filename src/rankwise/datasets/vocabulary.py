@@ -30,9 +30,9 @@ def shown_value(token: str | bytes, limit: int = 40) -> str:
 
     Examples
     --------
-    >>> show(b"caf\xe9")
+    >>> shown_value(b"caf\xe9")
     "'caf\\xe9'"
-    >>> show("x" * 1000, limit=5)
+    >>> shown_value("x" * 1000, limit=5)
     "'xxxxx...'"
     """
     cut = token[:limit]

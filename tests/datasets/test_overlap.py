@@ -8,7 +8,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankwise.datasets.overlap import SIZE, describe_overlap, fingerprint_rows, share_seen
+from rankwise.datasets.overlap import (
+    FINGERPRINT_SIZE,
+    describe_overlap,
+    fingerprint_rows,
+    share_seen,
+)
 
 
 def data_of(seed, n_rows, n_columns=3):
@@ -30,7 +35,7 @@ def test_the_share_of_seen_rows_is_about_right():
     X, y = data_of(0, 20_000)
     new, new_y = data_of(1, 20_000)
     sketch = fingerprint_rows(X, y)
-    assert len(sketch) == len("0.0000 ") + 16 * SIZE
+    assert len(sketch) == len("0.0000 ") + 16 * FINGERPRINT_SIZE
     mixed = np.concatenate([X[:10_000], new[:10_000]]), np.concatenate([y[:10_000], new_y[:10_000]])
     assert abs(share_seen(sketch, *mixed) - 0.5) < 0.15
 
