@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.datasets.files import PathLike, import_arrow, numbered_lines, replace_file
-from rankwise.datasets.table_files import ArrowTable, format_of_suffix, open_table
+from rankwise.datasets.table_files import ArrowTable, TableFile, format_of_suffix, open_table
 from rankwise.datasets.vocabulary import finite_number, shown_value
 from rankwise.errors import TableFormatError
 from rankwise.frames import as_array
@@ -114,7 +114,7 @@ def _as_scores(scores: ArrayLike, gaps: bool = False) -> NDArray[Any]:
 
 
 def write_table_with_scores(
-    source: PathLike,
+    source: PathLike | TableFile,
     path: PathLike,
     scores: ArrayLike | Mapping[str, ArrayLike],
     *,
@@ -165,12 +165,14 @@ def write_table_with_scores(
     """
     columns = scores if isinstance(scores, Mapping) else {column: scores}
     added = {name: _as_scores(values, gaps=True) for name, values in columns.items()}
-    table: Any = open_table(os.fspath(source), delimiter)
+    table: Any = (
+        source if isinstance(source, TableFile) else open_table(os.fspath(source), delimiter)
+    )
     kind = table.format if isinstance(table, ArrowTable) else "csv"
     suffix = format_of_suffix(os.fspath(path))
     if suffix not in (None, kind, "tsv" if kind == "csv" else None):
         raise ValueError(f"{table.path} is a {kind} file, and so is its copy; rename {path}.")
-    n_rows = len(next(iter(table.read([], []).values())))
+    n_rows = table.n_rows()
     for name, values in added.items():
         if not name or name != name.strip() or not name.isprintable():
             raise ValueError(f"column is {name!r}; pass a name without surrounding blanks.")

@@ -10,7 +10,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -157,7 +157,22 @@ class TableFile(ABC):
 
     @abstractmethod
     def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
-        """Columns of Arrow by their positions: `texts` as spelled, `values` with their types."""
+        """Read columns by position: `texts` as they are spelled, `values` with their types.
+
+        Parameters
+        ----------
+        texts, values : sequence of int
+            Positions of columns; without any, the first column is read.
+
+        Returns
+        -------
+        dict from int to column
+            Columns of Arrow by position; lists for a data frame.
+        """
+
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Return the number of rows."""
 
     def place(self, row: int) -> int:
         """Where a row is in the file, counted from 1: its line, or its number."""
@@ -202,6 +217,12 @@ class ArrowTable(TableFile):
             raise TableFormatError(self.path, None, "the file has columns but no rows.")
         return dict(zip(used, map(_plain_type, table.columns), strict=True))
 
+    def n_rows(self) -> int:
+        """Return the number of rows, see `TableFile`."""
+        if self.format == "parquet":
+            return int(self.file.metadata.num_rows)
+        return int(self.whole.num_rows)
+
 
 class FrameTable(TableFile):
     """A data frame as a table whose columns are lists; errors name the row, counted from 0."""
@@ -225,6 +246,10 @@ class FrameTable(TableFile):
             to_list = getattr(column, "to_list", None) or getattr(column, "tolist", None)
             read[at] = to_list() if to_list else list(column)
         return read
+
+    def n_rows(self) -> int:
+        """Return the number of rows, see `TableFile`."""
+        return len(self._columns[0])
 
     def error(self, problem: str, row: int | None = None) -> Exception:
         """A ValueError that names the row."""
@@ -293,7 +318,10 @@ class TextTable(TableFile):
         decimal: str | None = None,
         header: bool = True,
     ) -> None:
-        self.path, self.has_names, self._buffer = path, header, content
+        self.path = path
+        self.has_names = header
+        self._buffer = content
+        self._parsed: dict[tuple[int, bool], Any] = {}  # by position, and whether it is text
         _check_marks(delimiter, decimal)
         self._text = memoryview(self._buffer)
         characters = np.frombuffer(self._text, dtype=np.uint8)
@@ -360,23 +388,50 @@ class TextTable(TableFile):
         return {k for row in rows for k, cell in enumerate(row) if _CODE.fullmatch(cell)}
 
     def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
-        """See `TableFile`; a row that is not right, or not UTF-8, is refused with its line."""
+        """Read columns, see `TableFile`; an invalid row raises an error with its line.
+
+        Columns are parsed once: a later call returns the same columns, or infers the type of a
+        column that was parsed as text.
+        """
+        positions = list(dict.fromkeys([*texts, *values])) or [0]
+        as_text = {at for at in positions if at in texts or at in self.codes}
+        missing = []
+        for at in positions:
+            key = (at, at in as_text)
+            if key in self._parsed:
+                continue
+            if (at, True) in self._parsed:
+                self._parsed[key] = self._inferred(self._parsed[at, True])
+            else:
+                missing.append(at)
+        if missing:
+            for at, column in self._parse(missing, as_text).items():
+                self._parsed[at, at in as_text] = column
+        return {at: self._parsed[at, at in as_text] for at in positions}
+
+    def n_rows(self) -> int:
+        """Return the number of rows, see `TableFile`."""
+        if not self._parsed:
+            self.read([], [])
+        return len(next(iter(self._parsed.values())))
+
+    def _parse(self, positions: Sequence[int], as_text: Set[int]) -> dict[int, Any]:
+        """Parse columns with Arrow; those in `as_text` as they are spelled."""
         arrow = import_arrow()
-        used = list(dict.fromkeys([*texts, *values])) or [0]
         body = self._text[self._begin :]
         if not re.search(rb"\S", body):
             raise TableFormatError(self.path, None, "the file has column names but no rows.")
         reader = import_arrow("pyarrow.csv")
-        keys = [str(k) for k in range(len(self.names))]
+        keys = [str(at) for at in range(len(self.names))]
         has_quotes = self._check_quotes(body)
         convert = reader.ConvertOptions(
-            include_columns=[keys[k] for k in used],
-            column_types={keys[k]: arrow.string() for k in {*texts, *self.codes}},
+            include_columns=[keys[at] for at in positions],
+            column_types={keys[at]: arrow.string() for at in as_text},
             null_values=_NULLS,
             decimal_point=self.decimal,
         )
 
-        def parsed(n_bytes: int, on_bad_row: Any = None) -> Any:
+        def parse_blocks(n_bytes: int, on_bad_row: Any = None) -> Any:
             options = reader.ReadOptions(column_names=keys, block_size=n_bytes)
             parse = reader.ParseOptions(
                 delimiter=self.delimiter,
@@ -387,16 +442,30 @@ class TextTable(TableFile):
             return reader.read_csv(source, options, parse, convert)
 
         try:
-            table = parsed(BLOCK_BYTES)
+            table = parse_blocks(BLOCK_BYTES)
         except arrow.ArrowInvalid:
-            self._check_rows()  # else there are lines of blanks, or a row longer than a block
+            self._check_rows()  # else some lines are blank, or a row is longer than a block
             try:
-                table = parsed(_one_block(body), _skip_blanks)
+                table = parse_blocks(_one_block(body), _skip_blanks)
             except arrow.ArrowInvalid as error:
                 raise TableFormatError(self.path, None, f"{error}.") from None
         if arrow.binary() in table.schema.types:
-            self._check_rows()  # it is not UTF-8
-        return {k: table[str(k)] for k in used}
+            self._check_rows()  # the text is not UTF-8
+        return {at: table[keys[at]] for at in positions}
+
+    def _inferred(self, column: Any) -> Any:
+        """The cells of a column of text with the type that `_parse` infers."""
+        arrow = import_arrow()
+        reader = import_arrow("pyarrow.csv")
+        cells = arrow.BufferOutputStream()
+        reader.write_csv(arrow.table([column], names=["0"]), cells)
+        content = cells.getvalue()
+        return reader.read_csv(
+            arrow.BufferReader(content),
+            reader.ReadOptions(block_size=_one_block(content)),
+            reader.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+            reader.ConvertOptions(null_values=_NULLS, decimal_point=self.decimal),
+        ).column(0)
 
     def place(self, row: int) -> int:
         """The line in which a row starts."""
