@@ -23,7 +23,7 @@ from rankwise.cli.shared_options import (
     pair_options,
     table_options,
 )
-from rankwise.formatting import TABLE_FORMATS, TextTable, text_width
+from rankwise.formatting import TABLE_FORMATS, TextTable, join_tables, text_width
 
 if TYPE_CHECKING:
     from rankwise.metrics import Evaluation, Metric
@@ -86,39 +86,44 @@ def compare(
     check_option("--test", test, TESTS)
     check_option("--format", format, TABLE_FORMATS)
     if len(rankers) < 2:
-        raise ValueError("compare needs two rankers or more: `rankwise compare DATA A B`.")
+        raise ValueError("compare needs at least two rankers: `rankwise compare DATA A B`.")
     terminal.check_files([data, items, *rankers])
     file = open_data(data, table, items, pair_columns)
-    names = unique_names(rankers)
     evaluations: dict[str, Evaluation] = {}
-    chosen: list[Metric] = []
-    for name, path in zip(names, rankers, strict=True):
+    metrics: list[Metric] = []
+    for name, path in zip(unique_names(rankers), rankers, strict=True):
         ranker = open_ranker(path)
-        predicted, found = ranker.scores(file)
-        terminal.note(ranker.seen_items(file, found))
-        if len(predicted) > 1 and (predicted == predicted[0]).all():
+        scores, scored_items = ranker.scores(file)
+        terminal.note(ranker.overlap_note(file, scored_items))
+        if len(scores) > 1 and (scores == scores[0]).all():
             terminal.note(f"all scores of {name} are equal, so it does not rank anything")
-        chosen = chosen or metrics_for(metric or file.usual_metrics, found.y)
-        evaluations[name] = evaluate(found.y, predicted, found.groups, chosen, undefined="nan")
-    found_by = {
-        one.name: paired_test(
-            {name: result.per_group[one.name] for name, result in evaluations.items()},
+        if not metrics:
+            metrics = metrics_for(metric or file.default_metrics, scored_items.y)
+        evaluations[name] = evaluate(
+            scored_items.y, scores, scored_items.groups, metrics, undefined="nan"
+        )
+    comparisons: dict[str, Comparison] = {}
+    for tested_metric in metrics:
+        values = {
+            name: result.per_group[tested_metric.name] for name, result in evaluations.items()
+        }
+        comparisons[tested_metric.name] = paired_test(
+            values,
             confidence=confidence,
-            greater_is_better=one.greater_is_better,
+            greater_is_better=tested_metric.greater_is_better,
             baseline=baseline,
             test=test,
         )
-        for one in chosen
-    }
     if as_json:
-        terminal.print_json({name: result.to_dict() for name, result in found_by.items()})
+        terminal.print_json({name: result.to_dict() for name, result in comparisons.items()})
         return
-    for name, result in found_by.items():
+    for name, comparison in comparisons.items():
         if format == "text":
             click.echo(name)
-            print_comparison(result)
+            print_comparison(comparison)
         else:
-            click.echo(getattr(replace(result.table(), title=name), format)())
+            table_with_title = replace(comparison.table(), title=name)
+            click.echo(join_tables([table_with_title], format))
 
 
 def print_comparison(comparison: Comparison) -> None:

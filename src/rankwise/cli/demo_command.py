@@ -32,7 +32,7 @@ METRICS = ["ndcg@10", "disagreement", "tau"]
 )
 def demo(output: Path) -> None:
     """Make data, train, compare four rankers, and write a report."""
-    from rankwise.cli.input_files import TrainingNotes
+    from rankwise.cli.training_notes import TrainingNotes
     from rankwise.datasets import read_letor
     from rankwise.graphs import ScoreGraph
     from rankwise.persistence import save

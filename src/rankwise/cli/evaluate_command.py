@@ -25,7 +25,10 @@ from rankwise.cli.shared_options import (
 from rankwise.formatting import csv_text
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from rankwise.datasets import RankingData
+    from rankwise.metrics import Evaluation
 
 
 @click.command(
@@ -64,62 +67,75 @@ def evaluate(
     MODEL is a model, a file with one score a line, or a TREC run. DATA has the items with their
     true scores, or comparisons of the items of --items; for a TREC run it is the file of qrels.
     """
-    import numpy as np
-
-    import rankwise.metrics as library
     from rankwise.cli.input_files import open_data, open_ranker
-    from rankwise.cli.model_options import is_suspiciously_good, metrics_for
+    from rankwise.cli.model_options import metrics_for, perfect_score_note
     from rankwise.datasets.trec import is_trec_run
-    from rankwise.validation import check_option
+    from rankwise.metrics import evaluate as evaluate_scores
 
     terminal.check_files([model, data, items], per_group)
-    is_run = is_trec_run(model)
-    if missing_queries is not None:
-        check_option("--missing-queries", missing_queries, ("zero", "skip"))
-        if not is_run:
-            raise ValueError(f"--missing-queries is for TREC runs; {model} is none.")
     warning = ""
-    predicted: Any
-    found: Any
-    if is_run:
-        predicted, found = _judged_run(model, data, missing_queries or "zero")
-        chosen = metrics_for(metric, found.y)
-        if not any(one.accepts_missing for one in chosen):
-            found = found._replace(y=np.nan_to_num(found.y))
+    if is_trec_run(model):
+        scores, scored_items = _read_trec(model, data, missing_queries or "zero")
+        metrics = metrics_for(metric, scored_items.y)
+        if not any(chosen.has_gaps for chosen in metrics):
+            scored_items = _with_zero_grades(scored_items)
     else:
-        opened = open_ranker(model)
+        if missing_queries is not None:
+            raise ValueError(f"--missing-queries is for TREC runs; {model} is none.")
+        ranker = open_ranker(model)
         file = open_data(data, table, items, pair_columns, weight=weight)
-        predicted, found = opened.scores(file)
-        chosen = metrics_for(metric or file.usual_metrics, found.y, found.weight)
-        warning = opened.seen_items(file, found)
-    result = library.evaluate(found.y, predicted, found.groups, chosen, sample_weight=found.weight)
+        scores, scored_items = ranker.scores(file)
+        metrics = metrics_for(metric or file.default_metrics, scored_items.y, scored_items.weight)
+        warning = ranker.overlap_note(file, scored_items)
+    y: Any = scored_items.y
+    result = evaluate_scores(
+        y, scores, scored_items.groups, metrics, sample_weight=scored_items.weight
+    )
     if all(row.n_undefined == row.n_groups for row in result):
-        terminal.note("no group has items of different scores, so there is nothing to measure")
+        terminal.note("no group has items of different scores, so the metrics are undefined")
     if per_group is not None:
-        is_one = found.groups is None
-        sizes = [None] if is_one else np.unique(found.groups, return_counts=True)[1].tolist()
-        labels = ["all"] if is_one else result.groups.tolist()
-        names = [row.name for row in result]
-        columns = [result.per_group[name].tolist() for name in names]
-        groups = zip(labels, sizes, *columns, strict=True)
-        terminal.write_text(per_group, csv_text(["group", "items", *names], groups))
+        terminal.write_text(per_group, _per_group_text(result, scored_items.groups))
     if as_json:
         keys = ("metric", "mean", "groups", "undefined", "low", "high")
         rows = [dict(zip(keys, row, strict=True)) for row in result]
-        terminal.print_json({"ranker": model, "data": data, "items": len(found.y), "metrics": rows})
+        terminal.print_json({"ranker": model, "data": data, "items": len(y), "metrics": rows})
     else:
         terminal.print_table(result.table())
     terminal.note(warning)
     for row in result:
         if row.name == "disagreement":
-            terminal.note(is_suspiciously_good(row.name, row.mean, len(found.y)))
+            terminal.note(perfect_score_note(row.name, row.mean, len(y)))
 
 
-def _judged_run(run: Path, qrels: Path, missing_queries: str) -> tuple[Any, RankingData]:
+def _per_group_text(result: Evaluation, groups: NDArray[Any] | None) -> str:
+    """The metrics of each group as CSV."""
+    import numpy as np
+
+    if groups is None:
+        labels = ["all"]
+        sizes = [None]
+    else:
+        labels = result.groups.tolist()
+        sizes = np.unique(groups, return_counts=True)[1].tolist()
+    names = [row.name for row in result]
+    columns = [result.per_group[name].tolist() for name in names]
+    return csv_text(["group", "items", *names], zip(labels, sizes, *columns, strict=True))
+
+
+def _read_trec(run: Path, qrels: Path, missing_queries: str) -> tuple[Any, RankingData]:
     """Scores of the documents of a TREC run, and the documents with relevance and queries."""
     from rankwise.datasets import RankingData, read_qrels, read_trec_run
+    from rankwise.validation import check_option
 
+    check_option("--missing-queries", missing_queries, ("zero", "skip"))
     judged = read_trec_run(run).judged_by(read_qrels(qrels), missing_queries=missing_queries)
     if not len(judged.query):
         raise ValueError(f"{run} has no documents for the queries of {qrels}.")
     return judged.score, RankingData(X=None, y=judged.relevance, groups=judged.query)
+
+
+def _with_zero_grades(documents: RankingData) -> RankingData:
+    """The documents with relevance 0 where they are not judged."""
+    import numpy as np
+
+    return documents._replace(y=np.nan_to_num(documents.y))

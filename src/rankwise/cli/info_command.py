@@ -47,7 +47,8 @@ def _installation_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _header_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
-    from rankwise.cli.input_files import SHOWN_NAMES, read_notes
+    from rankwise.cli.input_files import SHOWN_NAMES
+    from rankwise.cli.training_notes import read_notes
 
     written = ("written by", f"rankwise {found['rankwise']}; file format {found['version']}")
     if found["model"] == "Leaderboard":

@@ -141,12 +141,12 @@ def read_metric(name: str | Metric) -> Any:
         sys.path.remove("")
 
 
-def is_suspiciously_good(metric: str, score: float, n_items: int) -> str:
-    """A question, if items that are not very few were ranked without any error."""
+def perfect_score_note(metric: str, score: float, n_items: int) -> str:
+    """Ask for a leak if at least 20 items have a perfect score; else return an empty text."""
     perfect = 1.0 if get_metric(read_metric(metric)).greater_is_better else 0.0
-    if abs(score - perfect) > 5e-5 or n_items < 20:
+    if n_items < 20 or abs(score - perfect) > 5e-5:
         return ""
-    return "no error at all: is the score itself, or what follows from it, among the columns?"
+    return "perfect score: is the target, or something computed from it, among the features?"
 
 
 def numbers_in(option: str, text: str) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from rankwise.cli.shared_options import (
     output_option,
     table_options,
 )
+
+if TYPE_CHECKING:
+    from rankwise.datasets import RankingData
 
 
 @click.command(cls=Command, examples=["rankwise predict model.rw new.csv --rank -o ranked.csv"])
@@ -77,54 +80,69 @@ def predict(
 
     terminal.check_files([model, data], output)
     if column is not None and table.no_header:
-        raise ValueError(
-            "--column gives the new column a name, but with --no-header there is none."
-        )
+        raise ValueError("--column names a new column, but --no-header says there are no names.")
     if rank + intervals + (best_set is not None) > 1:
-        raise ValueError("--rank, --intervals and --best-set go one at a time.")
+        raise ValueError("pass one of --rank, --intervals and --best-set.")
     ranker = open_model(model)
     file = DataFile(data, table, target_needed=False)
-    found = file.read_for(ranker)
+    items = file.read_for(ranker)
     if intervals:
-        columns = ranker.intervals(found, confidence)
+        columns = ranker.intervals(items, confidence)
     elif best_set is not None:
-        columns = ranker.best_set(found, best_set)
+        columns = ranker.best_set(items, best_set)
+    elif rank:
+        columns = {"rank": ranks_in_groups(ranker.predict(items), items.groups)}
     else:
-        scores = ranker.predict(found)
-        columns = {"score": ranks_in_groups(scores, found.groups) if rank else scores}
-    if found.rows is not None:  # rows without a group have no score
-        columns = {name: _with_gaps(v, found.rows, file.n_rows()) for name, v in columns.items()}
+        columns = {"score": ranker.predict(items)}
+    if items.rows is not None:  # rows without a group have no score
+        n_rows = file.opened.n_rows()
+        columns = {name: _in_rows(values, items.rows, n_rows) for name, values in columns.items()}
     order = None
     if rank and not file.is_letor and not table.no_header:
+        order = _ranked_order(columns["rank"], items)
         column = column or "rank"
-        order = _in_order(columns["score"], found)
-    if column is not None:
-        named = {f"{column}_{name}": values for name, values in columns.items()}
-        added = named if len(named) > 1 else {column: columns["score"]}
-        write_table_with_scores(data, output or "-", added, delimiter=table.delimiter, order=order)
+    if column is None:
+        terminal.write_text(output, _columns_text(columns))
         return
-    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-    lines = [",".join(columns)] if len(columns) > 1 else []
-    lines += [",".join(map(repr, row)) for row in rows]
-    terminal.write_text(output, "\n".join([*lines, ""]))
+    source = data if file.is_letor else file.opened
+    added = _named_columns(columns, column)
+    write_table_with_scores(source, output or "-", added, delimiter=table.delimiter, order=order)
 
 
-def _in_order(ranks: Any, data: Any) -> Any:
-    """The rows of the file by group and rank; those without a group come last."""
+def _named_columns(columns: dict[str, Any], name: str) -> dict[str, Any]:
+    """The columns under a name of the user; several have it as a prefix."""
+    if len(columns) == 1:
+        return {name: values for values in columns.values()}
+    return {f"{name}_{suffix}": values for suffix, values in columns.items()}
+
+
+def _columns_text(columns: dict[str, Any]) -> str:
+    """One row a line; several columns as CSV with a header."""
+    lines = []
+    if len(columns) > 1:
+        lines.append(",".join(columns))
+    for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+        lines.append(",".join(repr(number) for number in row))
+    return "\n".join([*lines, ""])
+
+
+def _ranked_order(ranks: Any, items: RankingData) -> Any:
+    """The rows of the file by group and rank; rows without a group are last."""
     import numpy as np
 
     from rankwise.groups import encode_groups
 
-    rows = np.arange(len(ranks)) if data.rows is None else data.rows
-    groups = np.full(len(ranks), len(ranks))
-    groups[rows] = encode_groups(data.groups, len(rows)).codes
-    return np.lexsort((ranks, groups))
+    n_rows = len(ranks)
+    rows = np.arange(n_rows) if items.rows is None else items.rows
+    group_of_row = np.full(n_rows, n_rows)
+    group_of_row[rows] = encode_groups(items.groups, len(rows)).codes
+    return np.lexsort((ranks, group_of_row))
 
 
-def _with_gaps(values: Any, rows: Any, n_rows: int) -> Any:
-    """The values in their rows of the file, NaN in the others."""
+def _in_rows(values: Any, rows: Any, n_rows: int) -> Any:
+    """The values in their rows of the file, NaN in the other rows."""
     import numpy as np
 
-    every = np.full(n_rows, np.nan)
-    every[rows] = values
-    return every
+    column = np.full(n_rows, np.nan)
+    column[rows] = values
+    return column

@@ -69,22 +69,25 @@ def report(
     terminal.check_files([model, data, previous, items], output)
     ranker = open_model(model)
     file = open_data(data, table, items, pair_columns)
-    found: Any = file.read_for(ranker)
-    before = None
+    scored_items: Any = file.read_for(ranker)
+    previous_scores = None
     if previous is not None:
-        before = np.zeros(found.X.shape[0])  # rows without a true score are left out of the page
-        before[~np.isnan(found.y)] = open_ranker(previous).scores(file)[0]
-    warning = ranker.seen_items(file, found)
-    metrics = metrics_for(metric or file.usual_metrics, found.y)
+        has_score = ~np.isnan(scored_items.y)  # the page leaves out the other rows
+        previous_scores = np.zeros(scored_items.X.shape[0])
+        previous_scores[has_score] = open_ranker(previous).scores(file)[0]
+    warning = ranker.overlap_note(file, scored_items)
+    ids = None
+    if scored_items.ids is not None:
+        ids = scored_items.ids.tolist()
     page = make_page(
         ranker.model,
-        found.X,
-        found.y,
-        found.groups,
-        ids=None if found.ids is None else found.ids.tolist(),
+        scored_items.X,
+        scored_items.y,
+        scored_items.groups,
+        ids=ids,
         feature_names=ranker.features or [f"f{k + 1}" for k in range(ranker.n_features)],
-        previous=before,
-        metrics=metrics,
+        previous=previous_scores,
+        metrics=metrics_for(metric or file.default_metrics, scored_items.y),
         warning=warning,
         title=title or f"{model.stem} on {data.name}",
     )

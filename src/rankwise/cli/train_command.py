@@ -90,7 +90,7 @@ def train(
     column is printed.
     """
     from rankwise.cli.input_files import open_data
-    from rankwise.cli.model_options import is_suspiciously_good, make_model
+    from rankwise.cli.model_options import make_model, perfect_score_note
     from rankwise.cli.training_input import read_training
     from rankwise.persistence import save
     from rankwise.uncertainty import CalibratedRanker
@@ -112,7 +112,7 @@ def train(
     if chosen.get("held_out_score") is not None:
         n_items = training.X.shape[0]
         terminal.note(
-            is_suspiciously_good(metric or chosen["metric"], chosen["held_out_score"], n_items)
+            perfect_score_note(metric or chosen["metric"], chosen["held_out_score"], n_items)
         )
     short = {name: v for name, v in chosen.items() if not isinstance(v, (list, dict))}
     notes = training.notes(shlex.join(["rankwise", *sys.argv[1:]]), short)
