@@ -199,7 +199,7 @@ def test_the_user_overrules_what_columns_are(tmp_path, messy):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (["--no-impute"], "has gaps in the columns Fläche ("),
+        (["--no-impute"], "missing values in the columns Fläche ("),
         (
             ["--features", "leer,Verkauft am"],
             "these columns cannot be learned from: 'leer' (it has no values)",

@@ -263,7 +263,7 @@ def test_scores_that_are_all_equal_or_not_there(tmp_path):
     run("train", write_table(tmp_path), "-o", tmp_path / "m.rw", "--alpha", "1")
     file.write_text("y,a\n,1\n,2\n")
     (line,) = run("evaluate", tmp_path / "m.rw", file, code=1).stderr.splitlines()
-    assert line == "rankwise: no item of the data has a score, so there is nothing to judge by."
+    assert line.startswith("rankwise: no item of the data has a true score")
 
 
 def test_a_gap_in_the_features_of_items_does_not_end_a_board(tmp_path):
@@ -272,3 +272,28 @@ def test_a_gap_in_the_features_of_items_does_not_end_a_board(tmp_path):
     games.write_text("winner,loser\na,b\nb,c\na,c\nc,d\nd,a\nb,d\n")
     for model in ("least-squares", "bradley-terry"):
         run("rank", games, "--item-features", items, "--rating-model", model)
+
+
+# Reading
+
+
+def test_commands_parse_a_table_once(model, write, tmp_path, monkeypatch):
+    from rankwise.datasets.table_files import TextTable
+
+    table = write("a.csv")
+    run("predict", model, table, "-o", tmp_path / "s.txt")
+    parsed = []
+    parse = TextTable._parse
+    monkeypatch.setattr(
+        TextTable, "_parse", lambda *arguments: parsed.append(1) or parse(*arguments)
+    )
+    for arguments in (
+        ["train", table, "-o", tmp_path / "n.rw"],
+        ["evaluate", model, table],
+        ["compare", table, model, tmp_path / "s.txt", model],
+        ["report", model, table, "--previous", tmp_path / "s.txt", "-o", tmp_path / "page.html"],
+        ["predict", model, table, "--rank", "-o", tmp_path / "ranked.csv"],
+    ):
+        parsed.clear()
+        run(*arguments)
+        assert len(parsed) == 1, arguments

@@ -137,7 +137,7 @@ def test_what_is_held_out(tasting, tmp_path):
     by_judge = searches["--judge", "judge"]
     assert trained["chosen"]["held_out_score"] == pytest.approx(by_judge.best_score_)
     both = run("cv", *data, "--judge", "judge", "--group", "region")
-    assert "both say what is held out" in both.stderr
+    assert "--group and --judge" in both.stderr
     assert "--judge" in run("cv", *data, "--leave", "judge").stderr
 
 
@@ -166,7 +166,7 @@ def test_held_out_comparisons_are_reported_and_training_ones_are_recognized(tast
         ("a,b", "n,x\na,1\nb,2", ["--target", "x"], "leave out --target or --items"),
         ("a,b", "n,x\na,1\nb,2", ["--feature-scaling", "group"], "--feature-scaling group"),
         ("a,b", "1 qid:1 1:2\n2 qid:1 1:3", [], "svmlight rows, expected a table"),
-        ("a,b", "n,m,x\na,b,1\nb,a,2", ["--judge", "loser"], "one judge only"),
+        ("a,b", "n,m,x\na,b,1\nb,a,2", ["--judge", "loser"], "only one judge"),
     ],
 )
 def test_what_cannot_be_trained_on_is_told(tmp_path, pairs, items, options, words):

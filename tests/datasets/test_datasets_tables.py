@@ -683,3 +683,25 @@ def test_an_object_longer_than_the_blocks_of_the_reader(tmp_path):
     lines = [json.dumps({"y": k, "x": 2 * k, "t": "x" * 3_000_000 * (k == 1)}) for k in range(3)]
     found = read_ranking(save(tmp_path / "a.jsonl", "\n".join(lines)), as_frame=True)
     assert found.X["x"].to_pylist() == [0, 2, 4]
+
+
+def test_columns_of_a_text_are_parsed_once(tmp_path, monkeypatch):
+    from rankwise.datasets.table_files import TextTable, open_table
+
+    file = tmp_path / "a.csv"
+    file.write_text('a,b,c,d\n1,"x, y",true,2024-01-01\n,"",false,NA\n3,z,true,\n')
+    typed = open_table(str(file)).read([], range(4))
+    parsed = []
+    parse = TextTable._parse
+    monkeypatch.setattr(
+        TextTable, "_parse", lambda *arguments: parsed.append(1) or parse(*arguments)
+    )
+    table = open_table(str(file))
+    texts = table.read(range(4), [])
+    assert texts[0].to_pylist() == ["1", "", "3"]
+    inferred = table.read([], range(4))
+    assert table.n_rows() == 3
+    assert len(parsed) == 1
+    for at in range(4):
+        assert inferred[at].type == typed[at].type
+        assert inferred[at].to_pylist() == typed[at].to_pylist()

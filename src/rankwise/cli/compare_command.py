@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -94,13 +94,14 @@ def compare(
     for name, path in zip(unique_names(rankers), rankers, strict=True):
         ranker = open_ranker(path)
         scores, scored_items = ranker.scores(file)
+        y: Any = scored_items.y
         terminal.note(ranker.overlap_note(file, scored_items))
         if len(scores) > 1 and (scores == scores[0]).all():
             terminal.note(f"all scores of {name} are equal, so it does not rank anything")
         if not metrics:
-            metrics = metrics_for(metric or file.default_metrics, scored_items.y)
+            metrics = metrics_for(metric or file.default_metrics, y)
         evaluations[name] = evaluate(
-            scored_items.y, scores, scored_items.groups, metrics, undefined="nan"
+            y, scores, scored_items.groups, metrics, undefined="nan"
         )
     comparisons: dict[str, Comparison] = {}
     for tested_metric in metrics:

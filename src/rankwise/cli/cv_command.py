@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,8 +31,12 @@ from rankwise.cli.shared_options import (
 )
 from rankwise.formatting import TextTable, csv_text
 
-NO_SCORES = "-o: {} gives no score for each item; use --leave group or a number of folds."
-PREPARED = "features scaled and filled by all rows, without a look at the scores"
+if TYPE_CHECKING:
+    from rankwise.metrics import Metric
+    from rankwise.model_selection import CrossValidationResult
+
+NO_ITEM_SCORES = "-o: {} gives no score for each item; use --leave group or a number of folds."
+PREPARED = "features scaled and imputed from all rows, without the scores"
 
 
 @click.command(cls=Command, examples=["rankwise cv houses.csv --target price --group district"])
@@ -80,46 +85,44 @@ def cv(
 
     terminal.check_files([data, items], output, per_group)
     if leave == "pair" and output is not None:
-        raise ValueError(NO_SCORES.format("--leave pair"))
+        raise ValueError(NO_ITEM_SCORES.format("--leave pair"))
     if model.model == "auto":
-        raise ValueError("the model auto judges itself: rankwise train prints its held-out score.")
+        raise ValueError("the model auto evaluates itself: rankwise train prints its score.")
     estimator = make_model(model, metric[0] if metric else None, search=True)
     file = open_data(data, table, items, pair_columns, weight=weight)
     training = read_training(file, features, model, estimator)
-    wanted: list[Any] = list(metric) or [DEFAULT_METRIC]
-    if not metric and training.groups is not None:  # others have no value for a pair of one list
-        wanted += metrics_for(None, training.y, training.weights)
-    metrics = metrics_for(wanted, training.y)
+    names: list[Any] = list(metric) or [DEFAULT_METRIC]
+    if not metric and training.groups is not None:  # undefined for a held-out pair of one list
+        names += metrics_for(None, training.y, training.data.weight)
+    metrics = metrics_for(names, training.y)
     start = time.perf_counter()
-    curves, fixed = hold_out(model, metrics, leave, training)
+    results, fixed = hold_out(model, metrics, leave, training)
     seconds = time.perf_counter() - start
-    best = curves.best(metrics[0])
+    best = results.best(metrics[0])
+    n_unscored = training.summary["items_without_score"]
     files: list[tuple[Path, str]] = []
     if output is not None:
-        if curves.predictions is None:
-            raise ValueError(NO_SCORES.format(curves.describe()))
-        files.append((output, scores_text(curves.predictions[:, 0, best], gaps=True)))
-        n_gaps = training.summary["items_without_score"]
-        if n_gaps:
-            terminal.note(f"{n_gaps:,} items without score are never held out: nan in {output}")
+        if results.predictions is None:
+            raise ValueError(NO_ITEM_SCORES.format(results.describe()))
+        files.append((output, scores_text(results.predictions[:, 0, best], gaps=True)))
+        if n_unscored:
+            terminal.note(f"{n_unscored:,} items without score are never held out: nan in {output}")
     if per_group is not None:
-        columns = [scores[:, best, 0].tolist() for scores in curves.by_group.values()]
-        rows = zip(curves.groups.tolist(), *columns, strict=True)
-        files.append((per_group, csv_text(["group", *curves.by_group], rows)))
+        files.append((per_group, _per_group_text(results, best)))
     terminal.write_texts(files)
-    error = float(standard_error(curves.by_group[metrics[0].name])[best].mean())
-    means = {one.name: curves.overall(one).tolist() for one in metrics}
-    candidates = [
-        {**curves.candidates[k], **{name: values[k] for name, values in means.items()}}
-        for k in range(len(curves.candidates))
-    ]
+    candidates = _candidate_rows(results, metrics)
+    first = metrics[0].name
     summary = {
         "data": training.summary,
         "model": type(estimator).__name__.removesuffix("CV"),
-        "held_out_by": curves.describe(),
+        "held_out_by": results.describe(),
         "fixed": fixed,
         "prepared": PREPARED if training.steps else "",
-        "best": {**candidates[best], "by": metrics[0].name, "standard_error": error},
+        "best": {
+            **candidates[best],
+            "by": first,
+            "standard_error": float(standard_error(results.by_group[first])[best].mean()),
+        },
         "candidates": candidates,
         "seconds": round(seconds, 3),
     }
@@ -130,24 +133,47 @@ def cv(
         print_summary(summary, training.lines(), best)
 
 
-def print_summary(summary: dict[str, Any], about_data: list[tuple[str, str]], best: int) -> None:
-    """Print what was found as a table of candidates."""
-    fixed = "".join(f", {name} {value:.4g}" for name, value in summary["fixed"].items())
+def _candidate_rows(
+    results: CrossValidationResult, metrics: Sequence[Metric]
+) -> list[dict[str, Any]]:
+    """Parameters and mean metrics of each candidate."""
+    means = {metric.name: results.overall(metric).tolist() for metric in metrics}
+    rows = []
+    for k in range(len(results.candidates)):
+        metrics_of_candidate = {name: values[k] for name, values in means.items()}
+        rows.append({**results.candidates[k], **metrics_of_candidate})
+    return rows
+
+
+def _per_group_text(results: CrossValidationResult, best: int) -> str:
+    """The metrics of the best candidate in each group as CSV."""
+    columns = [values[:, best, 0].tolist() for values in results.by_group.values()]
+    rows = zip(results.groups.tolist(), *columns, strict=True)
+    return csv_text(["group", *results.by_group], rows)
+
+
+def print_summary(summary: dict[str, Any], data_lines: list[tuple[str, str]], best: int) -> None:
+    """Print the summary and a table of the candidates."""
+    model = summary["model"]
+    for name, value in summary["fixed"].items():
+        model += f", {name} {value:.4g}"
     terminal.print_key_values(
         [
-            *about_data,
-            ("model", summary["model"] + fixed),
+            *data_lines,
+            ("model", model),
             ("held out", f"{summary['held_out_by']}, {summary['seconds']:.2f} s"),
             ("prepared", summary["prepared"]),
         ]
     )
-    rows, chosen = [], summary["best"]
-    error = f", {chosen['by']} ± {chosen['standard_error']:.4f}"
-    mark = "best" + error * (not math.isnan(chosen["standard_error"]))
+    error = summary["best"]["standard_error"]
+    mark = "best"
+    if not math.isnan(error):
+        mark += f", {summary['best']['by']} ± {error:.4f}"
+    rows = []
     for k, candidate in enumerate(summary["candidates"]):
-        value, *scores = candidate.values()
-        rows.append(
-            [f"{value:.4g}", *map(terminal.format_number, scores), mark if k == best else ""]
-        )
-    table = TextTable([*summary["candidates"][0], ""], rows, names=(len(rows[0]) - 1,))
+        parameter, *metrics = candidate.values()
+        last = mark if k == best else ""
+        rows.append([f"{parameter:.4g}", *map(terminal.format_number, metrics), last])
+    header = [*summary["candidates"][0], ""]
+    table = TextTable(header, rows, names=(len(header) - 1,))
     terminal.print_table(table, best=best)

@@ -77,7 +77,7 @@ def evaluate(
     if is_trec_run(model):
         scores, scored_items = _read_trec(model, data, missing_queries or "zero")
         metrics = metrics_for(metric, scored_items.y)
-        if not any(chosen.has_gaps for chosen in metrics):
+        if not any(chosen.accepts_missing for chosen in metrics):
             scored_items = _with_zero_grades(scored_items)
     else:
         if missing_queries is not None:
@@ -138,4 +138,5 @@ def _with_zero_grades(documents: RankingData) -> RankingData:
     """The documents with relevance 0 where they are not judged."""
     import numpy as np
 
+    assert documents.y is not None
     return documents._replace(y=np.nan_to_num(documents.y))

@@ -257,8 +257,9 @@ class DataFile:
                 fingerprint = notes.whole_rows
             data = self.read(**self._trained_roles(trained), features=columns)
         assert data.y is not None
-        scored = data.take(np.flatnonzero(~np.isnan(data.y)))
-        return share_seen(fingerprint, scored.X, scored.y, scored.groups)
+        rows = np.flatnonzero(~np.isnan(data.y))
+        scored = data.take(rows)
+        return share_seen(fingerprint, scored.X, data.y[rows], scored.groups)
 
     def _fingerprint_columns(self, trained: TrainedModel) -> list[str]:
         """All columns of the training data if the file has them, else the features."""

@@ -112,7 +112,8 @@ def predict(
 def _named_columns(columns: dict[str, Any], name: str) -> dict[str, Any]:
     """The columns under a name of the user; several have it as a prefix."""
     if len(columns) == 1:
-        return {name: values for values in columns.values()}
+        (values,) = columns.values()
+        return {name: values}
     return {f"{name}_{suffix}": values for suffix, values in columns.items()}
 
 

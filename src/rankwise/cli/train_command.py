@@ -99,8 +99,8 @@ def train(
     estimator = make_model(model, metric)
     file = open_data(data, table, items, pair_columns, weight=weight)
     training = read_training(file, features, model, estimator)
-    if training.cv != "auto" and "cv" in estimator.get_params():
-        estimator.set_params(cv=training.cv)
+    if training.folds is not None and "cv" in estimator.get_params():
+        estimator.set_params(cv=training.folds)
     if calibrate and training.nuisance is not None:
         raise ValueError("--calibrate and --nuisance do not go together; leave out one of them.")
     ranker = CalibratedRanker(estimator) if calibrate else estimator
@@ -129,7 +129,7 @@ def train(
         "chosen": chosen,
         "calibration": calibration,
         "nuisance": nuisance_effects(inner),
-        "scaler": type(training.scaler).__name__ if training.scaler is not None else None,
+        "scaler": training.scaler_name,
         "seconds": round(seconds, 3),
         "output": output,
         "hint": HINT if model.model == "rankrls" and training.pairs is None else "",

@@ -1,366 +1,521 @@
-"""Training data: a file of items with scores, or comparisons and a file of items."""
+"""Training data of `train` and `cv`: scored items, or comparisons of items."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise.caching import cached_property
 from rankwise.cli import terminal
-from rankwise.cli.input_files import SHOWN_NAMES, DataFile, PairFile, TrainingNotes
+from rankwise.cli.input_files import SHOWN_NAMES, DataFile, PairFile
 from rankwise.cli.model_options import make_model, make_scaler, numbers_in, settings
 from rankwise.cli.shared_options import FeatureOptions, ModelOptions, split_names
+from rankwise.cli.training_notes import TrainingNotes
+from rankwise.datasets import RankingData
 from rankwise.datasets.column_values import is_number
 from rankwise.datasets.files import import_arrow
 from rankwise.datasets.overlap import fingerprint_rows
 from rankwise.formatting import TextTable, join_words
-from rankwise.graphs import ScoreGraph
+from rankwise.graphs import PairGraph, ScoreGraph
 from rankwise.graphs.supervision import read_y
 from rankwise.metrics import Metric
 from rankwise.model_selection import CrossValidationResult, cross_validate_candidates
 from rankwise.preprocessing.column_types import ColumnInfo, Reason
+from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from rankwise.rankers.pipelines import fit_transform
 
-ROLES = {"id": "names of the items", "weight": "weights of the items"}
-FOLDS_OF_EDGES = 10
-LEARN_UNSCORED = ("corankrls", "pursuit")
+ROLES = {"id": "names of the items", "weight": "weights of the items"}  # in the table of columns
+N_EDGE_FOLDS = 10
+SEMI_SUPERVISED_MODELS = ("corankrls", "pursuit")  # learn from items without a score
 LARGEST_FEATURE = 1e100  # sums of squares of larger numbers overflow
-MANY_LEVELS, VERY_SKEWED = 20, 3.0  # different scores, and their skewness
+MIN_SKEWED_LEVELS = 20  # distinct scores and skewness from which a note is printed
+MIN_SKEWNESS = 3.0
 
 
 @dataclass
 class TrainingSet:
-    """Training data, and what became of each column of the file.
+    """Training data, and the use of each column of the file.
 
     Attributes
     ----------
-    path : Path
-        The file of scores or comparisons.
     file : DataFile
-        The items.
+        The items, or the comparisons of items.
     data : RankingData
-        The rows that are learned from, with all columns that have no role: by these, rows are
-        recognized later.
+        The training rows with all columns without a role: they identify training rows later.
     X : pyarrow.Table, ndarray or sparse matrix
-        The columns of a table that are learned from, or the features of svmlight rows.
+        The columns of a table that are used, or the features of svmlight rows.
     y : ndarray or PairGraph
         Scores, or comparisons of the items.
-    scaler : transformer or None
-        What scales the features.
     steps : list of (str, transformer)
-        What comes before the ranker in a Pipeline; the columns are fitted, `prepared` fits others.
+        The steps before the ranker in a Pipeline; a TableVectorizer is fitted, other steps are
+        fitted by `prepared`.
     facts : list of ColumnInfo
-        What became of each column of a table that has no role.
+        Use of each column of a table without a role.
     n_dropped : int
-        Number of rows without score that were left out.
+        Number of rows that are not used.
     nuisance : pyarrow.Table or None
-        Columns whose effects are taken out, if some were named.
-    cv : "auto" or list of (train, test)
-        What a search holds out.
+        Columns whose effects are estimated and removed.
+    folds : list of (train, test) or None
+        What a search holds out; None: the default of the search.
     """
 
-    path: Path
     file: DataFile
-    data: Any
+    data: RankingData
     X: Any
     y: Any
-    scaler: Any
     steps: list[tuple[str, Any]]
     facts: list[ColumnInfo] = field(default_factory=list)
     n_dropped: int = 0
     nuisance: Any = None
-    cv: Any = "auto"
+    folds: list[tuple[Any, Any]] | None = None
 
-    def __post_init__(self) -> None:
-        self.pairs = self.file if isinstance(self.file, PairFile) else None
-        # the graph of comparisons has groups of its own
-        self.groups = self.data.groups if self.pairs is None else None
-        self.weights, self.time, self.roles = self.data.weight, self.data.time, self.data.roles
-        used = (column.name for column in self.facts if column.kind != "left out")
-        self.names = list(dict.fromkeys(used))
+    @property
+    def path(self) -> Path:
+        """The file of scores or of comparisons."""
+        return self.file.data_path
+
+    @property
+    def pairs(self) -> PairFile | None:
+        """The comparisons, or None for scored items."""
+        if isinstance(self.file, PairFile):
+            return self.file
+        return None
+
+    @property
+    def groups(self) -> Any:
+        """Groups of scored items, or None; a graph of comparisons contains its groups."""
+        if self.pairs is not None:
+            return None
+        return self.data.groups
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of a table that are used."""
+        return _used_names(self.facts)
+
+    @property
+    def scaler_name(self) -> str | None:
+        """Class of the scaler, or None."""
+        for _, step in self.steps:
+            if isinstance(step, StandardScaler | GroupScaler):
+                return str(type(step).__name__)
+            if isinstance(step, TableVectorizer) and step.scale:
+                return "StandardScaler"
+        return None
 
     @cached_property
     def prepared(self) -> Any:
         """The features as the ranker gets them."""
         X = self.X
-        for name, step in self.steps:
-            X = step.transform(X) if name == "columns" else fit_transform(step, X, self.groups)
+        for _, step in self.steps:
+            if isinstance(step, TableVectorizer):
+                X = step.transform(X)
+            else:
+                X = fit_transform(step, X, self.groups)
         return X
 
     def fit(self, model: Any) -> Any:
-        """The model, trained, in a Pipeline with what makes its features if there is something.
+        """Fit a ranker and return it, in a Pipeline with the steps before it if there are any.
 
-        The preparation is for the model alone to weigh: it sees all rows alike.
+        The steps before the ranker are not weighted.
         """
-        known = {"groups": self.groups, "sample_weight": self.weights}
-        if self.time is not None:
+        arguments = {"groups": self.groups, "sample_weight": self.data.weight}
+        if self.data.time is not None:
             if "time" not in inspect.signature(model.fit).parameters:
                 raise ValueError(
-                    f"--time says on what parameters are judged, but {type(model).__name__} does "
-                    "not choose any by it; leave out --time, or --alpha, --calibrate or --model "
-                    "auto."
+                    f"--time holds out later groups to choose parameters, but "
+                    f"{type(model).__name__} does not choose parameters; leave out --time, or "
+                    "--alpha, --calibrate or --model auto."
                 )
-            known["time"] = self.time
+            arguments["time"] = self.data.time
         if self.nuisance is not None:
-            known["nuisance"] = self.nuisance
-        model.fit(self.prepared, self.y, **known)
-        return Pipeline([*self.steps, ("rank", model)]) if self.steps else model
+            arguments["nuisance"] = self.nuisance
+        model.fit(self.prepared, self.y, **arguments)
+        if not self.steps:
+            return model
+        return Pipeline([*self.steps, ("rank", model)])
 
     def notes(self, command: str, chosen: dict[str, Any]) -> TrainingNotes:
-        """What the model file should remember."""
-        table, whole, scores = self.file.table, self.data.X, (self.y, self.groups)
-        rows: dict[str, Any] = {}
-        if self.pairs is not None:
-            rows["rows"] = fingerprint_rows(*self.pairs.rows())
-        elif self.file.is_letor:
-            rows["rows"] = fingerprint_rows(self.X, *scores)
-        else:
-            rows["rows"] = fingerprint_rows(whole.select(self.names), *scores)
-            rows["whole_rows"] = fingerprint_rows(whole, *scores)
-            rows["columns"] = list(whole.column_names)
+        """Facts about the training for the model file."""
+        table = self.file.table
+        roles = self.data.roles
+        fingerprints = self._fingerprints()
         return TrainingNotes(
             command=command,
             data=self.path.name,
             n_rows=self.X.shape[0],
-            target=self.roles.get("target") or "",
-            group=self.roles.get("group") or "",
+            target=roles.get("target") or "",
+            group=roles.get("group") or "",
             sparse=bool(issparse(self.X)),
             zero_based=table.zero_based,
             missing=list(table.missing),
             levels=table.levels(),
             lower=table.lower_is_better,
             chosen=chosen,
-            **rows,
+            **fingerprints,
         )
+
+    def _fingerprints(self) -> dict[str, Any]:
+        """Fingerprints of the training rows, as fields of TrainingNotes."""
+        if self.pairs is not None:
+            return {"rows": fingerprint_rows(*self.pairs.rows())}
+        if self.file.is_letor:
+            return {"rows": fingerprint_rows(self.X, self.y, self.groups)}
+        all_columns = self.data.X
+        features = all_columns.select(self.names)
+        return {
+            "rows": fingerprint_rows(features, self.y, self.groups),
+            "whole_rows": fingerprint_rows(all_columns, self.y, self.groups),
+            "columns": list(all_columns.column_names),
+        }
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Columns and counts."""
-        if self.pairs is not None:
-            about = self.y.describe()
-        else:
-            scored = self.data.take(np.flatnonzero(~np.isnan(self.y)))
-            about = ScoreGraph(scored.y, scored.groups, sample_weight=scored.weight).describe()
+        roles = self.data.roles
         n_items = self.X.shape[0]
+        if self.pairs is not None:
+            counts = self.y.describe()
+        else:
+            rows = np.flatnonzero(~np.isnan(self.y))
+            scored = self.data.take(rows)
+            counts = ScoreGraph(self.y[rows], scored.groups, sample_weight=scored.weight).describe()
         return {
             "file": self.path,
             "items_file": None if self.pairs is None else self.pairs.path,
             "items": n_items,
-            "items_without_score": n_items - about.n_items,
+            "items_without_score": n_items - counts.n_items,
             "rows_left_out": self.n_dropped,
-            "target": self.roles.get("target"),
-            "group": self.roles.get("group"),
-            "weight": self.roles.get("weight"),
+            "target": roles.get("target"),
+            "group": roles.get("group"),
+            "weight": roles.get("weight"),
             "nuisance": [] if self.nuisance is None else self.nuisance.column_names,
             "n_features": len(self.names) or int(self.X.shape[1]),
             "features": self.names or None,
             "columns": [
-                {"name": c.name, "use": c.kind, "n_gaps": c.n_gaps, "why": c.why}
-                for c in self.facts
+                {
+                    "name": column.name,
+                    "use": column.kind,
+                    "n_gaps": column.n_gaps,
+                    "why": column.why,
+                }
+                for column in self.facts
             ],
-            "groups": about.n_groups,
-            "pairs": about.n_pairs,
-            "tied_pairs": about.n_tied_pairs,
-            "groups_without_pairs": about.n_groups_without_pairs,
+            "groups": counts.n_groups,
+            "pairs": counts.n_pairs,
+            "tied_pairs": counts.n_tied_pairs,
+            "groups_without_pairs": counts.n_groups_without_pairs,
         }
 
     def lines(self) -> list[tuple[str, str]]:
-        """The summary for people."""
-        counts = self.summary
-        unscored, idle = counts["items_without_score"], counts["groups_without_pairs"]
-        group = counts["group"]
-        by = f" by {group}" if group else ": no column of groups, so one list"
-        if self.pairs is not None and not group:
-            by = " that no comparison connects" if counts["groups"] > 1 else ": all are connected"
-        source = "" if self.pairs is None else f", {self.roles['id']} in {self.pairs.path}"
-        names = join_words(self.names, SHOWN_NAMES)
+        """The summary as names and values."""
+        summary = self.summary
+        pairs_name = "pairs" if self.pairs is None else "comparisons"
         return [
             ("data", str(self.path)),
-            (
-                "items",
-                f"{counts['items']:,}{source}" + (f", {unscored:,} without score" * bool(unscored)),
-            ),
-            ("scores", counts["target"] or ""),
-            ("weights", counts["weight"] or ""),
-            ("nuisance", ", ".join(counts["nuisance"])),
-            ("features", f"{counts['n_features']:,}" + (f": {names}" if names else "")),
-            ("groups", f"{counts['groups']:,}{by}" + (f", {idle:,} without pairs" * bool(idle))),
-            (
-                "pairs" if self.pairs is None else "comparisons",
-                f"{counts['pairs']:,}, {counts['tied_pairs']:,} of them tied",
-            ),
+            ("items", self._items_text()),
+            ("scores", summary["target"] or ""),
+            ("weights", summary["weight"] or ""),
+            ("nuisance", ", ".join(summary["nuisance"])),
+            ("features", _features_text(summary["n_features"], self.names)),
+            ("groups", self._groups_text()),
+            (pairs_name, f"{summary['pairs']:,}, {summary['tied_pairs']:,} of them tied"),
         ]
 
+    def _items_text(self) -> str:
+        text = f"{self.summary['items']:,}"
+        if self.pairs is not None:
+            text += f", {self.data.roles['id']} in {self.pairs.path}"
+        n_unscored = self.summary["items_without_score"]
+        if n_unscored:
+            text += f", {n_unscored:,} without score"
+        return text
+
+    def _groups_text(self) -> str:
+        n_groups = self.summary["groups"]
+        text = f"{n_groups:,}"
+        if self.summary["group"]:
+            text += f" by {self.summary['group']}"
+        elif self.pairs is None:
+            text += ": no column of groups, so one list"
+        elif n_groups > 1:
+            text += " that no comparison connects"
+        else:
+            text += ": all are connected"
+        n_without_pairs = self.summary["groups_without_pairs"]
+        if n_without_pairs:
+            text += f", {n_without_pairs:,} without pairs"
+        return text
+
     def print_columns(self) -> None:
-        """One table that says what became of every column, if something needs saying."""
-        plain = [c.name for c in self.facts if c.words == "number" and not c.why]
+        """Print the use of each column, unless all columns are plain numbers."""
+        plain = [
+            column.name for column in self.facts if column.words == "number" and not column.why
+        ]
         if len(plain) == len(self.facts):
             return
-        rows = [[name, ROLES.get(role, role), ""] for role, name in self.roles.items() if name]
-        rows += [[join_words(plain, SHOWN_NAMES), "number", ""]] if plain else []
-        rows += [[c.name or "(no name)", c.words, c.why] for c in self.facts if c.name not in plain]
+        rows = []
+        for role, name in self.data.roles.items():
+            if name:
+                rows.append([name, ROLES.get(role, role), ""])
+        if plain:
+            rows.append([join_words(plain, SHOWN_NAMES), "number", ""])
+        for column in self.facts:
+            if column.name not in plain:
+                rows.append([column.name or "(no name)", column.words, column.why])
         terminal.echo("")
         terminal.print_table(TextTable(["column", "used as", "because"], rows, names=(0, 1, 2)))
         terminal.echo("")
 
 
+def _used_names(facts: Iterable[ColumnInfo]) -> list[str]:
+    """Names of the columns that are not left out, each once."""
+    return list(dict.fromkeys(column.name for column in facts if column.kind != "left out"))
+
+
+def _features_text(n_features: int, names: Sequence[str]) -> str:
+    if not names:
+        return f"{n_features:,}"
+    return f"{n_features:,}: {join_words(names, SHOWN_NAMES)}"
+
+
 def read_training(
-    file: DataFile, features: FeatureOptions, options: ModelOptions, estimator: Any
+    file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: Any
 ) -> TrainingSet:
-    """Read training data from an opened file."""
-    path = file.data_path
-    read = _training_rows if file.is_letor else _training_table
-    training = read(path, file, features, options, estimator)
+    """Read training data from an opened file.
+
+    Parameters
+    ----------
+    file : DataFile
+        The file.
+    usage : FeatureOptions
+        Use of its columns.
+    options : ModelOptions
+        The model.
+    estimator : estimator
+        The unfitted ranker.
+    """
+    read = _read_letor if file.is_letor else _read_table
+    training = read(file, usage, options, estimator)
     ranker = getattr(estimator, "model_class", type(estimator))
     if training.nuisance is not None and not ranker.takes_nuisance:
         raise ValueError("--nuisance is for the models rankrls and ranklogistic.")
     if 0 < training.summary["pairs"] == training.summary["tied_pairs"]:
-        why = "all comparisons are ties."
+        reason = "all comparisons are ties."
         if training.pairs is None:
-            why = (
-                f"all items of a group have the same score in column {training.roles['target']}; "
-                "check the columns of scores and groups."
+            reason = (
+                "all items of a group have the same score in column "
+                f"{training.data.roles['target']}; check the columns of scores and groups."
             )
-        raise ValueError(f"{path}: there is nothing to learn: {why}")
+        raise ValueError(f"{training.path}: there is nothing to learn: {reason}")
     return training
 
 
-def _training_table(
-    path: Path, file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: Any
+@dataclass(frozen=True)
+class ColumnNames:
+    """Names of the columns that options give a use."""
+
+    features: list[str]
+    ignore: list[str]
+    categorical: list[str]
+    numeric: list[str]
+    nuisance: list[str]
+
+
+def _read_table(
+    file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: Any
 ) -> TrainingSet:
-    """A table, with text and gaps."""
-    wanted, ignored, categorical, numeric, nuisance = (
-        split_names(getattr(usage, name), file.names)
-        for name in ("features", "ignore", "categorical", "numeric", "nuisance")
+    """Read a table, with text and missing values."""
+    names = ColumnNames(
+        features=split_names(usage.features, file.names),
+        ignore=split_names(usage.ignore, file.names),
+        categorical=split_names(usage.categorical, file.names),
+        numeric=split_names(usage.numeric, file.names),
+        nuisance=split_names(usage.nuisance, file.names),
     )
-    data: Any = file.read(
-        features=[*wanted, *nuisance] if wanted else None,
-        ignore=ignored,
-        text=[*categorical, *(name for name in nuisance if name not in numeric)],
-        numeric=numeric,
+    text_nuisance = [name for name in names.nuisance if name not in names.numeric]
+    all_rows = file.read(
+        features=[*names.features, *names.nuisance] if names.features else None,
+        ignore=names.ignore,
+        text=[*names.categorical, *text_nuisance],
+        numeric=names.numeric,
         time=usage.time,
     )
-    pairs = file if isinstance(file, PairFile) else None
-    n_rows = data.X.num_rows
-    kept = np.arange(n_rows)
-    if pairs is not None:
-        kept = pairs.item_rows(data.ids)
-    elif options.model not in LEARN_UNSCORED:
-        kept = np.flatnonzero(~np.isnan(data.y))
-    if not len(kept):
-        target = data.roles["target"]
-        raise ValueError(f"{file.path}: no row has a score: column {target} is empty.")
-    effects = data.X.select(nuisance).take(kept) if nuisance else None
-    data = data._replace(X=data.X.drop_columns(nuisance))
-    columns = TableVectorizer(
-        categorical=[name for name in categorical if name not in nuisance],
-        numeric=[name for name in numeric if name not in nuisance],
-        wanted=wanted,
-        scale=isinstance(make_scaler(options, estimator, False), StandardScaler),
+    rows = _rows_to_learn_from(file, all_rows, options)
+    n_dropped = all_rows.X.num_rows - len(rows)
+    data = all_rows
+    if n_dropped or isinstance(file, PairFile):
+        data = all_rows.take(rows)
+    nuisance = data.X.select(names.nuisance) if names.nuisance else None
+    data = data._replace(X=data.X.drop_columns(names.nuisance))
+    check_magnitudes(file.path, data.X, data.X.column_names)
+    scales_in_vectorizer = isinstance(make_scaler(options, estimator, False), StandardScaler)
+    vectorizer = _fit_vectorizer(file, data.X, rows, names, scales_in_vectorizer)
+    if usage.no_impute:
+        _refuse_missing_numbers(file, vectorizer.facts_)
+    facts = [*vectorizer.facts_, *_columns_without_use(file, data, vectorizer.facts_, names)]
+    if n_dropped:
+        reason = "have no score"
+        if isinstance(file, PairFile):
+            reason = "are of items that were never compared"
+        terminal.note(f"{n_dropped:,} rows of {file.path} {reason} and are left out")
+    has_column_options = names.features or names.categorical or names.numeric or file.table.order
+    if options.model == "auto" and not has_column_options:
+        # AutoRanker encodes the columns itself: trees take categories and missing values
+        X = data.X.select(_used_names(facts))
+        steps = []
+    else:
+        X = data.X
+        steps = _preparation_steps(vectorizer, X, options, estimator)
+    y: Any = data.y
+    folds = None
+    if isinstance(file, PairFile):
+        y, folds = _comparisons(file, data, options, estimator)
+    else:
+        terminal.note(skew_note(y, estimator))
+    return TrainingSet(file, data, X, y, steps, facts, n_dropped, nuisance, folds)
+
+
+def _rows_to_learn_from(
+    file: DataFile, data: RankingData, options: ModelOptions
+) -> NDArray[np.intp]:
+    """Rows of the compared items, or rows with a score if the model needs one."""
+    rows: NDArray[np.intp] = np.arange(data.X.num_rows)
+    if isinstance(file, PairFile):
+        assert data.ids is not None
+        rows = file.item_rows(data.ids)
+    elif options.model not in SEMI_SUPERVISED_MODELS:
+        assert data.y is not None
+        rows = np.flatnonzero(~np.isnan(data.y))
+    if not len(rows):
+        raise ValueError(
+            f"{file.path}: no row has a score: column {data.roles['target']} is empty."
+        )
+    return rows
+
+
+def _fit_vectorizer(
+    file: DataFile, X: Any, rows: NDArray[np.intp], names: ColumnNames, scale: bool
+) -> TableVectorizer:
+    """Fit the encoder of the columns; `rows` are the row numbers in the file."""
+    vectorizer = TableVectorizer(
+        categorical=[name for name in names.categorical if name not in names.nuisance],
+        numeric=[name for name in names.numeric if name not in names.nuisance],
+        wanted=names.features,
+        scale=scale,
         order=file.table.orders() or None,
     )
-    check_magnitudes(file.path, data.X, data.X.column_names)
     try:
-        if len(kept) < n_rows or pairs is not None:
-            data = data.take(kept)
-        X = data.X
-        facts = list(columns.decide_columns(X, row_numbers=kept).facts_)
-        if len(kept) < n_rows or pairs is not None:  # the model is fitted without row numbers
-            counters = [c.name for c in facts if c.reason is Reason.ROW_COUNTER]
-            X = X.drop_columns(counters)
+        return vectorizer.decide_columns(X, row_numbers=rows)
     except ValueError as error:
-        remedy = "--categorical and --numeric say what columns are, --ignore leaves them out."
-        raise ValueError(f"{file.path}: {error} {remedy}") from None
-    gaps = [f"{c.name} ({c.n_gaps:,})" for c in facts if c.kind == "number" and c.n_gaps]
-    if gaps and usage.no_impute:
         raise ValueError(
-            f"{file.path} has gaps in the columns {', '.join(gaps)}; fill them in, leave these "
-            "columns out with --ignore, or leave out --no-impute."
-        )
-    known = {*(column.name for column in facts), *data.roles.values(), *nuisance}
-    known |= {*split_names([data.roles.get("group") or ""], file.names)}
-    facts += [
-        ColumnInfo(name, "left out", reason=Reason.IGNORED if name else Reason.UNNAMED)
-        for name in file.names
-        if name not in known
+            f"{file.path}: {error} Set the use of columns with --categorical and --numeric, or "
+            "leave them out with --ignore."
+        ) from None
+
+
+def _refuse_missing_numbers(file: DataFile, facts: Sequence[ColumnInfo]) -> None:
+    columns = [
+        f"{column.name} ({column.n_gaps:,})"
+        for column in facts
+        if column.kind == "number" and column.n_gaps
     ]
-    n_dropped = n_rows - len(kept)
-    if n_dropped:
-        why = "have no score" if pairs is None else "are of items that were never compared"
-        terminal.note(f"{n_dropped:,} rows of {file.path} {why} and are left out")
-    scaler = make_scaler(options, estimator, issparse(columns.transform(X.slice(0, 1))))
-    steps: list[tuple[str, Any]] = [("columns", columns)]
-    if options.model == "auto" and not (wanted or categorical or numeric or file.table.order):
-        # the model has a Columns of its own: trees want categories and gaps as they are
-        steps, used = [], dict.fromkeys(c.name for c in facts if c.kind != "left out")
-        X = X.select(list(used))
-    if scaler is not None and not columns.scale:
+    if columns:
+        raise ValueError(
+            f"{file.path} has missing values in the columns {', '.join(columns)}; fill them in, "
+            "leave these columns out with --ignore, or leave out --no-impute."
+        )
+
+
+def _columns_without_use(
+    file: DataFile, data: RankingData, facts: Sequence[ColumnInfo], names: ColumnNames
+) -> list[ColumnInfo]:
+    """Columns of the file that options leave out, or that have no name."""
+    groups = split_names([data.roles.get("group") or ""], file.names)
+    used = {column.name for column in facts}
+    used.update(data.roles.values(), names.nuisance, groups)
+    columns = []
+    for name in file.names:
+        if name not in used:
+            reason = Reason.IGNORED if name else Reason.UNNAMED
+            columns.append(ColumnInfo(name, "left out", reason=reason))
+    return columns
+
+
+def _preparation_steps(
+    vectorizer: TableVectorizer, X: Any, options: ModelOptions, estimator: Any
+) -> list[tuple[str, Any]]:
+    """The steps before the ranker; sparse features are not centered."""
+    is_sparse = issparse(vectorizer.transform(X.slice(0, 1)))
+    scaler = make_scaler(options, estimator, is_sparse)
+    steps: list[tuple[str, Any]] = [("columns", vectorizer)]
+    if scaler is not None and not vectorizer.scale:
         steps.append(("scale", scaler))
-    y, cv = data.y, "auto"
-    if pairs is None:
-        terminal.note(skew_note(y, estimator))
-    else:
-        y, cv = _compared(pairs, data, options, estimator)
-    return TrainingSet(
-        path, file, data, X, y, scaler, steps, facts, n_dropped, nuisance=effects, cv=cv
-    )
+    return steps
 
 
-def _compared(pairs: PairFile, data: Any, options: ModelOptions, estimator: Any) -> tuple[Any, Any]:
-    """The graph of comparisons, and what a search holds out."""
+def _comparisons(
+    pairs: PairFile, data: RankingData, options: ModelOptions, estimator: Any
+) -> tuple[PairGraph, list[tuple[Any, Any]] | None]:
+    """The graph of comparisons, and the folds of a search: those of judges, or None."""
     if data.time is not None:
         raise ValueError("--time is for scored items; rankwise rank --time rates comparisons.")
     if "group" in options.feature_scaling:
         raise ValueError(
-            f"--feature-scaling {options.feature_scaling}: items that are compared have no lists."
+            f"--feature-scaling {options.feature_scaling}: compared items have no groups."
         )
-    cv = pairs.judge_folds()
-    if cv != "auto" and data.groups is not None:
-        raise ValueError("--group and --judge both say what is held out; leave out one of them.")
-    return pairs.graph(data.groups, estimator, is_one=cv != "auto"), cv
+    folds = pairs.judge_folds()
+    if folds is None:
+        return pairs.graph(data.groups, estimator), None
+    if data.groups is not None:
+        raise ValueError("--group and --judge both set what is held out; leave out one of them.")
+    return pairs.graph(pairs.one_list(), estimator), folds
 
 
-def _training_rows(
-    path: Path, file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: Any
+def _read_letor(
+    file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: Any
 ) -> TrainingSet:
-    """Svmlight rows, which are numbers without names."""
+    """Read svmlight rows, which are numbers without names."""
     columns = [*usage.categorical, *usage.numeric, *usage.nuisance]
     features = usage.features or columns or None
-    data: Any = file.read(features=features, ignore=usage.ignore, time=usage.time)
+    data = file.read(features=features, ignore=usage.ignore, time=usage.time)
+    assert data.y is not None
     n_unscored = int(np.isnan(data.y).sum())
-    if n_unscored and options.model not in LEARN_UNSCORED:
+    if n_unscored and options.model not in SEMI_SUPERVISED_MODELS:
         raise ValueError(
-            f"{path}: {n_unscored} items have no score, and {options.model} needs one for each; "
-            "leave these rows out, or use --model corankrls or pursuit, which learn from them, too."
+            f"{file.path}: {n_unscored} items have no score, and {options.model} needs one for "
+            "each; leave these rows out, or use --model corankrls or pursuit, which learn from "
+            "items without a score."
         )
-    check_magnitudes(path, data.X)
-    data = data._replace(roles={"target": "label", "group": "" if data.groups is None else "qid"})
+    check_magnitudes(file.path, data.X)
+    group = "" if data.groups is None else "qid"
+    data = data._replace(roles={"target": "label", "group": group})
     scaler = make_scaler(options, estimator, bool(issparse(data.X)))
-    steps = [("scale", scaler)] if scaler is not None else []
-    return TrainingSet(path, file, data, data.X, data.y, scaler, steps)
+    steps = [] if scaler is None else [("scale", scaler)]
+    return TrainingSet(file, data, data.X, data.y, steps)
 
 
 def check_magnitudes(path: Path, X: Any, names: Sequence[str] | None = None) -> None:
     """Refuse features beyond `LARGEST_FEATURE`, whose squares overflow."""
     if names is None:
         values = X.data if issparse(X) else X
-        largest = {"": float(np.abs(values).max(initial=0.0))}
+        largest = {"a feature": float(np.abs(values).max(initial=0.0))}
     else:
-        largest = {name: _largest_number(X.column(name)) for name in names}
-    for name, number in largest.items():
+        largest = {f"column {name}": _largest_number(X.column(name)) for name in names}
+    for column, number in largest.items():
         if number > LARGEST_FEATURE:
-            where = f"column {name}" if name else "a feature"
             raise ValueError(
-                f"{path}: {where} has a number of magnitude {number:.3g}; beyond "
+                f"{path}: {column} has a number of magnitude {number:.3g}; beyond "
                 f"{LARGEST_FEATURE:g} squares overflow. Correct it, divide the column, or leave it "
                 "out with --ignore."
             )
@@ -374,71 +529,92 @@ def _largest_number(column: Any) -> float:
     return float(max(abs(ends["min"]), abs(ends["max"])))
 
 
-def skew_note(y: Any, estimator: Any) -> str:
-    """What there is to say about scores of which a few are far larger than the others."""
-    known = y[~np.isnan(y)]
-    if getattr(estimator, "cost", "") != "magnitude" or len(np.unique(known)) <= MANY_LEVELS:
+def skew_note(y: NDArray[np.float64], estimator: Any) -> str:
+    """Warn about scores of which a few are far larger than the rest; else an empty text."""
+    scores = y[~np.isnan(y)]
+    if getattr(estimator, "cost", "") != "magnitude" or len(np.unique(scores)) <= MIN_SKEWED_LEVELS:
         return ""
-    known = known / np.abs(known).max()  # or the cube of 1e200 is infinite
-    skewness = float(np.mean((known - known.mean()) ** 3) / known.std() ** 3)
-    if abs(skewness) < VERY_SKEWED:
+    scores = scores / np.abs(scores).max()  # the cube of 1e200 is infinite
+    skewness = float(np.mean((scores - scores.mean()) ** 3) / scores.std() ** 3)
+    if abs(skewness) < MIN_SKEWNESS:
         return ""
     return (
-        f"the scores are very skewed (skewness {skewness:.1f}), so that few pairs outweigh the "
-        "others; --set cost=sign counts every pair alike"
+        f"the scores are very skewed (skewness {skewness:.1f}), so that few pairs dominate the "
+        "loss; --set cost=sign gives all pairs the same weight"
     )
 
 
 def hold_out(
     options: ModelOptions, metrics: list[Metric], leave: str, training: TrainingSet
 ) -> tuple[CrossValidationResult, dict[str, Any]]:
-    """Judge every candidate on held-out data: the curve through the best, and what it fixes.
+    """Evaluate every candidate on held-out data.
 
     Parameters
     ----------
     options : ModelOptions
-        The model; ``alpha="auto"`` takes the candidates of its search, and so does every other
-        parameter that is searched and not given.
+        The model; parameters that its search chooses, and that no option sets, take the candidates
+        of the search.
     metrics : list of Metric
-        How to judge; the first one chooses.
+        Metrics; the first one selects.
     leave : str
-        "auto", "group", "pair", or a number of folds.
+        Value of --leave.
     training : TrainingSet
-        Prepared features, scores, groups and weights.
+        The training data.
+
+    Returns
+    -------
+    results : CrossValidationResult
+        Held-out results of the candidates of the first parameter, at the best values of the others.
+    fixed : dict
+        The best values of the other parameters.
     """
-    candidates: dict[str, Any] = {"alpha": None}  # None stands for those of the search
+    y = training.y
+    groups = training.groups
+    weight = training.data.weight
+    if leave in ("edge", "judge") and training.pairs is not None:
+        y = training.pairs.graph(training.pairs.one_list(), y)
+    if training.nuisance is not None:
+        y = read_y(y, groups, weight, training.nuisance)
+        groups = None
+        weight = None
+    results = cross_validate_candidates(
+        make_model(options, search=False),
+        training.prepared,
+        y,
+        groups,
+        scoring=metrics,
+        cv=_cv_of(options, leave, training),
+        candidates=_candidates(options),
+        sample_weight=weight,
+        time=training.data.time,
+    )
+    return results.line(metrics[0])
+
+
+def _candidates(options: ModelOptions) -> dict[str, Any]:
+    """Candidates of each parameter; None stands for those of the search of the model."""
+    if options.model == "pursuit":
+        return {"n_basis": None}
+    candidates: dict[str, Any] = {"alpha": None}
     if options.alpha != "auto":
         candidates["alpha"] = numbers_in("--alpha", options.alpha)
-    if options.model == "pursuit":
-        candidates = {"n_basis": None}
     if options.model == "corankrls" and "nu" not in settings(options):
         candidates["nu"] = None
-    cv = _cv(options, leave, training)
-    y, groups, weights = training.y, training.groups, training.weights
-    if training.nuisance is not None:
-        y, groups, weights = read_y(y, groups, weights, training.nuisance), None, None
-    curves = cross_validate_candidates(
-        *(make_model(options, search=False), training.prepared, y, groups),
-        scoring=metrics,
-        cv=cv,
-        candidates=candidates,
-        sample_weight=weights,
-        time=training.time,
-    )
-    return curves.line(metrics[0])
+    return candidates
 
 
-def _cv(options: ModelOptions, leave: str, training: TrainingSet) -> Any:
-    """What `cross_validate_candidates` calls it."""
+def _cv_of(options: ModelOptions, leave: str, training: TrainingSet) -> Any:
+    """The argument `cv` of `cross_validate_candidates` for a value of --leave."""
     if leave == "auto":
-        return training.cv
-    if training.time is not None:
-        raise ValueError(f"--time and --leave {leave} both say what is held out; give one.")
-    if training.pairs is not None and leave in ("edge", "judge"):
-        if leave == "judge" and training.cv == "auto":
+        return training.folds or "auto"
+    if training.data.time is not None:
+        raise ValueError(f"--time and --leave {leave} both set what is held out; pass one.")
+    if leave == "edge" and training.pairs is not None:
+        return N_EDGE_FOLDS
+    if leave == "judge" and training.pairs is not None:
+        if training.folds is None:
             raise ValueError("--leave judge: name the column of judges with --judge.")
-        training.y = training.pairs.graph(None, training.y, is_one=True)
-        return training.cv if leave == "judge" else FOLDS_OF_EDGES
+        return training.folds
     if leave == "group":
         if training.summary["groups"] < 2:
             raise ValueError(
