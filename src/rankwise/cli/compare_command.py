@@ -100,9 +100,7 @@ def compare(
             terminal.note(f"all scores of {name} are equal, so it does not rank anything")
         if not metrics:
             metrics = metrics_for(metric or file.default_metrics, y)
-        evaluations[name] = evaluate(
-            y, scores, scored_items.groups, metrics, undefined="nan"
-        )
+        evaluations[name] = evaluate(y, scores, scored_items.groups, metrics, undefined="nan")
     comparisons: dict[str, Comparison] = {}
     for tested_metric in metrics:
         values = {
