@@ -14,7 +14,9 @@ from rankwise.cli.command import FILE, Command, option
 from rankwise.cli.shared_options import output_option
 
 if TYPE_CHECKING:
-    from rankwise.judge import Address, AnswerStore, ItemSet
+    from rankwise.judge.item_set import ItemSet
+    from rankwise.judge.storage import AnswerStore
+    from rankwise.judge.web_app import Address
 
 
 @click.command(
@@ -88,7 +90,10 @@ def judge(
     same command to continue. -o writes the answers as CSV for "rankwise rank" and starts no page.
     """
     try:
-        from rankwise.judge import Address, AnswerStore, JudgingSession, read_items, serve
+        from rankwise.judge.item_set import read_items
+        from rankwise.judge.session import JudgingSession
+        from rankwise.judge.storage import AnswerStore
+        from rankwise.judge.web_app import Address, serve
     except ImportError as error:
         raise ImportError(
             f"rankwise judge needs {error.name}: pip install starlette uvicorn markdown-it-py"

@@ -1,6 +1,6 @@
-"""`rankwise judge`: a local page that asks people which of two items is better.
+"""The page of ``rankwise judge``, which asks people which of two items is better.
 
-Needs the extra ``judge`` (Starlette, uvicorn). Answers are kept by SQLite.
+Needs the extra ``judge`` (Starlette, uvicorn). Answers are stored by SQLite.
 """
 
 import lazy_loader

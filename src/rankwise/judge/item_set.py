@@ -1,4 +1,4 @@
-"""What is to be judged: rows of a table, lines of a text file, or files of a folder."""
+"""Items to compare: rows of a table, lines of a text file, or files in a folder."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from rankwise.arrays import Array
 from rankwise.formatting import count
 
-MOST_ITEMS = 2000
-LONGEST_TEXT = 100_000
+MAX_ITEMS = 2000
+MAX_CHARACTERS = 100_000  # of an item
 IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp"}
 TEXTS = {".txt", ".md"}
-NAMES = ("id", "name", "item", "title", "key")  # columns that name their rows, best first
+NAME_COLUMNS = ("id", "name", "item", "title", "key")  # in order of preference
 
 
 class Item(NamedTuple):
-    """One thing to judge.
+    """One item.
 
     Attributes
     ----------
     name : str
-        Tells it from all others; what the board and the export show.
+        Unique name, shown on the board and in the exported answers.
     cells : tuple of (str, str)
-        What a judge sees of it, in this order: names of columns, empty for the only one, and texts.
+        Contents that a judge sees, in this order: names of columns (empty for a single content)
+        and texts.
     image : Path or None
         A picture to show above the cells.
     """
@@ -40,22 +42,22 @@ class Item(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Changes if a judge would see something else."""
+        """Hash of the contents that a judge sees."""
         shown = [list(self.cells), str(self.image or "")]
         return hashlib.sha256(json.dumps(shown).encode()).hexdigest()
 
 
 class ItemSet(NamedTuple):
-    """Items, and their features if there are any.
+    """Items and their features.
 
     Attributes
     ----------
     items : list of Item
-        At least two, with different names.
+        At least two items with different names.
     features : ndarray of shape (n_items, n_features) or None
-        Numbers and categories of a table, scaled.
+        Numbers and categories of the table, scaled; None without such columns.
     feature_names : list of str
-        The columns that they were made of.
+        The columns that the features are computed from.
     """
 
     items: list[Item]
@@ -77,7 +79,7 @@ def read_items(
     use_features: bool = True,
     is_blind: bool = False,
 ) -> ItemSet:
-    r"""Read what is to be judged.
+    r"""Read the items of a table, a text file or a folder.
 
     Parameters
     ----------
@@ -85,16 +87,16 @@ def read_items(
         A table with one item a row (CSV, TSV, Parquet, Feather, JSON), a text file (.txt)
         with one item a line, or a folder with one picture or text (.txt, .md) for each item.
     name : str, optional
-        Column that names the items; by default one called id, name, item, title or key, or else
-        the first column without gaps and repetitions.
-    show : sequence of str
-        Columns that judges see; all but the picture if not given.
+        Column that names the items; by default a column named id, name, item, title or key, else
+        the first column with unique values and none missing.
+    show : sequence of str, default=()
+        Columns that judges see; all except the picture if empty.
     image : str, optional
-        Column with the file name of a picture, seen from the folder of the table.
-    use_features : bool
-        Whether numbers and categories of the table help to choose the next question.
-    is_blind : bool
-        Whether the column of the names is not shown.
+        Column with the file names of pictures, relative to the folder of the table.
+    use_features : bool, default=True
+        Whether to compute features from numbers and categories of the table.
+    is_blind : bool, default=False
+        Whether the column of names is hidden.
 
     Returns
     -------
@@ -103,17 +105,18 @@ def read_items(
     Raises
     ------
     ValueError
-        If there are fewer than two items, or more than 2,000, or two of one name, or empty ones,
-        or a picture is missing or outside of its folder.
+        If there are fewer than 2 or more than 2,000 items, if names are not unique, if an item is
+        empty, or if a picture is missing or outside its folder.
 
     Examples
     --------
     >>> import tempfile
+    >>> from rankwise.judge.item_set import read_items
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "cheese.csv"
     ...     _ = file.write_text("name,town,price\nBrie,Meaux,9\nComté,Arbois,14\n")
-    ...     found = read_items(file)
-    >>> found.names, found.items[0].cells[1:], found.features.shape
+    ...     item_set = read_items(file)
+    >>> item_set.names, item_set.items[0].cells[1:], item_set.features.shape
     (['Brie', 'Comté'], (('town', 'Meaux'), ('price', '9')), (2, 3))
     """
     path = Path(path)
@@ -121,9 +124,11 @@ def read_items(
     if is_table:
         items = _from_table(path, name, show, image, use_features, is_blind)
     elif name or show or image:
-        raise ValueError(f"name=, show= and image= are for tables, but {path} is none.")
+        raise ValueError(f"name=, show= and image= are for tables, but {path} is not a table.")
+    elif path.is_dir():
+        items = ItemSet(_from_folder(path))
     else:
-        items = ItemSet(_from_folder(path) if path.is_dir() else _from_lines(path))
+        items = ItemSet(_from_lines(path))
     _check(items.items, path)
     return items
 
@@ -142,10 +147,10 @@ def _from_folder(path: Path) -> list[Item]:
     return items
 
 
-def _check_inside(file: Path, folder: Path, what: str) -> None:
-    """Refuse a file that judges would see although it is elsewhere, by a link or by dots."""
+def _check_inside(file: Path, folder: Path, description: str) -> None:
+    """Refuse a file outside the folder, reached by a link or by "..", before judges see it."""
     if not file.resolve().is_relative_to(folder.resolve()):
-        raise ValueError(f"{what} is outside of {folder}; copy it there, or leave it out.")
+        raise ValueError(f"{description} is outside {folder}; copy it there, or remove it.")
 
 
 def _from_lines(path: Path) -> list[Item]:
@@ -164,47 +169,48 @@ def _from_table(
     from rankwise.datasets import read_ranking
     from rankwise.datasets.table_files import open_table
 
-    opened: Any = open_table(str(path))
+    file: Any = open_table(str(path))
     options: dict[str, Any] = {"target": None, "group": None, "as_frame": True}
-    spelled: Any = read_ranking(opened, text=opened.names, **options).X
+    text_frame: Any = read_ranking(file, text=file.names, **options).X
     columns = {
         column: ["" if value is None else str(value).strip() for value in values]
-        for column, values in spelled.to_pydict().items()
+        for column, values in text_frame.to_pydict().items()
     }
-    for asked in (name, image, *show):
-        if asked is not None and asked not in columns:
+    for column in (name, image, *show):
+        if column is not None and column not in columns:
             raise ValueError(
-                f"{path} has no column {asked!r}; its columns are {', '.join(columns)}."
+                f"{path} has no column {column!r}; its columns are {', '.join(columns)}."
             )
-    name = name or _naming_column(columns, path)
+    name_column = name or _find_name_column(columns, path)
     shown = list(show) or [column for column in columns if column != image]
-    if is_blind and name in shown:
-        shown.remove(name)
-    items = [
-        Item(
-            columns[name][k],
-            tuple((column, columns[column][k]) for column in shown if columns[column][k]),
-            _picture(columns[image][k], path.parent, k) if image else None,
-        )
-        for k in range(spelled.num_rows)
-    ]
+    if is_blind and name_column in shown:
+        shown.remove(name_column)
+    items = []
+    for row in range(text_frame.num_rows):
+        cells = tuple((column, columns[column][row]) for column in shown if columns[column][row])
+        picture = None
+        if image is not None:
+            picture = _picture(columns[image][row], path.parent, row)
+        items.append(Item(columns[name_column][row], cells, picture))
     if not use_features or len(items) < 2:
         return ItemSet(items)
-    described = [column for column in columns if column not in (name, image)]
-    return ItemSet(items, *_features(read_ranking(opened, features=described, **options).X))
+    feature_columns = [column for column in columns if column not in (name_column, image)]
+    frame = read_ranking(file, features=feature_columns, **options).X
+    features, feature_names = _features(frame)
+    return ItemSet(items, features, feature_names)
 
 
-def _naming_column(columns: dict[str, list[str]], path: Path) -> str:
-    by_lower = {column.lower(): column for column in reversed(columns)}
-    for known in NAMES:
-        if known in by_lower:
-            return by_lower[known]
+def _find_name_column(columns: dict[str, list[str]], path: Path) -> str:
+    by_lower_case = {column.lower(): column for column in reversed(columns)}
+    for candidate in NAME_COLUMNS:
+        if candidate in by_lower_case:
+            return by_lower_case[candidate]
     for column, texts in columns.items():
         if all(texts) and len(set(texts)) == len(texts):
             return column
     raise ValueError(
-        f"no column of {path} tells its rows apart (no gaps, no repetitions); "
-        "remove rows that are there twice, or name a column with name=."
+        f"no column of {path} has unique values without missing ones; remove duplicate rows, or "
+        "choose a column with name=."
     )
 
 
@@ -215,47 +221,50 @@ def _picture(name: str, folder: Path, row: int) -> Path | None:
     _check_inside(file, folder, f"the picture {name!r} of row {row + 1}")
     if file.suffix.lower() not in IMAGES or not file.is_file():
         raise ValueError(
-            f"row {row + 1}: {file} is no picture ({', '.join(sorted(IMAGES))}), or is not there."
+            f"row {row + 1}: {file} does not exist or is not a picture "
+            f"({', '.join(sorted(IMAGES))})."
         )
     return file
 
 
 def _features(table: Any) -> tuple[Array | None, list[str]]:
-    """Scaled numbers and categories, as `rankwise train` makes them, or None if there are none."""
+    """Compute scaled features and their columns; None if no column can be used."""
     from sklearn.preprocessing import StandardScaler
 
     from rankwise.preprocessing.table_vectorizer import TableVectorizer
 
-    columns = TableVectorizer()
+    vectorizer = TableVectorizer()
     try:
-        X = columns.decide_columns(table).transform(table)
-    except ValueError:  # no column is of use
+        X = vectorizer.decide_columns(table).transform(table)
+    except ValueError:  # no column can be used
         return None, []
-    used = [column.name for column in columns.facts_ if column.kind != "left out"]
-    dense = np.asarray(X.todense() if hasattr(X, "todense") else X, dtype=np.float64)
+    used = [column.name for column in vectorizer.facts_ if column.kind != "left out"]
+    if sp.issparse(X):
+        X = X.toarray()
+    dense = np.asarray(X, dtype=np.float64)
     largest = np.abs(dense).max(axis=0)
-    dense = dense / np.where(largest > 0, largest, 1.0)  # or the square of 1e200 is infinite
+    dense = dense / np.where(largest > 0, largest, 1.0)  # the square of 1e200 would be infinite
     return StandardScaler().fit_transform(dense), used
 
 
 def _check(items: list[Item], path: Path) -> None:
     if len(items) < 2:
-        raise ValueError(f"{path} has {count(len(items), 'item')}; two are needed.")
-    if len(items) > MOST_ITEMS:
+        raise ValueError(f"{path} has {count(len(items), 'item')}; expected at least two.")
+    if len(items) > MAX_ITEMS:
         raise ValueError(
-            f"{path} has {len(items):,} items, but people can judge {MOST_ITEMS:,} at most; "
-            "take a sample of them, and let a model rank the others."
+            f"{path} has {len(items):,} items, expected at most {MAX_ITEMS:,}; judge a sample of "
+            "them, and rank the others with a model."
         )
     names = Counter(item.name for item in items)
-    for k, item in enumerate(items, start=1):
+    for number, item in enumerate(items, start=1):
         if not item.name:
-            wrong = "has no name"
+            problem = "has no name"
         elif not item.cells and item.image is None:
-            wrong = "has nothing to show"
-        elif sum(len(text) for _, text in item.cells) > LONGEST_TEXT:
-            wrong = f"has more than {LONGEST_TEXT:,} characters"
+            problem = "has nothing to show"
+        elif sum(len(text) for _, text in item.cells) > MAX_CHARACTERS:
+            problem = f"has more than {MAX_CHARACTERS:,} characters"
         elif names[item.name] > 1:
-            wrong = "is there twice"
+            problem = "occurs twice"
         else:
             continue
-        raise ValueError(f"{path}: item {k} {wrong}: {item.name!r:.60}. Mend or remove it.")
+        raise ValueError(f"{path}: item {number} {problem}: {item.name!r:.60}. Fix or remove it.")

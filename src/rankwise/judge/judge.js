@@ -127,9 +127,12 @@ function drawInterval(row, low, high) {
     for (const [name, value] of Object.entries(values)) node.setAttribute(name, value);
     svg.append(node);
   };
-  const [left, right] = [`${place(row.low)}%`, `${place(row.high)}%`];
-  put("line", { x1: left, x2: right, y1: "50%", y2: "50%" });
-  put("circle", { cx: `${place(row.rating)}%`, cy: "50%", r: 5 });
+  if (row.low !== null && row.high !== null) {
+    const left = `${place(row.low)}%`;
+    const right = `${place(row.high)}%`;
+    put("line", { x1: left, x2: right, y1: "50%", y2: "50%" });
+  }
+  if (row.rating !== null) put("circle", { cx: `${place(row.rating)}%`, cy: "50%", r: 5 });
   return svg;
 }
 
@@ -141,19 +144,20 @@ async function refreshBoard() {
     if (!reply.ok) return;
     board = await reply.json();
   } catch {
-    return; // the next answer tells
+    return; // the next answer reports the failure
   }
   find("board-note").textContent = board.note;
-  const low = Math.min(...board.rows.map((row) => row.low));
-  const high = Math.max(...board.rows.map((row) => row.high));
+  const rated = board.rows.filter((row) => row.rating !== null);
+  const low = Math.min(...rated.map((row) => row.low ?? row.rating));
+  const high = Math.max(...rated.map((row) => row.high ?? row.rating));
   const shown = showsAll ? board.rows : board.rows.slice(0, SHOWN_ROWS);
   const rows = shown.map((row) => {
     const line = make("tr");
     const picture = make("td", "wide");
     picture.append(drawInterval(row, low, high));
-    const ranks = row.best === row.worst ? `${row.best}` : `${row.best} to ${row.worst}`;
+    const ranks = row.best === row.worst ? `${row.best ?? ""}` : `${row.best} to ${row.worst}`;
     line.append(
-      make("td", "number", row.rank),
+      make("td", "number", row.rank ?? ""),
       make("td", "item", row.item),
       picture,
       make("td", "number", ranks),

@@ -1,14 +1,14 @@
-"""Who is asked what: questions chosen by what is known so far, and the board that comes of it."""
+"""A judging session: chooses the questions, stores the answers, and rates the items."""
 
 from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections import Counter, deque
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from rankwise.arrays import Array, Indices
 from rankwise.defaults import DEFAULT_CONFIDENCE
@@ -16,45 +16,76 @@ from rankwise.formatting import count
 from rankwise.graphs import PairGraph
 from rankwise.judge.item_set import Item, ItemSet
 from rankwise.judge.storage import Answer, AnswerStore, Question
-from rankwise.leaderboard import RatingPosterior, fit_posterior, next_pairs
+from rankwise.leaderboard import LeaderboardRow, fit_posterior, next_pairs, rate
 from rankwise.leaderboard.inference.pair_suggestions import answers_to_go
 from rankwise.leaderboard.inference.posterior import check_number_of_items
 from rankwise.runtime.threads import single_threaded
 
-QUEUE = 20  # pairs chosen at a time
-PRIOR = 1.0  # every item begins as if it had tied with an average one
-REST = 2.0  # of the time that a rating takes; many judges need the processor, too
-FORESEEN = 200  # items; with more it takes too long to tell how many answers are still needed
-N_DRAWS = 1000  # of the ratings, for the ranks of the live board
+QUEUE_LENGTH = 20
+"""Number of pairs that are chosen at a time."""
+PRIOR = 1.0
+"""Prior of the ratings that choose the pairs: one tie of each item with an average item."""
+PAUSE_RATIO = 2.0
+"""Pause after a rating, relative to its duration; requests need the processor, too."""
+MAX_ITEMS_TO_FORECAST = 200
+"""With more items it takes too long to estimate how many answers are still needed."""
+RANDOM_PAIR_ATTEMPTS = 50
+PAGE_COLUMNS = ("rank", "item", "rating", "low", "high", "best", "worst", "n")
+
+
+class Rated(NamedTuple):
+    """Results of one rating of the items.
+
+    Attributes
+    ----------
+    n_answers : int
+        Number of answers that the items were rated by.
+    rows : list of dict
+        Rows of the board, for the page.
+    confidence : float
+        Confidence that the goal is reached, as in `NextPairs`.
+    answers_to_go : int or None
+        Estimated number of answers until the goal is settled; None if not estimated.
+    failure : str
+        Why the items could not be rated; empty if they were.
+    """
+
+    n_answers: int = 0
+    rows: tuple[dict[str, Any], ...] = ()
+    confidence: float = 0.0
+    answers_to_go: int | None = None
+    failure: str = ""
 
 
 class JudgingSession:
-    """Questions and answers of all judges, and the ratings behind them.
+    """Questions and answers of all judges, and the ratings computed from them.
 
-    A thread rates the items again whenever there are new answers, and fills the queue of pairs
-    that are worth asking. A question never waits for it.
+    A thread rates the items when there are new answers, and fills the queue of pairs to compare.
+    A question never waits for the thread.
 
     Parameters
     ----------
     items : ItemSet
-        What is judged.
+        Items to compare.
     store : AnswerStore
-        Where the answers are.
-    goal : {"order", "top"}
-        What is to be found out: the whole order, or which items are the best ones.
-    top : int
-        How many, for ``goal="top"``.
-    level : float
-        How sure that has to be before the page says that it is settled.
-    is_blind : bool
-        Whether judges see no name before their answer, and no board before it is settled.
-    random_state : int or None
-        Seed of the sides and of ties between questions.
+        Storage of the answers.
+    goal : {"order", "top"}, default="top"
+        Whether to find the order of all items or the best ones.
+    top : int, default=3
+        Number of best items to find, for ``goal="top"``.
+    level : float, default=0.9
+        Confidence from which on the page says that the goal is settled.
+    is_blind : bool, default=False
+        Whether names are hidden before an answer, and the board until the goal is settled.
+    random_state : int or None, default=None
+        Seed of the sides, and of the choice between equally useful pairs.
 
     Examples
     --------
     >>> import tempfile
-    >>> from rankwise.judge import Item, ItemSet, AnswerStore, JudgingSession
+    >>> from rankwise.judge.item_set import Item, ItemSet
+    >>> from rankwise.judge.session import JudgingSession
+    >>> from rankwise.judge.storage import AnswerStore
     >>> items = ItemSet([Item(name, ()) for name in ("tea", "coffee", "milk")])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = AnswerStore(f"{folder}/answers.db", items.items)
@@ -79,201 +110,238 @@ class JudgingSession:
         check_number_of_items(len(items.items))
         self.items: list[Item] = items.items
         self.store = store
-        self.goal, self.level, self.is_blind = goal, level, is_blind
+        self.goal = goal
         self.top = min(top, len(self.items) - 1)
+        self.level = level
+        self.is_blind = is_blind
         self._rng = np.random.default_rng(random_state)
         self._seed = int(self._rng.integers(2**31))
-        self._features = _with_own_rating(items.features)
-        codes = {name: code for code, name in enumerate(store.item_names())}
-        self._codes = [codes[item.name] for item in self.items]
-        self._place = {code: place for place, code in enumerate(self._codes)}
-        self._lock, self._rating_lock = threading.Lock(), threading.Lock()
+        self._features = _with_item_effects(items.features)
+        code_of_name = {name: code for code, name in enumerate(store.item_names())}
+        self._codes = [code_of_name[item.name] for item in self.items]
+        self._position_of_code = {code: position for position, code in enumerate(self._codes)}
+        self._rated = Rated()
         self._queue: deque[tuple[int, int]] = deque(self._first_round())
-        self._rows: list[dict[str, Any]] = []
-        self._n_rated = 0
-        self._settled = 0.0
-        self._to_go: int | None = None
-        self._trouble = ""
         self._asked: Counter[tuple[str, int, int]] = Counter()
-        for answer in store.comparisons():
+        for answer in store.answers():
             low, high = sorted((answer.first, answer.second))
             self._asked[(answer.judge, low, high)] += 1
-        self._is_new, self._is_over = threading.Event(), threading.Event()
-        self._is_new.set()
+        self._lock = threading.Lock()  # of the queue and of what was asked
+        self._rating_lock = threading.Lock()
+        self._has_new_answers = threading.Event()
+        self._is_closed = threading.Event()
+        self._has_new_answers.set()
         self._worker = threading.Thread(target=self._keep_rating, daemon=True)
         self._worker.start()
 
     def close(self) -> None:
-        """Stop the thread; answers are on the disk already."""
-        self._is_over.set()
-        self._is_new.set()
+        """Stop the thread; the answers are on disk already."""
+        self._is_closed.set()
+        self._has_new_answers.set()
         self._worker.join()
 
     def question(self, judge: str) -> Question:
-        """Return the question that waits for this judge, or a new one."""
+        """Return the open question of this judge, or a new one."""
         return self.store.ask(judge, lambda: self._choose(judge))
 
     def answer(self, judge: str, question: int, outcome: str) -> Question:
-        """Keep the answer and return the next question."""
+        """Store the answer and return the next question."""
         self.store.answer(judge, question, outcome)
-        self._is_new.set()
+        self._has_new_answers.set()
         return self.question(judge)
 
     def undo(self, judge: str) -> Question:
-        """Take back the last answer of the judge, and return that question if it can be asked."""
+        """Undo the last answer of the judge, and return its question if it can be asked again."""
         if not self.store.undo(judge):
-            raise ValueError("there is no answer of yours to take back.")
-        self._is_new.set()
+            raise ValueError("there is no answer of yours to undo.")
+        self._has_new_answers.set()
         return self.question(judge)
 
-    def places(self, question: Question) -> tuple[int, int]:
-        """Where the two items are in `items`, in the order of their sides."""
-        return self._place[question.first], self._place[question.second]
+    def positions(self, question: Question) -> tuple[int, int]:
+        """Return the positions of the two items in `items`, in the order of their sides."""
+        return self._position_of_code[question.first], self._position_of_code[question.second]
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the board is not to be seen: judges are blind, and it is not settled."""
-        return self.is_blind and self._settled < self.level
+        """Whether the board is hidden: judging is blind, and the goal is not settled."""
+        return self.is_blind and self._rated.confidence < self.level
 
     def progress(self, judge: str) -> dict[str, Any]:
-        """How far it is, for the page."""
-        by_judge, n = self.store.n_answers(judge), self.store.n_answers()
-        settled = self._settled
-        others = "" if by_judge == n else f", {n:,} in all"
-        goal = f"the top {self.top}" if self.goal == "top" else "the order"
-        if settled >= self.level:
-            state = f"{goal} is settled ({settled:.0%} sure); you may stop"
-        elif self._to_go is None:
-            state = f"{settled:.0%} sure of {goal}"
-        else:
-            state = f"{settled:.0%} sure of {goal}, about {count(self._to_go, 'answer')} to go"
-        text = f"{count(by_judge, 'answer')} of yours{others}; {state}."
-        numbers = {"own": by_judge, "all": n, "settled": settled}
-        return {**numbers, "text": text, "isHidden": self.is_hidden}
+        """Return the numbers of answers and the confidence, for the page."""
+        n_by_judge = self.store.n_answers(judge)
+        n_answers = self.store.n_answers()
+        text = count(n_by_judge, "answer") + " of yours"
+        if n_answers != n_by_judge:
+            text += f", {n_answers:,} in all"
+        return {
+            "own": n_by_judge,
+            "all": n_answers,
+            "settled": self._rated.confidence,
+            "text": f"{text}; {self._goal_text()}.",
+            "isHidden": self.is_hidden,
+        }
 
-    def standing(self) -> dict[str, Any]:
-        """Rows of the board so far, for the page; none before it is settled if judges are blind."""
-        with self._lock:
-            n, rows, trouble = self._n_rated, self._rows, self._trouble
+    def _goal_text(self) -> str:
+        rated = self._rated
+        goal = f"the top {self.top}" if self.goal == "top" else "the order"
+        if rated.confidence >= self.level:
+            return f"{goal} is settled ({rated.confidence:.0%} sure); you may stop"
+        text = f"{rated.confidence:.0%} sure of {goal}"
+        if rated.answers_to_go is None:
+            return text
+        return f"{text}, about {count(rated.answers_to_go, 'answer')} to go"
+
+    def board(self) -> dict[str, Any]:
+        """Return the rows of the board, for the page; no rows while the board is hidden."""
+        rated = self._rated
         if self.is_hidden:
             return {"rows": [], "note": "Judging is blind: the board is shown once it is settled."}
-        if trouble:
-            note = f"The items cannot be rated ({trouble}). Answers are kept all the same."
-        elif not n:
+        if rated.failure:
+            note = f"The items cannot be rated ({rated.failure}). Answers are stored all the same."
+        elif rated.n_answers == 0:
             note = "No answers yet."
         else:
             note = (
-                f"From {count(n, 'answer')}. A dot is a rating, a bar its {DEFAULT_CONFIDENCE:.0%} "
-                "interval. Few answers leave all ratings near the middle and all intervals wide."
+                f"From {count(rated.n_answers, 'answer')}. A dot is a rating, a bar its "
+                f"{DEFAULT_CONFIDENCE:.0%} interval, as in rankwise rank. With few answers the "
+                "intervals are wide."
             )
-        return {"rows": rows if n else [], "note": note}
+        return {"rows": list(rated.rows), "note": note}
 
     @single_threaded
     def refresh(self) -> None:
-        """Rate the items by all answers, and choose the next pairs; the thread does it, too.
+        """Rate the items by all answers, and choose the next pairs.
 
-        The result depends on the answers and the seed, not on how often it was called before.
+        The thread calls this method. The result depends on the answers and the seed, not on
+        earlier calls.
         """
         with self._rating_lock:
-            answers = self.store.comparisons()
-            here = [a for a in answers if a.first in self._place and a.second in self._place]
-            graph, X = self._graph(here), self._features
-            seed = self._seed + len(answers)
-            asked = next_pairs(
-                graph, X, QUEUE, goal=self.goal, top=self.top, level=self.level, prior=PRIOR,
-                random_state=seed,
-            )  # fmt: skip
+            stored = self.store.answers()
+            answers = [answer for answer in stored if self._is_about_items(answer)]
+            if answers:
+                self._rate(answers, seed=self._seed + len(stored))
+            else:
+                self._rated = Rated()
+
+    def _rate(self, answers: list[Answer], seed: int) -> None:
+        posterior = fit_posterior(self._graph(answers), self._features, PRIOR)
+        suggested = next_pairs(
+            posterior,
+            k=QUEUE_LENGTH,
+            goal=self.goal,
+            top=self.top,
+            level=self.level,
+            random_state=seed,
+        )
+        n_to_go = None
+        if len(self.items) <= MAX_ITEMS_TO_FORECAST:
             rng = np.random.default_rng(seed)
-            belief = fit_posterior(graph, X, PRIOR)
-            rows, to_go = self._board(belief, graph, rng), None
-            if here and len(rows) <= FORESEEN:
-                to_go = answers_to_go(belief, self.goal, self.top, self.level, rng)
-            with self._lock:
-                self._to_go = to_go
-                self._trouble = ""
-                self._settled = asked.confidence if here else 0.0
-                self._n_rated, self._rows = len(here), rows
-                if here:  # the first round goes on until there is something to choose by
-                    self._queue = deque((question.first, question.second) for question in asked)
+            n_to_go = answers_to_go(posterior, self.goal, self.top, self.level, rng)
+        rows = tuple(self._rows_for_page(answers))
+        with self._lock:
+            self._rated = Rated(len(answers), rows, suggested.confidence, n_to_go)
+            self._queue = deque((pair.first, pair.second) for pair in suggested)
+
+    def _rows_for_page(self, answers: list[Answer]) -> list[dict[str, Any]]:
+        """Rows of the board; items without answers are last and have no rating."""
+        rows = [_row_for_page(row) for row in self._rate_answers(answers)]
+        rated_names = {row["item"] for row in rows}
+        for item in self.items:
+            if item.name not in rated_names:
+                rows.append({**dict.fromkeys(PAGE_COLUMNS), "item": item.name, "n": 0})
+        return rows
+
+    def _rate_answers(self, answers: list[Answer]) -> tuple[LeaderboardRow, ...]:
+        """Rate the answers as `rankwise rank` rates the exported file."""
+        names = self.store.item_names()
+        columns = {
+            "first": [names[answer.first] for answer in answers],
+            "second": [names[answer.second] for answer in answers],
+            "outcome": [answer.outcome for answer in answers],
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # items that are not connected yet
+            return rate(columns, sides=("first", "second"), outcome="outcome").rows
 
     def _keep_rating(self) -> None:
-        while self._is_new.wait() and not self._is_over.is_set():
-            self._is_new.clear()
+        while self._has_new_answers.wait() and not self._is_closed.is_set():
+            self._has_new_answers.clear()
             start = time.perf_counter()
             try:
                 self.refresh()
             except Exception as error:  # whatever it is, the next answer must be rated again
-                with self._lock:
-                    self._trouble = str(error).rstrip(".") or type(error).__name__
-            self._is_over.wait(REST * (time.perf_counter() - start))
+                message = str(error).rstrip(".") or type(error).__name__
+                self._rated = self._rated._replace(failure=message)
+            self._is_closed.wait(PAUSE_RATIO * (time.perf_counter() - start))
 
     def _first_round(self) -> list[tuple[int, int]]:
-        """A random circle: every item in two pairs, all of them connected."""
-        circle = self._rng.permutation(len(self.items))
-        pairs = list(zip(circle.tolist(), np.roll(circle, 1).tolist(), strict=True))
-        return pairs[: len(pairs) if len(pairs) > 2 else 1]
+        """Return the pairs of a random cycle: every item in two pairs, all of them connected."""
+        cycle = self._rng.permutation(len(self.items))
+        pairs = list(zip(cycle.tolist(), np.roll(cycle, 1).tolist(), strict=True))
+        if len(pairs) == 2:  # the same pair twice
+            return pairs[:1]
+        return pairs
 
     def _choose(self, judge: str) -> tuple[int, int]:
-        """Codes of two items, sides at random; called inside the transaction that keeps them."""
-        taken = self.store.open_pairs()
+        """Return the codes of two items, sides at random; called inside a transaction."""
+        asked_now = self.store.open_pairs()
 
-        def codes(pair: tuple[int, int]) -> tuple[int, int]:
-            first, second = (self._codes[place] for place in pair)
-            return (first, second) if first < second else (second, first)
-
-        def is_free(pair: tuple[int, int]) -> bool:
-            return codes(pair) not in taken and not self._asked[(judge, *codes(pair))]
+        def is_new(pair: tuple[int, int]) -> bool:
+            codes = self._sorted_codes(pair)
+            return codes not in asked_now and self._asked[(judge, *codes)] == 0
 
         with self._lock:
-            pair = next(filter(is_free, self._queue), None)
+            pair = next((queued for queued in self._queue if is_new(queued)), None)
             if pair is not None:
                 self._queue.remove(pair)
-            else:  # a pair that this judge has not seen if chance finds one, or else any
-                for _ in range(50):
-                    first, second = self._rng.choice(len(self.items), 2, replace=False).tolist()
-                    pair = (first, second)
-                    if is_free(pair):
+            else:
+                pair = self._random_pair()
+                for _ in range(RANDOM_PAIR_ATTEMPTS):
+                    if is_new(pair):
                         break
-                assert pair is not None
-            self._asked[(judge, *codes(pair))] += 1
-            first, second = self._rng.permutation(codes(pair)).tolist()
+                    pair = self._random_pair()
+            codes = self._sorted_codes(pair)
+            self._asked[(judge, *codes)] += 1
+            first, second = self._rng.permutation(codes).tolist()
         return first, second
 
+    def _random_pair(self) -> tuple[int, int]:
+        first, second = self._rng.choice(len(self.items), 2, replace=False).tolist()
+        return first, second
+
+    def _sorted_codes(self, pair: tuple[int, int]) -> tuple[int, int]:
+        first, second = (self._codes[position] for position in pair)
+        return min(first, second), max(first, second)
+
+    def _is_about_items(self, answer: Answer) -> bool:
+        """Whether both items of an answer are still judged."""
+        return {answer.first, answer.second} <= self._position_of_code.keys()
+
     def _graph(self, answers: list[Answer]) -> PairGraph:
-        first = np.array([self._place[a.first] for a in answers], dtype=np.intp)
-        second = np.array([self._place[a.second] for a in answers], dtype=np.intp)
-        outcome = np.array([a.outcome for a in answers])
+        first = np.array([self._position_of_code[a.first] for a in answers], dtype=np.intp)
+        second = np.array([self._position_of_code[a.second] for a in answers], dtype=np.intp)
+        outcome = np.array([answer.outcome for answer in answers])
         winner: Indices = np.where(outcome == "second", second, first)
         loser: Indices = np.where(outcome == "second", first, second)
-        margin = (outcome != "tie").astype(float)
-        return PairGraph(winner, loser, magnitude=margin, n_items=len(self.items))
-
-    def _board(
-        self, belief: RatingPosterior, graph: PairGraph, rng: np.random.Generator
-    ) -> list[dict[str, Any]]:
-        n = len(self.items)
-        half = float(ndtri((1 + DEFAULT_CONFIDENCE) / 2)) * np.sqrt(belief.item_variances())
-        draws = np.argsort(np.argsort(-belief.draw(np.arange(n), N_DRAWS, rng))) + 1
-        tails = [(1 - DEFAULT_CONFIDENCE) / 2, (1 + DEFAULT_CONFIDENCE) / 2]
-        best, worst = np.quantile(draws, tails, axis=0, method="nearest").astype(int)
-        asked = np.bincount(graph.winner, minlength=n) + np.bincount(graph.loser, minlength=n)
-        return [
-            {
-                "rank": rank,
-                "item": self.items[k].name,
-                "rating": float(belief.mean[k]),
-                "low": float(belief.mean[k] - half[k]),
-                "high": float(belief.mean[k] + half[k]),
-                "best": int(best[k]),
-                "worst": int(worst[k]),
-                "n": int(asked[k]),
-            }
-            for rank, k in enumerate(np.argsort(-belief.mean, kind="stable").tolist(), start=1)
-        ]
+        magnitude = (outcome != "tie").astype(float)
+        return PairGraph(winner, loser, magnitude=magnitude, n_items=len(self.items))
 
 
-def _with_own_rating(X: Array | None) -> Array | None:
-    """Features of the items, and one for each item: what its features do not say of it."""
+def _row_for_page(row: LeaderboardRow) -> dict[str, Any]:
+    return {
+        "rank": row.rank,
+        "item": row.item,
+        "rating": row.rating,
+        "low": row.low,
+        "high": row.high,
+        "best": row.best_rank,
+        "worst": row.worst_rank,
+        "n": row.n,
+    }
+
+
+def _with_item_effects(X: Array | None) -> Array | None:
+    """Append one indicator column per item, so that ratings may differ from the features' fit."""
     if X is None or not X.any():
         return None
     scale = np.sqrt(np.mean(np.sum(X**2, axis=1)))

@@ -1,4 +1,4 @@
-"""Answers on the disk: one SQLite file, in which nothing that was answered is ever lost."""
+"""Storage of questions and answers: one SQLite file, from which no answer is ever lost."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rankwise.formatting import csv_text
 from rankwise.judge.item_set import Item
 
 VERSION = 1
-APPLICATION = 0x72776A31  # "rwj1": tells our files from others
+APPLICATION = 0x72776A31  # "rwj1": distinguishes the file from those of other programs
 OUTCOMES = ("first", "second", "tie")
-LENT = timedelta(minutes=10)  # so long nobody else is asked about a pair that waits for an answer
+RESERVED = timedelta(minutes=10)  # during which nobody else is asked about an open pair
 
 BUSY_SECONDS = 10.0  # how long to wait for another process that writes to the same file
 
@@ -44,7 +44,7 @@ CREATE TABLE question (
 
 
 class Question(NamedTuple):
-    """A question that is open: who was asked about which two items, by code."""
+    """An open question: the judge, and the codes of the two items."""
 
     id: int
     judge: str
@@ -63,34 +63,35 @@ class Answer(NamedTuple):
 
 
 class NotOpenError(ValueError):
-    """The question has an answer, was taken back, or never was."""
+    """The question has an answer, was undone, or never existed."""
 
 
 class AnswerStore:
     """Questions and answers in one SQLite file.
 
-    Write-ahead log and full synchronization: when a method returns, what it wrote is on the disk.
-    Methods may be called from several threads.
+    The file has a write-ahead log and full synchronization: when a method returns, its changes are
+    on disk. Methods may be called from several threads.
 
     Parameters
     ----------
     path : str or Path
-        The file; made if it is not there.
+        The file; created if it does not exist.
     items : sequence of Item
-        What is judged. Must be what the file was made with, unless `accept_changes`.
-    accept_changes : bool
-        Go on with items that are new or look different. Items that are gone stay in the file with
-        their answers, and are asked no more.
+        The items. They must be those that the file was created with, unless `accept_changes`.
+    accept_changes : bool, default=False
+        Whether to continue with new or changed items. Removed items stay in the file with their
+        answers, and no more questions are asked about them.
 
     Examples
     --------
     >>> import tempfile
-    >>> from rankwise.judge import Item
+    >>> from rankwise.judge.item_set import Item
+    >>> from rankwise.judge.storage import AnswerStore
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = AnswerStore(Path(folder) / "a.db", [Item("x", ()), Item("y", ())])
     ...     question = store.ask("Ann", lambda: (0, 1))
     ...     store.answer("Ann", question.id, "second")
-    ...     [(c.first, c.second, c.outcome) for c in store.comparisons()]
+    ...     [(c.first, c.second, c.outcome) for c in store.answers()]
     ...     store.close()
     [(0, 1, 'second')]
     """
@@ -101,7 +102,7 @@ class AnswerStore:
         self.path = Path(path)
         if not self.path.parent.is_dir():
             raise ValueError(
-                f"there is no folder {self.path.parent} to keep the answers in; make it, or name "
+                f"the folder {self.path.parent} for the answers does not exist; create it, or name "
                 "another file."
             )
         self._lock = RLock()
@@ -121,25 +122,25 @@ class AnswerStore:
         self._files = self._files_now()
 
     def close(self) -> None:
-        """Close the file; a copy of it then holds everything."""
+        """Close the file; a copy of it is then complete."""
         with self._lock:
             self._db.close()
 
     def is_gone(self) -> bool:
-        """Whether the file, or its write-ahead log, was deleted or replaced since it was opened.
+        """Whether the file or its write-ahead log was deleted or replaced since it was opened.
 
-        SQLite then goes on writing to a file that has no name any more.
+        SQLite continues to write to a file that no name refers to.
         """
         return bool(self._files) and self._files_now() != self._files
 
     def rescue(self) -> str:
-        """Write all answers to a CSV file, and say so; for a file that is gone."""
+        """Write all answers to a CSV file if the database is gone, and return a message."""
         path = self.path.with_name(f"{self.path.name}.rescued.csv")
         path.write_text(self.csv(), encoding="utf-8")
         return f"{self.path} was deleted or replaced. All answers are in {path}, for rankwise rank."
 
     def ask(self, judge: str, choose: Callable[[], tuple[int, int]]) -> Question:
-        """Return the open question of the judge, or a new one about what `choose` gives."""
+        """Return the open question of the judge, or a new one about the pair of `choose`."""
         with self._writing():
             row = self._db.execute(
                 "SELECT id, judge, first, second FROM question "
@@ -149,7 +150,7 @@ class AnswerStore:
             return Question(*row) if row else self._insert(judge, *choose())
 
     def answer(self, judge: str, question: int, outcome: str) -> None:
-        """Keep an answer; NotOpenError if the question does not wait for this judge."""
+        """Store an answer; NotOpenError if this judge has no such open question."""
         if outcome not in OUTCOMES:
             raise ValueError(f"an outcome is one of {', '.join(OUTCOMES)}; got {outcome!r}.")
         with self._writing():
@@ -165,10 +166,10 @@ class AnswerStore:
                 )
 
     def undo(self, judge: str) -> bool:
-        """Take back the last answer of the judge; False if there is none.
+        """Undo the last answer of the judge; False if there is none.
 
         The answer stays in the file, marked as undone. The same question is open again, unless
-        one of its items is gone.
+        one of its items was removed.
         """
         with self._writing():
             row = self._db.execute(
@@ -184,8 +185,8 @@ class AnswerStore:
                 self._insert(judge, row[1], row[2])
             return True
 
-    def comparisons(self) -> list[Answer]:
-        """Answers that stand, oldest question first."""
+    def answers(self) -> list[Answer]:
+        """Answers that were not undone, oldest question first."""
         rows = self._rows(
             "SELECT first, second, outcome, judge, answered FROM question "
             "WHERE outcome IS NOT NULL AND is_undone = 0 ORDER BY id"
@@ -193,28 +194,40 @@ class AnswerStore:
         return [Answer(*row) for row in rows]
 
     def open_pairs(self) -> set[tuple[int, int]]:
-        """Pairs of items, the smaller code first, that somebody was asked about minutes ago."""
+        """Pairs of items, smaller code first, of open questions of the last minutes."""
         rows = self._rows(
             "SELECT min(first, second), max(first, second) FROM question "
             "WHERE outcome IS NULL AND is_undone = 0 AND asked > ?",
-            _time(before=LENT),
+            _time(before=RESERVED),
         )
         return set(rows)
 
     def n_answers(self, judge: str | None = None) -> int:
-        """Number of answers that stand, of one judge or of all."""
-        kept = "SELECT count(*) FROM question WHERE outcome IS NOT NULL AND is_undone = 0"
-        return int(self._rows(f"{kept} AND ifnull(?, judge) = judge", judge)[0][0])
+        """Number of answers that were not undone, of one judge or of all."""
+        rows = self._rows(
+            "SELECT count(*) FROM question WHERE outcome IS NOT NULL AND is_undone = 0 "
+            "AND ifnull(?, judge) = judge",
+            judge,
+        )
+        return int(rows[0][0])
 
     def item_names(self) -> list[str]:
-        """Names of all items that were ever judged in this file, by code."""
+        """Names of all items that were ever in this file, by code."""
         return [name for (name,) in self._rows("SELECT name FROM item ORDER BY code")]
 
     def csv(self) -> str:
-        """All answers that stand, one a line, as `rankwise rank` reads them."""
+        """All answers that were not undone, one per line, as read by `rankwise rank`."""
         names = self.item_names()
-        answers = self.comparisons()
-        rows = [(names[a.first], names[a.second], *a[2:]) for a in answers]
+        rows = [
+            (
+                names[answer.first],
+                names[answer.second],
+                answer.outcome,
+                answer.judge,
+                answer.answered,
+            )
+            for answer in self.answers()
+        ]
         return csv_text(["first", "second", "outcome", "judge", "answered"], rows)
 
     def _rows(self, query: str, *values: str | None) -> list[Any]:
@@ -241,7 +254,7 @@ class AnswerStore:
         return False
 
     def _check_file(self) -> None:
-        """Raise an error if the file is damaged or is not ours, before anything is written."""
+        """Raise an error if the file is damaged or of another program."""
         if self._is_empty():
             return
         (damage,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
@@ -249,10 +262,10 @@ class AnswerStore:
             raise sqlite3.DatabaseError(damage)
 
     def _prepare_tables(self, items: Sequence[Item], accept_changes: bool) -> None:
-        """Make the tables of a new file and store the items, in one transaction.
+        """Create the tables of a new file and store the items, in one transaction.
 
-        Of several processes that begin the same file, one makes the tables. The others wait for
-        its transaction, and find tables and items.
+        If several processes create the same file, one of them creates the tables. The others wait
+        for its transaction.
         """
         self._db.execute("PRAGMA synchronous = FULL")
         with self._writing():
@@ -262,7 +275,7 @@ class AnswerStore:
                 self._db.execute(f"PRAGMA user_version = {VERSION}")
                 for statement in SCHEMA:
                     self._db.execute(statement)
-            self._keep_items(items, is_new or accept_changes)
+            self._store_items(items, is_new or accept_changes)
 
     def _use_write_ahead_log(self) -> None:
         """Switch to the write-ahead log; the file remembers it.
@@ -281,37 +294,39 @@ class AnswerStore:
                 time.sleep(0.01)
         self._db.execute("SELECT count(*) FROM item").fetchone()  # makes the file of the log
 
-    def _keep_items(self, items: Sequence[Item], is_accepted: bool) -> None:
+    def _store_items(self, items: Sequence[Item], is_accepted: bool) -> None:
         """Compare the items with those in the file, and store changes, inside a transaction."""
-        known = dict(self._db.execute("SELECT name, digest FROM item ORDER BY code"))
+        stored = dict(self._db.execute("SELECT name, digest FROM item ORDER BY code"))
         digests = {item.name: item.digest for item in items}
-        new = [name for name in digests if name not in known]
-        gone = [name for name in known if name not in digests]
-        changed = [n for n, digest in digests.items() if known.get(n, digest) != digest]
-        if (new or gone or changed) and not is_accepted:
+        new = [name for name in digests if name not in stored]
+        removed = [name for name in stored if name not in digests]
+        changed = [name for name, digest in digests.items() if stored.get(name, digest) != digest]
+        differing = new + removed + changed
+        if differing and not is_accepted:
             raise ValueError(
-                f"the items are not those that {self.path} was begun with: {len(new)} new, "
-                f"{len(gone)} gone, {len(changed)} changed, such as "
-                f"{(new + gone + changed)[0]!r}. Take the old items, begin a new file, or pass "
-                "accept_changes=True to go on with these."
+                f"the items are not those that {self.path} was created with: {len(new)} new, "
+                f"{len(removed)} removed, {len(changed)} changed, for example {differing[0]!r}. "
+                "Use the old items, choose a new file, or pass accept_changes=True to continue "
+                "with these."
             )
         self._db.executemany(
             "INSERT INTO item (code, name, digest) SELECT count(*), ?, ? FROM item",
             [(name, digests[name]) for name in new],
         )
         self._db.executemany(
-            "UPDATE item SET digest = ? WHERE name = ?", [(digests[n], n) for n in changed]
+            "UPDATE item SET digest = ? WHERE name = ?",
+            [(digests[name], name) for name in changed],
         )
-        self._db.executemany(  # nobody can answer a question about an item that is gone
+        self._db.executemany(  # nobody can answer a question about a removed item
             "DELETE FROM question WHERE outcome IS NULL AND "
             "? IN (SELECT name FROM item WHERE code IN (first, second))",
-            [(name,) for name in gone],
+            [(name,) for name in removed],
         )
-        names = [*known, *new]
+        names = [*stored, *new]
         self._codes = {code for code, name in enumerate(names) if name in digests}
 
     def _files_now(self) -> list[tuple[int, int]]:
-        """What tells the file and its log from others of the same name."""
+        """Device and inode of the file and its log, which identify them."""
         files = []
         for path in (self.path, Path(f"{self.path}-wal")):
             with suppress(OSError):
@@ -328,13 +343,13 @@ class AnswerStore:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """One transaction, on the disk when it ends, or nothing at all."""
+        """Run one transaction, which is on disk at the end, or undone completely."""
         with self._reading():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
                 if self.is_gone():
-                    raise OSError(f"{self.path} is gone; this answer is not kept.")
+                    raise OSError(f"{self.path} was deleted; this answer is not stored.")
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
@@ -343,15 +358,15 @@ class AnswerStore:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """One thread at a time; what SQLite says, in words that say what to do."""
+        """Exclude other threads, and turn errors of SQLite into messages with advice."""
         try:
             with self._lock:
                 yield
         except sqlite3.Error as error:
             raise OSError(
-                f"{self.path}: {error}; nothing was kept of this. Make room, check the rights, or "
-                "close the program that holds the file. If it is damaged, move it away and take a "
-                f"copy, or save what is left: sqlite3 {self.path} .recover"
+                f"{self.path}: {error}; this change was not stored. Free disk space, check the "
+                "permissions, or close the program that uses the file. If the file is damaged, "
+                f"restore a copy, or recover its contents: sqlite3 {self.path} .recover"
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""The web application of `rankwise judge`: who may ask what, how answers come in, where it runs."""
+"""The web application of `rankwise judge`: requests, access, and the server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import ipaddress
 import json
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,18 +25,20 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from rankwise.judge.item_set import read_items
 from rankwise.judge.session import JudgingSession
-from rankwise.judge.storage import NotOpenError
+from rankwise.judge.storage import AnswerStore, NotOpenError, Question
+from rankwise.validation import check_option
 
-LONGEST_BODY = 4096
-LONGEST_NAME = 60
-LARGEST_NUMBER = 2**63 - 1  # that SQLite can hold
+MAX_BODY = 4096  # bytes
+MAX_NAME = 60  # characters
+MAX_QUESTION_ID = 2**63 - 1  # of SQLite
 COOKIE = "rankwise_token"  # the port follows: browsers send cookies to all ports of a host
-MOST_BRACKETS = 1_000  # "[" in a text; the Markdown parser takes about 60 µs for one
-RENDERED_TEXTS = 500  # Markdown texts whose HTML is cached
+MAX_BRACKETS = 1_000  # "[" in a Markdown text; the parser takes about 60 µs for each
+MAX_CACHED_TEXTS = 500  # Markdown texts whose HTML is cached
 JOINERS = "\u200c\u200d"  # zero-width (non-)joiner, part of Persian names and of emoji
 PAGES = ("judge.html", "judge.css", "judge.js")
-SAFETY = {
+SECURITY_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -49,19 +52,20 @@ SAFETY = {
 
 
 class Address:
-    """Where the page is served, and who may reach it.
+    """Address and access token of the page.
 
     Parameters
     ----------
-    host : str
-        Loopback by default. Another one needs a token.
-    port : int
-        0 takes any free one.
+    host : str, default="127.0.0.1"
+        Name or number of the interface. Other interfaces than loopback need a token.
+    port : int, default=8765
+        Port; 0 selects any free port.
     token : str, optional
-        Part of the address that judges open; made up if the host is not loopback.
+        Secret part of the address; generated if the interface is not loopback.
 
     Examples
     --------
+    >>> from rankwise.judge.web_app import Address
     >>> address = Address(port=0)
     >>> address.url == f"http://127.0.0.1:{address.port}/"
     True
@@ -70,51 +74,51 @@ class Address:
 
     def __init__(self, host: str = "127.0.0.1", port: int = 8765, token: str | None = None) -> None:
         if token is not None and len(token) < 8:
-            raise ValueError("a token has at least 8 characters; leave it out to get a good one.")
+            raise ValueError(
+                f"the token has {len(token)} characters, expected at least 8; leave it out to "
+                "generate one."
+            )
         is_local = host in ("127.0.0.1", "localhost", "::1")
         self.token = token or (None if is_local else secrets.token_urlsafe(16))
-        self.socket = _bound(host, port)
+        self.socket = _bind(host, port)
         self.port = self.socket.getsockname()[1]
         self.shown_host = socket.gethostname() if host in ("0.0.0.0", "::") else host
         self.hosts = {"localhost", host.lower(), self.shown_host.lower()}
 
     @property
     def url(self) -> str:
-        """What judges open."""
+        """The address that judges open."""
         host = f"[{self.shown_host}]" if ":" in self.shown_host else self.shown_host
         query = f"?token={quote(self.token, safe='')}" if self.token else ""
         return f"http://{host}:{self.port}/{query}"
 
 
 def serve(session: JudgingSession, address: Address, **options: Any) -> None:
-    """Serve until interrupted, or until the file of the answers is gone.
+    """Serve until interrupted, or until the file of the answers is deleted or replaced.
 
     Parameters
     ----------
     session : JudgingSession
         Closed at the end.
     address : Address
-        Bound already, so that a port in use is known before.
-    options
-        Of `rankwise.judge.web_app.judging_app`.
+        Address, already bound to its port.
+    **options
+        Keyword arguments of `session_app`.
 
     Raises
     ------
     OSError
-        If the file was deleted or replaced meanwhile. All answers are then in a CSV file beside it.
-
-    Examples
-    --------
-    >>> from rankwise.judge import Address, Item, ItemSet, AnswerStore, JudgingSession, serve
-    >>> items = ItemSet([Item(name, ()) for name in ("tea", "coffee", "milk")])
-    >>> store = AnswerStore("answers.db", items.items)  # doctest: +SKIP
-    >>> serve(JudgingSession(items, store), Address())  # doctest: +SKIP
+        If the file was deleted or replaced. All answers are then in a CSV file in the same folder.
     """
-    app = judging_app(session, hosts=address.hosts, token=address.token, **options)
-    quiet: Any = {"log_level": "error", "access_log": False, "server_header": False}
-    config = uvicorn.Config(app, timeout_graceful_shutdown=2, **quiet)
-    server = _Server(config)
-    server.store = session.store
+    app = session_app(session, hosts=address.hosts, token=address.token, **options)
+    config = uvicorn.Config(
+        app,
+        timeout_graceful_shutdown=2,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+    )
+    server = _Server(config, session.store)
     try:
         server.run(sockets=[address.socket])
     except KeyboardInterrupt:
@@ -126,39 +130,156 @@ def serve(session: JudgingSession, address: Address, **options: Any) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Stops by itself when answers could no longer be kept."""
+    """A server that stops when answers can no longer be stored."""
 
-    store: Any
+    def __init__(self, config: uvicorn.Config, store: AnswerStore) -> None:
+        super().__init__(config)
+        self.store = store
 
     async def on_tick(self, counter: int) -> bool:
         return await super().on_tick(counter) or self.store.is_gone()
 
 
-def judging_app(
+def create_app(
+    items: str | Path,
+    database: str | Path,
+    *,
+    name: str | None = None,
+    show: Sequence[str] = (),
+    image: str | None = None,
+    markdown: bool = False,
+    blind: bool = False,
+    use_features: bool = True,
+    title: str = "Which one is better?",
+    goal: str = "top",
+    top: int = 3,
+    confidence: float = 0.9,
+    hosts: Collection[str] = ("localhost",),
+    token: str | None = None,
+    accept_changes: bool = False,
+    random_state: int | None = None,
+) -> Starlette:
+    r"""Create the application of ``rankwise judge`` for your own server.
+
+    Use it to run the page behind uvicorn, gunicorn or another ASGI server, or to mount it in a
+    larger application. The command ``rankwise judge`` does the rest by itself.
+
+    Parameters
+    ----------
+    items : str or Path
+        A table with one item a row (CSV, TSV, Parquet, Feather, JSON), a text file (.txt) with one
+        item a line, or a folder with one picture or text for each item.
+    database : str or Path
+        SQLite file of the answers; created if it does not exist.
+    name : str, optional
+        Column that names the items; by default a column named id, name, item, title or key, else
+        the first column with unique values.
+    show : sequence of str, default=()
+        Columns that judges see; all columns if empty.
+    image : str, optional
+        Column with the file names of pictures, relative to the folder of the table.
+    markdown : bool, default=False
+        Whether texts are shown as Markdown.
+    blind : bool, default=False
+        Whether names are hidden before an answer, and the board until the goal is settled.
+    use_features : bool, default=True
+        Whether the columns of the table help to choose the questions.
+    title : str, default="Which one is better?"
+        The question on the page.
+    goal : {"top", "order"}, default="top"
+        Whether to find the best items or the order of all items.
+    top : int, default=3
+        Number of best items to find.
+    confidence : float, default=0.9
+        Confidence from which on the page says that the goal is settled.
+    hosts : collection of str, default=("localhost",)
+        Names by which the page may be reached, without port. Numeric addresses are always allowed.
+    token : str, optional
+        Access token, which must be in the address of the first visit.
+    accept_changes : bool, default=False
+        Whether to continue although the items have changed.
+    random_state : int or None, default=None
+        Seed of the sides, and of the choice between equally useful pairs.
+
+    Returns
+    -------
+    Starlette
+        The application. It closes the database when the server stops.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from starlette.testclient import TestClient
+    >>> from rankwise.judge import create_app
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = Path(folder) / "cheese.csv"
+    ...     _ = table.write_text("name\nBrie\nComté\nFeta\n")
+    ...     app = create_app(table, Path(folder) / "answers.db")
+    ...     with TestClient(app, base_url="http://localhost") as client:
+    ...         client.get("/api/board").json()["note"]
+    'No answers yet.'
+    """
+    check_option("goal", goal, ("top", "order"))
+    item_set = read_items(
+        items, name=name, show=show, image=image, use_features=use_features, is_blind=blind
+    )
+    store = AnswerStore(database, item_set.items, accept_changes=accept_changes)
+    session = JudgingSession(
+        item_set,
+        store,
+        goal=goal,
+        top=top,
+        level=confidence,
+        is_blind=blind,
+        random_state=random_state,
+    )
+    return session_app(
+        session,
+        hosts=hosts,
+        token=token,
+        title=title,
+        is_markdown=markdown,
+        closes_session=True,
+    )
+
+
+def session_app(
     session: JudgingSession,
     *,
     hosts: Collection[str],
     token: str | None = None,
     title: str = "",
     is_markdown: bool = False,
+    closes_session: bool = False,
 ) -> Starlette:
-    """Make the application.
+    """Create the application of a session.
 
     Parameters
     ----------
     session : JudgingSession
-        Who is asked what.
+        Chooses the questions and stores the answers.
     hosts : collection of str
-        Names by which the page may be reached, without port. A request for another name comes
-        from a page that wants to be taken for ours, and is refused. Numeric addresses are all
-        let in: no other page can have one of ours.
+        Names by which the page may be reached, without port. A request for another name comes from
+        a page that imitates this one (DNS rebinding) and is refused. Numeric addresses are always
+        allowed, because no other page can have an address of this computer.
     token : str, optional
-        Must be in the address of the first visit; a cookie keeps it.
-    title : str
-        What the page is about.
-    is_markdown : bool
-        Show text as Markdown. HTML in it stays text.
+        Must be in the address of the first visit; then a cookie contains it.
+    title : str, default=""
+        The question on the page.
+    is_markdown : bool, default=False
+        Whether texts are shown as Markdown. HTML in a text is shown as text.
+    closes_session : bool, default=False
+        Whether session and storage are closed when the server stops.
     """
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        if closes_session:
+            session.close()
+            session.store.close()
+
     endpoints = _Endpoints(session, title, is_markdown)
     guard = Middleware(_Guard, hosts=frozenset(hosts), token=token)
     routes = [
@@ -170,15 +291,16 @@ def judging_app(
         Route("/", endpoints.page),
         Route("/{name}", endpoints.page),
     ]
-    return Starlette(routes=routes, middleware=[guard])
+    return Starlette(routes=routes, middleware=[guard], lifespan=lifespan)
 
 
 class _Guard(BaseHTTPMiddleware):
-    """Lets in only our own page, and only those who have the token."""
+    """Refuses requests of other pages, and requests without the token."""
 
     def __init__(self, app: Any, hosts: frozenset[str], token: str | None) -> None:
         super().__init__(app)
-        self.hosts, self.token = hosts, token
+        self.hosts = hosts
+        self.token = token
 
     async def dispatch(
         self, request: Request, call_next: Callable[[Request], Awaitable[Response]]
@@ -192,12 +314,12 @@ class _Guard(BaseHTTPMiddleware):
             if self.token and sent:  # checked above
                 value = quote(sent, safe="")  # a header takes Latin-1 characters only
                 response.set_cookie(_cookie_name(request), value, httponly=True, samesite="strict")
-        response.headers.update(SAFETY)
+        response.headers.update(SECURITY_HEADERS)
         return response
 
     def _refusal(self, request: Request) -> str:
         address = request.headers.get("host", "")
-        if not self._is_ours(address):
+        if not self._is_allowed_host(address):
             return "This page is not served under that name."
         if self.token:
             sent = request.query_params.get("token")
@@ -216,7 +338,7 @@ class _Guard(BaseHTTPMiddleware):
                 return "An answer is JSON."
         return ""
 
-    def _is_ours(self, address: str) -> bool:
+    def _is_allowed_host(self, address: str) -> bool:
         try:
             parts = urlsplit(f"//{address}")
             parts.port  # noqa: B018, raises ValueError if the port is not a number
@@ -227,18 +349,19 @@ class _Guard(BaseHTTPMiddleware):
 
 
 def _cookie_name(request: Request) -> str:
-    """Name of the token's cookie; it has the port, or servers of one host would share a cookie."""
+    """Name of the token's cookie, with the port: cookies are shared by all ports of a host."""
     port = urlsplit(f"//{request.headers.get('host', '')}").port
     return COOKIE if port is None else f"{COOKIE}_{port}"
 
 
 class _Endpoints:
     def __init__(self, session: JudgingSession, title: str, is_markdown: bool) -> None:
-        self.session, self.title = session, title
+        self.session = session
+        self.title = title
         self.is_markdown = is_markdown
         markdown = MarkdownIt("js-default", {"linkify": False})
-        self._render = lru_cache(maxsize=RENDERED_TEXTS)(markdown.render)
-        self.images = {str(k): item.image for k, item in enumerate(session.items)}
+        self._render = lru_cache(maxsize=MAX_CACHED_TEXTS)(markdown.render)
+        self.images = {str(position): item.image for position, item in enumerate(session.items)}
 
     async def page(self, request: Request) -> Response:
         name = request.path_params.get("name", "judge.html")
@@ -253,7 +376,7 @@ class _Endpoints:
         return FileResponse(file)
 
     async def board(self, request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(self.session.standing))
+        return JSONResponse(await run_in_threadpool(self.session.board))
 
     async def comparisons(self, request: Request) -> Response:
         if self.session.is_hidden:
@@ -263,7 +386,7 @@ class _Endpoints:
         return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
     async def act(self, request: Request) -> Response:
-        """Ask, keep an answer or take it back, and reply with the question that is open then."""
+        """Ask, store an answer or undo one, and reply with the open question."""
         try:
             body = await _read_object(request)
             return await run_in_threadpool(self._act, request.path_params["action"], body)
@@ -273,72 +396,92 @@ class _Endpoints:
             return JSONResponse({"message": str(error)}, status_code=507)
 
     def _act(self, action: str, body: dict[str, Any]) -> Response:
-        judge, status, message = _judge(body), 200, ""
+        judge = _read_judge(body)
+        status = 200
+        message = ""
         try:
             if action == "answer":
-                places = self.session.places(self.session.question(judge))
-                question = self.session.answer(judge, *_answer(body))
-                names = " and ".join(self.session.items[place].name for place in places)
-                message = f"Kept. That was {names}." if self.session.is_blind else "Kept."
+                answered = self.session.question(judge)
+                question = self.session.answer(judge, *_read_answer(body))
+                message = self._confirmation(answered)
             elif action == "undo":
                 question = self.session.undo(judge)
             else:
                 question = self.session.question(judge)
         except NotOpenError as error:
-            question, status, message = self.session.question(judge), 409, str(error)
-        first, second = (self._content(place) for place in self.session.places(question))
-        content = {"question": question.id, "first": first, "second": second, "message": message}
-        content |= {"title": self.title, "progress": self.session.progress(judge)}
+            question = self.session.question(judge)
+            status = 409
+            message = str(error)
+        first, second = self.session.positions(question)
+        content = {
+            "question": question.id,
+            "first": self._content(first),
+            "second": self._content(second),
+            "message": message,
+            "title": self.title,
+            "progress": self.session.progress(judge),
+        }
         return JSONResponse(content, status_code=status)
 
-    def _content(self, place: int) -> dict[str, Any]:
-        item = self.session.items[place]
+    def _confirmation(self, question: Question) -> str:
+        """Confirm an answer; blind judges are told the names now."""
+        if not self.session.is_blind:
+            return "Kept."
+        first, second = self.session.positions(question)
+        items = self.session.items
+        return f"Kept. That was {items[first].name} and {items[second].name}."
+
+    def _content(self, position: int) -> dict[str, Any]:
+        """What the page shows of an item."""
+        item = self.session.items[position]
         cells = []
         for column, text in item.cells:
-            if self.is_markdown and text.count("[") <= MOST_BRACKETS:
+            if self.is_markdown and text.count("[") <= MAX_BRACKETS:
                 cells.append({"column": column, "html": self._render(text)})
             else:
                 cells.append({"column": column, "text": text})
         name = "a picture" if self.session.is_blind else item.name
-        return {"name": name, "cells": cells, "image": place if item.image else None}
+        return {"name": name, "cells": cells, "image": position if item.image else None}
 
 
 async def _read_object(request: Request) -> dict[str, Any]:
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > LONGEST_BODY:
-            raise ValueError(f"more than {LONGEST_BODY} bytes.")
+        if len(body) > MAX_BODY:
+            raise ValueError(f"the request has more than {MAX_BODY} bytes.")
     try:
-        read = json.loads(body)
+        content = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise ValueError("this is not JSON.") from error
-    if not isinstance(read, dict):
-        raise ValueError("an object is expected.")
-    return read
+        raise ValueError("the request is not JSON.") from error
+    if not isinstance(content, dict):
+        raise ValueError("the request is not a JSON object.")
+    return content
 
 
-def _judge(body: dict[str, Any]) -> str:
+def _read_judge(body: dict[str, Any]) -> str:
     name = body.get("judge")
-    name = " ".join(name.split()).strip(JOINERS) if isinstance(name, str) else ""
+    if not isinstance(name, str):
+        name = ""
+    name = " ".join(name.split()).strip(JOINERS)
     visible = name.translate(dict.fromkeys(map(ord, JOINERS)))
-    if not visible.strip() or len(name) > LONGEST_NAME or not visible.isprintable():
-        raise ValueError(
-            f"give a name of 1 to {LONGEST_NAME} printable characters; got {name[:80]!r}."
-        )
+    if not visible.strip() or len(name) > MAX_NAME or not visible.isprintable():
+        raise ValueError(f"give a name of 1 to {MAX_NAME} printable characters; got {name[:80]!r}.")
     return name
 
 
-def _answer(body: dict[str, Any]) -> tuple[int, str]:
-    number, outcome = body.get("question"), body.get("outcome")
-    if not isinstance(number, int) or abs(number) > LARGEST_NUMBER or not isinstance(outcome, str):
+def _read_answer(body: dict[str, Any]) -> tuple[int, str]:
+    question = body.get("question")
+    outcome = body.get("outcome")
+    is_id = isinstance(question, int) and abs(question) <= MAX_QUESTION_ID
+    if not is_id or not isinstance(outcome, str):
         raise ValueError('an answer has the number of a "question" and an "outcome".')
-    return number, outcome
+    return question, outcome
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends at once, without the 40 ms of Nagle's rule, only if TCP is named here
+    # With IPPROTO_TCP asyncio disables Nagle's algorithm, which delays replies by 40 ms.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -348,8 +491,8 @@ def _bound(host: str, port: int) -> socket.socket:
         bound.close()
         if getattr(error, "errno", None) == errno.EADDRINUSE:
             raise ValueError(
-                f"port {port} is in use, perhaps by another rankwise judge; take another, port=0 "
-                "for any that is free."
+                f"port {port} is in use, perhaps by another rankwise judge; choose another port, "
+                "or port=0 for any free port."
             ) from error
         raise ValueError(f"cannot serve at {host}:{port}: {error}") from error
     return bound

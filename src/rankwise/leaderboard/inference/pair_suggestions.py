@@ -198,6 +198,8 @@ def _belief(known: Any, X: Any, prior: float) -> tuple[RatingPosterior, NDArray[
         mean, root = errors.predict(X), errors.spread(X).root
         curve = ProbabilityMap(known.slope_, known.error_weight_)
         return RatingPosterior(mean, root @ root.T, curve), np.arange(len(mean))
+    if isinstance(known, RatingPosterior):
+        return known, np.arange(known.n_items)
     labels = getattr(known, "items", None)
     graph = getattr(known, "comparisons", known)  # of a board
     if isinstance(graph, PairData):
@@ -256,8 +258,9 @@ def answers_to_go(
 
     More and more pairs are taken as answered. What they would make of the ratings is drawn, and
     the goal counts as settled if it is for half of these futures. None if that takes more than
-    ten answers for each item. The belief is used up.
+    ten answers for each item.
     """
+    belief = RatingPosterior(belief.mean, belief.covariance, belief.curve)
     n_top, n_answers = top if goal == "top" else None, 0
     while n_answers <= MANY_ANSWERS * belief.n_items:
         futures, errors = belief.futures(N_FUTURES, N_ERRORS, rng)
