@@ -18,7 +18,12 @@ from experiments.boards.tennis_in_time import quiet_rate, without
 from experiments.shared.command_line import make_parser, read_rows, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData
-from rankwise.leaderboard.forecast import base_chances, board_chances, elo_chances, log_losses
+from rankwise.leaderboard.forecast import (
+    base_rates,
+    board_probabilities,
+    elo_probabilities,
+    log_losses,
+)
 
 COUNTRIES = ("germany", "italy", "spain", "france")
 OLDEST = 2005
@@ -52,22 +57,22 @@ def by_season(data, season, first):
         later = data.take(now)
         board = quiet_rate(data.take(past).compact()[0], **davidson)
         scales = board.scales
-        add("in time, at the start", board_chances(board, later))
+        add("in time, at the start", board_probabilities(board, later))
         daily = np.empty((now.sum(), 3))
         for day in np.unique(days[now]):
             before = (days < day) & (season <= year)
             at = days[now] == day
             board = quiet_rate(data.take(before).compact()[0], scales=scales, **davidson)
-            daily[at] = board_chances(board, later.take(at))
+            daily[at] = board_probabilities(board, later.take(at))
         add("in time, day by day", daily)
         known = plain.take(past).compact()[0]
         board = quiet_rate(known, model="least-squares", side=True, alpha="auto")
-        add("least squares", board_chances(board, later))
+        add("least squares", board_probabilities(board, later))
         board = quiet_rate(known, model="bradley-terry", alpha="auto", **davidson)
-        add("Davidson", board_chances(board, later))
-        for method, chances in elo_chances(data.take(past), later).items():
+        add("Davidson", board_probabilities(board, later))
+        for method, chances in elo_probabilities(data.take(past), later).items():
             add(method, chances)
-        add("base rate", base_chances(plain.take(past), now.sum()))
+        add("base rate", base_rates(plain.take(past), now.sum()))
     said = data.outcome[season >= first]
     return {name: log_losses(np.vstack(parts), said) for name, parts in out.items()}, scales
 

@@ -47,7 +47,7 @@ def main(arguments=None):
     print_table(f"{first} above {second}", ["model", "by", "at least–found", "of"], rows)
     board = rate(data, model="least-squares")
     start = time.process_time()
-    holds = board.holds_by
+    holds = board.votes_to_flip_next
     seconds = time.process_time() - start
     order = [row.item for row in board.rows]
     for a, b in pairwise(order):

@@ -39,10 +39,10 @@ def least_squares(games, alpha):
     """Margins times one factor."""
     tally = ComparisonCounts.of(games)
     model = LeastSquares(tally)
-    alpha = model.choose_alpha() if alpha is None else alpha
-    model.solve(alpha)
+    alpha = model.select_alpha() if alpha is None else alpha
+    model.fit(alpha)
     said = tally.target
-    margin = said - model.left_out().held_out
+    margin = said - model.leave_out().held_out
     factor = minimize_scalar(
         lambda c: tally.count @ (np.logaddexp(0, -c * margin) + (1 - said) / 2 * c * margin),
         bounds=(0, 20),
@@ -54,8 +54,8 @@ def least_squares(games, alpha):
 def bradley_terry(games, alpha, ties="half"):
     """Ratings; alpha by leaving out one comparison at a time if it is None."""
     model = BradleyTerry(ComparisonCounts.of(games), ties=ties)
-    alpha = model.choose_alpha() if alpha is None else alpha
-    return model.solve(alpha).ratings
+    alpha = model.select_alpha() if alpha is None else alpha
+    return model.fit(alpha).ratings
 
 
 def by_choix(games):

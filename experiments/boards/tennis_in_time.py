@@ -21,8 +21,8 @@ from experiments.shared.command_line import make_parser, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData
 from rankwise.leaderboard import PriorScales, rate
-from rankwise.leaderboard.forecast import board_chances, elo_margins
-from rankwise.leaderboard.models.dynamic import choose_scales
+from rankwise.leaderboard.forecast import board_probabilities, elo_margins
+from rankwise.leaderboard.models.dynamic import select_scales
 
 FIRST = 2011  # that is foreseen
 STEPS = (0.05, 0.08, 0.12, 0.18, 0.25, 0.35)
@@ -58,7 +58,7 @@ def without(data, *, times=True, surface=True):
 
 def losses_of(board, later):
     """−log chance of the winner."""
-    return -np.log(board_chances(board, later)[:, 0])
+    return -np.log(board_probabilities(board, later)[:, 0])
 
 
 def quiet_rate(data, **options):
@@ -182,7 +182,7 @@ def main(arguments=None):
                       "surface": (False, True)}.items():  # fmt: skip
         part = without(early, times=use[0], surface=use[1])
         levels = {each: np.unique(labels) for each, labels in part.contexts.items()}
-        scales[name] = choose_scales(part, levels, np.empty((part.n_pairs, 0)), "half", None)
+        scales[name] = select_scales(part, levels, np.empty((part.n_pairs, 0)), "half", None)
     start = time.process_time()
     quiet_rate(data, scales=scales["time and surface"])
     seconds = time.process_time() - start

@@ -13,13 +13,14 @@ from rankwise import PairGraph, RankLogistic
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
 from rankwise.leaderboard.algebra import rating_system
+from rankwise.leaderboard.algebra.alpha_selection import RELATIVE_ALPHAS, middle_alpha
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.leave_comparison_out import held_out_margins
-from rankwise.leaderboard.algebra.rating_system import RELATIVE, middle_alpha
-from rankwise.leaderboard.models.base import OutcomeLikelihood
-from rankwise.leaderboard.models.bradley_terry import BradleyTerry
+from rankwise.leaderboard.models.bradley_terry import TOLERANCE, BradleyTerry
+from rankwise.leaderboard.models.newton import PairLikelihood, newton
+from rankwise.leaderboard.models.outcome_likelihood import OutcomeLikelihood
 from tests import oracle_boards
-from tests.leaderboard.test_leaderboard import tally_of
+from tests.leaderboard.data import count_comparisons
 
 TIES = ["half", "davidson"]
 N = 6
@@ -49,7 +50,7 @@ def _numbers(data, Z):
 @pytest.mark.parametrize("n_covariates", [0, 2])
 def test_half_wins_are_logistic_regression_on_explicit_rows(alpha, n_covariates):
     data, Z = _games(0, n_covariates=n_covariates)
-    found = _model(data, Z, "half").solve(alpha)
+    found = _model(data, Z, "half").fit(alpha)
     ratings, effects = oracle_boards.by_logistic_regression(*_numbers(data, Z), N, alpha)
     np.testing.assert_allclose(found.ratings, ratings, atol=1e-6)
     np.testing.assert_allclose(found.effects, effects, atol=1e-6)
@@ -61,7 +62,7 @@ def test_half_wins_are_logistic_regression_on_explicit_rows(alpha, n_covariates)
 def test_davidsons_model_maximizes_the_explicit_likelihood(n_covariates):
     ties = "davidson"
     data, Z = _games(1, 50, 4, n_covariates)
-    found = _model(data, Z, ties).solve(1e-3)
+    found = _model(data, Z, ties).fit(1e-3)
     ratings, effects, theta = oracle_boards.by_scipy(*_numbers(data, Z), 4, 1e-3, ties)
     np.testing.assert_allclose(found.ratings, ratings, atol=2e-5)
     np.testing.assert_allclose(found.effects, effects, atol=2e-5)
@@ -72,12 +73,12 @@ def test_davidsons_model_maximizes_the_explicit_likelihood(n_covariates):
 def test_the_gap_bounds_the_distance_to_the_minimum(ties, monkeypatch):
     data, Z = _games(2)
     model = _model(data, Z, ties)
-    model.alpha = 1e-3
-    best = model.fit()
+    problem = PairLikelihood(model.system, model.likelihood, 1e-3)
+    best = newton(problem, problem.start(), TOLERANCE)
     assert best.gap <= 1e-14
-    monkeypatch.setattr("rankwise.leaderboard.models.base.MAX_ITERATIONS", 2)
+    monkeypatch.setattr("rankwise.leaderboard.models.newton.MAX_ITERATIONS", 2)
     with pytest.warns(UserWarning, match="relative gap"):
-        early = model.fit()
+        early = newton(problem, problem.start(), TOLERANCE)
     assert early.n_iter == 2
     assert 0 <= early.value - best.value <= early.gap * early.value
     *u, theta = best.unknowns
@@ -111,16 +112,16 @@ def test_derivatives_are_differences_and_chances_add_up_to_one(ties):
 def test_without_ties_both_models_are_the_same():
     data, Z = _games(3)
     data.outcome[data.outcome == 0] = 1.0
-    half, other = _model(data, Z, "half").solve(1e-3), _model(data, Z, "davidson").solve(1e-3)
+    half, other = _model(data, Z, "half").fit(1e-3), _model(data, Z, "davidson").fit(1e-3)
     np.testing.assert_allclose(other.ratings, half.ratings, atol=1e-9)
     assert other.ties == 0.0
 
 
 def test_an_item_that_only_wins_has_a_finite_rating_and_is_said():
     ends = np.array([[0, 0, 1, 2, 3, 3], [1, 2, 2, 1, 1, 2]])
-    board = BradleyTerry(tally_of(PairGraph(*ends)))
+    board = BradleyTerry(count_comparisons(PairGraph(*ends)))
     for alpha in (1e-2, 1e-8, 1e-14):
-        found = board.solve(alpha)
+        found = board.fit(alpha)
         assert np.isfinite(found.ratings).all()
         assert found.ratings[[0, 3]].min() > found.ratings[[1, 2]].max()
         assert "2 of 4 items only won or only lost" in found.note
@@ -128,8 +129,11 @@ def test_an_item_that_only_wins_has_a_finite_rating_and_is_said():
             rows = (*ends, np.ones(6), np.ones(6), np.empty((6, 0)))
             truth, _ = oracle_boards.by_logistic_regression(*rows, 4, alpha)
             np.testing.assert_allclose(found.ratings, truth, atol=1e-4)
-    assert "explain every comparison" in BradleyTerry(tally_of(PairGraph([0], [1]))).solve(0.1).note
-    cycle = BradleyTerry(tally_of(PairGraph([0, 1, 2], [1, 2, 0]))).solve(1e-8)
+    assert (
+        "explain every comparison"
+        in BradleyTerry(count_comparisons(PairGraph([0], [1]))).fit(0.1).note
+    )
+    cycle = BradleyTerry(count_comparisons(PairGraph([0, 1, 2], [1, 2, 0]))).fit(1e-8)
     assert cycle.note == ""
     np.testing.assert_allclose(cycle.ratings, 0.0, atol=1e-9)
 
@@ -142,12 +146,12 @@ def _without(data, Z, kept):
 def test_a_newton_step_without_a_comparison_misses_little_of_the_refit(ties):
     data, Z = _games(4, 120, n_covariates=1)
     alpha, model = 1e-3, _model(data, Z, ties)
-    steps = held_out_margins(model.solve(alpha).left_out(), np.arange(data.n_pairs))
-    tally = model.tally
+    steps = held_out_margins(model.fit(alpha).leave_out(), np.arange(data.n_pairs))
+    tally = model.counts
     inside = model.margins()[tally.pair][tally.outcome]
     for k in range(0, data.n_pairs, 7):
         kept = np.delete(np.arange(data.n_pairs), k)
-        again = _model(*_without(data, Z, kept), ties).solve(alpha)
+        again = _model(*_without(data, Z, kept), ties).fit(alpha)
         sign = 1.0 if data.first[k] < data.second[k] else -1.0
         refit = sign * (
             again.ratings[data.first[k]] - again.ratings[data.second[k]] + Z[k] @ again.effects
@@ -164,11 +168,11 @@ def test_held_out_log_loss_is_near_that_of_refits(ties):
     for k in range(data.n_pairs):
         rest = _model(*_without(data, Z, np.delete(np.arange(data.n_pairs), k)), ties)
         for a, alpha in enumerate(alphas):
-            again = rest.solve(alpha)
+            again = rest.fit(alpha)
             margin = again.ratings[data.first[k]] - again.ratings[data.second[k]]
-            loss = rest.verdicts.at(np.array([margin]), data.outcome[[k]], again.theta).value[0]
+            loss = rest.likelihood.at(np.array([margin]), data.outcome[[k]], again.theta).value[0]
             losses[a] += data.weight[k] * loss / data.weight.sum()
-    found = np.array([model.solve(alpha).held_out_log_loss() for alpha in alphas])
+    found = np.array([model.fit(alpha).held_out_log_loss() for alpha in alphas])
     if ties == "half":
         np.testing.assert_allclose(found, losses, rtol=2e-3)
     np.testing.assert_allclose(np.diff(found), np.diff(losses), atol=2e-3)
@@ -181,14 +185,14 @@ def test_the_jackknife_is_near_that_of_refits(ties, clustered):
     clusters = np.arange(n) // 10 if clustered else None
     units = np.arange(n) if clusters is None else clusters
     alpha, model = 1e-3, _model(data, Z, ties)
-    full = model.solve(alpha)
-    thin = np.zeros(model.tally.n_items, bool)
-    spread = model.spread(clusters, thin)
+    full = model.fit(alpha)
+    thin = np.zeros(model.counts.n_items, bool)
+    spread = model.covariance(clusters, thin)
     changes = []
     for unit in range(units.max() + 1):
         kept = np.flatnonzero(units != unit)
         share = data.weight[kept].sum() / data.weight.sum()
-        again = _model(*_without(data, Z, kept), ties).solve(alpha / share)  # the same λ
+        again = _model(*_without(data, Z, kept), ties).fit(alpha / share)  # the same λ
         changes.append(np.r_[again.ratings - full.ratings, again.effects - full.effects])
     n_units = len(changes)
     errors = np.sqrt((n_units - 1) / n_units * np.sum(np.square(changes), axis=0))
@@ -198,10 +202,10 @@ def test_the_jackknife_is_near_that_of_refits(ties, clustered):
 
 def test_many_items_by_conjugate_gradients_are_the_same_board(monkeypatch):
     data, Z = _games(7, 200, n_covariates=1)
-    dense = [_model(data, Z, ties).solve(1e-4) for ties in TIES]
+    dense = [_model(data, Z, ties).fit(1e-4) for ties in TIES]
     monkeypatch.setattr(rating_system, "DENSE_LIMIT", 2)
     for ties, board in zip(TIES, dense, strict=True):
-        sparse = _model(data, Z, ties).solve(1e-4)
+        sparse = _model(data, Z, ties).fit(1e-4)
         np.testing.assert_allclose(sparse.ratings, board.ratings, atol=1e-6)
         np.testing.assert_allclose(sparse.effects, board.effects, atol=1e-6)
 
@@ -218,7 +222,7 @@ def test_features_give_the_ratings_of_rank_logistic():
 def test_margins_are_refused_and_unknown_models_of_ties_are_named():
     data, _ = _games(10)
     more = replace(data, outcome=3 * data.outcome)
-    with pytest.raises(ValueError, match="takes wins, ties and losses, but the outcomes are margi"):
+    with pytest.raises(ValueError, match="wins, ties and losses, but the outcomes are margi"):
         rate(more, model="bradley-terry")
     assert 0 < rate(data, model="bradley-terry", intervals=False).circles.unexplained < 1
     with pytest.raises(ValueError, match=r"ties='davids'.*davidson"):
@@ -228,17 +232,17 @@ def test_margins_are_refused_and_unknown_models_of_ties_are_named():
 def test_alpha_has_the_least_held_out_log_loss():
     data, Z = _games(11, 60)
     model = _model(data, Z, "half")
-    alphas = middle_alpha(model.system) * RELATIVE[::2]
-    losses = [model.solve(a).held_out_log_loss() for a in alphas]
-    assert model.choose_alpha() == pytest.approx(alphas[int(np.argmin(losses))])
+    alphas = middle_alpha(model.system) * RELATIVE_ALPHAS[::2]
+    losses = [model.fit(a).held_out_log_loss() for a in alphas]
+    assert model.select_alpha() == pytest.approx(alphas[int(np.argmin(losses))])
     board = rate(data, model="bradley-terry", alpha="auto", intervals=False)
-    assert board.alpha == pytest.approx(model.choose_alpha())
+    assert board.alpha == pytest.approx(model.select_alpha())
 
 
 def test_expected_is_wins_less_losses():
     data, Z = _games(12)
     margins = np.linspace(-2, 2, 5)
-    half, davidson = (_model(data, Z, ties).solve(1e-3) for ties in TIES)
+    half, davidson = (_model(data, Z, ties).fit(1e-3) for ties in TIES)
     np.testing.assert_allclose(half.expected(margins), 2 * expit(margins) - 1)
     truth = [oracle_boards.chances(m, davidson.theta) for m in margins]
     np.testing.assert_allclose(davidson.expected(margins), [c[0] - c[2] for c in truth])

@@ -12,33 +12,11 @@ from rankwise.leaderboard import PriorScales, backtest, rate
 from rankwise.leaderboard.forecast import Chances, elo_margins, fit_chances
 from rankwise.leaderboard.models import dynamic
 from rankwise.report import board_page
+from tests.leaderboard.data import COLUMNS, IN_CONTEXT, games
 from tests.oracle_boards import by_scipy
 
 HALF = 2 * np.log(2)  # of τ = 2: knots at 0, 1, 2 and 3
 SCALES = PriorScales(0.8, 0.6, HALF, 0.4)
-
-
-def games(seed=0, n=120, n_items=4, drift=0.0, ties=0.0, levels=2):
-    """Outcomes of items whose ratings drift apart in time and differ by level."""
-    rng = np.random.default_rng(seed)
-    first = rng.integers(0, n_items, n)
-    second = (first + rng.integers(1, n_items, n)) % n_items
-    time, level = np.sort(rng.integers(0, 4, n)).astype(float), rng.integers(0, levels, n)
-    base, slope = rng.normal(size=n_items), drift * rng.normal(size=n_items)
-    rating = base + slope * time[:, None]
-    rows = np.arange(n)
-    chance = 1 / (1 + np.exp(rating[rows, second] - rating[rows, first]))
-    said = np.where(rng.random(n) < chance, "left", "right")
-    said = np.where(rng.random(n) < ties, "tie", said)
-    names = np.array(list("abcdefghij"))
-    return {
-        "left": names[first], "right": names[second], "better": said, "year": time,
-        "place": np.array(["home", "sea", "hill"])[level],
-    }  # fmt: skip
-
-
-COLUMNS = {"sides": ("left", "right"), "outcome": "better"}
-IN_CONTEXT = {**COLUMNS, "time": "year", "context": "place"}
 
 
 def gaussian_process(table, scales):
@@ -130,7 +108,7 @@ def test_scales_are_chosen_on_later_comparisons():
 def test_ratings_fade_to_the_constant_after_the_last_day():
     board = rate(games(4, drift=1.0), scales=SCALES, **IN_CONTEXT)
     later, much_later, never = (board.at(3 + d).ratings for d in (2.0, 1e4, 1e5))
-    values = board.fitted.system.parts_of(board.fitted.unknowns)
+    values = board.fitted.system.components_of(board.fitted.unknowns)
     np.testing.assert_allclose(much_later, never, atol=1e-12)
     parts = board.parts
     phi = parts.point() * 1.0
@@ -199,9 +177,9 @@ def test_what_does_not_go_with_time_is_refused():
         with pytest.raises(ValueError, match=r"time=|half_life"):
             rate(table, **option, **IN_CONTEXT)
     board = rate(table, scales=SCALES, **IN_CONTEXT)
-    with pytest.raises(ValueError, match="'moon'; the board knows 'home', 'sea'"):
+    with pytest.raises(ValueError, match="'moon'; the levels of the board are 'home', 'sea'"):
         board.at(context="moon")
-    with pytest.raises(ValueError, match="times of the board are as"):
+    with pytest.raises(ValueError, match="times of the board are like"):
         board.at("2001-01-01")
     with pytest.raises(ValueError, match="without time="):
         rate(table, **COLUMNS).at(3)

@@ -9,7 +9,7 @@ import pytest
 
 from rankwise.datasets import PairData, read_pairs
 from rankwise.leaderboard import rate, rate_groups
-from rankwise.leaderboard.inference.intransitivity import LEAST_CIRCLES, intransitivity_of
+from rankwise.leaderboard.inference.intransitivity import LEAST_CIRCLES, measure_intransitivity
 from tests.oracle_boards import by_logistic_regression
 
 
@@ -149,8 +149,8 @@ def test_rankings_and_boards_in_time_have_no_ratio():
     assert rate(lists).circles.cycle_ratio is None
     _, data = drawn_votes(5, 300, 0)
     board = rate(data, intervals=False)
-    assert intransitivity_of(board.fitted, has_rankings=False).cycle_ratio is not None
-    assert intransitivity_of(board.fitted, has_rankings=True).cycle_ratio is None
+    assert measure_intransitivity(board.fitted, is_testable=True).cycle_ratio is not None
+    assert measure_intransitivity(board.fitted, is_testable=False).cycle_ratio is None
 
 
 # -- reading comparisons --------------------------------------------------------------------------

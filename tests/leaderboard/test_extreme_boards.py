@@ -8,7 +8,8 @@ import pytest
 
 from rankwise.datasets import PairData
 from rankwise.leaderboard import backtest, rate, rate_groups
-from rankwise.leaderboard.models.dynamic import FIRST, PriorScales
+from rankwise.leaderboard.models.dynamic import FIRST_SCALES
+from rankwise.leaderboard.models.rating_components import PriorScales
 
 N_ITEMS, N_GAMES = 5, 40
 RNG = np.random.default_rng(0)
@@ -34,7 +35,7 @@ def frame():
 
 def test_two_comparisons_over_time_have_the_scales_of_the_start():
     board = rate({"winner": ["A", "B"], "loser": ["B", "C"], "date": [1, 2]}, time="date")
-    assert board.scales == PriorScales(FIRST[0], FIRST[1], FIRST[2] * 1.0, 0.0)
+    assert board.scales == FIRST_SCALES._replace(context=0.0)
     assert [row.item for row in board] == ["A", "B", "C"]
     assert np.isfinite(board.ratings).all()
 

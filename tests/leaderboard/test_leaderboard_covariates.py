@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate, rate_groups
 from rankwise.leaderboard.algebra import leave_comparison_out, rating_system
+from rankwise.leaderboard.algebra.alpha_selection import leave_one_out_errors
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
-from rankwise.leaderboard.algebra.rating_system import TINY, RatingSystem, leave_one_out_errors
-from rankwise.leaderboard.covariates import covariates_of
+from rankwise.leaderboard.algebra.comparison_design import TINY
+from rankwise.leaderboard.algebra.rating_system import RatingSystem
+from rankwise.leaderboard.covariates import covariate_columns
 
 
 def battles(n_items=6, n=60, seed=0, weights=(1.0,), effect=0.5):
@@ -53,7 +55,7 @@ def features(n_features, n_items=6):
 def test_ratings_and_effects_are_those_of_explicit_rows(n_features, limit, monkeypatch):
     monkeypatch.setattr(rating_system, "DENSE_LIMIT", limit)
     data, X = battles(weights=(1.0, 3.0)), features(n_features)
-    control = covariates_of(data, side=True)
+    control = covariate_columns(data, side=True)
     assert control.names[:2] == ("first side", "length")
     board = rate(
         data, covariates=["length", "style"], side=True, alpha=0.01, features=X, intervals=False
@@ -68,7 +70,7 @@ def test_ratings_and_effects_are_those_of_explicit_rows(n_features, limit, monke
 @pytest.mark.parametrize("clustered", [False, True])
 def test_leaving_out_with_covariates_equals_refits(n_features, clustered):
     data, X = battles(weights=(1.0, 2.0)), features(n_features)
-    control = covariates_of(data, side=True)
+    control = covariate_columns(data, side=True)
     units = np.arange(60) % 9 if clustered else np.arange(60)
     board = rate(
         data, covariates=["length", "style"], side=True, alpha=1e-3, features=X,
@@ -90,7 +92,7 @@ def test_leaving_out_with_covariates_equals_refits(n_features, clustered):
 @pytest.mark.parametrize("n_features", [None, 2, 9])
 def test_leave_one_out_errors_with_covariates_equal_refits(n_features):
     data, X = battles(weights=(0.5, 1.0, 4.0)), features(n_features)
-    control = covariates_of(data, side=True)
+    control = covariate_columns(data, side=True)
     system = RatingSystem(ComparisonCounts.of(data, control.columns), X)
     alphas = np.array([1e-4, 1e-2, 1.0])
     expected = np.zeros(3)
@@ -181,10 +183,10 @@ def test_groups_keep_their_covariates():
     [
         ({"z": np.ones(60)}, "'z' is 1 in every comparison; leave it out"),
         ({"z": ["x"] * 60}, "'z' is 'x' in every comparison"),
-        ({"z": np.arange(60).astype(str)}, "60 categories, at most 50"),
+        ({"z": np.arange(60).astype(str)}, "60 categories, and at most 50"),
         ({"z": np.r_[np.nan, np.ones(59)]}, "'z' is nan in comparison 0"),
         ({"z": np.ones(3)}, r"shape \(3,\), but there are 60 comparisons"),
-        (["height"], "no 'height', but 'length', 'style'; read them"),
+        (["height"], "no 'height'; they have 'length', 'style'"),
     ],
 )
 def test_bad_covariates_are_explained(covariates, message):
@@ -196,18 +198,18 @@ def test_what_the_items_determine_is_refused():
     data = battles()
     age = np.arange(6.0) ** 2
     known = {"age": age[data.first] - age[data.second]}
-    with pytest.raises(ValueError, match="'age' cannot be told from the ratings"):
+    with pytest.raises(ValueError, match="'age' cannot be separated from the ratings"):
         rate(data, covariates=known)
     twice = {"one": data.covariates["length"], "two": 2 * data.covariates["length"]}
-    with pytest.raises(ValueError, match="'one', 'two' cannot be told"):
+    with pytest.raises(ValueError, match="'one', 'two' cannot be separated"):
         rate(data, covariates=twice)
 
 
 def test_winners_and_losers_have_no_sides():
     games = {"winner": ["a", "b", "a"], "loser": ["b", "c", "c"]}
-    with pytest.raises(ValueError, match="do not tell who was on which side"):
+    with pytest.raises(ValueError, match="do not say which item was on which side"):
         rate(games, side=True)
-    with pytest.raises(ValueError, match=r"categories of 'where' ask .*which side"):
+    with pytest.raises(ValueError, match=r"categories of 'where' .*which side"):
         rate({**games, "where": ["x", "y", "x"]}, covariates=["where"])
 
 

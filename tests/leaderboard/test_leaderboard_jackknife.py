@@ -14,12 +14,12 @@ from rankwise.leaderboard.algebra import comparison_counts, leave_comparison_out
 from rankwise.leaderboard.algebra.rating_system import RatingSystem
 from rankwise.leaderboard.models.least_squares_model import LeastSquares
 from rankwise.leaderboard.render import footnotes
-from tests.leaderboard.test_leaderboard import (
+from tests.leaderboard.data import (
     consistent_games,
+    count_comparisons,
     graphs,
     quiet_rate,
     random_games,
-    tally_of,
 )
 
 ALPHA = 1e-3
@@ -42,8 +42,8 @@ def covariance_by_refits(graph, alpha, X, units):
 
 
 def spread_of(graph, alpha=ALPHA, X=None, clusters=None):
-    model, thin = LeastSquares(tally_of(graph), X), np.zeros(graph.n_items, bool)
-    return model.solve(alpha).spread(clusters, thin)
+    model, thin = LeastSquares(count_comparisons(graph), X), np.zeros(graph.n_items, bool)
+    return model.fit(alpha).covariance(clusters, thin)
 
 
 def assert_covariance(spread, expected):
@@ -176,11 +176,11 @@ def test_the_root_of_a_singular_covariance_has_its_variances_in_every_unit():
     changes = np.random.default_rng(0).normal(size=(6, 3))
     units = np.array([1e8, 1.0, 1e-8, 1.0, 1e-3, 0.0])[:, None] * changes
     V = units @ units.T
-    root = leave_comparison_out.root_of(V)
+    root = leave_comparison_out.factor_covariance(V)
     errors = np.sqrt(V.diagonal())
     np.testing.assert_allclose(np.linalg.norm(root, axis=1), errors, rtol=1e-10)
     np.testing.assert_allclose(root @ root.T, V, atol=1e-7 * np.outer(errors, errors).max())
-    assert not leave_comparison_out.root_of(np.zeros((3, 3))).any()
+    assert not leave_comparison_out.factor_covariance(np.zeros((3, 3))).any()
 
 
 # -- comparisons that no other one checks ---------------------------------------------------------
@@ -240,10 +240,10 @@ def test_draws_are_honest_about_items_with_one_comparison(monkeypatch):
 @pytest.mark.parametrize("alpha", [1e-8, 0.1])
 def test_sketched_leverages_approach_the_exact_ones(alpha, monkeypatch):
     graph = random_games(n_items=30, n_games=90, weights=(1.0, 3.0))
-    system = RatingSystem(tally_of(graph))
-    weights, _ = system.tally.sums
+    system = RatingSystem(count_comparisons(graph))
+    weights = system.counts.pair_weights
     shift = alpha * graph.total_weight
-    inverse = np.linalg.inv(system.grounded(weights, shift))
+    inverse = np.linalg.inv(system.regularized_gram(weights, shift))
     B = system.E.toarray()
     exact = weights * np.einsum("ij,jk,ik->i", B, inverse, B)
     monkeypatch.setattr(leave_comparison_out, "N_SKETCHES", 4000)
@@ -341,8 +341,8 @@ def test_intervals_cover_in_different_settings(setting):
 @given(graphs())
 def test_a_tally_counts_what_a_dictionary_counts(largest, graph):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparison_counts, "LARGEST", largest)
-        found = tally_of(graph)
+        patch.setattr(comparison_counts, "LARGEST_CODE", largest)
+        found = count_comparisons(graph)
     counts = {}
     for k in range(graph.n_pairs):
         i, j, target = graph.winner[k], graph.loser[k], graph.magnitude[k]
@@ -361,7 +361,7 @@ def test_a_tally_counts_what_a_dictionary_counts(largest, graph):
 @settings(max_examples=25, deadline=None)
 @given(graphs())
 def test_components_are_those_of_the_graph_by_size(graph):
-    found = tally_of(graph).components
+    found = count_comparisons(graph).components
     same = graph.components[:, None] == graph.components
     np.testing.assert_array_equal(found[:, None] == found, same)
     sizes = np.bincount(found)[1:]

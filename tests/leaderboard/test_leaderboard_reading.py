@@ -21,7 +21,7 @@ from rankwise.leaderboard import rate, rate_groups
 from rankwise.leaderboard.judges import krippendorff
 from rankwise.leaderboard.render import FORMATS, footnotes, tables
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot, joint_quantile
-from tests.leaderboard.test_leaderboard import consistent_games, random_games
+from tests.leaderboard.data import consistent_games, random_games
 
 
 def votes(n_items=5, n=2000, seed=0, strength=0.8):
@@ -105,11 +105,11 @@ def test_effects_are_on_the_scale_of_the_board():
         ({"scale": "elo"}, "for wins, ties and losses, but the outcomes are margins"),
         ({"anchor": "Zoe"}, "anchor='Zoe' is not on the board; its items are 0, 1, 2"),
         ({"order": "name"}, "order='name' is unknown"),
-        ({"order": "lower", "intervals": False}, "goes by intervals"),
-        ({"min_comparisons": -1}, "min_comparisons=-1; expected a whole number"),
+        ({"order": "lower", "intervals": False}, "needs intervals"),
+        ({"min_comparisons": -1}, "min_comparisons=-1"),
         ({"ties": "davidson"}, "least squares takes a tie as half a win"),
         ({"model": "glicko"}, "model='glicko' is unknown"),
-        ({"reweight": True}, "say who judged with judge="),
+        ({"reweight": True}, "column of judges with judge="),
     ],
 )
 def test_bad_readings_are_explained(options, message):
@@ -139,7 +139,7 @@ def test_a_few_comparisons_that_agree_are_not_sure():
         assert row.high - row.low > 3 * (board["a"].high - board["a"].low)
     assert not board["a"].thin
     assert "lucky †" in repr(board)
-    assert any(line.startswith("† thin") for line in footnotes(board))
+    assert any(line.startswith("† few data") for line in footnotes(board))
     error = board.spread.error_of_difference(5, 4)
     assert error > 0.6  # two comparisons with noise of 1
 
@@ -150,7 +150,10 @@ def test_fewer_than_five_comparisons_are_thin_and_five_are_not():
     board = rate({"winner": winner, "loser": ["field"] * 9, "tie": ties})
     assert (board["four"].n, board["five"].n) == (4, 5)
     assert (board["four"].thin, board["five"].thin) == (True, False)
-    assert "† thin: fewer than 5 comparisons, or all of them ended alike" in footnotes(board)
+    assert (
+        "† few data: fewer than 5 comparisons, or only wins, only ties or only losses"
+        in footnotes(board)
+    )
 
 
 def test_a_few_games_that_fit_exactly_settle_nothing():
@@ -480,7 +483,7 @@ def test_judges_of_very_many_items_are_compared_with_all_comparisons(monkeypatch
     right = np.sign(margin) == data.outcome
     for judge in board.judges:
         assert judge.agreement == pytest.approx(right[data.judges == judge.name].mean())
-    assert any("with their own votes in" in line for line in footnotes(board))
+    assert any("include their own votes" in line for line in footnotes(board))
 
 
 def test_groups_take_every_option():

@@ -68,14 +68,14 @@ def test_the_gap_without_each_vote_is_that_of_a_refit(options):
     board = rate(data, model="least-squares", alpha=ALPHA, **options)
     a, b = np.argsort(-board.ratings)[:2]
     found = board.votes_to_flip(a, b)
-    exact = board.fitted.left_out()
+    exact = board.fitted.leave_out()
     case = PairInfluence(exact, exact.system.difference(a, b), 1e9)
     kept = np.ones(data.n_pairs, bool)
     for row in found.removed:
-        outcome = case.tally.outcome[row]
-        of = case.tally.pair[outcome], case.tally.weight[outcome], case.tally.target[outcome]
+        outcome = case.counts.outcome[row]
+        of = case.counts.pair[outcome], case.counts.weight[outcome], case.counts.target[outcome]
         before = case.gap
-        case._drop(*of)
+        case._downdate(*of)
         kept[row] = False
         ratings = refitted(data, np.flatnonzero(kept), **options)
         gap = board.ratings[a] - board.ratings[b] + case.gap - 1e9
@@ -124,16 +124,16 @@ def test_the_only_vote_between_two_holds_them_alone():
 def test_holds_by_is_to_the_next_place_and_asks_for_votes():
     board = rate(votes(0, n_items=5, n_votes=60), model="least-squares", alpha=ALPHA)
     order = [row.item for row in board]
-    assert list(board.holds_by) == order[:-1]
+    assert list(board.votes_to_flip_next) == order[:-1]
     for a, b in list(pairwise(order))[1:]:
-        assert board.holds_by[a].n == board.votes_to_flip(a, b).n
+        assert board.votes_to_flip_next[a].n == board.votes_to_flip(a, b).n
     first = [board.votes_to_flip(order[0], b) for b in order[1:]]
-    assert board.holds_by[order[0]].n == min(found.n for found in first)
-    assert board.holds_by[order[0]].at_least == min(found.at_least for found in first)
-    assert rate(votes(0), intervals=False).holds_by == {}
+    assert board.votes_to_flip_next[order[0]].n == min(found.n for found in first)
+    assert board.votes_to_flip_next[order[0]].at_least == min(found.at_least for found in first)
+    assert rate(votes(0), intervals=False).votes_to_flip_next == {}
     ties = PairData(*np.array([[0, 1, 2], [1, 2, 0]]), np.zeros(3), np.ones(3), np.arange(3))
-    assert [found.n for found in rate(ties).holds_by.values()] == [0, 0]
-    with pytest.raises(ValueError, match="name no clusters"):
+    assert [found.n for found in rate(ties).votes_to_flip_next.values()] == [0, 0]
+    with pytest.raises(ValueError, match="have no clusters"):
         board.votes_to_flip(*order[:2], by="cluster")
     with pytest.raises(ValueError, match="by='prompt'"):
         board.votes_to_flip(*order[:2], by="prompt")
@@ -209,11 +209,11 @@ def test_bounds_of_places_are_on_both_sides_of_the_fewest_of_all_subsets(alpha):
         place = {row.item: k for k, row in enumerate(board)}
         order = sorted(range(4), key=place.get)
         for above, below in list(pairwise(order))[1:]:
-            held = board.holds_by[above]
+            held = board.votes_to_flip_next[above]
             fewest = fewest_of_all_subsets(data, above, below, alpha)
             assert held.at_least <= fewest
             assert held.n is None or fewest <= held.n
-        held = board.holds_by[order[0]]
+        held = board.votes_to_flip_next[order[0]]
         fewest = min(fewest_of_all_subsets(data, order[0], b, alpha) for b in order[1:])
         assert held.at_least <= fewest
         assert held.n is None or fewest <= held.n
@@ -221,5 +221,5 @@ def test_bounds_of_places_are_on_both_sides_of_the_fewest_of_all_subsets(alpha):
 
 def test_a_shared_first_place_holds_by_nothing():
     games = {"winner": list("ABAABBAB"), "loser": list("BACCCCCC")}
-    held = rate(games, model="least-squares").holds_by["A"]
+    held = rate(games, model="least-squares").votes_to_flip_next["A"]
     assert (held.n, held.at_least, str(held)) == (0, 0, "0")

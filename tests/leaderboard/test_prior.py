@@ -9,10 +9,10 @@ from scipy.stats import kendalltau
 
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
+from rankwise.leaderboard.algebra.alpha_selection import alpha_of_prior, leave_one_out_errors
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
-from rankwise.leaderboard.algebra.rating_system import alpha_of_prior, leave_one_out_errors
 from rankwise.leaderboard.models.least_squares_model import LeastSquares
-from rankwise.leaderboard.prior import read_prior
+from rankwise.leaderboard.prior_reader import read_prior
 
 ALPHA = 0.02
 
@@ -93,7 +93,7 @@ def test_worth_is_half_lambda_an_item_times_the_share_explained_and_said():
     share = slope**2 / (slope**2 + np.mean(squares) / (ALPHA * 60))
     assert board.prior.votes == pytest.approx(share * ALPHA * 60 * 8 / 2, rel=1e-6)
     assert board.prior.trust == pytest.approx(board.prior.votes / (board.prior.votes + 60))
-    assert f"counts as much as {board.prior.votes:.0f} votes beside the 60" in board.notes[0]
+    assert f"counts as much as {board.prior.votes:.0f} votes, compared with 60" in board.notes[0]
     noise = dict(enumerate(np.random.default_rng(1).normal(size=8)))
     assert (
         rate(data, model="least-squares", prior=noise, alpha=ALPHA).prior.votes
@@ -136,7 +136,7 @@ def test_items_of_one_side_only_have_a_stated_meaning():
     assert board["new"].n == 0
     assert board["new"].rank is not None
     assert board["new"].high - board["new"].low > board["b"].high - board["b"].low
-    assert "does not rate 1 item, and is taken to call such average" in board.notes[0]
+    assert "does not rate 1 item, imputed as average" in board.notes[0]
     assert board.n_components == 1  # the prior joins what was never compared
     apart = {"winner": ["a", "c"] * 4, "loser": ["b", "new"] * 4}
     assert rate(apart, winner="winner", loser="loser", prior=judge).n_components == 1
@@ -164,7 +164,7 @@ def test_a_board_a_series_a_table_and_a_list_say_the_same():
     ("prior", "match"),
     [
         ({"x": 1.0, "y": 2.0}, "none of them"),
-        (dict.fromkeys(range(8), 1.0), "all alike"),
+        (dict.fromkeys(range(8), 1.0), "same rating"),
         ([], "empty"),
         (7, "type int"),
         (pd.DataFrame({"item": [1, 1, 2], "rating": [1.0, 2.0, 3.0]}), "'1' twice"),

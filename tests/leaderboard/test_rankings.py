@@ -9,17 +9,8 @@ from scipy.optimize import minimize
 from rankwise.datasets import read_pairs
 from rankwise.leaderboard import rate, rate_groups
 from rankwise.report import board_page
+from tests.leaderboard.data import random_lists
 from tests.oracle_boards import plackett_luce_loss
-
-
-def random_lists(seed=0, n=60, names="abcde", shared=False):
-    rng = np.random.default_rng(seed)
-    lists = [
-        list(rng.permutation(list(names))[: rng.integers(2, len(names) + 1)]) for _ in range(n)
-    ]
-    if shared:
-        lists = [[*one[:-2], (one[-2], one[-1])] if len(one) > 2 else one for one in lists]
-    return lists
 
 
 def long_table(lists):
@@ -197,7 +188,7 @@ def test_races_taken_apart_without_clusters_are_warned_of():
     ]
     winner, loser, race = map(list, zip(*rows, strict=True))
     pairs = {"winner": winner, "loser": loser, "race": race}
-    with pytest.warns(UserWarning, match="races taken apart"):
+    with pytest.warns(UserWarning, match="races split into pairs"):
         rate(pairs)
     rate(pairs, cluster="race")
     rng = np.random.default_rng(0)

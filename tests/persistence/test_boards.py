@@ -12,8 +12,7 @@ from rankwise.errors import ModelFileError
 from rankwise.leaderboard import PriorScales, rate
 from rankwise.persistence import load, read_header, save
 from rankwise.persistence.board_file import board_facts, board_from
-from tests.leaderboard.test_context import COLUMNS, IN_CONTEXT, games
-from tests.leaderboard.test_rankings import random_lists
+from tests.leaderboard.data import COLUMNS, IN_CONTEXT, games, random_lists
 from tests.persistence.mutations import try_files, write
 
 PRIOR = {"a": 1.0, "b": 0.0, "c": 0.5, "d": 2.0}

@@ -1,8 +1,9 @@
 """Ratings of items from comparisons, with intervals."""
 
-from rankwise.leaderboard.board import (
+from rankwise.leaderboard.backtesting import Backtest, backtest
+from rankwise.leaderboard.board import Leaderboard
+from rankwise.leaderboard.board_records import (
     HeadToHead,
-    Leaderboard,
     LeaderboardRow,
     RatingDifference,
     RatingHistory,
@@ -17,9 +18,9 @@ from rankwise.leaderboard.inference.pair_suggestions import (
 from rankwise.leaderboard.inference.posterior import RatingPosterior, fit_posterior
 from rankwise.leaderboard.inference.robustness import VotesToFlip
 from rankwise.leaderboard.judges import Judge
-from rankwise.leaderboard.models.dynamic import PriorScales
+from rankwise.leaderboard.models.rating_components import PriorScales
 from rankwise.leaderboard.prior import Prior
-from rankwise.leaderboard.rating import Backtest, backtest, rate, rate_groups
+from rankwise.leaderboard.rating import rate, rate_groups
 
 __all__ = [
     "Backtest",

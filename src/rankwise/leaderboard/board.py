@@ -1,10 +1,10 @@
-"""Leaderboard: the table that `rate` returns, its scale, circles, and results head to head."""
+"""Leaderboard: the result of `rate`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,169 +17,117 @@ from rankwise.environment import require
 from rankwise.formatting import join_words
 from rankwise.groups import encode_groups
 from rankwise.leaderboard import render
-from rankwise.leaderboard.algebra.leave_comparison_out import LARGEST_WEIGHT
-from rankwise.leaderboard.covariates import Covariates, Effect, effects_of
-from rankwise.leaderboard.forecast import Chances, Forecast, chances_of, forecast
-from rankwise.leaderboard.inference.intransitivity import Intransitivity, intransitivity_of
-from rankwise.leaderboard.inference.ranks import rank_table, win_counts
+from rankwise.leaderboard.board_records import (
+    RANK_COLUMNS,
+    HeadToHead,
+    LeaderboardRow,
+    RatingDifference,
+    RatingHistory,
+)
+from rankwise.leaderboard.covariates import Covariates, Effect, effect_table
+from rankwise.leaderboard.forecast import Chances, Forecast, fit_board_chances, predict_games
+from rankwise.leaderboard.inference.intransitivity import Intransitivity, measure_intransitivity
+from rankwise.leaderboard.inference.ranks import RatedItems, WinCounts, rank_table, win_counts
 from rankwise.leaderboard.inference.robustness import (
     VotesToFlip,
     blocks_to_flip,
     next_places,
     votes_to_flip,
 )
-from rankwise.leaderboard.judges import Judge, judges_of, krippendorff
-from rankwise.leaderboard.models.dynamic import PriorScales, RatingComponents
+from rankwise.leaderboard.judges import Judge, evaluate_judges, krippendorff
+from rankwise.leaderboard.models.base import RatingModel
+from rankwise.leaderboard.models.bradley_terry import BradleyTerry
+from rankwise.leaderboard.models.dynamic import DynamicBradleyTerry
 from rankwise.leaderboard.models.least_squares_model import LeastSquares
-from rankwise.leaderboard.prior import Prior
+from rankwise.leaderboard.models.rating_components import PriorScales, RatingComponents
+from rankwise.leaderboard.prior import Prior, Priors
 from rankwise.leaderboard.rating_scale import RatingScale
+from rankwise.runtime.threads import single_threaded
 from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT, CovarianceRoot
 from rankwise.validation import check_option
 
-WHOLE = ("rank", "best_rank", "worst_rank", "best_of_all", "worst_of_all", "tier")
+MOST_FLIP_ENTRIES = 2_500_000  # items times outcomes; more votes to flip take over a second
+PATH_ITEMS = 8
 
 
-class LeaderboardRow(NamedTuple):
-    """One item of a `Leaderboard`; intervals are None if the board or the item has none.
-
-    Attributes
-    ----------
-    rank : int or None
-        1 is best; items of equal rating share a rank. Counted inside the component. None is below
-        the line: the item has fewer comparisons than `min_comparisons`, or none at all.
-    item : str or int
-        The label.
-    rating : float
-        On the scale of the board.
-    low, high : float or None
-        Interval of the rating.
-    best_rank, worst_rank : int or None
-        The ranks that are possible: 1 + the number of items that are surely above, and
-        the number of those that are not surely below. For this item alone: with the
-        confidence c, a share of 1 - c of the items is expected to lie outside.
-    best_of_all, worst_of_all : int or None
-        The same for all items at once: with the confidence of the board all true ranks are inside.
-    tier : int or None
-        A tier begins with an item that is surely below the first one of the tier before; its items
-        are not surely below that first one. Two of them may differ. Thin items have none.
-    n, wins, ties, losses : int
-        Comparisons of the item, and how they ended.
-    thin : bool
-        Whether there are fewer than 5 comparisons, or all of them ended alike.
-    component : int
-        Items of different components were never compared, not even by way of others, and their
-        ratings cannot be compared either; 1 is the largest component. Always 1 if there are
-        features, which make all items comparable.
-    """
-
-    rank: int | None
-    item: Any
-    rating: float
-    low: float | None
-    high: float | None
-    best_rank: int | None
-    worst_rank: int | None
-    best_of_all: int | None
-    worst_of_all: int | None
-    tier: int | None
-    n: int
-    wins: int
-    ties: int
-    losses: int
-    thin: bool
-    component: int
-
-
-class RatingDifference(NamedTuple):
-    """By how much one item is above another; the interval is None on a board without."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-
-class RatingHistory(NamedTuple):
-    """Ratings of an item over time.
+@dataclass(frozen=True, eq=False)
+class ModelInputs:
+    """Arguments of `rate` that determine the ratings, in addition to the comparisons.
 
     Attributes
     ----------
-    times : ndarray
-        Dates or numbers.
-    rating, low, high : ndarray
-        The rating and its interval, NaN on a board without.
+    covariates : Covariates
+        Columns of the covariates, including the advantage of the first side.
+    side : bool
+        Whether the first side may have an advantage.
+    ties : {"half", "davidson"}
+        Model of the ties.
+    features : ndarray of shape (n_items, n_features) or None
+        Features of the items.
+    clusters : ndarray of shape (n_comparisons,) or None
+        Cluster of each comparison, from the arguments or the data.
+    has_cluster_argument : bool
+        Whether the clusters were passed to `rate`.
+    priors : Priors or None
+        Prior ratings.
     """
 
-    times: NDArray[Any]
-    rating: Array
-    low: Array
-    high: Array
+    covariates: Covariates
+    side: bool
+    ties: str
+    features: Array | None
+    clusters: Indices | None
+    has_cluster_argument: bool
+    priors: Priors | None
 
 
-class HeadToHead(NamedTuple):
-    """Two items that met, in every entry.
+@dataclass(frozen=True, eq=False)
+class Presentation:
+    """Arguments of `rate` that determine what a board shows.
 
     Attributes
     ----------
-    first, second : ndarray of shape (n_edges,)
-        Their numbers in the items of the board.
-    n : ndarray of shape (n_edges,)
-        Number of comparisons.
-    observed : ndarray of shape (n_edges,)
-        Weighted mean outcome of the first one: 1 if it won all, −1 if it lost all.
-    expected : ndarray of shape (n_edges,)
-        Mean outcome that ratings and effects let expect in the same comparisons.
+    scale : RatingScale
+        Unit of the ratings, and the anchor.
+    anchor : str, int or None
+        Label of the anchor.
+    order : {"rating", "lower"}
+        Sort by the rating, or by the lower end of its interval.
+    min_comparisons : int
+        Items with fewer comparisons have no rank.
+    confidence : float
+        Confidence of the intervals.
+    has_intervals : bool
+        Whether ratings have intervals.
     """
 
-    first: Indices
-    second: Indices
-    n: Indices
-    observed: Array
-    expected: Array
+    scale: RatingScale
+    anchor: Any
+    order: str
+    min_comparisons: int
+    confidence: float
+    has_intervals: bool
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Leaderboard:
-    """Result of `rate`: prints as a table, best item first.
+    """Result of `rate`; prints as a table, best item first.
 
-    ``board["Ann"]`` is the row of an item; iterating gives the rows.
+    ``board["Ann"]`` is the row of an item; iterating yields the rows. A board is a fitted model and
+    a presentation; everything else is computed at the first access.
 
     Attributes
     ----------
-    columns : dict from str to ndarray or None
-        The rows by column, for very many items; the names are those of `LeaderboardRow`. A rank or
-        tier of 0 is None there, and so is a low or high of NaN.
-    items : ndarray of shape (n_items,)
-        Labels in the order of the data.
-    ratings : ndarray of shape (n_items,)
-        Their ratings.
-    spread : Spread or None
-        Covariance of the ratings and effects by the jackknife.
-    control : Covariates
-        Columns of the covariates.
-    scale : Scale
-        The unit of ratings, margins and effects.
-    model : str
-        Model of the outcomes: "bradley-terry", "least-squares" or "plackett-luce".
-    ties : float or None
-        The parameter of the ties, if the model has one.
-    alpha : float
-        Regularization in use.
-    confidence : float
-        Probability with which an interval should cover the truth.
-    n_comparisons : int
-        Number of comparisons.
-    n_clusters : int or None
-        Number of clusters (judges, matches) if whole clusters were left out.
-    notes : tuple of str
-        What a reader must know, one sentence each.
     comparisons : PairData
-        What the board was made from.
-    prior : Prior or None
-        What the priors were worth, if there were any.
-    fitted : LeastSquares
-        The model behind the ratings, before they were put on the scale.
-    asked : dict
-        Other arguments of `rate` that the board was made with, as a file keeps them.
+        The comparisons.
+    model : str
+        Name of the model: "bradley-terry", "least-squares" or "plackett-luce".
+    fitted : RatingModel
+        The fitted model; its ratings are not on the scale of the board.
+    inputs : ModelInputs
+        What else the ratings are estimated from.
+    presentation : Presentation
+        Scale, order and confidence.
 
     Examples
     --------
@@ -189,70 +137,164 @@ class Leaderboard:
     (['A', 'B', 'C'], 2)
     """
 
-    columns: dict[str, NDArray[Any] | None]
-    items: NDArray[Any]
-    ratings: Array
-    spread: CovarianceRoot | None
-    control: Covariates
-    scale: RatingScale
-    model: str
-    ties: float | None
-    alpha: float
-    confidence: float
-    n_comparisons: int
-    n_clusters: int | None
-    notes: tuple[str, ...]
     comparisons: PairData
-    prior: Prior | None
-    fitted: LeastSquares
-    asked: dict[str, Any]
+    model: str
+    fitted: RatingModel
+    inputs: ModelInputs
+    presentation: Presentation
+
+    @property
+    def items(self) -> NDArray[Any]:
+        """Labels in the order of the data."""
+        return self.comparisons.items
+
+    @property
+    def n_comparisons(self) -> int:
+        """Number of comparisons."""
+        return self.comparisons.n_pairs
+
+    @property
+    def scale(self) -> RatingScale:
+        """Unit of ratings, margins and effects."""
+        return self.presentation.scale
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of the intervals."""
+        return self.presentation.confidence
+
+    @property
+    def ties(self) -> float | None:
+        """Parameter of the ties, if the model has one."""
+        return self.fitted.ties
+
+    @property
+    def alpha(self) -> float:
+        """Regularization."""
+        return self.fitted.alpha
+
+    @cached_property
+    def ratings(self) -> Array:
+        """Rating of each item, in the order of `items`."""
+        return self.scale.values(self.fitted.ratings)
+
+    @cached_property
+    @single_threaded
+    def spread(self) -> CovarianceRoot | None:
+        """Covariance of the ratings and effects; None without intervals."""
+        if not self.presentation.has_intervals:
+            return None
+        covariance = self.fitted.covariance(self.inputs.clusters, self._records.thin)
+        return self.scale.spread(covariance)
+
+    @cached_property
+    def _records(self) -> WinCounts:
+        return win_counts(self.fitted.counts, self.comparisons.rankings)
+
+    @cached_property
+    def columns(self) -> dict[str, NDArray[Any] | None]:
+        """The rows by column, for many items; the names are those of `LeaderboardRow`.
+
+        A rank or tier of None is 0 here, and a low or high of None is NaN.
+        """
+        records = self._records
+        rates_all = self.inputs.features is not None or self.inputs.priors is not None
+        is_rated = (records.n > 0) | rates_all
+        rated = RatedItems(
+            items=self.items,
+            ratings=self.ratings,
+            spread=self.spread,
+            components=self.fitted.components,
+            records=records,
+            is_rated=is_rated,
+            is_ranked=is_rated & (records.n >= self.presentation.min_comparisons),
+        )
+        return rank_table(rated, confidence=self.confidence, order=self.presentation.order)
+
+    @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters (judges, matches) that intervals leave out; None without clusters."""
+        clusters = self.inputs.clusters
+        if clusters is None or not self.presentation.has_intervals:
+            return None
+        return int(clusters.max()) + 1
+
+    @cached_property
+    def prior(self) -> Prior | None:
+        """Weight of the prior ratings; None without a prior."""
+        exact = self.fitted.leave_out()
+        if self.inputs.priors is None or exact is None:
+            return None
+        return self.inputs.priors.weigh(self.fitted.ratings, self.scale.factor, exact)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know, one sentence each."""
+        notes = []
+        if self.prior is not None and self.inputs.priors is not None:
+            texts = [self.prior.note(self.n_comparisons), self.inputs.priors.note]
+            notes.append("; ".join(filter(None, texts)))
+        if self.fitted.note:
+            notes.append(self.fitted.note)
+        return tuple(notes)
 
     @cached_property
     def effects(self) -> tuple[Effect, ...]:
-        """What the covariates add to the margin of the first item, with intervals."""
+        """Effects of the covariates on the margin of the first item, with intervals."""
         values = self.scale.factor * self.fitted.effects
-        return effects_of(self.control, values, self.spread, self.confidence)
+        return effect_table(self.inputs.covariates, values, self.spread, self.confidence)
 
     @cached_property
+    @single_threaded
     def judges(self) -> tuple[Judge, ...]:
-        """How far each judge agrees with the others; empty if the data name no judges."""
-        return judges_of(self.comparisons, self.fitted, self.confidence)
+        """Agreement of each judge with the others; empty if the data name no judges."""
+        return evaluate_judges(self.comparisons, self.fitted, self.confidence)
 
     @cached_property
     def krippendorff(self) -> float | None:
-        """How far the judges agree about the same two items: 1 is always, 0 chance; or None."""
+        """Agreement of judges about the same two items: 1 is perfect, 0 chance; None if unknown."""
+        if not self.judges:
+            return None
         data = self.comparisons
-        return krippendorff(data.first, data.second, data.outcome) if self.judges else None
+        return krippendorff(data.first, data.second, data.outcome)
 
     @cached_property
+    @single_threaded
     def circles(self) -> Intransitivity:
-        """How far the comparisons go in circles, and what else the ratings do not explain."""
-        return intransitivity_of(self.fitted, has_rankings=self.comparisons.rankings is not None)
+        """Share of the outcomes that the ratings do not explain, and a test of circles."""
+        has_rankings = self.comparisons.rankings is not None
+        is_testable = not has_rankings and self.parts is None
+        return measure_intransitivity(self.fitted, is_testable=is_testable)
 
     @property
     def n_components(self) -> int:
         """Number of sets of items that can be compared with each other."""
-        return int(np.max(np.asarray(self.columns["component"])))
+        return int(self.fitted.components.max())
 
     @property
     def intervals(self) -> str | None:
-        """How the intervals were found: "jackknife", "posterior" or None."""
-        if self.spread is None:
+        """Method of the intervals: "jackknife", "posterior" or None."""
+        if not self.presentation.has_intervals:
             return None
-        return "jackknife" if self.scales is None else "posterior"
+        return "jackknife" if self.parts is None else "posterior"
 
     @cached_property
     def rows(self) -> tuple[LeaderboardRow, ...]:
-        """By component, the largest first, and rank; those below the line last."""
-        lists = []
-        for name, column in self.columns.items():
-            values = [None] * len(self) if column is None else column.tolist()
-            if name in WHOLE:
-                values = [value or None for value in values]
-            elif name in ("low", "high"):
-                values = [None if value != value else value for value in values]
-            lists.append(values)
+        """Rows by component, the largest first, and rank; items without a rank are last."""
+        lists = [self._row_values(name) for name in LeaderboardRow._fields]
         return tuple(map(LeaderboardRow._make, zip(*lists, strict=True)))
+
+    def _row_values(self, name: str) -> list[Any]:
+        """Return a column as a list, with None for missing values."""
+        column = self.columns[name]
+        if column is None:
+            return [None] * len(self)
+        values: list[Any] = column.tolist()
+        if name in RANK_COLUMNS:
+            return [None if value == 0 else value for value in values]
+        if name in ("low", "high"):
+            return [None if np.isnan(value) else value for value in values]
+        return values
 
     def __iter__(self) -> Iterator[LeaderboardRow]:
         return iter(self.rows)
@@ -265,7 +307,7 @@ class Leaderboard:
         return self._row_of[item]
 
     def expected_margin(self, a: Any, b: Any) -> RatingDifference:
-        """By how much a is expected to beat b, on neutral ground: the difference of their ratings.
+        """Return the difference of two ratings: the expected margin of a over b without covariates.
 
         Parameters
         ----------
@@ -274,10 +316,9 @@ class Leaderboard:
 
         Returns
         -------
-        Margin
-            The difference on the scale of the board and its interval. The interval is that of the
-            difference, and narrower than the two intervals of the ratings suggest if the errors
-            are correlated.
+        RatingDifference
+            The difference on the scale of the board and its interval, which is narrower than the
+            two intervals of the ratings suggest if their errors are correlated.
         """
         i, j = self.comparable(a, b)
         value = float(self.ratings[i] - self.ratings[j])
@@ -288,35 +329,38 @@ class Leaderboard:
         return RatingDifference(value, value - width, value + width)
 
     def above(self, a: Any, b: Any) -> float:
-        """How sure it is that a is above b, between 0 and 1: the probability by Student's t."""
+        """Return the probability, by Student's t, that the true rating of a is above that of b."""
         i, j = self.comparable(a, b)
         if self.spread is None:
             raise ValueError("the board has no intervals; do not pass intervals=False to rate.")
         value = float(self.ratings[i] - self.ratings[j])
         error = self.spread.error_of_difference(i, j)
-        return self.spread.probability(value / error) if error else (np.sign(value) + 1) / 2
+        if error == 0:
+            return float(np.sign(value) + 1) / 2
+        return self.spread.probability(value / error)
 
+    @single_threaded
     def votes_to_flip(self, a: Any, b: Any, *, by: Any = None) -> VotesToFlip:
-        """How many comparisons hold the order of two items: fewer cannot turn it around.
+        """Return how many comparisons must be removed to change the order of two items.
 
-        Use it before you announce a winner: a first place that rests on 13 of 9,000 votes is one
-        that a few careless judges could have made. Comparisons are left out one at a time, each
-        time the one whose absence brings the two closest (exact for least squares; a refit confirms
-        the result for Bradley–Terry), with the same λ. That is an upper bound of the fewest; a
-        lower bound stands beside it.
+        Use it before announcing a winner: a few careless judges can cause a first place that 13 of
+        9,000 votes decide. Comparisons are removed one at a time, always the one whose removal
+        brings the two items closest, for the same λ (exactly for least squares; a refit confirms
+        the result for Bradley–Terry). That is an upper bound of the fewest; least squares also has
+        a lower bound.
 
         Parameters
         ----------
         a, b : str or int
             Labels of two items of one component.
         by : {"judge", "cluster", "group"} or array-like of shape (n_comparisons,), optional
-            Leave out whole blocks of comparisons: those of a judge, cluster or group of the data,
-            or of the same label, such as a prompt.
+            Remove whole blocks of comparisons: those of a judge, cluster or group of the data, or
+            those with the same label, such as a prompt.
 
         Returns
         -------
-        Overturn
-            `n`, `at_least`, of how many, and which ones.
+        VotesToFlip
+            `n`, `at_least`, the total number, and the removed ones.
 
         Examples
         --------
@@ -324,133 +368,147 @@ class Leaderboard:
         >>> games = {"winner": ["Ann", "Ann", "Ann", "Bob"], "loser": ["Bob", "Bob", "Bob", "Ann"]}
         >>> board = rate(games, winner="winner", loser="loser")
         >>> board.votes_to_flip("Ann", "Bob")
-        Overturn(n=2, at_least=None, of=4, removed=array([0, 1]))
+        VotesToFlip(n=2, at_least=None, of=4, removed=array([0, 1]))
         """
         i, j = self.comparable(a, b)
         if self.ratings[i] < self.ratings[j]:
             i, j = j, i
-        if not self._has_votes:
+        model = self._model_of_votes
+        if model is None:
             raise ValueError(
                 "votes_to_flip is for boards of comparisons of two items by least squares or "
                 "Bradley–Terry, without time and context, and with at most 2,000 items."
             )
         if by is None:
-            return votes_to_flip(self.fitted, i, j)
-        labels = by
-        if isinstance(by, str):
-            check_option("by", by, ("judge", "cluster", "group"))
-            labels = getattr(self.comparisons, f"{by}s")
-            if labels is None:
-                raise ValueError(f"by={by!r}: the comparisons name no {by}s; pass {by}= to rate.")
-        encoded = encode_groups(labels, self.n_comparisons)
-        return blocks_to_flip(self.fitted, i, j, encoded.codes, encoded.labels)
+            return votes_to_flip(model, i, j)
+        blocks = encode_groups(self._block_labels(by), self.n_comparisons)
+        return blocks_to_flip(model, i, j, blocks.codes, blocks.labels)
+
+    def _block_labels(self, by: Any) -> Any:
+        """Return the labels that the argument `by` of `votes_to_flip` names."""
+        if not isinstance(by, str):
+            return by
+        check_option("by", by, ("judge", "cluster", "group"))
+        data = self.comparisons
+        labels = {"judge": data.judges, "cluster": data.clusters, "group": data.groups}[by]
+        if labels is None:
+            raise ValueError(f"by={by!r}: the comparisons have no {by}s; pass {by}= to rate.")
+        return labels
 
     @cached_property
-    def holds_by(self) -> dict[Any, VotesToFlip]:
-        """What holds each ranked item above the next one of its component, by its label.
+    @single_threaded
+    def votes_to_flip_next(self) -> dict[Any, VotesToFlip]:
+        """Votes to flip each ranked item and the next one of its component, by label.
 
-        The first one is held above any of the next ten, whoever needs the fewest. Empty without
-        intervals and for boards of hundreds of items, where it would take more than a second.
-        Bradley–Terry by one Newton step; `votes_to_flip` confirms it by a refit.
+        The first item is compared with each of the next ten; the fewest votes count. Empty without
+        intervals and for boards of hundreds of items, for which it would take more than a second.
+        Bradley–Terry by one Newton step; the method `votes_to_flip` confirms it by a refit.
         """
-        if not self._has_votes or self.intervals is None:
+        model = self._model_of_votes
+        if model is None or not self.presentation.has_intervals:
             return {}
-        if len(self) * len(self.fitted.tally.count) > LARGEST_WEIGHT:
+        if len(self) * len(model.counts.count) > MOST_FLIP_ENTRIES:
             return {}
-        holds: dict[Any, VotesToFlip] = {}
+        by_item: dict[Any, VotesToFlip] = {}
         for component in range(1, self.n_components + 1):
-            ranked = [r for r in self.rows if r.component == component and r.rank is not None]
+            ranked = [
+                row for row in self.rows if row.component == component and row.rank is not None
+            ]
             ranked.sort(key=lambda row: -row.rating)
-            order = [self._positions[row.item] for row in ranked]
-            overturns = next_places(self.fitted, order)
-            holds |= dict(zip([row.item for row in ranked[:-1]], overturns, strict=True))
-        return holds
+            flips = next_places(model, [self._positions[row.item] for row in ranked])
+            by_item |= {row.item: flip for row, flip in zip(ranked[:-1], flips, strict=True)}
+        return by_item
 
     @property
-    def _has_votes(self) -> bool:
-        model, is_paired = self.fitted, self.comparisons.rankings is None
-        return is_paired and model.can_leave_out and model.system.size <= COVARIANCE_LIMIT
+    def _model_of_votes(self) -> LeastSquares | BradleyTerry | None:
+        """The model, if it is one of pairs from which votes can be removed."""
+        model = self.fitted
+        if not isinstance(model, (LeastSquares, BradleyTerry)):
+            return None
+        if self.comparisons.rankings is not None or model.system.size > COVARIANCE_LIMIT:
+            return None
+        return model
 
     def at(self, time: Any = None, context: Any = None) -> Leaderboard:
-        """The board of another day, or of one context; of a board made with time= or context=.
+        """Return the board at another time or in one context, if it has time or context.
 
         Parameters
         ----------
         time : date or number, optional
-            The last day if not given. After it, what changed fades with the half-life.
+            The last time by default. After it, the time-varying part decays with the half-life.
         context : label, or dict from name to label for several contexts, optional
-            The mix of all if not given.
+            The mix of all levels by default.
         """
-        if self.parts is None:
+        model = self.fitted
+        if not isinstance(model, DynamicBradleyTerry):
             raise ValueError("the board was made without time= and context=; pass them to rate.")
-        ratings, spread = self._in(self.parts.point(time, context))
-        records = win_counts(self.fitted.tally, self.comparisons.rankings)
-        counted = np.array([self[item].rank is not None for item in self.items.tolist()])
-        columns = rank_table(
-            self.items, ratings, spread, self.fitted.components, records, counted=counted,
-            confidence=self.confidence, order=self.asked["order"], known=records.n > 0,
-        )  # fmt: skip
-        return replace(self, columns=columns, ratings=ratings, spread=spread)
+        if self.presentation.has_intervals:
+            _ = model.draws  # computed once for all times and contexts
+        return replace(self, fitted=model.at(time, context))
 
-    def _in(self, phi: Array) -> tuple[Array, CovarianceRoot | None]:
-        """Ratings and their errors in one of the circumstances."""
-        model: Any = self.fitted
-        ratings = self.scale.values(model.system.ratings_at(phi, model.unknowns)[0])
-        return ratings, None if self.spread is None else self.scale.spread(model.spread_at(phi))
-
+    @single_threaded
     def paths(self, items: Any = None, n_times: int = 60) -> dict[Any, RatingHistory]:
-        """Ratings over time, of a board made with time=.
+        """Return ratings over time, of a board with time.
 
         Parameters
         ----------
         items : sequence of labels, optional
             By default the first eight of the board.
-        n_times : int
-            Moments from the first comparison to the last.
+        n_times : int, default=60
+            Number of times from the first comparison to the last.
 
         Returns
         -------
-        dict from label to Path
-            From the first to the last comparison of the item.
+        dict from label to RatingHistory
+            From the first to the last comparison of each item.
         """
-        data, parts = self.comparisons, self.parts
-        if parts is None or data.times is None:
+        data = self.comparisons
+        if self.parts is None or data.times is None:
             raise ValueError("the board was made without time=; pass it to rate.")
-        days, kind = in_days(data.times), data.times.dtype
+        if items is None:
+            items = [row.item for row in self.rows[:PATH_ITEMS]]
+        days = in_days(data.times)
         moments = np.linspace(days.min(), days.max(), n_times)
-        times = (86400 * moments).astype(np.int64).astype(kind) if kind.kind == "M" else moments
-        table = np.full((3, n_times, len(self)), np.nan)
-        for k, time in enumerate(times):
-            table[0, k], spread = self._in(parts.point(time))
-            if spread is not None:
-                width = spread.quantile((1 + self.confidence) / 2) * spread.errors
-                table[1:, k] = table[0, k] - width, table[0, k] + width
-        step, paths = moments[1] - moments[0], {}
-        for item in [row.item for row in self.rows[:8]] if items is None else items:
+        times: NDArray[Any] = moments
+        if data.times.dtype.kind == "M":
+            times = (86400 * moments).astype(np.int64).astype(data.times.dtype)
+        boards = [self.at(time) for time in times]
+        rating = np.array([board.ratings for board in boards])
+        width = np.full(rating.shape, np.nan)
+        for k, board in enumerate(boards):
+            if board.spread is not None:
+                width[k] = board.spread.quantile((1 + self.confidence) / 2) * board.spread.errors
+        step = moments[1] - moments[0]
+        paths = {}
+        for item in items:
             at = self.position(item)
-            met = days[(data.first == at) | (data.second == at)]
-            is_seen = (moments > met.min() - step) & (moments < met.max() + step)
-            paths[item] = RatingHistory(times[is_seen], *table[:, is_seen, at])
+            item_days = days[(data.first == at) | (data.second == at)]
+            is_inside = (moments > item_days.min() - step) & (moments < item_days.max() + step)
+            item_rating = rating[is_inside, at]
+            item_width = width[is_inside, at]
+            paths[item] = RatingHistory(
+                times[is_inside], item_rating, item_rating - item_width, item_rating + item_width
+            )
         return paths
 
     def predict(
         self, home: Any, away: Any, *, time: Any = None, context: Any = None, neutral: bool = False
     ) -> Forecast:
-        """Chances of win, draw and loss of games to come.
+        """Predict the probabilities of win, draw and loss of games.
 
-        Ratings become chances by the curve of the model. Least squares have none: a curve is fitted
-        to the margins of comparisons that were left out one at a time.
+        Probabilities are those of the model. Least squares has none: a curve is fitted to the
+        margins of comparisons that were left out one at a time.
 
         Parameters
         ----------
         home, away : label, or sequence of labels
             The items on the first and on the second side.
-        time : date or number, or a sequence of them
-            When; the last day of the board if not given.
-        context : as in `at`, or dict from name to a sequence of labels for several games
-            Where; the mix of all if not given.
-        neutral : bool
-            Whether to leave out the advantage of the first side, if the board has one.
+        time : date or number, or a sequence of them, optional
+            Time of the games; the last time of the board by default.
+        context : as in `at`, or dict from name to a sequence of labels for several games, optional
+            Context of the games; the mix of all levels by default.
+        neutral : bool, default=False
+            Whether to omit the advantage of the first side, if the board has one.
 
         Returns
         -------
@@ -466,41 +524,74 @@ class Leaderboard:
         >>> sum(board.predict("a", "b"))
         1.0
         """
-        return forecast(self, home, away, time, context, neutral)
+        return predict_games(self, home, away, time, context, neutral)
 
     @cached_property
+    @single_threaded
     def chances(self) -> Chances:
-        """The curve from margins to chances of win, draw and loss."""
-        return chances_of(self.fitted)
+        """Curve from margins to probabilities of win, draw and loss."""
+        return fit_board_chances(self.fitted)
 
     @property
     def parts(self) -> RatingComponents | None:
-        """What the ratings of a board with time or context are made of."""
-        return getattr(self.fitted, "parts", None)
+        """Components of the ratings of a board with time or context."""
+        if isinstance(self.fitted, DynamicBradleyTerry):
+            return self.fitted.rating_components
+        return None
 
     @property
     def scales(self) -> PriorScales | None:
-        """The scales of a board with time or context, which `rate` takes for the next one."""
+        """Scales of a board with time or context, to pass to `rate` for the next board."""
         return None if self.parts is None else self.parts.scales
 
     @cached_property
     def head_to_head(self) -> HeadToHead:
         """Observed and expected outcomes of every two items that met."""
-        tally, expected = self.fitted.tally, self.fitted.expected(self.fitted.margins())
-        weights, flows = tally.sums
-        total, ends = tally.by_edge(weights), (tally.first[tally.edges], tally.second[tally.edges])
-        count = tally.by_edge(tally.by_pair(tally.count.astype(np.float64))).astype(np.intp)
-        observed, expected = tally.by_edge(flows) / total, tally.by_edge(weights * expected) / total
-        return HeadToHead(*ends, count, observed, expected)
+        counts = self.fitted.counts
+        expected = self.fitted.expected(self.fitted.margins())
+        weight = counts.sum_by_edge(counts.pair_weights)
+        number = counts.sum_by_edge(counts.sum_by_pair(counts.count.astype(np.float64)))
+        return HeadToHead(
+            first=counts.first[counts.edges],
+            second=counts.second[counts.edges],
+            n=number.astype(np.intp),
+            observed=counts.sum_by_edge(counts.pair_flows) / weight,
+            expected=counts.sum_by_edge(counts.pair_weights * expected) / weight,
+        )
+
+    def rate_arguments(self) -> dict[str, Any]:
+        """Return the arguments with which `rate` makes this board from its comparisons."""
+        inputs = self.inputs
+        presentation = self.presentation
+        is_dynamic = self.scales is not None
+        return {
+            "model": self.model,
+            "side": inputs.side,
+            "ties": inputs.ties,
+            "features": inputs.features,
+            "prior": None if inputs.priors is None else inputs.priors.table,
+            "alpha": None if is_dynamic else self.alpha,
+            "scales": self.scales,
+            "clusters": inputs.clusters if inputs.has_cluster_argument else None,
+            "scale": self.scale.name,
+            "anchor": presentation.anchor,
+            "order": presentation.order,
+            "min_comparisons": presentation.min_comparisons,
+            "intervals": presentation.has_intervals,
+            "confidence": presentation.confidence,
+        }
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the resamples and the model, ready for JSON."""
-        alike = (
-            *("model", "ties", "alpha", "confidence", "intervals", "n_comparisons"),
-            *("n_components", "n_clusters"),
-        )
+        """Return everything except the covariance and the model, ready for JSON."""
         return {
-            **{name: getattr(self, name) for name in alike},
+            "model": self.model,
+            "ties": self.ties,
+            "alpha": self.alpha,
+            "confidence": self.confidence,
+            "intervals": self.intervals,
+            "n_comparisons": self.n_comparisons,
+            "n_components": self.n_components,
+            "n_clusters": self.n_clusters,
             **self.circles._asdict(),
             "krippendorff": self.krippendorff,
             "scale": self.scale.name,
@@ -518,12 +609,12 @@ class Leaderboard:
         return pandas.DataFrame(list(self.rows), columns=list(LeaderboardRow._fields))
 
     def to_text(self, format: str = "text") -> str:
-        """The board as text, Markdown, CSV, JSON, LaTeX or HTML.
+        """Return the board as text, Markdown, CSV, JSON, LaTeX or HTML.
 
         Parameters
         ----------
-        format : {"text", "markdown", "csv", "json", "latex", "html"}
-            CSV has the fields of `LeaderboardRow` in full precision; the others are for reading.
+        format : {"text", "markdown", "csv", "json", "latex", "html"}, default="text"
+            CSV has the fields of `LeaderboardRow` in full precision.
         """
         return render.render(self, format)
 
@@ -542,18 +633,19 @@ class Leaderboard:
         return {row.item: row for row in self.rows}
 
     def position(self, item: Any) -> int:
-        """Number of an item in the order of the data."""
+        """Return the position of an item in `items`."""
         if item not in self._positions:
             items = join_words(map(repr, self._positions))
             raise KeyError(f"{item!r} is not on the board; its items are {items}")
         return self._positions[item]
 
     def comparable(self, a: Any, b: Any) -> tuple[int, int]:
-        """The numbers of two items, if they are in one component."""
-        i, j = self.position(a), self.position(b)
-        if self[a].component != self[b].component:
+        """Return the positions of two items of the same component."""
+        i = self.position(a)
+        j = self.position(b)
+        if self.fitted.components[i] != self.fitted.components[j]:
             raise ValueError(
-                f"{a!r} and {b!r} are in different components: no chain of comparisons leads from "
-                "one to the other, so their ratings cannot be compared."
+                f"{a!r} and {b!r} are in different components: no chain of comparisons connects "
+                "them, so their ratings cannot be compared."
             )
         return i, j

@@ -1,24 +1,31 @@
-"""What a board says of games to come: chances of win, draw and loss, and how good they are."""
+"""Predicted probabilities of win, draw and loss, and how accurate they are."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times
 from rankwise.leaderboard.covariates import SIDE
-from rankwise.leaderboard.models.base import OutcomeLikelihood
+from rankwise.leaderboard.models.base import RatingModel
+from rankwise.leaderboard.models.dynamic import DynamicBradleyTerry
+from rankwise.leaderboard.models.outcome_likelihood import OutcomeLikelihood
 
-ELO_STEPS = (0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5)  # of a logit: K = 32 points is 0.18
-LEAST = 1e-12  # a chance
+if TYPE_CHECKING:
+    from rankwise.leaderboard.board import Leaderboard
+
+ELO_STEPS = (0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5)  # in logits; K = 32 points is 0.18
+LEAST_PROBABILITY = 1e-12
+LARGEST_LOG_SLOPE = 20
 
 
 class Forecast(NamedTuple):
-    """Chances of the first item; floats, or arrays for several games.
+    """Probabilities for the first item; floats, or arrays for several games.
 
     Attributes
     ----------
@@ -32,14 +39,14 @@ class Forecast(NamedTuple):
 
 
 class Chances(NamedTuple):
-    """From margins to chances: Davidson's formula for ``slope × margin + side``.
+    """Probabilities from margins: Davidson's formula for ``slope × margin + side``.
 
     Attributes
     ----------
     slope : float
-        Logits in a margin.
+        Logits per unit of the margin.
     side : float
-        Advantage of the first side, where the margin has none.
+        Advantage of the first side that is not part of the margin.
     theta : float or None
         Log of ν of the ties; None if there are none.
     """
@@ -50,105 +57,163 @@ class Chances(NamedTuple):
 
     def of(self, margins: Array) -> Array:
         """Probabilities of win, draw and loss, of shape (n, 3)."""
-        verdicts = OutcomeLikelihood(self.theta is not None)
-        return verdicts.probabilities(self.slope * margins + self.side, self.theta or 0.0)
+        likelihood = OutcomeLikelihood(self.theta is not None)
+        return likelihood.probabilities(self.slope * margins + self.side, self.theta or 0.0)
 
 
 def fit_chances(
-    margins: Array, said: Array, weight: Array, *, slope: bool = True, side: bool = False
+    margins: Array, outcome: Array, weight: Array, *, slope: bool = True, side: bool = False
 ) -> Chances:
-    """The curve of greatest likelihood; what is not asked for stays as it is."""
-    has_ties = bool((said == 0).any() and (said != 0).any())
-    verdicts = OutcomeLikelihood(has_ties)
+    """Return the curve of maximum likelihood.
 
-    def unpacked(v: Array) -> Chances:
+    Parameters
+    ----------
+    margins, outcome, weight : ndarray of shape (n,)
+        Predicted margins, outcomes (1, 0, −1) and weights of comparisons.
+    slope : bool, default=True
+        Whether the slope is estimated; it is 1 otherwise.
+    side : bool, default=False
+        Whether the advantage of the first side is estimated; it is 0 otherwise.
+    """
+    has_ties = bool((outcome == 0).any() and (outcome != 0).any())
+    likelihood = OutcomeLikelihood(has_ties)
+
+    def curve(parameters: Array) -> Chances:
+        log_slope = np.clip(parameters[0], -LARGEST_LOG_SLOPE, LARGEST_LOG_SLOPE)
         return Chances(
-            float(np.exp(np.clip(v[0], -20, 20))) if slope else 1.0,
-            float(v[1]) if side else 0.0,
-            float(v[2]) if has_ties else None,
+            slope=float(np.exp(log_slope)) if slope else 1.0,
+            side=float(parameters[1]) if side else 0.0,
+            theta=float(parameters[2]) if has_ties else None,
         )
 
-    def loss(v: Array) -> float:
-        now = unpacked(v)
-        m = now.slope * margins + now.side
-        return float(weight @ verdicts.at(m, said, now.theta or 0.0).value / weight.sum())
+    def loss(parameters: Array) -> float:
+        trial = curve(parameters)
+        logits = trial.slope * margins + trial.side
+        losses = likelihood.at(logits, outcome, trial.theta or 0.0).value
+        return float(weight @ losses / weight.sum())
 
-    return unpacked(minimize(loss, np.zeros(3), method="BFGS").x)
-
-
-def chances_of(model: Any) -> Chances:
-    """The curve of a board: the model's own, or fitted to margins of comparisons left out."""
-    tally = model.tally
-    if model.logits == 1 and model.verdicts.has_parameter:
-        return Chances(theta=model.theta)
-    said, weight = np.sign(tally.target), tally.count * tally.weight
-    margins = model.margins()[tally.pair]
-    if model.logits == 1:
-        return fit_chances(margins, said, weight, slope=False)
-    if not model.system.is_huge:
-        margins = tally.target - model.left_out().held_out
-    return fit_chances(margins, said, weight)
+    return curve(minimize(loss, np.zeros(3), method="BFGS").x)
 
 
-def margins_of(
-    board: Any,
+def fit_board_chances(model: RatingModel) -> Chances:
+    """Return the curve of a board: that of the model, or one fitted to held-out margins."""
+    counts = model.counts
+    outcome = np.sign(counts.target)
+    curve = model.outcome_curve
+    margins = model.margins()[counts.pair]
+    if curve is not None:
+        if curve.likelihood.has_parameter:
+            return Chances(theta=curve.theta)
+        return fit_chances(margins, outcome, counts.outcome_weight, slope=False)
+    exact = model.leave_out()
+    if exact is not None and not exact.system.is_huge:
+        margins = counts.target - exact.held_out
+    return fit_chances(margins, outcome, counts.outcome_weight)
+
+
+def predict_margins(
+    board: Leaderboard,
     first: Indices,
     second: Indices,
-    times: Any,
+    times: NDArray[Any] | None,
     codes: Indices | None,
     neutral: bool = False,
 ) -> Array:
-    """What the model expects of games, the advantage of the first side in it.
+    """Expected margins of games, including the advantage of the first side.
 
-    An item of number n_items is one that the board does not have: it is average.
+    Parameters
+    ----------
+    board : Leaderboard
+        The board.
+    first, second : ndarray of shape (n_games,)
+        Positions of the items; n_items is an unknown item, with the mean rating.
+    times : ndarray of shape (n_games,) or None
+        Times, for a board with time.
+    codes : ndarray of shape (n_contexts, n_games) or None
+        Levels of the contexts, for a board with time or context.
+    neutral : bool, default=False
+        Whether to omit the advantage of the first side.
     """
-    model, parts = board.fitted, board.parts
-    if parts is None:
-        ratings = np.append(model.ratings, 0.0)
-        margins = ratings[first] - ratings[second]
+    model = board.fitted
+    if isinstance(model, DynamicBradleyTerry) and codes is not None:
+        margins = model.margins_of(first, second, times, codes)
     else:
-        values = np.vstack([model.system.parts_of(model.unknowns), np.zeros(parts.size)])
-        margins = parts.margins(values, first, second, times, codes)
-    sides = [effect.value for effect in board.effects if effect.name == SIDE and not neutral]
-    return np.asarray(margins + sum(sides) / board.scale.factor)
+        unknown_item = 0.0
+        ratings = np.append(model.ratings, unknown_item)
+        margins = ratings[first] - ratings[second]
+    if neutral:
+        return np.asarray(margins)
+    advantage = sum(effect.value for effect in board.effects if effect.name == SIDE)
+    return np.asarray(margins + advantage / board.scale.factor)
 
 
-def forecast(board: Any, home: Any, away: Any, time: Any, context: Any, neutral: bool) -> Forecast:
-    """As `Leaderboard.predict`."""
-    is_one = isinstance(home, str) or np.ndim(home) == 0
-    ends = [[side] if is_one else list(side) for side in (home, away)]
-    if len(ends[0]) != len(ends[1]):
-        raise ValueError(f"there are {len(ends[0])} first items and {len(ends[1])} second ones.")
-    pairs = [board.comparable(a, b) for a, b in zip(*ends, strict=True)]
-    first, second = np.array(pairs, np.intp).reshape(-1, 2).T
-    parts, times, codes, n = board.parts, None, None, len(first)
-    if parts is None and (time is not None or context is not None):
+def predict_games(
+    board: Leaderboard, home: Any, away: Any, time: Any, context: Any, neutral: bool
+) -> Forecast:
+    """See `Leaderboard.predict`."""
+    is_one_game = isinstance(home, str) or np.ndim(home) == 0
+    home_items = [home] if is_one_game else list(home)
+    away_items = [away] if is_one_game else list(away)
+    if len(home_items) != len(away_items):
+        raise ValueError(
+            f"there are {len(home_items)} first items and {len(away_items)} second ones."
+        )
+    pairs = [board.comparable(a, b) for a, b in zip(home_items, away_items, strict=True)]
+    positions = np.array(pairs, np.intp).reshape(-1, 2)
+    n_games = len(positions)
+    model = board.fitted
+    times = None
+    codes = None
+    if isinstance(model, DynamicBradleyTerry):
+        times = _game_times(model, time, n_games)
+        codes = _game_levels(model, context, n_games, is_one_game)
+    elif time is not None or context is not None:
         raise ValueError("the board was made without time= and context=; leave them out.")
-    if parts is not None:
-        if parts.times is not None:
-            asked = np.asarray(parts.times.max() if time is None else time)
-            times = as_times(np.repeat(asked, n) if asked.ndim == 0 else asked, n)
-        rows = [context] * n
-        if context is not None and not is_one:
-            rows = [{name: labels[k] for name, labels in context.items()} for k in range(n)]
-        codes = np.array([parts.level_codes(row) for row in rows], np.intp).reshape(n, -1).T
-    chances = board.chances.of(margins_of(board, first, second, times, codes, neutral))
-    return Forecast(*(chances[0].tolist() if is_one else chances.T))
+    margins = predict_margins(board, positions[:, 0], positions[:, 1], times, codes, neutral)
+    probabilities = board.chances.of(margins)
+    if is_one_game:
+        return Forecast(*probabilities[0].tolist())
+    return Forecast(*probabilities.T)
+
+
+def _game_times(model: DynamicBradleyTerry, time: Any, n_games: int) -> NDArray[Any] | None:
+    """Time of each game, the last one of the board by default; None for a board without time."""
+    board_times = model.rating_components.times
+    if board_times is None:
+        return None
+    times = np.asarray(board_times.max() if time is None else time)
+    if times.ndim == 0:
+        times = np.repeat(times, n_games)
+    return as_times(times, n_games)
+
+
+def _game_levels(
+    model: DynamicBradleyTerry, context: Any, n_games: int, is_one_game: bool
+) -> Indices:
+    """Level of each context in each game, of shape (n_contexts, n_games)."""
+    components = model.rating_components
+    if context is None or is_one_game:
+        rows = [context] * n_games
+    else:
+        rows = [{name: labels[k] for name, labels in context.items()} for k in range(n_games)]
+    codes = [components.level_codes(row) for row in rows]
+    return np.array(codes, np.intp).reshape(n_games, -1).T
 
 
 class ForecastScore(NamedTuple):
-    """How well one method foresaw games.
+    """Accuracy of the predictions of one method.
 
     Attributes
     ----------
     name : str
-        Of the method.
+        Name of the method.
     log_loss, error : float
-        Mean of −log(chance of what happened), less is better, and its standard error.
+        Mean of −log(probability of the outcome), smaller is better, and its standard error.
     behind, behind_error : float
-        By how much the log loss is above that of the board, game by game, and its standard error.
+        Mean difference of the log loss to that of the board, and its standard error.
     accuracy : float
-        Share of the games whose likeliest outcome came; of several that are as likely, a part.
+        Share of the games in which the most probable outcome occurred; if several outcomes are
+        equally probable, each counts by its part.
     """
 
     name: str
@@ -159,80 +224,112 @@ class ForecastScore(NamedTuple):
     accuracy: float
 
 
-def board_chances(board: Any, later: PairData) -> Array:
-    """Chances of later comparisons, each at its time and in its context.
+def board_probabilities(board: Leaderboard, later: PairData) -> Array:
+    """Probabilities of later comparisons, each at its time and in its context.
 
-    Items that the board does not have are average, levels of a context likewise.
+    Items and levels of a context that the board does not have are average.
     """
-    place = {label: k for k, label in enumerate(board.items.tolist())}
-    number = np.array([place.get(label, len(place)) for label in later.items.tolist()], np.intp)
-    codes = None if board.parts is None else board.parts.codes_of(later)
-    ends = number[later.first], number[later.second]
-    return np.asarray(board.chances.of(margins_of(board, *ends, later.times, codes)))
+    n_items = len(board.items)
+    position = {label: k for k, label in enumerate(board.items.tolist())}
+    items = np.array([position.get(label, n_items) for label in later.items.tolist()], np.intp)
+    codes = None
+    model = board.fitted
+    if isinstance(model, DynamicBradleyTerry):
+        codes = model.rating_components.codes_of(later)
+    margins = predict_margins(board, items[later.first], items[later.second], later.times, codes)
+    return board.chances.of(margins)
 
 
 def elo_margins(data: PairData, step: float, ratings: Array | None = None) -> tuple[Array, Array]:
-    """Margins before each game, in the order of the rows, and the ratings after the last one.
+    """Return the margins before each game, in the order of the rows, and the final ratings.
 
-    A rating moves by the step times the outcome (0, ½ or 1) less what was expected.
+    After each game a rating changes by the step times the outcome (0, ½ or 1) minus the expected
+    outcome.
     """
-    ratings = np.zeros(data.n_items) if ratings is None else ratings.copy()
-    values, margins = ratings.tolist(), []
-    score = ((np.sign(data.outcome) + 1) / 2).tolist()
-    for i, j, won in zip(data.first.tolist(), data.second.tolist(), score, strict=True):
+    values = [0.0] * data.n_items if ratings is None else ratings.tolist()
+    margins = []
+    points = ((np.sign(data.outcome) + 1) / 2).tolist()
+    for i, j, scored in zip(data.first.tolist(), data.second.tolist(), points, strict=True):
         margin = values[i] - values[j]
         margins.append(margin)
-        change = step * (won - 1 / (1 + np.exp(-margin)))
+        change = step * (scored - 1 / (1 + np.exp(-margin)))
         values[i] += change
         values[j] -= change
     return np.array(margins), np.array(values)
 
 
-def elo_chances(before: PairData, later: PairData) -> dict[str, Array]:
-    """Chances by Elo ratings, whose step and curve are those that foresaw `before` best.
+class _EloFit(NamedTuple):
+    """Elo ratings with one step, and their log loss."""
 
-    Both are in the order of time, of the same items. Followed ratings move on with every later
-    game, frozen ones do not.
+    loss: float
+    step: float
+    chances: Chances
+    ratings: Array
+
+
+def _fit_elo(data: PairData, step: float) -> _EloFit:
+    outcome = np.sign(data.outcome)
+    has_sides = bool((data.outcome < 0).any())
+    margins, ratings = elo_margins(data, step)
+    chances = fit_chances(margins, outcome, data.weight, side=has_sides)
+    loss = float(log_losses(chances.of(margins), outcome).mean())
+    return _EloFit(loss, step, chances, ratings)
+
+
+def elo_probabilities(before: PairData, later: PairData) -> dict[str, Array]:
+    """Probabilities by Elo ratings, with the step and curve that predict `before` best.
+
+    Both data are in the order of time and of the same items. Followed ratings are updated after
+    every later game, frozen ones are not.
     """
-    said, side = np.sign(before.outcome), bool((before.outcome < 0).any())
-    tried = []
-    for step in ELO_STEPS:
-        margins, ratings = elo_margins(before, step)
-        chances = fit_chances(margins, said, before.weight, side=side)
-        tried.append((log_losses(chances.of(margins), said).mean(), step, chances, ratings))
-    _, step, chances, ratings = min(tried, key=lambda each: each[0])
-    frozen = ratings[later.first] - ratings[later.second]
-    followed, _ = elo_margins(later, step, ratings)
-    return {"Elo, followed": chances.of(followed), "Elo, frozen": chances.of(frozen)}
+    fits = [_fit_elo(before, step) for step in ELO_STEPS]
+    best = min(fits, key=lambda fit: fit.loss)
+    frozen = best.ratings[later.first] - best.ratings[later.second]
+    followed, _ = elo_margins(later, best.step, best.ratings)
+    return {
+        "Elo, followed": best.chances.of(followed),
+        "Elo, frozen": best.chances.of(frozen),
+    }
 
 
-def log_losses(chances: Array, said: Array) -> Array:
-    """−log of the chance of what happened."""
-    column = 1 - np.sign(said).astype(np.intp)
-    picked = np.take_along_axis(chances, column[:, None], 1)[:, 0]
-    tied = (said == 0) & (chances[:, 1] == 0)  # a model without ties: half a win of both
-    half = np.sqrt(chances[:, 0] * chances[:, 2])
-    return np.asarray(-np.log(np.maximum(np.where(tied, half, picked), LEAST)))
+def log_losses(probabilities: Array, outcome: Array) -> Array:
+    """Return −log of the probability of each outcome."""
+    column = 1 - np.sign(outcome).astype(np.intp)
+    of_outcome = np.take_along_axis(probabilities, column[:, None], 1)[:, 0]
+    # In a model without ties, a tie is half a win of both items.
+    is_impossible_tie = (outcome == 0) & (probabilities[:, 1] == 0)
+    half_win = np.sqrt(probabilities[:, 0] * probabilities[:, 2])
+    likelihood = np.where(is_impossible_tie, half_win, of_outcome)
+    return np.asarray(-np.log(np.maximum(likelihood, LEAST_PROBABILITY)))
 
 
-def base_chances(before: PairData, n: int) -> Array:
-    """The shares of win, draw and loss; wins and losses alike if the sides mean nothing."""
-    said = np.sign(before.outcome)
-    shares = np.array([(said == verdict).mean() for verdict in (1, 0, -1)])
-    if not (said < 0).any():
+def base_rates(before: PairData, n: int) -> Array:
+    """Shares of win, draw and loss; those of win and loss are equal if sides have no meaning."""
+    outcome = np.sign(before.outcome)
+    shares = np.array([(outcome == value).mean() for value in (1, 0, -1)])
+    if not (outcome < 0).any():
         shares[[0, 2]] = (shares[0] + shares[2]) / 2
     return np.tile(shares, (n, 1))
 
 
-def compare_forecasts(said: Array, chances: dict[str, Array]) -> tuple[ForecastScore, ...]:
-    """One row for each method; the first one is what the others are compared with."""
-    rows, first, n = [], None, len(said)
-    for name, each in chances.items():
-        losses = log_losses(each, said)
-        first = losses if first is None else first
-        behind = losses - first
-        is_best = each >= each.max(axis=1, keepdims=True) - LEAST
-        hits = is_best[np.arange(n), 1 - said.astype(np.intp)] / is_best.sum(axis=1)
-        means = [losses.mean(), losses.std() / n**0.5, behind.mean(), behind.std() / n**0.5]
-        rows.append(ForecastScore._make([name, *map(float, [*means, hits.mean()])]))
-    return tuple(rows)
+def compare_forecasts(outcome: Array, probabilities: dict[str, Array]) -> tuple[ForecastScore, ...]:
+    """Score each method; the differences are to the first one."""
+    n = len(outcome)
+    first_losses = log_losses(next(iter(probabilities.values())), outcome)
+    scores = []
+    for name, predicted in probabilities.items():
+        losses = log_losses(predicted, outcome)
+        behind = losses - first_losses
+        is_best = predicted >= predicted.max(axis=1, keepdims=True) - LEAST_PROBABILITY
+        column = 1 - outcome.astype(np.intp)
+        hits = is_best[np.arange(n), column] / is_best.sum(axis=1)
+        score = ForecastScore(
+            name=name,
+            log_loss=float(losses.mean()),
+            error=float(losses.std() / n**0.5),
+            behind=float(behind.mean()),
+            behind_error=float(behind.std() / n**0.5),
+            accuracy=float(hits.mean()),
+        )
+        scores.append(score)
+    return tuple(scores)

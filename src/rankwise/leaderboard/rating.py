@@ -1,60 +1,67 @@
-"""rate: a leaderboard from comparisons; by groups, and judged on what came later."""
+"""rate and rate_groups: leaderboards from comparisons."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.datasets import PairData
+from rankwise.datasets.column_roles import Column
 from rankwise.datasets.pair_data import PAIR_COLUMNS
-from rankwise.datasets.times import as_times
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.errors import warn_user
-from rankwise.formatting import TextTable, join_tables
-from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.arguments import (
     check_clusters,
     check_features,
-    check_model,
     check_options,
-    default_model,
     encode_labels,
     read_comparisons,
 )
-from rankwise.leaderboard.board import Leaderboard
-from rankwise.leaderboard.covariates import check_identified, covariates_of
-from rankwise.leaderboard.forecast import (
-    ForecastScore,
-    base_chances,
-    board_chances,
-    compare_forecasts,
-    elo_chances,
+from rankwise.leaderboard.board import Leaderboard, ModelInputs, Presentation
+from rankwise.leaderboard.covariates import Covariates, covariate_columns
+from rankwise.leaderboard.judges import LEAST_WEIGHT, evaluate_judges
+from rankwise.leaderboard.model_choice import (
+    check_model,
+    check_scales_apply,
+    default_model,
+    fit_model,
 )
-from rankwise.leaderboard.inference.ranks import rank_table, win_counts
-from rankwise.leaderboard.judges import LEAST_WEIGHT, judges_of
-from rankwise.leaderboard.models.bradley_terry import BradleyTerry
-from rankwise.leaderboard.models.dynamic import PriorScales, make_dynamic
-from rankwise.leaderboard.models.least_squares_model import LeastSquares
-from rankwise.leaderboard.models.plackett_luce_model import PlackettLuce
-from rankwise.leaderboard.prior import read_prior
-from rankwise.leaderboard.rating_scale import scale_of
+from rankwise.leaderboard.models.base import RatingModel
+from rankwise.leaderboard.models.rating_components import PriorScales
+from rankwise.leaderboard.prior_reader import read_prior
+from rankwise.leaderboard.rating_scale import make_scale
 from rankwise.runtime.threads import single_threaded
-
-MODELS: dict[str, type[LeastSquares]] = {
-    "least-squares": LeastSquares,
-    "bradley-terry": BradleyTerry,
-    "plackett-luce": PlackettLuce,
-}
-LEAST_ALPHA = 1e-13  # less is lost in rounding, and the system singular
 
 
 @single_threaded
 def rate(
     pairs: Any,
     *,
+    winner: Column | None = None,
+    loser: Column | None = None,
+    sides: Sequence[Column] | None = None,
+    outcome: Column | None = None,
+    outcome_words: Mapping[str, str] | None = None,
+    wins: Sequence[Column] | None = None,
+    scores: Sequence[Column] | None = None,
+    margin: bool | None = None,
+    magnitude: Column | None = None,
+    tie: Column | None = None,
+    weight: Column | None = None,
+    judge: Column | None = None,
+    cluster: Column | None = None,
+    group: Column | None = None,
+    ranking: Column | None = None,
+    item: Column | None = None,
+    place: Column | None = None,
+    places: Sequence[Column] | None = None,
+    unlisted: str | None = None,
+    time: Column | None = None,
+    context: Column | Sequence[Column] | None = None,
     features: Any = None,
     prior: Any = None,
     side: bool = False,
@@ -72,108 +79,129 @@ def rate(
     anchor: Any = None,
     order: str = "rating",
     min_comparisons: int = 0,
-    **columns: Any,
 ) -> Leaderboard:
-    """Rate items by comparisons of them, with intervals.
+    """Rate items by comparisons, with intervals.
 
     Use it for matches, votes, tastings, races and ballots.
 
     Wins, ties and losses are rated by the Bradley–Terry model: item i beats j with probability
-    ``σ(r_i − r_j + zᵀγ)``, with effects γ of covariates z if there are any. Ratings are log odds.
-    They minimize ``(1/W) Σ_k ω_k ℓ_k + α ‖r‖²``, where ℓ_k is minus the log likelihood of
-    comparison k.
+    ``σ(r_i − r_j + zᵀγ)``, with effects γ of covariates z. Ratings are log odds. They minimize
+    ``(1/W) Σ_k ω_k ℓ_k + α ‖r‖²``, where ℓ_k is minus the log likelihood of comparison k.
 
     Margins and numeric scores are rated by least squares: the ratings minimize
     ``(1/W) Σ_k ω_k (δ_k − (r_i − r_j + z_kᵀγ))² + α ‖r‖²`` over the comparisons k = (i beat j by
     δ_k). This is the HodgeRank or Massey rating, regularized. It is RankRLS with one feature for
     each item; with `features` it is RankRLS on them.
 
-    The arguments, by what they are for:
-
-    * the comparisons: `pairs`, and columns of a frame, `time` and `context` among them;
-    * what is known of the items: `features`, `prior`;
-    * what else explains an outcome: `side`, `covariates`;
-    * the model: `model`, `ties`, `alpha`, and with time or context `half_life`, `scales`;
-    * judges: `reweight`;
-    * intervals: `intervals`, `confidence`, `clusters`;
-    * what the board shows: `scale`, `anchor`, `order`, `min_comparisons`.
-
     Parameters
     ----------
-    pairs : data frame, dict of columns, PairData or PairGraph
-        One comparison a row. A frame (pandas, polars, Arrow, …) needs to be told which columns say
-        what: ``winner="winner", loser="loser"``, or ``sides=("model_a", "model_b"),
-        outcome="winner"``, see `**columns`. `rankwise.datasets.read_pairs` reads a file.
+    pairs : data frame, dict of columns, list of rankings, PairData or PairGraph
+        The comparisons, one per row. For a frame (pandas, polars, Arrow, …), the following
+        parameters up to `context` name its columns; see the examples.
+        `rankwise.datasets.read_pairs` reads a file.
+    winner, loser : str or int, default="winner" and "loser"
+        Columns with the labels of the two items.
+    sides : pair of str or int, optional
+        The two columns with the labels of the items, if another column has the outcome.
+    outcome : str or int, optional
+        With `sides`: column with the outcome, by default the one that `winner` names. It contains
+        the name of a side's column, the label of an item, or a word such as "left", "home", "tie".
+    outcome_words : mapping from str to str, optional
+        Meaning of other words of the column `outcome`, such as ``{"A+": "first", "eh": "tie"}``.
+    wins : two or three of str or int, optional
+        With `sides`: columns with the number of wins of the first side, of the second side and,
+        optionally, of ties.
+    scores : pair of str or int, optional
+        With `sides`: columns with the points, goals or grades of the two sides.
+    margin : bool, default=False
+        Whether the difference of the scores, or the number in the column `outcome`, is the margin
+        of the first side. By default only the winner counts.
+    magnitude : str or int, optional
+        Column with the margin of the winner, 0 for a tie; by default the column "magnitude" if it
+        exists.
+    tie : str or int, optional
+        Column that marks ties (1, true, yes, tie or draw); by default the column "tie" if it
+        exists.
+    weight : str or int, optional
+        Column with the weight of each comparison; by default the column "weight" if it exists.
+    judge, cluster : str or int, optional
+        Columns with the judge of each comparison, and with the label that dependent comparisons
+        share.
+    group : str or int, optional
+        Column with the group of each comparison, for `rate_groups`.
+    ranking, item, place : str or int, optional
+        For rankings of several items with one row per item: columns with the ranking (race,
+        ballot), the item and its place.
+    places : list of str or int, optional
+        For rankings with one row each: columns with the best item, the second best, and so on.
+    unlisted : {"absent", "last"}, default="absent"
+        Whether items that a ranking does not contain took no part in it, or are below all others.
+    time : str or int, optional
+        Column with dates or numbers, for ratings that change; "rows" is the order of the rows. The
+        board shows the last time, `Leaderboard.at` other times.
+    context : str, int or list of them, optional
+        Columns with conditions under which strength may differ, such as the court surface. The
+        board shows their mix, `Leaderboard.at` one of them. With `time` or `context` the model is
+        "bradley-terry".
     features : array-like of shape (n_items, n_features), optional
-        Features of the items in the order of ``pairs.items``.
+        Features of the items, in the order of ``pairs.items``.
     prior : Leaderboard, dict or series of ratings, table, or a list of these, optional
-        What somebody else says of the items, such as a language model as a judge, in any unit: the
-        ratings are r = Bβ + u, B the ratings by the priors, and only ‖u‖² is regularized. With few
-        votes the board is that of the judge, with many that of the votes; how far votes that are
-        left out one at a time are foreseen decides in between, unless `alpha` is a number. A table
-        has a column of items and one or more of ratings. Items that only the prior rates are on the
-        board; those that it does not rate it is taken to call average. ``board.prior`` says what it
-        was worth.
-    side : bool
-        Whether the first side may have an advantage, which is then one of the effects.
+        Prior ratings, such as those of a language model as a judge, in any unit. The ratings are
+        r = Bβ + u, with B the prior ratings, and only ‖u‖² is regularized. With few votes the board
+        follows the prior, with many the votes; unless `alpha` is a number, cross-validation on the
+        votes sets the balance. A table has a column of items and one or more of ratings. Items that
+        only the prior rates are on the board; items that it does not rate are imputed as average.
+        ``board.prior`` has the weight of the prior.
+    side : bool, default=False
+        Whether to estimate an advantage of the first side, as one of the effects.
     covariates : list of str, or dict from name to array-like of shape (n_comparisons,), optional
-        What else may explain the outcomes: columns of the frame (two of them in a tuple are their
-        difference), names of the covariates of PairData, or values. Numbers speak for the first
-        item; text is a category. Their effects are in ``board.effects``.
+        Covariates of the comparisons: columns of the frame (a pair of columns is their difference),
+        names of covariates of PairData, or values. Numbers are from the point of view of the first
+        item; text is categorical. Their effects are in ``board.effects``.
     model : {"bradley-terry", "least-squares", "plackett-luce"}, optional
-        Model of the outcomes; by default "plackett-luce" for rankings of several items,
-        "bradley-terry" if all outcomes are wins, ties and losses, and "least-squares" if any is
-        another number. "bradley-terry" does not accept margins. "least-squares" of wins, ties and
-        losses rates the mean outcome, from −1 to 1, with ratings that are finite without `alpha`.
-        "plackett-luce": the best item of a ranking is chosen first, then the best of the others,
-        and so on, with probabilities proportional to e^r. The other models take rankings as pairs
-        that weigh 2/n.
-    ties : {"half", "davidson"}
-        How the model takes ties. "half": a margin of 0, or half a win of each. "davidson" is for
-        "bradley-terry" and gives a tie a probability of its own (Davidson 1970).
+        Model of the outcomes; by default "plackett-luce" for rankings, "bradley-terry" for wins,
+        ties and losses, and "least-squares" for other numbers. "bradley-terry" does not accept
+        margins. "least-squares" of wins, ties and losses rates the mean outcome, from −1 to 1, with
+        ratings that are finite without `alpha`. "plackett-luce": the best item of a ranking is
+        chosen first, then the best of the others, and so on, with probabilities proportional to
+        e^r. The other models treat a ranking of n items as pairs with the weight 2/n.
+    ties : {"half", "davidson"}, default="half"
+        Model of ties: half a win of each item (a margin of 0), or an outcome with a probability of
+        its own (Davidson 1970), for "bradley-terry" only.
     alpha : float or "auto", optional
-        Regularization, positive; next to none, 1e-8, if not given and without a prior. "auto" takes
-        the one that foresees comparisons best that are left out one at a time (at most 3,000 items
-        or features). It predicts few comparisons better, but pulls all
-        ratings towards 0, so that the intervals cover the truth less often than they say.
+        Regularization, positive; by default 1e-8 without a prior and "auto" with one. "auto"
+        selects the value that predicts best the comparisons left out one at a time (up to 3,000
+        items or features). It predicts few comparisons better, but shrinks all ratings towards 0,
+        so that intervals cover the true ratings less often than the confidence.
     half_life : float, optional
-        Time, in days for dates, after which half of what changed in a rating is left; chosen on
-        later comparisons if not given.
-    scales : Scales, optional
-        How far ratings, their changes and their differences between contexts are apart, such as
-        ``board.scales`` of another board; chosen on later comparisons if not given.
-    reweight : bool
-        Whether comparisons count as much as their judge agrees with the others; needs `judge`.
-    intervals : bool
+        Half-life of rating changes, in days if times are dates; selected on later comparisons by
+        default.
+    scales : PriorScales, optional
+        Standard deviations of ratings, their changes and their differences between contexts, such
+        as ``board.scales`` of another board; selected on later comparisons by default.
+    reweight : bool, default=False
+        Whether to weight comparisons by the agreement of their judge with the other judges; needs
+        `judge`.
+    intervals : bool, default=True
         Whether ratings have intervals: every comparison, or every cluster, is left out in closed
         form, and an interval is rating ± quantile of Student's t × standard error.
-    confidence : float
-        Probability with which an interval should cover the truth, between 0 and 1.
+    confidence : float, default=0.95
+        Confidence of the intervals, between 0 and 1.
     clusters : array-like of shape (n_comparisons,), optional
-        Labels of what is independent if single comparisons are not: judges, users, matches. Whole
-        clusters are left out. By default the clusters, or else the judges, that the data name.
-    scale : {"margin", "logit", "elo"}
-        Unit of the ratings. "margin" is the unit of the model: log odds, or the outcomes' own unit
-        for least squares. "logit" are log odds. "elo" are Elo points: 400 / ln 10 for one unit of
-        log odds, around 1000, so that 400 points are odds of 10 to 1. Least squares has no log
-        odds and accepts "margin" only.
+        Labels that dependent comparisons share: judges, users, matches. Whole clusters are left
+        out. By default the clusters, or else the judges, of the data.
+    scale : {"margin", "logit", "elo"}, default="margin"
+        Unit of the ratings. "margin" is the unit of the model: log odds, or the unit of the
+        outcomes for least squares. "elo" are Elo points around 1000: 400 points are odds of 10
+        to 1. Least squares has no log odds and accepts "margin" only.
     anchor : str or int, optional
-        The item that the ratings are counted from: it has the rating 0, or 1000 Elo points, and no
-        error. By default that is the mean of the items.
-    order : {"rating", "lower"}
+        Item with the rating 0, or 1000 Elo points, and no error. By default the mean of the items
+        has this rating.
+    order : {"rating", "lower"}, default="rating"
         Rank by the rating, or by the lower end of its interval.
-    min_comparisons : int
-        Items with fewer comparisons stand below the line: they have a rating, but no rank. So does
-        an item without any, unless features rate it.
-    **columns
-        For a frame: winner, loser, sides, outcome, wins, scores, margin, magnitude, weight, tie,
-        judge, cluster, ranking, item, place, as in `rankwise.datasets.read_pairs`.
-
-        ``time="date"`` is for ratings that change: dates or numbers, or "rows" for the order of
-        the rows. The board is of the last day, `Leaderboard.at` has others. ``context="surface"``
-        names circumstances that an item may be better or worse in; the board is of their mix,
-        `Leaderboard.at` has one of them. Both are Bradley and Terry's model, so that outcomes are
-        wins, ties and losses.
+    min_comparisons : int, default=0
+        Items with fewer comparisons are listed without a rank. So are items without any
+        comparison, unless features or a prior rate them.
 
     Returns
     -------
@@ -183,20 +211,27 @@ def rate(
     Warns
     -----
     UserWarning
-        If the items fall in components that were never compared with each other. Without features
-        their ratings cannot be compared: each component has its own ranks, and the table shows it.
+        If the items are in components that were never compared with each other. Without features
+        their ratings cannot be compared: each component has its own ranks.
 
     Notes
     -----
-    The jackknife is exact up to 2,000 items (of any number with features): no refit, and the
-    same ratings without each comparison or cluster. Above, the covariance is estimated from 200
-    random combinations of the same changes, and the comparisons of a cluster are corrected by
-    their own leverage only; the last line of the table says so.
+    The jackknife is exact up to 2,000 items (any number with features), without a refit: the
+    ratings without each comparison or cluster. Above, the covariance is estimated from 200 random
+    combinations of the same changes, and the comparisons of a cluster are corrected by their own
+    leverage only; the last line of the table says so.
 
-    Alpha is chosen once, not again without a comparison.
+    Alpha is selected once, not again without each comparison.
 
     Examples
     --------
+    Winners and losers:
+
+    >>> rate({"winner": ["Ann", "Bob", "Ann"], "loser": ["Bob", "Cleo", "Cleo"]})["Ann"].rank
+    1
+
+    Two sides and an outcome:
+
     >>> games = {
     ...     "white": ["Ann", "Cleo", "Bob", "Bob", "Ann"],
     ...     "black": ["Bob", "Ann", "Cleo", "Cleo", "Bob"],
@@ -208,7 +243,7 @@ def rate(
        1  Ann †    0.958  2/1/0
        2  Bob †   -0.363  1/1/2
        3  Cleo †  -0.595  1/0/2
-    † thin: fewer than 5 comparisons, or all of them ended alike
+    † few data: fewer than 5 comparisons, or only wins, only ties or only losses
     ratings: log odds
     5 comparisons of 3 items by bradley-terry, alpha 0.01
     ratings explain 33% of the outcomes; the rest is ties, chance or circles
@@ -216,94 +251,125 @@ def rate(
     boards without circles have 0.00 … 3.76 times chance in 95% of cases
     >>> board.expected_margin("Ann", "Cleo").value
     1.552...
+
+    Scores and margins:
+
+    >>> matches = {"home": list("ABC"), "away": list("BCA"), "hg": [3, 1, 0], "ag": [1, 1, 2]}
+    >>> board = rate(matches, sides=("home", "away"), scores=("hg", "ag"), margin=True)
+    >>> board.model, board.expected_margin("A", "C").value.round(2)
+    ('least-squares', 2.0)
+
+    Rankings, the best item first:
+
+    >>> rate([["Ann", "Bob", "Cleo"], ["Bob", "Ann", "Cleo"], ["Ann", "Cleo", "Bob"]]).model
+    'plackett-luce'
     """
-    data = read_comparisons(pairs, covariates, columns)
+    columns = {
+        "winner": winner,
+        "loser": loser,
+        "sides": sides,
+        "outcome": outcome,
+        "outcome_words": outcome_words,
+        "wins": wins,
+        "scores": scores,
+        "margin": margin,
+        "magnitude": magnitude,
+        "tie": tie,
+        "weight": weight,
+        "judge": judge,
+        "cluster": cluster,
+        "group": group,
+        "ranking": ranking,
+        "item": item,
+        "place": place,
+        "places": places,
+        "unlisted": unlisted,
+        "time": time,
+        "context": context,
+    }
+    named_columns = {name: column for name, column in columns.items() if column is not None}
+    data = read_comparisons(pairs, covariates, named_columns)
     check_options(intervals, confidence, order, min_comparisons)
-    name = check_model(
-        model, data, features=features, prior=prior, side=side, ties=ties, alpha=alpha
+    model_name = default_model(data) if model is None else model
+    check_model(
+        model_name,
+        data,
+        has_features=features is not None,
+        has_prior=prior is not None,
+        side=side,
+        ties=ties,
+        alpha=alpha,
     )
+    check_scales_apply(data, scales, half_life)
     X = None if features is None else check_features(features, data.n_items)
     priors = None
     if prior is not None:
         data, priors = read_prior(prior, data)
-    codes = check_clusters(data, clusters, intervals)
+    cluster_codes = check_clusters(data, clusters, intervals)
 
-    def learn(data: PairData) -> LeastSquares:
-        tally, B = (
-            ComparisonCounts.of(data, control.columns),
-            None if priors is None else priors.basis,
+    def fit(data: PairData, covariate_table: Covariates) -> RatingModel:
+        return fit_model(
+            model_name,
+            data,
+            covariate_table,
+            X=X,
+            B=None if priors is None else priors.basis,
+            ties=ties,
+            alpha=alpha,
+            scales=scales,
+            half_life=half_life,
         )
-        if name == "plackett-luce" and data.rankings is not None:
-            learner: LeastSquares = PlackettLuce(tally, data.rankings)
-        else:
-            learner = MODELS[name](tally, X, B, ties)
-        if control.names:
-            check_identified(learner.system, control.names)
-        if data.times is not None or data.contexts:
-            return make_dynamic(data, control.columns, ties, scales, half_life)
-        strength = (1e-8 if priors is None else "auto") if alpha is None else alpha
-        strength = learner.choose_alpha() if strength == "auto" else float(strength)
-        return learner.solve(max(LEAST_ALPHA, strength))
 
-    control = covariates_of(data, side)
-    fitted = learn(data)
+    covariate_table = covariate_columns(data, side)
+    fitted = fit(data, covariate_table)
     if reweight:
-        weights = {judge.name: judge.weight for judge in judges_of(data, fitted, confidence)}
-        if not weights:
-            raise ValueError(
-                "reweight=True weighs judges by how far they agree; say who judged with judge=, "
-                "and have at least two."
-            )
-        factors = [max(weights[name], LEAST_WEIGHT) for name in np.asarray(data.judges).tolist()]
-        data = replace(data, weight=data.weight * factors)
-        control = covariates_of(data, side)
-        fitted = learn(data)
-    n_components = int(fitted.components.max())
-    if n_components > 1:
-        smallest = data.items[np.argmax(fitted.components)]
-        warn_user(
-            f"the items fall in {n_components} components that were never compared with each other "
-            f"(the item {smallest!s} is in the smallest); ratings and ranks hold inside each only. "
-            "Comparisons across them, or features of the items, would join them.",
-        )
-    unit = scale_of(scale, anchor, fitted, data.items, fitted.components)
-    records = win_counts(fitted.tally, data.rankings)
-    spread = unit.spread(fitted.spread(codes, records.thin)) if intervals else None
-    ratings = unit.values(fitted.ratings)
-    is_known = (records.n > 0) | (X is not None) | (priors is not None)
-    table = rank_table(
-        data.items, ratings, spread, fitted.components, records, confidence=confidence,
-        order=order, known=is_known, counted=is_known & (records.n >= min_comparisons),
-    )  # fmt: skip
-    worth, said = None, ""
-    if priors is not None:
-        worth = priors.worth(fitted.ratings, unit.factor, fitted.left_out())
-        said = worth.note(data.n_pairs) + (f"; {priors.note}" if priors.note else "")
-    return Leaderboard(
-        columns=table,
-        items=data.items,
-        ratings=ratings,
-        spread=spread,
-        control=control,
-        scale=unit,
-        model=name,
-        ties=fitted.ties,
-        alpha=fitted.alpha,
+        data = _reweight_judges(data, fitted, confidence)
+        covariate_table = covariate_columns(data, side)
+        fitted = fit(data, covariate_table)
+    _warn_about_components(data, fitted)
+    inputs = ModelInputs(
+        covariates=covariate_table,
+        side=side,
+        ties=ties,
+        features=X,
+        clusters=cluster_codes,
+        has_cluster_argument=clusters is not None,
+        priors=priors,
+    )
+    presentation = Presentation(
+        scale=make_scale(scale, anchor, fitted, data.items),
+        anchor=anchor,
+        order=order,
+        min_comparisons=min_comparisons,
         confidence=float(confidence),
-        n_comparisons=data.n_pairs,
-        n_clusters=None if codes is None or not intervals else int(codes.max()) + 1,
-        notes=tuple(filter(None, [said, fitted.note])),
-        comparisons=data,
-        prior=worth,
-        fitted=fitted,
-        asked={
-            "side": side, "scale": scale, "anchor": anchor, "order": order, "ties": ties,
-            "min_comparisons": min_comparisons, "intervals": intervals, "confidence": confidence,
-            "features": X,
-            "clusters": None if clusters is None else codes,
-            "prior": None if priors is None else priors.table,
-        },
-    )  # fmt: skip
+        has_intervals=bool(intervals),
+    )
+    return Leaderboard(data, model_name, fitted, inputs, presentation)
+
+
+def _reweight_judges(data: PairData, fitted: RatingModel, confidence: float) -> PairData:
+    """Multiply the weights of the comparisons by the weight of their judge."""
+    judges = evaluate_judges(data, fitted, confidence)
+    if not judges or data.judges is None:
+        raise ValueError(
+            "reweight=True weights judges by their agreement with each other; name the column of "
+            "judges with judge=. It must contain at least two judges."
+        )
+    weight_of = {judge.name: max(judge.weight, LEAST_WEIGHT) for judge in judges}
+    factors = [weight_of[name] for name in np.asarray(data.judges).tolist()]
+    return replace(data, weight=data.weight * factors)
+
+
+def _warn_about_components(data: PairData, fitted: RatingModel) -> None:
+    n_components = int(fitted.components.max())
+    if n_components == 1:
+        return
+    item_of_smallest = data.items[np.argmax(fitted.components)]
+    warn_user(
+        f"the items are in {n_components} components that were never compared with each other "
+        f"(the item {item_of_smallest!s} is in the smallest); ratings and ranks are valid within a "
+        "component only. Comparisons between components, or features of the items, connect them."
+    )
 
 
 def rate_groups(
@@ -316,7 +382,7 @@ def rate_groups(
     clusters: ArrayLike | None = None,
     **options: Any,
 ) -> dict[Any, Leaderboard]:
-    """One board for each group of comparisons: by prompt, by country, by year.
+    """Make one board for each group of comparisons: by prompt, by country, by year.
 
     Parameters
     ----------
@@ -330,12 +396,12 @@ def rate_groups(
         As in `rate`. The default depends on the outcomes of all groups, so that every group has
         the same model.
     **options
-        Other arguments of `rate`, and columns of a frame.
+        Other arguments of `rate`, including columns of a frame.
 
     Returns
     -------
     dict from label to Leaderboard
-        A board has the items that its comparisons name.
+        Each board has the items of the comparisons of its group.
 
     Examples
     --------
@@ -350,143 +416,29 @@ def rate_groups(
     labels = data.groups if groups is None else groups
     if labels is None:
         raise ValueError(
-            "the comparisons have no groups; read them with group=, or pass one label for each."
+            "the comparisons have no groups; name their column with group=, or pass one label for "
+            "each comparison."
         )
     encoded = encode_labels("groups", labels, data.n_pairs)
-    model = default_model(data) if model is None else model
+    if model is None:
+        model = default_model(data)
     X = None if features is None else check_features(features, data.n_items)
     if clusters is not None:
         units = encode_labels("clusters", clusters, data.n_pairs)
         data = replace(data, clusters=units.labels[units.codes])
     boards = {}
     for code, label in enumerate(encoded.labels.tolist()):
-        chosen = np.flatnonzero(encoded.codes == code)
-        of_group, members = data.take(chosen).compact()
+        rows = np.flatnonzero(encoded.codes == code)
+        group_data, members = data.take(rows).compact()
         try:
             boards[label] = rate(
-                of_group,
-                covariates=list(of_group.covariates) or None,
+                group_data,
+                covariates=list(group_data.covariates) or None,
                 features=None if X is None else X[members],
                 model=model,
-                clusters=None if clusters is None else of_group.clusters,
+                clusters=None if clusters is None else group_data.clusters,
                 **options,
             )
         except ValueError as error:
             raise ValueError(f"group {label!s}: {error}") from error
     return boards
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Backtest:
-    """Result of `backtest`; prints as a table.
-
-    Attributes
-    ----------
-    board : Leaderboard
-        Of the comparisons before.
-    methods : tuple of ForecastScore
-        The board first, then what it is compared with.
-    n_before, n_later : int
-        Number of comparisons.
-    until : str
-        The date or number that divides them.
-    """
-
-    board: Leaderboard
-    methods: tuple[ForecastScore, ...]
-    n_before: int
-    n_later: int
-    until: str
-
-    def table(self) -> TextTable:
-        """One line for each method."""
-        header = ["method", "log loss", "± s.e.", "behind", "± s.e.", "right"]
-        rows = [
-            [m.name, f"{m.log_loss:.4f}", f"{m.error:.4f}", f"{m.behind:+.4f}",
-             f"{m.behind_error:.4f}", f"{m.accuracy:.1%}"]
-            for m in self.methods
-        ]  # fmt: skip
-        title = f"{self.n_later} comparisons from {self.until} on, foreseen from {self.n_before}"
-        notes = ["log loss: less is better; behind: by how much it is above that of the board"]
-        return TextTable(header, rows, title=title, names=(0,), notes=notes)
-
-    def __repr__(self) -> str:
-        return join_tables([self.table()], "text")
-
-
-def backtest(
-    pairs: Any,
-    until: Any,
-    *,
-    covariates: Any = None,
-    model: str | None = None,
-    **options: Any,
-) -> Backtest:
-    """Rate the comparisons before a date, and judge the board on those from it on.
-
-    Beside the board stand the same without time and context, Elo ratings (frozen at the date, and
-    followed game by game, with the step that foresaw the comparisons before the date best), and the
-    shares of win, draw and loss. An item that is new after the date counts as average.
-
-    Parameters
-    ----------
-    pairs : data frame, dict of columns or PairData
-        As in `rate`.
-    until : date or number
-        The first moment that is foreseen.
-    covariates, model
-        As in `rate`; with the model "least-squares" the time only divides the comparisons.
-    **options
-        Other arguments of `rate`, and columns of a frame.
-
-    Returns
-    -------
-    Backtest
-        Prints as a table.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> first, second = rng.integers(0, 6, (2, 400))
-    >>> second = (first + 1 + second % 5) % 6
-    >>> better, other = np.minimum(first, second), np.maximum(first, second)
-    >>> winner = np.where(rng.random(400) < 0.7, better, other)
-    >>> games = {"a": first, "b": second, "winner": winner, "year": np.arange(400) // 100 + 1}
-    >>> result = backtest(games, 4, time="year", sides=("a", "b"), outcome="winner")
-    >>> [method.name for method in result.methods]
-    ['the board', 'without time', 'Elo, followed', 'Elo, frozen', 'base rate']
-    """
-    columns = {name: options.pop(name) for name in PAIR_COLUMNS if name in options}
-    data = read_comparisons(pairs, covariates, columns)
-    if data.times is None:
-        raise ValueError("backtest divides comparisons by time; say with time= when each was made.")
-    cut = as_times([until], 1)
-    if cut.dtype.kind != data.times.dtype.kind:
-        raise ValueError(f"until={until!r}, but times are as {data.times[0]}.")
-    order = np.argsort(data.times, kind="stable")
-    first, last = data.times[order[[0, -1]]]
-    is_before = data.times[order] < cut[0]
-    if is_before.all() or not is_before.any():
-        n, where = data.n_pairs, "before" if is_before.all() else "after"
-        raise ValueError(f"all {n} comparisons are {where} {until}: from {first} to {last}.")
-    data = data.take(order)
-    before, later = data.take(is_before), data.take(~is_before)
-    controls, (known, _) = list(data.covariates) or None, before.compact()
-    plain = replace(known, times=None, contexts={})
-    is_static = model in ("least-squares", "plackett-luce")
-    said = np.sign(later.outcome)
-    board = rate(plain if is_static else known, covariates=controls, model=model, **options)
-    chances = {"the board": board_chances(board, later)}
-    if board.scales is not None:
-        c = board.scales
-        variance = c.constant**2 + c.time**2 + c.context**2
-        alike = ("side", "ties", "reweight")
-        static: dict[str, Any] = {name: options[name] for name in alike if name in options}
-        static |= {"alpha": 0.5 / variance / float(before.weight.sum()), "intervals": False}
-        other = rate(plain, covariates=controls, model="bradley-terry", **static)
-        chances["without time"] = board_chances(other, later)
-    chances |= elo_chances(before, later)
-    chances["base rate"] = base_chances(before, len(said))
-    tested = compare_forecasts(said, chances)
-    return Backtest(board, tested, before.n_pairs, later.n_pairs, str(until))

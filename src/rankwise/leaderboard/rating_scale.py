@@ -9,32 +9,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array
 from rankwise.formatting import join_words
-from rankwise.leaderboard.arguments import are_verdicts
-from rankwise.leaderboard.models.least_squares_model import LeastSquares
+from rankwise.leaderboard.models.base import RatingModel
+from rankwise.leaderboard.models.outcome_likelihood import are_verdicts
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot
 from rankwise.validation import check_option
 
-ELO = 400 / math.log(10)  # points for a logit
-
+ELO_PER_LOGIT = 400 / math.log(10)
+ELO_BASE = 1000.0
 SCALES = ("margin", "logit", "elo")
 
 
 @dataclass(frozen=True)
 class RatingScale:
-    """What one unit of the model is on the board, and what is put at the base.
+    """Unit of the ratings of a board, and the item from which they are counted.
 
     Attributes
     ----------
     name : {"margin", "logit", "elo"}
         The unit.
     factor : float
-        By what ratings of the model are multiplied.
+        Factor by which ratings of the model are multiplied.
     base : float
         Rating of the anchor, or the mean rating: 1000 Elo points, 0 otherwise.
     members : ndarray of bool or None
-        The items that can be compared with the anchor; None without an anchor.
+        Items that can be compared with the anchor; None without an anchor.
     at : int
         Position of the anchor.
     """
@@ -46,29 +46,28 @@ class RatingScale:
     at: int = 0
 
     def values(self, ratings: Array) -> Array:
-        """Ratings on the scale, along the last axis."""
+        """Convert ratings of the model, along the last axis."""
         return self.changes(ratings) + self.base
 
     def changes(self, ratings: Array) -> Array:
-        """The same without the base: for errors."""
+        """Convert differences of ratings of the model, such as errors, along the last axis."""
         if self.members is not None:
-            ratings = ratings - np.where(self.members, ratings[..., [self.at]], 0.0)
+            anchor = ratings[..., [self.at]]
+            ratings = ratings - np.where(self.members, anchor, 0.0)
         return np.asarray(self.factor * ratings)
 
     def spread(self, spread: CovarianceRoot) -> CovarianceRoot:
-        """Errors on the scale; relative to the anchor, which has none itself."""
-        root, effects = self.changes(spread.root.T).T, self.factor * spread.effects
-        return replace(spread, root=root, effects=effects)
+        """Convert a covariance of the model; the anchor has no error."""
+        root = self.changes(spread.root.T).T
+        return replace(spread, root=root, effects=self.factor * spread.effects)
 
 
-def scale_of(
-    name: Any, anchor: Any, model: LeastSquares, items: NDArray[Any], components: Indices
-) -> RatingScale:
-    """Check the names of the scale and of the anchor."""
+def make_scale(name: Any, anchor: Any, model: RatingModel, items: NDArray[Any]) -> RatingScale:
+    """Check the arguments `scale` and `anchor` of `rate`, and return the scale."""
     check_option("scale", name, SCALES)
-    are_log_odds = model.logits is not None
+    are_log_odds = model.outcome_curve is not None
     if name != "margin" and not are_log_odds:
-        if are_verdicts(model.tally.target):
+        if are_verdicts(model.counts.target):
             raise ValueError(
                 f"scale={name!r} needs ratings in log odds, but model='least-squares' rates mean "
                 "outcomes; use model='bradley-terry', or scale='margin'."
@@ -77,16 +76,18 @@ def scale_of(
             f"scale={name!r} is for wins, ties and losses, but the outcomes are margins; use "
             "scale='margin', or leave out magnitudes (margin=False)."
         )
-    if name == "margin" and are_log_odds:
-        name = "logit"
-    factor = ELO if name == "elo" else 1.0
-    base = 1000.0 if name == "elo" else 0.0
+    if name == "elo":
+        scale = RatingScale("elo", ELO_PER_LOGIT, ELO_BASE)
+    elif are_log_odds:
+        scale = RatingScale("logit", 1.0, 0.0)
+    else:
+        scale = RatingScale("margin", 1.0, 0.0)
     if anchor is None:
-        return RatingScale(name, factor, base)
+        return scale
     labels = items.tolist()
     if anchor not in labels:
         raise ValueError(
             f"anchor={anchor!r} is not on the board; its items are {join_words(map(repr, labels))}."
         )
     at = labels.index(anchor)
-    return RatingScale(name, factor, base, components == components[at], at)
+    return replace(scale, members=model.components == model.components[at], at=at)

@@ -5,23 +5,32 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankwise.formatting import TABLE_FORMATS, TextTable, csv_text, join_tables, one_line
 from rankwise.leaderboard.inference.ranks import FEW
+from rankwise.leaderboard.judges import Judge
 from rankwise.validation import check_option
 
 if TYPE_CHECKING:
-    from rankwise.leaderboard.board import Leaderboard, LeaderboardRow
+    from rankwise.leaderboard.board import Leaderboard
+    from rankwise.leaderboard.board_records import LeaderboardRow
 
 FORMATS = (*TABLE_FORMATS, "csv", "json")
 WORST_JUDGES = 10
+MISSING = "–"
+UNIT_OF_EFFECTS = {"margin": "margin", "logit": "log odds", "elo": "Elo points"}
+UNIT_OF_RATINGS = {
+    "margin": "margins",
+    "logit": "log odds",
+    "elo": "Elo points, 400 are odds of 10 to 1",
+}
 
 
 def render(board: Leaderboard, format: str) -> str:
-    """The board in a format, as `Leaderboard.to_text` has it."""
+    """Return the board in a format, see `Leaderboard.to_text`."""
     check_option("format", format, FORMATS)
     if format == "csv":
         return csv_text(list(board.columns), board.rows)
@@ -31,136 +40,209 @@ def render(board: Leaderboard, format: str) -> str:
 
 
 def tables(board: Leaderboard) -> list[TextTable]:
-    """The board, and effects and judges if there are any; the last table has the footnotes."""
-    largest = float(np.ptp(board.ratings)) if len(board) > 1 else 0.0
-    digits = min(9, max(0, 3 - math.floor(math.log10(largest)))) if largest > 0 else 3
-    header = ["rank", "item", "rating"]
-    if board.intervals:
-        header += [f"{100 * board.confidence:g}% interval", "ranks", "at once", "tier"]
-        header += ["holds by"] if board.holds_by else []
-    header += ["w/t/l"] + (["component"] if board.n_components > 1 else [])
-    rows, was_ranked = [], False
-    for row in board.rows:
-        if row.rank is None and was_ranked:
-            rows.append(["–"] * 2 + [""] * (len(header) - 2))
-        was_ranked = row.rank is not None
-        rows.append(_cells(board, row, digits))
-    shown = [TextTable(header, rows, names=(1,))]
+    """Return the board, and effects and judges if it has any; the last table has the footnotes."""
+    shown = [_item_table(board)]
     if board.effects:
-        shown.append(_effects(board))
+        shown.append(_effect_table(board))
     if board.judges:
-        shown.append(_judges(board))
+        shown.append(_judge_table(board))
     shown[-1] = replace(shown[-1], notes=footnotes(board))
     return shown
 
 
-def _cells(board: Leaderboard, row: LeaderboardRow, digits: int) -> list[str]:
-    def span(best: int | None, worst: int | None) -> str:
-        return "–" if best is None else f"{best}–{worst}"
-
-    rank = "–" if row.rank is None else str(row.rank)
-    cells = [rank, f"{row.item}{' †' if row.thin else ''}", f"{row.rating:.{digits}f}"]
+def _item_table(board: Leaderboard) -> TextTable:
+    """Return the rows of the board; a line separates items without a rank."""
+    header = ["rank", "item", "rating"]
     if board.intervals:
-        low, high = row.low, row.high
-        cells += ["–" if low is None else f"{low:.{digits}f} … {high:.{digits}f}"]
-        cells += [span(row.best_rank, row.worst_rank), span(row.best_of_all, row.worst_of_all)]
-        cells += ["–" if row.tier is None else str(row.tier)]
-        cells += [str(board.holds_by.get(row.item, "–"))] if board.holds_by else []
-    cells += [f"{row.wins}/{row.ties}/{row.losses}"]
-    return cells + ([str(row.component)] if board.n_components > 1 else [])
+        header += [_interval_header(board), "ranks", "at once", "tier"]
+        if board.votes_to_flip_next:
+            header.append("to flip")
+    header.append("w/t/l")
+    if board.n_components > 1:
+        header.append("component")
+    separator = [MISSING, MISSING] + [""] * (len(header) - 2)
+    digits = _rating_digits(board)
+    rows = []
+    was_ranked = False
+    for row in board.rows:
+        is_ranked = row.rank is not None
+        if was_ranked and not is_ranked:
+            rows.append(separator)
+        was_ranked = is_ranked
+        rows.append(_item_cells(board, row, digits))
+    return TextTable(header, rows, names=(1,))
 
 
-def _effects(board: Leaderboard) -> TextTable:
-    unit = {"margin": "margin", "logit": "log odds", "elo": "Elo points"}[board.scale.name]
-    title = f"effects on the {unit} of the first item"
-    header, rows = ["covariate", "effect"], [[e.name, f"{e.value:.4g}"] for e in board.effects]
-    if board.effects[0].error is not None:
-        header += ["s.e.", f"{100 * board.confidence:g}% interval"]
-        for row, e in zip(rows, board.effects, strict=True):
-            row += [f"{e.error:.2g}", f"{e.low:.4g} … {e.high:.4g}"]
+def _interval_header(board: Leaderboard) -> str:
+    return f"{100 * board.confidence:g}% interval"
+
+
+def _rating_digits(board: Leaderboard) -> int:
+    """Return the number of decimals that shows four digits of the range of the ratings."""
+    span = float(np.ptp(board.ratings))
+    if span == 0:
+        return 3
+    return min(9, max(0, 3 - math.floor(math.log10(span))))
+
+
+def _item_cells(board: Leaderboard, row: LeaderboardRow, digits: int) -> list[str]:
+    """Return the cells of one item."""
+    mark = " †" if row.thin else ""
+    cells = [_optional(row.rank), f"{row.item}{mark}", f"{row.rating:.{digits}f}"]
+    if board.intervals:
+        interval = MISSING
+        if row.low is not None:
+            interval = f"{row.low:.{digits}f} … {row.high:.{digits}f}"
+        cells += [
+            interval,
+            _rank_range(row.best_rank, row.worst_rank),
+            _rank_range(row.best_of_all, row.worst_of_all),
+            _optional(row.tier),
+        ]
+        if board.votes_to_flip_next:
+            cells.append(_optional(board.votes_to_flip_next.get(row.item)))
+    cells.append(f"{row.wins}/{row.ties}/{row.losses}")
+    if board.n_components > 1:
+        cells.append(str(row.component))
+    return cells
+
+
+def _optional(value: object) -> str:
+    return MISSING if value is None else str(value)
+
+
+def _rank_range(best: int | None, worst: int | None) -> str:
+    return MISSING if best is None else f"{best}–{worst}"
+
+
+def _effect_table(board: Leaderboard) -> TextTable:
+    title = f"effects on the {UNIT_OF_EFFECTS[board.scale.name]} of the first item"
+    header = ["covariate", "effect"]
+    if board.intervals:
+        header += ["s.e.", _interval_header(board)]
+    rows = []
+    for effect in board.effects:
+        row = [effect.name, f"{effect.value:.4g}"]
+        if effect.error is not None:
+            row += [f"{effect.error:.2g}", f"{effect.low:.4g} … {effect.high:.4g}"]
+        rows.append(row)
     return TextTable(header, rows, title=title)
 
 
-def _judges(board: Leaderboard) -> TextTable:
-    def span(low: float | None, high: float | None) -> str:
-        return "–" if low is None or high is None else f"{low:.2f} … {high:.2f}"
+def _judge_table(board: Leaderboard) -> TextTable:
+    """Return the judges with a remark, and those with the lowest agreement."""
 
-    def unlikely(judge: Any) -> tuple[bool, float]:
-        return not judge.remark, 1.0 if judge.agreement_high is None else judge.agreement_high
+    def sort_key(judge: Judge) -> tuple[bool, float]:
+        has_no_remark = judge.remark == ""
+        return has_no_remark, 1.0 if judge.agreement_high is None else judge.agreement_high
 
-    shown = sorted(board.judges, key=unlikely)
-    n = max(WORST_JUDGES, sum(bool(judge.remark) for judge in shown))
-    rows = [
-        [
-            str(j.name), str(j.n), "–" if j.agreement is None else f"{j.agreement:.2f}",
-            span(j.agreement_low, j.agreement_high), f"{j.side_bias:.2f}",
-            span(j.side_low, j.side_high), f"{j.weight:.2f}", j.remark,
-        ]
-        for j in shown[:n]
-    ]  # fmt: skip
+    judges = sorted(board.judges, key=sort_key)
+    n_remarks = sum(judge.remark != "" for judge in judges)
+    rows = [_judge_cells(judge) for judge in judges[: max(WORST_JUDGES, n_remarks)]]
     interval = f"{100 * board.confidence:g}%"
     header = ["judge", "n", "agrees", interval, "side bias", interval, "weight", ""]
-    return TextTable(header, rows, title="judges who stand out, or agree least")
+    return TextTable(header, rows, title="judges with remarks, or with the lowest agreement")
+
+
+def _judge_cells(judge: Judge) -> list[str]:
+    def interval(low: float | None, high: float | None) -> str:
+        return MISSING if low is None or high is None else f"{low:.2f} … {high:.2f}"
+
+    return [
+        str(judge.name),
+        str(judge.n),
+        MISSING if judge.agreement is None else f"{judge.agreement:.2f}",
+        interval(judge.agreement_low, judge.agreement_high),
+        f"{judge.side_bias:.2f}",
+        interval(judge.side_low, judge.side_high),
+        f"{judge.weight:.2f}",
+        judge.remark,
+    ]
 
 
 def footnotes(board: Leaderboard) -> list[str]:
-    """What the columns mean and where the numbers come from, one short line each."""
+    """Return the meaning of the columns and the source of the numbers, one short line each."""
     lines = list(board.notes)
-    if board.judges and board.fitted.system.is_huge:
-        lines.append("judges are compared with ratings with their own votes in")
-    sure = f"{100 * board.confidence:g}"
-    if board.intervals:
-        lines.append(f"ranks: those it may have, {sure}% sure for each item; at once: for all")
-        lines.append("tier: items not surely below its first one, though two of them may differ")
-    if board.holds_by:
-        lines.append(
-            "holds by: comparisons to leave out until the next is level; a–b: between a and b"
-        )
-    rows = board.rows
-    if any(row.thin for row in rows):
-        lines.append(f"† thin: fewer than {FEW} comparisons, or all of them ended alike")
-    if any(row.rank is None for row in rows):
-        lines.append("below the line: too few comparisons, or none; not ranked")
-    scale = board.scale
-    unit = {"margin": "", "logit": "log odds", "elo": "Elo points, 400 are odds of 10 to 1"}
-    anchor = "" if scale.members is None else f"; {one_line(board.items[scale.at])} is the base"
-    if anchor or unit[scale.name]:
-        lines.append(f"ratings: {unit[scale.name] or 'margins'}{anchor}")
-    rankings, spread = board.comparisons.rankings, board.spread
-    made = f"{board.n_comparisons} comparisons"
-    if rankings is not None:
-        made = f"{rankings.n_rankings} rankings"
-    made += f" of {len(board)} items by {board.model}"
-    if board.scales is None:
-        made += f", alpha {board.alpha:.3g}"
-    if board.intervals:
-        made += f"; {board.intervals}"
-    if board.n_clusters is not None and board.scales is None:
-        made += f" over {board.n_clusters} clusters"
-    if spread is not None and not spread.is_exact:
-        made += f" estimated from {spread.root.shape[1]} draws"
-    lines.append(made)
-    lines += _unexplained(board)
+    lines += _column_notes(board)
+    unit_note = _unit_note(board)
+    if unit_note:
+        lines.append(unit_note)
+    lines.append(_model_note(board))
+    lines += _unexplained_notes(board)
     if board.krippendorff is not None:
         lines.append(
-            f"judges agree: Krippendorff's α {board.krippendorff:.2f} (1 is always, 0 is chance)"
+            f"agreement of judges: Krippendorff's α {board.krippendorff:.2f} (1 is perfect, 0 is "
+            "chance)"
         )
     return lines
 
 
-def _unexplained(board: Leaderboard) -> list[str]:
-    """How much of the outcomes the ratings explain, and whether the rest is more than chance."""
+def _column_notes(board: Leaderboard) -> list[str]:
+    """Return the meaning of the columns."""
+    lines = []
+    exact = board.fitted.leave_out()
+    if board.judges and exact is not None and exact.system.is_huge:
+        lines.append("judges are compared with ratings that include their own votes")
+    if board.intervals:
+        confidence = f"{100 * board.confidence:g}%"
+        lines.append(f"ranks: possible ranks, {confidence} for each item; at once: for all items")
+        lines.append("tier: items not significantly below the tier's first item; two may differ")
+    if board.votes_to_flip_next:
+        lines.append("to flip: comparisons to drop to tie with the next item; a–b: between a and b")
+    if any(row.thin for row in board.rows):
+        lines.append(
+            f"† few data: fewer than {FEW} comparisons, or only wins, only ties or only losses"
+        )
+    if any(row.rank is None for row in board.rows):
+        lines.append("below the line: too few comparisons, or none; not ranked")
+    return lines
+
+
+def _unit_note(board: Leaderboard) -> str:
+    """Return the unit of the ratings and the anchor; empty for margins without an anchor."""
+    scale = board.scale
+    if scale.members is None:
+        return "" if scale.name == "margin" else f"ratings: {UNIT_OF_RATINGS[scale.name]}"
+    anchor = one_line(board.items[scale.at])
+    return f"ratings: {UNIT_OF_RATINGS[scale.name]}; {anchor} is the base"
+
+
+def _model_note(board: Leaderboard) -> str:
+    """Return the number of comparisons and items, the model and the method of the intervals."""
+    rankings = board.comparisons.rankings
+    if rankings is None:
+        text = f"{board.n_comparisons} comparisons"
+    else:
+        text = f"{rankings.n_rankings} rankings"
+    text += f" of {len(board)} items by {board.model}"
+    if board.scales is None:
+        text += f", alpha {board.alpha:.3g}"
+    if board.intervals:
+        text += f"; {board.intervals}"
+    if board.n_clusters is not None and board.scales is None:
+        text += f" over {board.n_clusters} clusters"
+    spread = board.spread
+    if spread is not None and not spread.is_exact:
+        text += f" estimated from {spread.root.shape[1]} draws"
+    return text
+
+
+def _unexplained_notes(board: Leaderboard) -> list[str]:
+    """Return the share of the outcomes that ratings explain, and the test of circles."""
     circles = board.circles
     explained = max(0.0, 100 - 100 * circles.unexplained)
+    cyclic = f"{100 * circles.cyclicity:.0f}% of mean results"
     lines = [
         f"ratings explain {explained:.0f}% of the outcomes; the rest is ties, chance or circles"
     ]
-    cyclic = f"{100 * circles.cyclicity:.0f}% of mean results"
     if circles.cycle_ratio is None:
-        return [*lines, f"circles (a beats b, b beats c, c beats a): {cyclic}"]
-    low, high = circles.chance_low, circles.chance_high
-    return [
-        *lines,
-        f"circles (a beats b beats c beats a): {cyclic}, {circles.cycle_ratio:.2f} times chance",
-        f"boards without circles have {low:.2f} … {high:.2f} times chance in 95% of cases",
-    ]
+        lines.append(f"circles (a beats b, b beats c, c beats a): {cyclic}")
+        return lines
+    lines.append(
+        f"circles (a beats b beats c beats a): {cyclic}, {circles.cycle_ratio:.2f} times chance"
+    )
+    lines.append(
+        f"boards without circles have {circles.chance_low:.2f} … {circles.chance_high:.2f} times "
+        "chance in 95% of cases"
+    )
+    return lines

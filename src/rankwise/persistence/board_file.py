@@ -29,9 +29,8 @@ def board_facts(board: Leaderboard) -> dict[str, Any]:
     is_dates = data.times is not None and data.times.dtype.kind == "M"
     if known.get("times") is not None and is_dates:
         known["times"] = known["times"].astype("datetime64[s]").astype(np.int64)
-    options = {**board.asked, "model": board.model}
+    options = board.rate_arguments()
     options["scales"] = None if board.scales is None else list(board.scales)
-    options["alpha"] = board.alpha if board.scales is None else None
     return {"comparisons": known, "is_dates": is_dates, "options": options}
 
 

@@ -1,8 +1,9 @@
-"""Comparisons counted by pair and outcome."""
+"""Comparisons counted by pair of items and outcome."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,39 +14,39 @@ from rankwise.caching import cached_property
 from rankwise.datasets import PairData
 from rankwise.groups import indices_by_group
 
-LARGEST = 2**62  # of the whole numbers that encode a comparison
-
-FEW = 8  # distinct values that are faster to count than to search
+LARGEST_CODE = 2**62  # of the integers that encode a comparison
+FEW_VALUES = 8  # up to this number of distinct values, counting is faster than searching
 
 
 @dataclass(frozen=True, eq=False)
 class ComparisonCounts:
-    """Comparisons of the same two items, covariates, outcome and weight are one with a count.
+    """Distinct comparisons, each with the number of times that it occurs.
 
-    Thousands of battles between tens of items have few outcomes. What follows then costs
-    little compared with reading the comparisons once.
+    Two comparisons are the same if their items, covariates, outcome and weight are the same.
+    Thousands of battles between tens of items have few distinct outcomes, so everything computed
+    from the counts is cheap relative to reading the comparisons once.
 
     Attributes
     ----------
     n_items : int
         Number of items.
     first, second : ndarray of shape (n_distinct,)
-        The two items of each distinct pair, ``first < second``, in this order. A pair of items
-        is there once for each value of the covariates that it was compared with.
+        The two items of each distinct pair, sorted, with ``first < second``. A pair of items occurs
+        once for each value of the covariates (and each cell).
     covariates : ndarray of shape (n_distinct, n_covariates)
-        Z; they speak for `first`, as the target does.
+        Z, from the point of view of `first`.
     pair : ndarray of shape (n_outcomes,)
-        The distinct pair of each outcome, rising.
+        The distinct pair of each outcome, in increasing order.
     target : ndarray of shape (n_outcomes,)
-        δ, by how much the first item of the pair won; negative if the second did.
+        δ, the margin of `first`; negative if `second` won.
     weight : ndarray of shape (n_outcomes,)
-        ω of each comparison of the outcome.
+        ω of each comparison with the outcome.
     count : ndarray of shape (n_outcomes,)
-        Number of comparisons in the outcome.
+        Number of comparisons with the outcome.
     outcome : ndarray of shape (n_comparisons,)
         The outcome of each comparison.
     cell : ndarray of shape (n_distinct,) or None
-        The circumstances of each distinct pair, if these are told apart.
+        The circumstances (time and context) of each distinct pair; None if they do not matter.
     """
 
     n_items: int
@@ -66,38 +67,65 @@ class ComparisonCounts:
         covariates: Array | None = None,
         cells: Indices | None = None,
     ) -> ComparisonCounts:
-        """Count comparisons, with a row of covariates for each, which speak for its first item.
+        """Count comparisons.
 
-        Comparisons of different cells are not alike.
+        Parameters
+        ----------
+        data : PairData
+            The comparisons.
+        covariates : ndarray of shape (n_comparisons, n_covariates), optional
+            From the point of view of the first item of each comparison.
+        cells : ndarray of shape (n_comparisons,), optional
+            Circumstances of each comparison; comparisons in different cells are distinct.
         """
-        n, weight, is_turned = data.n_items, data.weight, data.first > data.second
+        is_reversed = data.first > data.second
         first = np.minimum(data.first, data.second)
         second = np.maximum(data.first, data.second)
-        Z = np.array(np.empty((data.n_pairs, 0)) if covariates is None else covariates)
+        if covariates is None:
+            covariates = np.empty((data.n_pairs, 0))
+        Z = np.array(covariates)
         target = np.array(data.outcome, np.float64)
-        np.negative(target, out=target, where=is_turned)
-        np.negative(Z, out=Z, where=is_turned[:, None])
-        target += 0.0  # −0 is 0
+        np.negative(target, out=target, where=is_reversed)
+        np.negative(Z, out=Z, where=is_reversed[:, None])
+        target += 0.0  # −0 becomes 0
         Z += 0.0
-        codes, n_codes = first * n + second, n * n
-        for column in (*Z.T, *(() if cells is None else (cells,))):
-            codes, n_codes = _joined(codes, n_codes, column)
-        row = codes
-        for column in (target, weight):
-            codes, n_codes = _joined(codes, n_codes, column)
-        chosen, count, outcome = _counted(codes, n_codes)
-        starts = np.diff(row[chosen], prepend=-1) > 0
-        one_of_each = chosen[starts]
+
+        codes = first * data.n_items + second
+        n_codes = data.n_items**2
+        for column in Z.T:
+            codes, n_codes = _combine_codes(codes, n_codes, column)
+        if cells is not None:
+            codes, n_codes = _combine_codes(codes, n_codes, cells)
+        pair_codes = codes
+        for column in (target, data.weight):
+            codes, n_codes = _combine_codes(codes, n_codes, column)
+
+        distinct = _distinct_codes(codes, n_codes)
+        rows = distinct.position
+        is_new_pair = np.diff(pair_codes[rows], prepend=-1) > 0
+        pair_rows = rows[is_new_pair]
         return cls(
-            n, first[one_of_each], second[one_of_each], Z[one_of_each], np.cumsum(starts) - 1,
-            target[chosen], weight[chosen], count, outcome,
-            None if cells is None else cells[one_of_each],
-        )  # fmt: skip
+            n_items=data.n_items,
+            first=first[pair_rows],
+            second=second[pair_rows],
+            covariates=Z[pair_rows],
+            pair=np.cumsum(is_new_pair) - 1,
+            target=target[rows],
+            weight=data.weight[rows],
+            count=distinct.occurrences,
+            outcome=distinct.number,
+            cell=None if cells is None else cells[pair_rows],
+        )
 
     @cached_property
     def rows(self) -> list[Indices]:
-        """The comparisons of each outcome."""
+        """Row numbers of the comparisons with each outcome."""
         return indices_by_group(self.outcome)
+
+    @cached_property
+    def outcome_weight(self) -> Array:
+        """Total weight of the comparisons with each outcome."""
+        return np.asarray(self.count * self.weight)
 
     @cached_property
     def total_weight(self) -> float:
@@ -106,52 +134,52 @@ class ComparisonCounts:
 
     @cached_property
     def squared_target(self) -> float:
-        """Σ ω δ²."""
-        return float((self.count * self.weight) @ self.target**2)
+        """Σ ω δ² over all comparisons."""
+        return float(self.outcome_weight @ self.target**2)
 
     @cached_property
-    def sums(self) -> tuple[Array, Array]:
-        """Σ ω and Σ ω δ of each distinct pair."""
-        weight = self.count * self.weight
-        return self.by_pair(weight), self.by_pair(weight * self.target)
+    def pair_weights(self) -> Array:
+        """Σ ω over the comparisons of each distinct pair."""
+        return self.sum_by_pair(self.outcome_weight)
 
-    def by_pair(self, values: Array) -> Array:
-        """Sums over the outcomes of each distinct pair."""
+    @cached_property
+    def pair_flows(self) -> Array:
+        """Σ ω δ over the comparisons of each distinct pair."""
+        return self.sum_by_pair(self.outcome_weight * self.target)
+
+    def sum_by_pair(self, values: Array) -> Array:
+        """Sum values of the outcomes over each distinct pair."""
         return np.asarray(np.bincount(self.pair, values, minlength=len(self.first)), np.float64)
-
-    def comparisons(self, effects: Array) -> PairData:
-        """The comparisons with the effects of the covariates taken from their outcomes."""
-        at, weight = self.pair[self.outcome], self.weight[self.outcome]
-        target = self.target[self.outcome] - self.covariates[at] @ effects
-        ends = self.first[at], self.second[at]
-        return PairData(*ends, target, weight, np.arange(self.n_items))
 
     @cached_property
     def edges(self) -> Indices:
-        """The first distinct pair of every two items, whatever the covariates were."""
-        return np.flatnonzero(np.diff(self.first * self.n_items + self.second, prepend=-1))
+        """The first distinct pair of every two items that met, whatever the covariates."""
+        codes = self.first * self.n_items + self.second
+        return np.flatnonzero(np.diff(codes, prepend=-1))
 
-    def by_edge(self, weights: Array) -> Array:
-        """Sums over the distinct pairs of the same two items, along the last axis."""
+    def sum_by_edge(self, values: Array) -> Array:
+        """Sum values of the distinct pairs over every two items, along the last axis."""
         if len(self.edges) == len(self.first):
-            return weights
-        return np.asarray(np.add.reduceat(weights, self.edges, axis=-1))
+            return values
+        return np.asarray(np.add.reduceat(values, self.edges, axis=-1))
 
     @cached_property
     def components(self) -> Indices:
-        """The component of each item, numbered from 1 by size."""
+        """Connected component of each item, numbered from 1 in decreasing order of size."""
         shape = (self.n_items, self.n_items)
         met = sp.coo_matrix((np.ones(len(self.first)), (self.first, self.second)), shape)
         labels = connected_components(met, directed=False)[1]
         sizes = np.bincount(labels)
-        number = np.empty(len(sizes), dtype=np.intp)
         first_item = np.unique(labels, return_index=True)[1]
-        number[np.lexsort((first_item, -sizes))] = np.arange(1, len(sizes) + 1)
+        by_size = np.lexsort((first_item, -sizes))
+        number = np.empty(len(sizes), dtype=np.intp)
+        number[by_size] = np.arange(1, len(sizes) + 1)
         return np.asarray(number[labels])
 
-    def centered(self, ratings: Array) -> Array:
-        """Less the mean of each component; along the first axis."""
-        return np.asarray(ratings - (self._averages @ ratings)[self.components - 1])
+    def center(self, ratings: Array) -> Array:
+        """Subtract the mean of each component, along the first axis."""
+        component_means = self._averages @ ratings
+        return np.asarray(ratings - component_means[self.components - 1])
 
     @cached_property
     def _averages(self) -> sp.csr_matrix:
@@ -160,34 +188,43 @@ class ComparisonCounts:
         return sp.csr_matrix((shares, (members, np.arange(self.n_items))))
 
 
-def _joined(codes: Indices, n_codes: int, values: Array) -> tuple[Indices, int]:
-    """Whole numbers below the second result that stand for a code and a value together."""
+class _DistinctCodes(NamedTuple):
+    """Distinct integers: a position and the count of each, and its number at every position."""
+
+    position: Indices
+    occurrences: Indices
+    number: Indices
+
+
+def _combine_codes(codes: Indices, n_codes: int, values: Array | Indices) -> tuple[Indices, int]:
+    """Encode (code, value) as one integer; return the codes and their upper bound."""
     distinct = np.unique(values)
     n_values = len(distinct)
     if n_values == 1:
         return codes, n_codes
-    if n_codes > LARGEST // n_values:
-        known, codes = np.unique(codes, return_inverse=True)
-        n_codes = len(known)
-    joined = codes * n_values
-    if n_values <= FEW:
+    if n_codes > LARGEST_CODE // n_values:
+        present, codes = np.unique(codes, return_inverse=True)
+        n_codes = len(present)
+    combined = codes * n_values
+    if n_values <= FEW_VALUES:
         for value in distinct[:-1]:
-            joined += values > value
+            combined += values > value
     else:
-        joined += np.searchsorted(distinct, values)
-    return joined, n_codes * n_values
+        combined += np.searchsorted(distinct, values)
+    return combined, n_codes * n_values
 
 
-def _counted(codes: Indices, n_codes: int) -> tuple[Indices, Indices, Indices]:
-    """One position of each code that is there, how often it is, and its number everywhere."""
+def _distinct_codes(codes: Indices, n_codes: int) -> _DistinctCodes:
+    """Return the distinct codes, by counting if their upper bound is small."""
     n = len(codes)
     if n_codes <= 4 * n:
         counts = np.bincount(codes, minlength=n_codes)
         position = np.empty(n_codes, dtype=np.intp)
         position[codes] = np.arange(n)
         present = np.flatnonzero(counts)
-        return position[present], counts[present], (np.cumsum(counts > 0) - 1)[codes]
+        number = np.cumsum(counts > 0) - 1
+        return _DistinctCodes(position[present], counts[present], number[codes])
     _, position, number, count = np.unique(
         codes, return_index=True, return_inverse=True, return_counts=True
     )
-    return position, count, number
+    return _DistinctCodes(position, count, number)

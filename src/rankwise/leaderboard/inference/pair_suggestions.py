@@ -1,4 +1,4 @@
-"""next_pairs: which pairs to compare next, and whether it is time to stop."""
+"""Which pairs to compare next, and whether to stop."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.graphs import PairGraph
+from rankwise.leaderboard.board import Leaderboard
 from rankwise.leaderboard.inference.posterior import (
     RatingPosterior,
     check_number_of_items,
@@ -27,13 +28,14 @@ from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, Probability
 from rankwise.validation import check_int, check_option
 
 GOALS = ("order", "top")
-CANDIDATES = 4096  # pairs that are looked at again after each choice
+CANDIDATES = 4096  # pairs whose value is updated after each choice
 N_DRAWS = 1000
-CONTENDERS = 200  # items near the edge of the top; with more the top is anything but settled
-OPEN = 1e-3  # probability of being on the other side of the edge, from which on an item matters
-MANY_ANSWERS = 10  # for each item; more are too far off to foresee
-N_FUTURES, N_ERRORS = 25, 200  # that are drawn to tell how many answers are still needed
-JITTER = 1e-5  # relative: breaks ties at random
+MOST_CONTENDERS = 200  # items near the cutoff; with more, the top is far from settled
+LEAST_DOUBT = 1e-3  # probability of being on the other side of the cutoff
+MOST_ANSWERS = 10  # per item; more cannot be predicted
+N_FUTURES = 25  # possible means that are drawn to estimate the number of answers
+N_ERRORS = 200  # errors that are drawn for each of them
+JITTER = 1e-5  # relative; breaks ties at random
 
 
 class SuggestedPair(NamedTuple):
@@ -42,11 +44,11 @@ class SuggestedPair(NamedTuple):
     Attributes
     ----------
     first, second
-        Labels of the items of a board, else row numbers. Which comes first is random.
+        Labels of the items of a board, or else row numbers. Their order is random.
     probability : float
-        That the first will be preferred.
+        Predicted probability that the first is preferred.
     error : float
-        Standard error of the difference of the two ratings, as known before the answer.
+        Standard error of the difference of the two ratings, before the answer.
     """
 
     first: Any
@@ -57,29 +59,29 @@ class SuggestedPair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NextPairs:
-    """What `next_pairs` returns: questions, the most useful first, and whether to go on.
+    """Result of `next_pairs`: pairs to compare, the most informative first, and whether to stop.
 
     Attributes
     ----------
-    questions : tuple of Question
-        No pair is in it twice.
+    questions : tuple of SuggestedPair
+        Distinct pairs.
     goal : {"order", "top"}
-        What they are for.
+        The goal of `next_pairs`.
     confidence : float
-        For "top" the probability that the present top is the right set of items. For "order" the
-        least probability with which two neighbors of the present order are in the right order.
+        For "top" the probability that the current top is the true one. For "order" the smallest
+        probability that two neighbors of the current order are in the true order.
     settled : bool
-        Whether the confidence is at least the level that was asked for.
+        Whether the confidence is at least the requested level.
     n_open : int
-        For "top" the items that may be on the wrong side of the edge, for "order" the neighbors
-        whose order is not known at the level.
+        For "top" the number of items that may be on the other side of the cutoff, for "order" the
+        number of neighbors whose order is uncertain at the level.
 
     Examples
     --------
     >>> from rankwise import PairGraph
     >>> from rankwise.leaderboard import next_pairs
-    >>> asked = next_pairs(PairGraph([0, 0], [1, 2], n_items=4), k=2, random_state=0)
-    >>> len(asked), asked.settled
+    >>> suggested = next_pairs(PairGraph([0, 0], [1, 2], n_items=4), k=2, random_state=0)
+    >>> len(suggested), suggested.settled
     (2, False)
     """
 
@@ -111,103 +113,101 @@ def next_pairs(
     prior: float = 1.0,
     random_state: Any = None,
 ) -> NextPairs:
-    """Pairs whose comparison would teach most, and whether enough has been compared.
+    """Return the pairs whose comparison is most informative, and whether to stop.
 
-    Use it to ask as few comparisons as possible.
+    Use it to reach a ranking with as few comparisons as possible.
 
-    A pair is worth the variance of the difference of its two ratings times p(1 − p), with p the
-    probability that the first is preferred: what is neither known nor beyond doubt. After each
-    choice the variances are updated as if the answer were in (rank one), so that the
-    pairs of a batch do not ask the same thing twice. With ``goal="top"`` pairs
-    count more the more likely their two items lie on different sides of the cutoff.
+    The value of a pair is the variance of the difference of its two ratings times p(1 − p), with p
+    the probability that the first is preferred. After each choice the variances are updated as if
+    the pair had been compared, so the pairs of a batch are not redundant. With ``goal="top"`` the
+    value increases with the probability that the two items lie on different sides of the cutoff.
 
     Parameters
     ----------
-    model_or_board : Leaderboard, PairData, PairGraph or CalibratedRanker
-        What is known: comparisons (a PairGraph without edges if there are none yet), the
-        board of them, or a fitted ranker.
+    model_or_board : Leaderboard, PairData, PairGraph, RatingPosterior or CalibratedRanker
+        Comparisons (a PairGraph without edges if there are none yet), a board of them, their
+        posterior (`fit_posterior`), or a fitted ranker.
     X : array-like of shape (n_items, n_features), optional
-        Features of the items: those to choose from, for a ranker; for comparisons, ratings are
-        then a linear function of them.
-    k : int
-        Number of pairs; fewer if there are no more.
-    goal : {"order", "top"}
-        Whether the order of all items matters, or only which are the `top` best.
-    top : int
+        Features of the items: for a ranker the items to choose from; for comparisons, ratings are
+        a linear function of X.
+    k : int, default=10
+        Number of pairs; fewer if there are not so many.
+    goal : {"order", "top"}, default="order"
+        Whether the order of all items matters, or only the set of the `top` best.
+    top : int, default=10
         Size of the top.
-    level : float
-        Confidence from which on the goal is settled; see `NextPairs`.
-    prior : float
-        For comparisons: what an item without any is taken to have, one tie with an average item
-        for 1.
-    random_state : int, Generator or None
-        Seed: pairs of equal worth are chosen at random.
+    level : float, default=0.95
+        Confidence at which the goal is settled; see `NextPairs`.
+    prior : float, default=1.0
+        For comparisons: strength of the prior; 1 counts as one tie of every item with an average
+        item.
+    random_state : int, Generator or None, default=None
+        Seed; pairs of equal value are chosen at random.
 
     Returns
     -------
     NextPairs
-        Questions and `settled`.
+        The pairs, and `settled`.
 
     Notes
     -----
-    All pairs are looked at, so that there may be at most 3,000 items: tens of milliseconds for
-    1,000 of them.
+    All pairs are evaluated, so there may be at most 3,000 items; 1,000 items take tens of
+    milliseconds.
 
-    A ranker's errors come from the jackknife, which cannot see what no unit of its data has shown:
-    a feature that never differed has no error.
+    The errors of a ranker are those of the jackknife: a feature that is the same in all units of
+    its training data has no error.
 
     Examples
     --------
     >>> from rankwise import PairGraph
     >>> from rankwise.leaderboard import next_pairs
     >>> games = PairGraph([0, 0, 1], [1, 2, 2], n_items=4)
-    >>> asked = next_pairs(games, k=2, random_state=0)
-    >>> sorted([asked[0].first, asked[0].second])[1], asked.settled
+    >>> suggested = next_pairs(games, k=2, random_state=0)
+    >>> sorted([suggested[0].first, suggested[0].second])[1], suggested.settled
     (3, False)
     """
     check_option("goal", goal, GOALS)
     rng = np.random.default_rng(random_state)
-    belief, labels = _belief(model_or_board, X, prior)
-    n = belief.n_items
+    posterior, labels = _posterior_and_labels(model_or_board, X, prior)
+    n = posterior.n_items
     k = check_int("k", k, least=1)
     if n < 2:
-        raise ValueError(f"there is {n} item; a question needs two.")
+        raise ValueError(f"there is {n} item; a pair needs two.")
     if goal == "top" and not (isinstance(top, Integral) and 1 <= top < n):
         raise ValueError(f"top={top!r}; expected a number from 1 to {n - 1} for {n} items.")
     if not 0.5 < level < 1:
         raise ValueError(f"level={level!r}; expected a number between 0.5 and 1.")
     n_top = int(top) if goal == "top" else None
-    confidence, n_open = _settled(belief, n_top, level, rng)
-    planned = RatingPosterior(belief.mean, belief.covariance, belief.curve)
-    chosen = _choose(planned, n_top, k, rng)
-    return NextPairs(
-        tuple(_question(belief, labels, i, j, rng) for i, j in chosen),
-        goal,
-        confidence,
-        bool(confidence >= level),
-        n_open,
-    )
+    confidence, n_open = _confidence(posterior, n_top, level, rng)
+    pairs = _choose_pairs(posterior.copy(), n_top, k, rng)
+    suggestions = tuple(_suggest(posterior, labels, i, j, rng) for i, j in pairs)
+    return NextPairs(suggestions, goal, confidence, bool(confidence >= level), n_open)
 
 
-def _belief(known: Any, X: Any, prior: float) -> tuple[RatingPosterior, NDArray[Any]]:
-    if isinstance(known, CalibratedRanker):
-        if X is None:
-            raise ValueError("pass X, the items to choose from: a ranker knows no items.")
-        check_number_of_items(_num_samples(X))
-        errors = known.jackknife()
-        mean, root = errors.predict(X), errors.spread(X).root
-        curve = ProbabilityMap(known.slope_, known.error_weight_)
-        return RatingPosterior(mean, root @ root.T, curve), np.arange(len(mean))
-    if isinstance(known, RatingPosterior):
-        return known, np.arange(known.n_items)
-    labels = getattr(known, "items", None)
-    graph = getattr(known, "comparisons", known)  # of a board
-    if isinstance(graph, PairData):
-        graph = graph.graph()
-    if not isinstance(graph, PairGraph):
+def _posterior_and_labels(
+    model_or_board: Any, X: Any, prior: float
+) -> tuple[RatingPosterior, NDArray[Any]]:
+    """Return the posterior of the ratings, and the labels of the items."""
+    if isinstance(model_or_board, RatingPosterior):
+        check_number_of_items(model_or_board.n_items)
+        return model_or_board.copy(), np.arange(model_or_board.n_items)
+    if isinstance(model_or_board, CalibratedRanker):
+        posterior = _posterior_of_ranker(model_or_board, X)
+        return posterior, np.arange(posterior.n_items)
+    if isinstance(model_or_board, Leaderboard):
+        data: Any = model_or_board.comparisons
+    else:
+        data = model_or_board
+    if isinstance(data, PairData):
+        graph = data.graph()
+        labels = data.items
+    elif isinstance(data, PairGraph):
+        graph = data
+        labels = np.arange(data.n_items) if data.items is None else np.asarray(data.items)
+    else:
         raise TypeError(
-            f"model_or_board is of type {type(known).__name__}; expected a board of rate, "
-            "PairData, a PairGraph or a CalibratedRanker. Wrap another ranker: "
+            f"model_or_board is of type {type(data).__name__}; expected a board of rate, "
+            "PairData, a PairGraph, a RatingPosterior or a CalibratedRanker. Wrap another ranker: "
             "CalibratedRanker(ranker).fit(X, y, groups)."
         )
     if not prior > 0:
@@ -220,123 +220,153 @@ def _belief(known: Any, X: Any, prior: float) -> tuple[RatingPosterior, NDArray[
                 f"X has {len(features)} rows, but the comparisons are of {graph.n_items} items; "
                 "pass one row for each item."
             )
-    belief = fit_posterior(graph, features, float(prior))
-    return belief, np.arange(graph.n_items) if labels is None else np.asarray(labels)
+    return fit_posterior(graph, features, float(prior)), labels
 
 
-def _choose(
-    belief: RatingPosterior, top: int | None, k: int, rng: np.random.Generator
+def _posterior_of_ranker(ranker: CalibratedRanker, X: Any) -> RatingPosterior:
+    """Return the scores of the items X as ratings."""
+    if X is None:
+        raise ValueError("pass X, the items to choose from: a ranker has no items of its own.")
+    check_number_of_items(_num_samples(X))
+    errors = ranker.jackknife()
+    root = errors.spread(X).root
+    curve = ProbabilityMap(ranker.slope_, ranker.error_weight_)
+    return RatingPosterior(errors.predict(X), root @ root.T, curve)
+
+
+def _choose_pairs(
+    posterior: RatingPosterior, top: int | None, k: int, rng: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """The best pair, the best after that, and so on.
+    """Choose the most valuable pair, then the next one as if it had been compared, and so on.
 
-    What a pair is worth only falls when others are chosen, so what it was worth before is a bound.
-    The best of the candidates is the best of all if it is worth more than any other was.
+    The value of a pair only decreases when other pairs are chosen, so its previous value is an
+    upper bound. The best of the candidates is the best of all pairs if its value exceeds the
+    previous values of the other pairs. The posterior observes the chosen pairs.
     """
-    i, j = np.triu_indices(belief.n_items, 1)
-    worth = _worth(belief, i, j, top, rng)
-    k, n_candidates = min(k, len(i)), min(max(CANDIDATES, 4 * k), len(i))
+    i, j = np.triu_indices(posterior.n_items, 1)
+    values = _pair_values(posterior, i, j, top, rng)
+    k = min(k, len(i))
+    n_candidates = min(max(CANDIDATES, 4 * k), len(i))
     chosen: list[tuple[int, int]] = []
     while len(chosen) < k:
-        falling = np.argpartition(-worth, n_candidates - 1)
-        few, others = falling[:n_candidates], falling[n_candidates:]
-        few, bound = few[worth[few] >= 0], worth[others].max(initial=0.0)
+        decreasing = np.argpartition(-values, n_candidates - 1)
+        candidates = decreasing[:n_candidates]
+        candidates = candidates[values[candidates] >= 0]
+        bound = values[decreasing[n_candidates:]].max(initial=0.0)
         while len(chosen) < k:
-            worth[few] = _worth(belief, i[few], j[few], top, rng)
-            best = few[np.argmax(worth[few])]
-            if worth[best] < bound * (1 - JITTER):
+            values[candidates] = _pair_values(posterior, i[candidates], j[candidates], top, rng)
+            best = candidates[np.argmax(values[candidates])]
+            if values[best] < bound * (1 - JITTER):
                 break
-            chosen.append((int(i[best]), int(j[best])))
-            belief.observe(*chosen[-1])
-            worth[best], few = -1.0, few[few != best]  # not again
+            pair = (int(i[best]), int(j[best]))
+            chosen.append(pair)
+            posterior.observe(*pair)
+            values[best] = -1.0  # not to be chosen again
+            candidates = candidates[candidates != best]
     return chosen
 
 
 def answers_to_go(
-    belief: RatingPosterior, goal: str, top: int, level: float, rng: np.random.Generator
+    posterior: RatingPosterior, goal: str, top: int, level: float, rng: np.random.Generator
 ) -> int | None:
-    """How many answers it may take until the goal is settled: in half of the cases no more.
+    """Estimate the number of answers until the goal is settled: the median over futures.
 
-    More and more pairs are taken as answered. What they would make of the ratings is drawn, and
-    the goal counts as settled if it is for half of these futures. None if that takes more than
-    ten answers for each item.
+    More and more pairs are treated as answered. Possible means and errors of the ratings are drawn,
+    and the goal counts as settled if it is settled in half of them. None if that takes more than
+    ten answers per item.
+
+    Parameters
+    ----------
+    posterior : RatingPosterior
+        Current ratings.
+    goal, top, level
+        As in `next_pairs`.
+    rng : Generator
+        Random numbers.
     """
-    belief = RatingPosterior(belief.mean, belief.covariance, belief.curve)
-    n_top, n_answers = top if goal == "top" else None, 0
-    while n_answers <= MANY_ANSWERS * belief.n_items:
-        futures, errors = belief.futures(N_FUTURES, N_ERRORS, rng)
-        sure = [_share_settled(future, future + errors, n_top) for future in futures]
-        if np.median(sure) >= level:
+    planned = posterior.copy()
+    n_top = top if goal == "top" else None
+    n_answers = 0
+    while n_answers <= MOST_ANSWERS * planned.n_items:
+        futures, errors = planned.futures(N_FUTURES, N_ERRORS, rng)
+        confidences = [_draw_confidence(mean, mean + errors, n_top) for mean in futures]
+        if np.median(confidences) >= level:
             return n_answers
-        n_answers += len(_choose(belief, n_top, max(1, n_answers // 4), rng))
+        n_answers += len(_choose_pairs(planned, n_top, max(1, n_answers // 4), rng))
     return None
 
 
-def _share_settled(mean: Array, samples: Array, top: int | None) -> float:
-    """Share of the samples with this top; or the least share with two neighbors in this order."""
-    falling = samples[:, np.argsort(-mean, kind="stable")]
+def _draw_confidence(mean: Array, samples: Array, top: int | None) -> float:
+    """Share of the samples with the same top; or the smallest share with two neighbors in order."""
+    ordered = samples[:, np.argsort(-mean, kind="stable")]
     if top is None:
-        return float((falling[:, :-1] > falling[:, 1:]).mean(axis=0).min())
-    lowest = falling[:, :top].min(axis=1, initial=np.inf)
-    return float(np.mean(lowest > falling[:, top:].max(axis=1, initial=-np.inf)))
+        return float((ordered[:, :-1] > ordered[:, 1:]).mean(axis=0).min())
+    lowest_of_top = ordered[:, :top].min(axis=1, initial=np.inf)
+    highest_of_others = ordered[:, top:].max(axis=1, initial=-np.inf)
+    return float(np.mean(lowest_of_top > highest_of_others))
 
 
-def _worth(
-    belief: RatingPosterior, i: Indices, j: Indices, top: int | None, rng: np.random.Generator
+def _pair_values(
+    posterior: RatingPosterior, i: Indices, j: Indices, top: int | None, rng: np.random.Generator
 ) -> Array:
-    """``v p (1 − p)``, times the chance of the two to be on the other side of the edge.
+    """``v p (1 − p)``, for a top times the probability that either item is on the other side.
 
-    Equal values come out in random order.
+    Equal values differ by a random factor near 1.
     """
-    v = belief.variances(i, j)
-    margin = np.abs(belief.mean[i] - belief.mean[j]).astype(v.dtype)
-    p = belief.curve.probability(-margin, np.sqrt(v))
-    worth = v * p * (1 - p)
+    v = posterior.variances(i, j)
+    margin = np.abs(posterior.mean[i] - posterior.mean[j]).astype(v.dtype)
+    p = posterior.curve.probability(-margin, np.sqrt(v))
+    values = v * p * (1 - p)
     if top is not None:
-        q = _inside(belief, top)
-        doubt = (q * (1 - q)).astype(v.dtype)
-        worth *= doubt[i] + doubt[j]
-    return np.asarray(worth * (1 + JITTER * rng.random(len(worth), dtype=np.float32)))
+        p_top = _top_probabilities(posterior, top)
+        doubt = (p_top * (1 - p_top)).astype(v.dtype)
+        values *= doubt[i] + doubt[j]
+    return np.asarray(values * (1 + JITTER * rng.random(len(values), dtype=np.float32)))
 
 
-def _inside(belief: RatingPosterior, top: int) -> Array:
-    """Probability of each item to be above the edge, between the last of the top and the next."""
-    falling = -np.partition(-belief.mean, [top - 1, top])
-    margin = belief.mean - (falling[top - 1] + falling[top]) / 2
-    return _above(margin, np.sqrt(belief.item_variances()))
+def _top_probabilities(posterior: RatingPosterior, top: int) -> Array:
+    """Probability that each item is above the cutoff, between the last of the top and the next."""
+    decreasing = -np.partition(-posterior.mean, [top - 1, top])
+    cutoff = (decreasing[top - 1] + decreasing[top]) / 2
+    return _probability_positive(posterior.mean - cutoff, np.sqrt(posterior.item_variances()))
 
 
-def _above(margin: Array, error: Array) -> Array:
-    """Probability of a normal number of this mean and error to be above 0."""
+def _probability_positive(mean: Array, error: Array) -> Array:
+    """Probability that normal variables with these means and standard errors are positive."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(margin == 0, 0.5, ndtr(margin / error))
+        return np.where(mean == 0, 0.5, ndtr(mean / error))
 
 
-def _settled(
-    belief: RatingPosterior, top: int | None, level: float, rng: np.random.Generator
+def _confidence(
+    posterior: RatingPosterior, top: int | None, level: float, rng: np.random.Generator
 ) -> tuple[float, int]:
-    """Confidence, and how much is open."""
-    order = np.argsort(-belief.mean, kind="stable")
+    """Return the confidence and the number of open items or neighbors, as in `NextPairs`."""
+    order = np.argsort(-posterior.mean, kind="stable")
     if top is None:
-        first, second = order[:-1], order[1:]
-        error = np.sqrt(belief.variances(first, second).astype(np.float64))
-        right = _above(belief.mean[first] - belief.mean[second], error)
-        return float(right.min()), int((right < level).sum())
-    inside = _inside(belief, top)
-    doubt = np.minimum(inside, 1 - inside)
-    contenders, n_open = np.flatnonzero(doubt > OPEN), int((doubt > 1 - level).sum())
-    if len(contenders) > CONTENDERS:
+        first = order[:-1]
+        second = order[1:]
+        error = np.sqrt(posterior.variances(first, second).astype(np.float64))
+        p_ordered = _probability_positive(posterior.mean[first] - posterior.mean[second], error)
+        return float(p_ordered.min()), int((p_ordered < level).sum())
+    p_top = _top_probabilities(posterior, top)
+    doubt = np.minimum(p_top, 1 - p_top)
+    contenders = np.flatnonzero(doubt > LEAST_DOUBT)
+    n_open = int((doubt > 1 - level).sum())
+    if len(contenders) > MOST_CONTENDERS:
         return 0.0, n_open
-    samples = belief.draw(contenders, N_DRAWS, rng)
-    n_inside = int(np.isin(contenders, order[:top]).sum())
-    return _share_settled(belief.mean[contenders], samples, n_inside), n_open
+    samples = posterior.draw(contenders, N_DRAWS, rng)
+    n_contenders_in_top = int(np.isin(contenders, order[:top]).sum())
+    confidence = _draw_confidence(posterior.mean[contenders], samples, n_contenders_in_top)
+    return confidence, n_open
 
 
-def _question(
-    belief: RatingPosterior, labels: NDArray[Any], i: int, j: int, rng: np.random.Generator
+def _suggest(
+    posterior: RatingPosterior, labels: NDArray[Any], i: int, j: int, rng: np.random.Generator
 ) -> SuggestedPair:
+    """Return a pair in random order."""
     if rng.random() < 0.5:
         i, j = j, i
-    error = np.sqrt(belief.variances(np.array([i]), np.array([j])))
-    p = belief.curve.probability(belief.mean[[i]] - belief.mean[[j]], error)
+    error = np.sqrt(posterior.variances(np.array([i]), np.array([j])))
+    p = posterior.curve.probability(posterior.mean[[i]] - posterior.mean[[j]], error)
     first, second = labels[[i, j]].tolist()
     return SuggestedPair(first, second, float(p[0]), float(error[0]))

@@ -1,8 +1,8 @@
-"""What is believed about the ratings of items before the next comparison."""
+"""Gaussian posterior of the ratings of items."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -14,20 +14,22 @@ from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph
 from rankwise.uncertainty.calibrated_ranker import ProbabilityMap
 
-MOST_ITEMS = 3000  # of which every pair is looked at
-LOGISTIC = 1.702  # σ(1.702 x) is nearly the normal distribution function
-SINGLE = 300  # items; from here on single precision, which is enough to choose a pair
+MOST_ITEMS = 3000  # every pair of items is evaluated
+LOGISTIC = 1.702  # σ(1.702 x) approximates the normal distribution function
+DOUBLE_PRECISION_LIMIT = 300  # items; above, single precision suffices to choose a pair
+TIE_CURVATURE = 0.25  # of the log likelihood of a comparison of equal items
+LEAST_NOISE = 1e-3  # of margins, relative to their mean square
 
 
 class RatingPosterior:
-    """Ratings with mean r and covariance C, and how a comparison would go.
+    """Normal distribution of ratings with mean r and covariance C, and outcome probabilities.
 
     P(i beats j) is a logistic curve of r_i − r_j, flatter where its variance is large. A comparison
     of i and j with noise σ² changes C by a matrix of rank one,
 
         C ← C − g gᵀ / (σ² + v),     g = C (e_i − e_j),     v = g_i − g_j,
 
-    which is kept as g: no matrix of all pairs is written again.
+    which is stored as the vector g / √(σ² + v).
 
     Parameters
     ----------
@@ -36,24 +38,30 @@ class RatingPosterior:
     covariance : ndarray of shape (n_items, n_items)
         C.
     curve : ProbabilityMap
-        From a difference and the root of its variance to a probability.
+        From a difference and its standard error to a probability.
 
     Examples
     --------
     >>> import numpy as np
     >>> from rankwise import PairGraph
     >>> from rankwise.leaderboard import fit_posterior
-    >>> belief = fit_posterior(PairGraph([0, 0], [1, 1], n_items=3), None, 1.0)
+    >>> posterior = fit_posterior(PairGraph([0, 0], [1, 1], n_items=3), None, 1.0)
     >>> pairs = np.array([0, 0]), np.array([1, 2])
-    >>> before = belief.variances(*pairs)
-    >>> belief.observe(0, 2)
-    >>> belief.variances(*pairs) < before
+    >>> before = posterior.variances(*pairs)
+    >>> posterior.observe(0, 2)
+    >>> posterior.variances(*pairs) < before
     array([ True,  True])
     """
 
     def __init__(self, mean: Array, covariance: Array, curve: ProbabilityMap) -> None:
-        self.mean, self.covariance, self.curve = mean, covariance, curve
+        self.mean = mean
+        self.covariance = covariance
+        self.curve = curve
         self._changes: list[Array] = []
+
+    def copy(self) -> RatingPosterior:
+        """Return the posterior without the comparisons that were only observed."""
+        return RatingPosterior(self.mean, self.covariance, self.curve)
 
     @property
     def n_items(self) -> int:
@@ -62,19 +70,21 @@ class RatingPosterior:
 
     @property
     def noise(self) -> float:
-        """σ², the variance of one comparison about the difference of the ratings."""
-        return (LOGISTIC / self.curve.slope) ** 2 if self.curve.slope > 0 else np.inf
+        """σ², the variance of one comparison around the difference of the ratings."""
+        if self.curve.slope > 0:
+            return (LOGISTIC / self.curve.slope) ** 2
+        return np.inf
 
     def variances(self, i: Indices, j: Indices) -> Array:
         """Variance of r_i − r_j; i and j are broadcast against each other."""
-        own = self.covariance.diagonal()
-        v = own[i] + own[j] - 2 * self.covariance[i, j]
+        diagonal = self.covariance.diagonal()
+        v = diagonal[i] + diagonal[j] - 2 * self.covariance[i, j]
         for g in self._changes:
             v -= (g[i] - g[j]) ** 2
         return np.asarray(np.maximum(v, 0.0))
 
     def item_variances(self) -> Array:
-        """Variance of each rating about the mean of all, on which its rank depends."""
+        """Variance of each rating around the mean of all ratings."""
         means = self.covariance.mean(axis=0)
         v = self.covariance.diagonal() - 2 * means + means.mean()
         for g in self._changes:
@@ -82,125 +92,172 @@ class RatingPosterior:
         return np.asarray(np.maximum(v, 0.0), dtype=np.float64)
 
     def observe(self, i: int, j: int) -> None:
-        """Update the variances as if i and j had been compared. The outcome is not needed."""
+        """Update the variances as if i and j had been compared; the outcome is not needed."""
         g = self.covariance[:, i] - self.covariance[:, j]
         for other in self._changes:
             g = g - other * (other[i] - other[j])
-        self._changes.append(g / np.sqrt(self.noise + max(0.0, float(g[i] - g[j]))))
+        variance = max(0.0, float(g[i] - g[j]))
+        self._changes.append(g / np.sqrt(self.noise + variance))
 
     def futures(
         self, n_futures: int, n_errors: int, rng: np.random.Generator
     ) -> tuple[Array, Array]:
-        """Means that the observed comparisons may lead to, and errors that are left around them.
+        """Draw means that the observed comparisons may lead to, and the remaining errors.
 
-        C falls by Σ g gᵀ with every comparison, and by so much the mean will vary.
+        Every comparison reduces C by g gᵀ; the mean varies by the same matrix.
+
+        Returns
+        -------
+        means : ndarray of shape (n_futures, n_items)
+            Possible means.
+        errors : ndarray of shape (n_errors, n_items)
+            Errors around a mean.
         """
-        learned = np.array(self._changes).reshape(-1, self.n_items)
-        means = self.mean + rng.standard_normal((n_futures, len(learned))) @ learned
-        root = _root(self.covariance - learned.T @ learned)
-        return means, rng.standard_normal((n_errors, self.n_items)) @ root.T
+        changes = np.array(self._changes).reshape(-1, self.n_items)
+        means = self.mean + rng.standard_normal((n_futures, len(changes))) @ changes
+        root = _root(self.covariance - changes.T @ changes)
+        errors = rng.standard_normal((n_errors, self.n_items)) @ root.T
+        return means, errors
 
     def draw(self, items: Indices, n_draws: int, rng: np.random.Generator) -> Array:
-        """Ratings of some items, shape (n_draws, n_items)."""
+        """Draw ratings of some items, of shape (n_draws, n_items)."""
         root = _root(self.covariance[np.ix_(items, items)].astype(np.float64))
         return np.asarray(self.mean[items] + rng.standard_normal((n_draws, len(items))) @ root.T)
 
 
+class _NewtonStep(NamedTuple):
+    """Weights and flows of the least squares that a Newton step solves."""
+
+    weight: Array
+    flow: Array
+
+
 def fit_posterior(graph: PairGraph, features: Array | None, prior: float) -> RatingPosterior:
-    """Ratings after these comparisons, from a normal prior.
+    """Return the posterior of the ratings after comparisons, with a normal prior.
 
     With x = e_i − e_j, or a difference of features that are centered and have mean square 1,
 
         r = Φ A⁻¹ Φᵀ d,     C = σ² Φ A⁻¹ Φᵀ,     A = Φᵀ L Φ + prior · I
 
-    where Φ is the identity without features. A prior of 1 counts as one comparison of every item
-    with an average one that was a tie. Of margins σ² maximizes the likelihood:
-    ``(Σ ω δ² − dᵀ r)/n``. Of wins and ties ratings are log odds (Bradley and Terry), L and d those
-    of a Newton step at the most probable ratings, and σ² = 1: Laplace's approximation.
+    where Φ is the identity without features. Wins and ties are rated by the Bradley–Terry model:
+    ratings are log odds, L and d those of a Newton step at the most probable ratings, and σ² = 1
+    (Laplace's approximation). For margins, σ² maximizes the likelihood: ``(Σ ω δ² − dᵀ r)/n``.
+
+    Parameters
+    ----------
+    graph : PairGraph
+        The comparisons.
+    features : ndarray of shape (n_items, n_features) or None
+        Features of the items.
+    prior : float
+        Strength of the prior: 1 counts as one tie of every item with an average item.
+
+    Returns
+    -------
+    RatingPosterior
+        Mean, covariance and outcome probabilities.
 
     Examples
     --------
     >>> from rankwise import PairGraph
     >>> from rankwise.leaderboard import fit_posterior
-    >>> belief = fit_posterior(PairGraph([0, 0, 1], [1, 2, 2], n_items=3), None, 1.0)
-    >>> belief.mean.round(2)
+    >>> posterior = fit_posterior(PairGraph([0, 0, 1], [1, 2, 2], n_items=3), None, 1.0)
+    >>> posterior.mean.round(2)
     array([ 1.23,  0.  , -1.23])
     """
     check_number_of_items(graph.n_items)
-    n, n_items = graph.n_pairs, graph.n_items
-    weight = graph.edge_weight / graph.edge_weight.mean() if n else graph.edge_weight
-    flow = weight * graph.edge_target
+    n_items = graph.n_items
+    weight = graph.edge_weight
+    if graph.n_pairs:
+        weight = weight / weight.mean()
     Phi = sp.eye_array(n_items, format="csr") if features is None else _scaled(features)
-    ends = np.tile(np.arange(n), 2), np.r_[graph.winner, graph.loser]
-    D = sp.csr_array((np.repeat([1.0, -1.0], n), ends), shape=(n, n_items))  # r_i − r_j = D r
-    is_verdict = bool(np.isin(graph.edge_target, (0.0, 1.0)).all())
-    if is_verdict:
-        prior /= 4  # the curvature of a tie
-        weight, flow = _at_the_mode(D, graph.edge_target, weight, Phi, prior)
-    A = Phi.T @ (D.T @ (sp.diags_array(weight) @ D) @ Phi) + prior * sp.eye_array(Phi.shape[1])
+    D = _difference_matrix(graph)
+    are_wins = bool(np.isin(graph.edge_target, (0.0, 1.0)).all())
+    if are_wins:
+        penalty = prior * TIE_CURVATURE
+        step = _newton_step_at_mode(D, graph.edge_target, weight, Phi, penalty)
+    else:
+        penalty = prior
+        step = _NewtonStep(weight, weight * graph.edge_target)
+    laplacian = D.T @ (sp.diags_array(step.weight) @ D)
+    A = Phi.T @ (laplacian @ Phi) + penalty * sp.eye_array(Phi.shape[1])
     if features is None:
-        inverse = _inverse(A.astype(np.float32 if n_items > SINGLE else np.float64).toarray())
+        dtype = np.float32 if n_items > DOUBLE_PRECISION_LIMIT else np.float64
+        inverse = _inverse(A.astype(dtype).toarray())
     else:
         inverse = Phi @ _inverse(A) @ Phi.T
-    d = D.T @ flow
+    d = D.T @ step.flow
     mean = np.asarray(inverse @ d, dtype=np.float64)
-    noise = 1.0
-    if not is_verdict:
-        total = float(weight @ graph.edge_target**2)
-        noise = max(total - float(d @ mean), 1e-3 * total) / n
-    spread = LOGISTIC if is_verdict else np.sqrt(noise)  # P = σ(1.702 d / √(spread² + v))
-    return RatingPosterior(mean, noise * inverse, ProbabilityMap(LOGISTIC / spread, 1 / spread**2))
+    if are_wins:
+        return RatingPosterior(mean, inverse, ProbabilityMap(1.0, 1 / LOGISTIC**2))
+    total = float(weight @ graph.edge_target**2)
+    noise = max(total - float(d @ mean), LEAST_NOISE * total) / graph.n_pairs
+    # P = σ(1.702 d / √(noise + v))
+    curve = ProbabilityMap(LOGISTIC / np.sqrt(noise), 1 / np.sqrt(noise) ** 2)
+    return RatingPosterior(mean, noise * inverse, curve)
+
+
+def _difference_matrix(graph: PairGraph) -> Any:
+    """Return D with D r the differences r_winner − r_loser."""
+    n = graph.n_pairs
+    rows = np.tile(np.arange(n), 2)
+    columns = np.concatenate([graph.winner, graph.loser])
+    signs = np.repeat([1.0, -1.0], n)
+    return sp.csr_array((signs, (rows, columns)), shape=(n, graph.n_items))
 
 
 def check_number_of_items(n_items: int) -> None:
-    """Refuse more items than have a covariance that can be looked through."""
+    """Refuse so many items that their covariance is too large."""
     if n_items > MOST_ITEMS:
         raise ValueError(
             f"there are {n_items:,} items; pairs are chosen among at most {MOST_ITEMS:,}, since "
-            "every pair is looked at. Take a sample of the items, or the best ones."
+            "every pair is evaluated. Take a sample of the items, or the best ones."
         )
 
 
-def _at_the_mode(
-    D: Any, target: Array, weight: Array, Phi: Any, prior: float
-) -> tuple[Array, Array]:
-    """Weights ω p(1 − p) and flows of the Newton step at the most probable ratings."""
-    said = (1 + target) / 2
+def _newton_step_at_mode(
+    D: Any, target: Array, weight: Array, Phi: Any, penalty: float
+) -> _NewtonStep:
+    """Return weights ω p(1 − p) and flows of the Newton step at the most probable ratings."""
+    outcome = (1 + target) / 2
 
     def margins(u: Array) -> Array:
         return np.asarray(D @ (Phi @ u))
 
     def loss(u: Array) -> tuple[float, Array]:
         m = margins(u)
-        value = weight @ (np.logaddexp(0.0, m) - said * m) + prior / 2 * u @ u
-        return float(value), Phi.T @ (D.T @ (weight * (expit(m) - said))) + prior * u
+        value = weight @ (np.logaddexp(0.0, m) - outcome * m) + penalty / 2 * u @ u
+        gradient = Phi.T @ (D.T @ (weight * (expit(m) - outcome))) + penalty * u
+        return float(value), gradient
 
-    def curved(u: Array, v: Array) -> Array:
+    def hessian_product(u: Array, v: Array) -> Array:
         p = expit(margins(u))
-        return np.asarray(Phi.T @ (D.T @ (weight * p * (1 - p) * margins(v))) + prior * v)
+        return np.asarray(Phi.T @ (D.T @ (weight * p * (1 - p) * margins(v))) + penalty * v)
 
-    u = minimize(loss, np.zeros(Phi.shape[1]), jac=True, hessp=curved, method="Newton-CG").x
-    m = margins(u)
+    start = np.zeros(Phi.shape[1])
+    mode = minimize(loss, start, jac=True, hessp=hessian_product, method="Newton-CG").x
+    m = margins(mode)
     p = expit(m)
-    bent = weight * p * (1 - p)
-    return bent, weight * (said - p) + bent * m
+    curvature = weight * p * (1 - p)
+    return _NewtonStep(curvature, weight * (outcome - p) + curvature * m)
 
 
 def _root(C: Array) -> Array:
+    """Return F with F Fᵀ = C, for C positive semidefinite up to rounding."""
     values, vectors = np.linalg.eigh(C)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _inverse(A: Array) -> Array:
-    """A⁻¹ of a positive definite A, which is overwritten."""
+    """Return A⁻¹ of a positive definite A, which is overwritten."""
     potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (A,))
     factor, _ = potrf(A.T, lower=1, overwrite_a=1, clean=0)
-    half = np.asarray(potri(factor, lower=1, overwrite_c=1)[0])
-    return np.asarray(np.tril(half) + np.tril(half, -1).T)
+    lower_half = np.asarray(potri(factor, lower=1, overwrite_c=1)[0])
+    return np.asarray(np.tril(lower_half) + np.tril(lower_half, -1).T)
 
 
 def _scaled(features: Array) -> Array:
-    """Centered, with mean square 1 of a row; no more columns than rows."""
+    """Center features and scale their rows to mean square 1; at most as many columns as rows."""
     Phi = features - features.mean(axis=0)
     if Phi.shape[1] > Phi.shape[0]:
         Phi = scipy.linalg.qr(Phi.T, mode="economic")[1].T

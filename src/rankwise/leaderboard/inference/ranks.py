@@ -1,4 +1,4 @@
-"""From ratings to the rows of a board: ranks, the ranks that are possible, tiers, records."""
+"""Ranks, possible ranks, tiers and win counts of a board."""
 
 from __future__ import annotations
 
@@ -24,12 +24,38 @@ from rankwise.uncertainty.jackknife_errors import (
 
 FEW = 5  # comparisons; an item with fewer is thin
 FEW_UNITS = 20  # clusters or comparisons; with fewer, Holm's procedure replaces the largest error
-COLUMNS = ("rank", "item", "rating", "low", "high", "best_rank", "worst_rank", "best_of_all",
-           "worst_of_all", "tier", "n", "wins", "ties", "losses", "thin", "component")  # fmt: skip
+COLUMNS = (
+    "rank",
+    "item",
+    "rating",
+    "low",
+    "high",
+    "best_rank",
+    "worst_rank",
+    "best_of_all",
+    "worst_of_all",
+    "tier",
+    "n",
+    "wins",
+    "ties",
+    "losses",
+    "thin",
+    "component",
+)
 
 
 class WinCounts(NamedTuple):
-    """How the comparisons of each item ended; thin are few, or those that all ended alike."""
+    """Comparisons of each item by outcome.
+
+    Attributes
+    ----------
+    n : ndarray of shape (n_items,)
+        Number of comparisons, or of rankings.
+    wins, ties, losses : ndarray of shape (n_items,)
+        Number of comparisons with each outcome.
+    thin : ndarray of bool, shape (n_items,)
+        Items with few comparisons, or with only one kind of outcome.
+    """
 
     n: Indices
     wins: Indices
@@ -38,83 +64,140 @@ class WinCounts(NamedTuple):
     thin: NDArray[np.bool_]
 
 
-def win_counts(tally: ComparisonCounts, rankings: Rankings | None) -> WinCounts:
-    """Comparisons, wins, ties and losses of each item; n is the number of rankings if there are."""
-    first, second = tally.first[tally.pair], tally.second[tally.pair]
-    table = np.zeros((3, tally.n_items), np.intp)
-    for count, sign in zip(table, (1, 0, -1), strict=True):
-        np.add.at(count, first, tally.count * (np.sign(tally.target) == sign))
-        np.add.at(count, second, tally.count * (np.sign(tally.target) == -sign))
-    n = table.sum(axis=0)
-    ended_alike = table.max(axis=0) == n
+def win_counts(counts: ComparisonCounts, rankings: Rankings | None) -> WinCounts:
+    """Count the outcomes of each item; n is the number of rankings if there are rankings."""
+    first = counts.first[counts.pair]
+    second = counts.second[counts.pair]
+    sign = np.sign(counts.target)
+
+    def count_items(first_sign: int) -> Indices:
+        number = np.zeros(counts.n_items, np.intp)
+        np.add.at(number, first, counts.count * (sign == first_sign))
+        np.add.at(number, second, counts.count * (sign == -first_sign))
+        return number
+
+    wins = count_items(1)
+    ties = count_items(0)
+    losses = count_items(-1)
+    n = wins + ties + losses
+    has_one_outcome = np.maximum(np.maximum(wins, ties), losses) == n
     if rankings is not None:
-        n = np.where(n > 0, np.bincount(rankings.item, minlength=tally.n_items), 0)
-    wins, ties, losses = table
-    return WinCounts(n, wins, ties, losses, (n < FEW) | ended_alike)
+        n_rankings = np.bincount(rankings.item, minlength=counts.n_items)
+        n = np.where(n > 0, n_rankings, 0)
+    return WinCounts(n, wins, ties, losses, (n < FEW) | has_one_outcome)
+
+
+class RatedItems(NamedTuple):
+    """Ratings of all items of a board, and which of them are ranked.
+
+    Attributes
+    ----------
+    items : ndarray of shape (n_items,)
+        Labels.
+    ratings : ndarray of shape (n_items,)
+        Ratings.
+    spread : CovarianceRoot or None
+        Their covariance; None without intervals.
+    components : ndarray of shape (n_items,)
+        Items with the same number can be compared.
+    records : WinCounts
+        Outcomes of each item.
+    is_rated : ndarray of bool, shape (n_items,)
+        Items with a comparison, features or a prior; the others have no interval.
+    is_ranked : ndarray of bool, shape (n_items,)
+        Items with enough comparisons for a rank.
+    """
+
+    items: NDArray[Any]
+    ratings: Array
+    spread: CovarianceRoot | None
+    components: Indices
+    records: WinCounts
+    is_rated: NDArray[np.bool_]
+    is_ranked: NDArray[np.bool_]
 
 
 def rank_table(
-    items: NDArray[Any],
-    ratings: Array,
-    spread: CovarianceRoot | None,
-    components: Indices,
-    records: WinCounts,
-    *,
-    confidence: float,
-    order: str,
-    counted: NDArray[np.bool_],
-    known: NDArray[np.bool_],
+    rated: RatedItems, *, confidence: float, order: str
 ) -> dict[str, NDArray[Any] | None]:
-    """The columns of a board by the fields of `LeaderboardRow`, in the order of the board.
+    """Return the columns of a board by the fields of `LeaderboardRow`, in the order of the board.
 
-    Items that are not counted stand below the line: their rank is 0. An item that nothing is known
-    of has no interval, and a thin one no tier. Without intervals only the rank is known.
+    Items that are not ranked are last in their component, with the rank 0. Items that are not rated
+    have no interval, and thin items no tier. Without intervals, possible ranks and tiers are None.
     """
-    made: dict[str, Any] = dict.fromkeys(COLUMNS)
-    made |= {"item": items, "rating": ratings, "component": components, **records._asdict()}
-    key = ratings
-    if spread is not None:
-        width = np.where(known, spread.quantile((1 + confidence) / 2) * spread.errors, np.nan)
-        made["low"], made["high"] = ratings - width, ratings + width
-        key = made["low"] if order == "lower" else ratings
-        best, worst, best_of_all, worst_of_all, tier = np.zeros((5, len(ratings)), np.intp)
-        ranked, lists = replace(spread, root=spread.root[counted]), components[counted]
-        best[counted], worst[counted] = possible_ranks(ratings[counted], ranked, lists, confidence)
-        best_of_all[counted], worst_of_all[counted] = simultaneous_ranks(
-            ratings[counted], ranked, lists, confidence
-        )
-        sure = counted & ~records.thin
-        of_sure = replace(spread, root=spread.root[sure])
-        tier[sure] = _tiers(ratings[sure], of_sure, components[sure], confidence)
-        made |= {"best_rank": best, "worst_rank": worst, "tier": tier}
-        made |= {"best_of_all": best_of_all, "worst_of_all": worst_of_all}
-    made["rank"] = np.where(
-        counted, ranks_within(key, np.where(counted, components, -components)), 0
-    )
-    last = np.where(counted, made["rank"], len(items))
-    place = np.lexsort((-ratings, last, ~counted, components))
-    return {name: None if v is None else np.asarray(v)[place] for name, v in made.items()}
+    columns: dict[str, Any] = dict.fromkeys(COLUMNS)
+    columns |= {"item": rated.items, "rating": rated.ratings, "component": rated.components}
+    columns |= rated.records._asdict()
+    if rated.spread is not None:
+        columns |= _interval_columns(rated, rated.spread, confidence)
+    key = columns["low"] if order == "lower" else rated.ratings
+    # Items that are not ranked are lists of their own and do not change the ranks of the others.
+    lists = np.where(rated.is_ranked, rated.components, -rated.components)
+    rank = np.where(rated.is_ranked, ranks_within(key, lists), 0)
+    columns["rank"] = rank
+    last_place = np.where(rated.is_ranked, rank, len(rated.items))
+    order_of_board = np.lexsort((-rated.ratings, last_place, ~rated.is_ranked, rated.components))
+    return {
+        name: None if column is None else np.asarray(column)[order_of_board]
+        for name, column in columns.items()
+    }
+
+
+def _interval_columns(
+    rated: RatedItems, spread: CovarianceRoot, confidence: float
+) -> dict[str, Any]:
+    """Return intervals, possible ranks and tiers."""
+    n_items = len(rated.items)
+    width = spread.quantile((1 + confidence) / 2) * spread.errors
+    width = np.where(rated.is_rated, width, np.nan)
+
+    is_ranked = rated.is_ranked
+    ratings = rated.ratings[is_ranked]
+    lists = rated.components[is_ranked]
+    ranked_spread = replace(spread, root=spread.root[is_ranked])
+    best, worst = possible_ranks(ratings, ranked_spread, lists, confidence)
+    best_of_all, worst_of_all = simultaneous_ranks(ratings, ranked_spread, lists, confidence)
+
+    has_tier = is_ranked & ~rated.records.thin
+    tier_spread = replace(spread, root=spread.root[has_tier])
+    tiers = _tiers(rated.ratings[has_tier], tier_spread, rated.components[has_tier], confidence)
+
+    def expand(selected: NDArray[np.bool_], values: Indices) -> Indices:
+        """Return the values of selected items, and 0 for the other items."""
+        column = np.zeros(n_items, np.intp)
+        column[selected] = values
+        return column
+
+    return {
+        "low": rated.ratings - width,
+        "high": rated.ratings + width,
+        "best_rank": expand(is_ranked, best),
+        "worst_rank": expand(is_ranked, worst),
+        "best_of_all": expand(is_ranked, best_of_all),
+        "worst_of_all": expand(is_ranked, worst_of_all),
+        "tier": expand(has_tier, tiers),
+    }
 
 
 def simultaneous_ranks(
     scores: Array, spread: CovarianceRoot, lists: Indices, confidence: float
 ) -> tuple[Indices, Indices]:
-    """Best and worst rank of each item in its list; all true ranks are inside at once.
+    """Best and worst rank of each item in its list, valid for all items simultaneously.
 
-    From 20 clusters (or comparisons) on, two items are apart if the interval of their difference
-    that is as wide as the largest of all errors excludes 0 (`joint_quantile`). With fewer, the
-    estimated covariance has too low a rank for that: the errors of many differences are
-    underestimated together, and all true ranks are inside for 79 % of 30 equal items and 5
-    clusters, not for 95 %. Then two items are apart if Holm's procedure rejects that they are equal
-    by Student's t (`differences_by_holm`), which holds for every dependence of the differences.
+    From 20 clusters (or comparisons) on, two items differ if the interval of their difference with
+    the quantile of the largest of all errors excludes 0 (`joint_quantile`). With fewer, the rank of
+    the estimated covariance is too low for that: the errors of many differences are underestimated
+    together, and the ranges contain all true ranks for 79% of boards with 30 equal items and 5
+    clusters, instead of 95%. Then two items differ if Holm's procedure rejects that they are equal
+    by Student's t (`differences_by_holm`), which is valid for every dependence of the differences.
     """
     if spread.freedom + 1 >= FEW_UNITS or len(scores) > COVARIANCE_LIMIT:
         joint = joint_quantile(spread, lists, confidence)
         return possible_ranks(scores, spread, lists, confidence, joint)
-    first, second, is_apart = differences_by_holm(scores, spread, lists, 1 - confidence)
-    first_is_above = scores[first] > scores[second]
-    upper = np.where(first_is_above, first, second)[is_apart]
-    lower = np.where(first_is_above, second, first)[is_apart]
+    pairs = differences_by_holm(scores, spread, lists, 1 - confidence)
+    first_is_above = scores[pairs.first] > scores[pairs.second]
+    upper = np.where(first_is_above, pairs.first, pairs.second)[pairs.is_apart]
+    lower = np.where(first_is_above, pairs.second, pairs.first)[pairs.is_apart]
     n_items = len(scores)
     n_above = np.bincount(lower, minlength=n_items)
     n_below = np.bincount(upper, minlength=n_items)
@@ -122,54 +205,77 @@ def simultaneous_ranks(
     return 1 + n_above, sizes[list_of_item] - n_below
 
 
+class PairDifferences(NamedTuple):
+    """Two items of the same list in every entry, and whether their difference is significant."""
+
+    first: Indices
+    second: Indices
+    is_apart: NDArray[np.bool_]
+
+
 def differences_by_holm(
     scores: Array, spread: CovarianceRoot, lists: Indices, level: float
-) -> tuple[Indices, Indices, NDArray[np.bool_]]:
-    """All pairs of items of the same list, and whether their difference is significant at once.
+) -> PairDifferences:
+    """Test all pairs of items of the same list simultaneously.
 
     The k-th smallest of m p-values of Student's t is compared with level / (m − k + 1), from the
     smallest on until one is larger (Holm, A simple sequentially rejective multiple test procedure,
     1979). The probability of any false rejection is at most the level.
     """
-    first_items, second_items, ratios = [], [], []
+    first_items = []
+    second_items = []
+    ratios = []
     for items in indices_by_group(lists):
         row, column = np.triu_indices(len(items), k=1)
-        first, second = items[row], items[column]
-        root = spread.root[items]
-        products = root @ root.T
-        variances = products.diagonal()
-        variance = variances[row] + variances[column] - 2 * products[row, column]
-        error = np.sqrt(np.maximum(variance, 0.0))
-        rounding = EQUAL * np.abs(scores[items]).max(initial=0.0)
-        size = np.maximum(np.abs(scores[first] - scores[second]) - rounding, 0.0)
-        ratio = np.divide(size, error, out=np.full_like(size, np.inf), where=error > 0)
-        first_items.append(first)
-        second_items.append(second)
-        ratios.append(np.where(size > 0, ratio, 0.0))
-    ratio = np.concatenate(ratios)
-    p_values = 2 * student.sf(ratio, spread.freedom)
+        first_items.append(items[row])
+        second_items.append(items[column])
+        ratios.append(_difference_ratios(scores[items], spread.root[items], row, column))
+    p_values = 2 * student.sf(np.concatenate(ratios), spread.freedom)
+    return PairDifferences(
+        np.concatenate(first_items), np.concatenate(second_items), holm_rejects(p_values, level)
+    )
+
+
+def _difference_ratios(scores: Array, root: Array, row: Indices, column: Indices) -> Array:
+    """Absolute difference of two scores divided by its standard error; 0 for equal scores."""
+    products = root @ root.T
+    variances = products.diagonal()
+    variance = variances[row] + variances[column] - 2 * products[row, column]
+    error = np.sqrt(np.maximum(variance, 0.0))
+    rounding = EQUAL * np.abs(scores).max(initial=0.0)
+    size = np.maximum(np.abs(scores[row] - scores[column]) - rounding, 0.0)
+    ratio = np.divide(size, error, out=np.full_like(size, np.inf), where=error > 0)
+    return np.where(size > 0, ratio, 0.0)
+
+
+def holm_rejects(p_values: Array, level: float) -> NDArray[np.bool_]:
+    """Return the hypotheses that Holm's procedure rejects."""
     order = np.argsort(p_values)
-    n_pairs = len(order)
-    is_small = p_values[order] <= level / np.arange(n_pairs, 0, -1)
-    n_rejected = n_pairs if is_small.all() else int(np.argmin(is_small))
-    is_apart = np.zeros(n_pairs, bool)
-    is_apart[order[:n_rejected]] = True
-    return np.concatenate(first_items), np.concatenate(second_items), is_apart
+    n = len(order)
+    is_small = p_values[order] <= level / np.arange(n, 0, -1)
+    n_rejected = n if is_small.all() else int(np.argmin(is_small))
+    rejected = np.zeros(n, bool)
+    rejected[order[:n_rejected]] = True
+    return rejected
 
 
 def _tiers(
     ratings: Array, spread: CovarianceRoot, components: Indices, confidence: float
 ) -> Indices:
-    """A tier ends before the first item that is surely below the first one of the tier."""
-    tiers, quantile = np.ones(len(ratings), np.intp), spread.quantile((1 + confidence) / 2)
+    """Number the tiers; a tier ends before the first item significantly below its first item."""
+    tiers = np.ones(len(ratings), np.intp)
+    quantile = spread.quantile((1 + confidence) / 2)
     for items in indices_by_group(components):
-        order = items[np.argsort(-ratings[items], kind="stable")]
-        least = EQUAL * np.abs(ratings[items]).max(initial=0.0)
-        tier, leader = 0, None
-        for k in order.tolist():
-            if leader is None or ratings[leader] - ratings[k] > (
-                quantile * spread.error_of_difference(leader, k) + least
-            ):
-                tier, leader = tier + 1, k
+        order = items[np.argsort(-ratings[items], kind="stable")].tolist()
+        rounding = EQUAL * np.abs(ratings[items]).max(initial=0.0)
+        tier = 1
+        leader = None
+        for k in order:
+            if leader is None:
+                leader = k
+            width = quantile * spread.error_of_difference(leader, k) + rounding
+            if ratings[leader] - ratings[k] > width:
+                tier += 1
+                leader = k
             tiers[k] = tier
     return tiers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,12 +11,14 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.groups import indices_by_group
-from rankwise.leaderboard.algebra.leave_comparison_out import ALONE, LeaveOneOut
+from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
+from rankwise.leaderboard.algebra.leave_comparison_out import LEAST_SLACK, LeaveOneOut
+from rankwise.leaderboard.models.base import RemovableVotes
 from rankwise.uncertainty.jackknife_errors import EQUAL
 
-RIVALS = 10  # of the first place, which any of them may take
-
-STRIDE = 10  # of many votes already left out, a tenth goes at a time
+RIVALS = 10  # items that the first place is compared with
+STRIDE = 10  # after many removed votes, a tenth of their number is removed at once
+LEAST_FALL = 1e-12  # of the gap; a vote whose removal closes less does not help
 
 
 class VotesToFlip(NamedTuple):
@@ -26,15 +27,15 @@ class VotesToFlip(NamedTuple):
     Attributes
     ----------
     n : int or None
-        So many were found, one at a time, each time the one that helps most: an upper bound of the
-        fewest. None if leaving out more of them does not turn the order around.
+        Number found by removing one at a time, always the one that closes the gap most: an upper
+        bound of the fewest. None if removing more of them does not change the order.
     at_least : int or None
-        Fewer than so many cannot do it: a lower bound, never above `n`, which only least squares
-        has. It is 0 if the two are level.
+        Lower bound of the fewest, never above `n`, for least squares only; None otherwise. It is 0
+        if the two items are equal.
     of : int
-        How many there are.
+        Number of comparisons or blocks.
     removed : ndarray
-        Which ones: rows of the comparisons, or labels of the blocks.
+        The removed ones: rows of the comparisons, or labels of the blocks.
     """
 
     n: int | None
@@ -45,15 +46,25 @@ class VotesToFlip(NamedTuple):
     def __str__(self) -> str:
         if self.n is None:
             return "–"
-        return str(self.n) if self.at_least in (None, self.n) else f"{self.at_least}–{self.n}"
+        if self.at_least is None or self.at_least == self.n:
+            return str(self.n)
+        return f"{self.at_least}–{self.n}"
+
+
+class InfluenceTerms(NamedTuple):
+    """Products of slopes c and residuals e times √ω, for one vote of each outcome."""
+
+    slope_error: Array
+    slope_square: Array
+    error_square: Array
 
 
 class PairInfluence:
-    """Two items and the least squares that their order rests on.
+    """Influence of single votes on the difference of two ratings, as votes are removed.
 
-    Without comparison k, of the row x, weight ω, residual e and leverage h, the gap
-    ``r_a − r_b = dᵀ w`` falls by ``dᵀ A⁻¹ x ω e / (1 − h)``, exactly; A⁻¹ then changes by a matrix
-    of rank one. Many like votes are one of their weight.
+    Without comparison k, with the row x, weight ω, residual e and leverage h, the gap
+    ``r_a − r_b = dᵀ u`` falls by ``dᵀ A⁻¹ x ω e / (1 − h)``, exactly; A⁻¹ then changes by a matrix
+    of rank one. Several equal votes are removed as one of their total weight.
 
     Parameters
     ----------
@@ -66,183 +77,284 @@ class PairInfluence:
     """
 
     def __init__(self, exact: LeaveOneOut, direction: Array, gap: float) -> None:
-        self.system, self.tally = exact.system, exact.system.tally
-        self.gap, self.tiny = gap, EQUAL * gap  # less is rounding
-        self.inverse, self.margins = exact.inverse.copy(), exact.margins.copy()
+        self.system = exact.system
+        self.counts = exact.counts
+        self.gap = gap
+        self.rounding = EQUAL * gap
+        self.inverse = exact.inverse.copy()
+        self.margins = exact.margins.copy()
         self.resistances = exact.resistances.copy()
         self.slopes = self.system.margins(self.inverse @ direction)
-        self.left = self.tally.count.copy()
+        self.remaining = self.counts.count.copy()
 
-    def fewest_votes(self) -> Indices:
-        """Leave out votes until the gap is closed; how many of each outcome."""
-        tally, n_left = self.tally, 0
-        while self.gap > self.tiny:
+    @property
+    def is_closed(self) -> bool:
+        """Whether the gap is closed, up to rounding."""
+        return self.gap <= self.rounding
+
+    def remove_fewest(self) -> Indices:
+        """Remove votes until the gap is closed; return the removed number for each outcome."""
+        counts = self.counts
+        n_removed = 0
+        while not self.is_closed:
             falls = self._falls()
             best = int(np.argmax(falls))
-            if not falls[best] > 1e-12 * self.gap:
+            if not falls[best] > LEAST_FALL * self.gap:
                 break
-            number = 1 if np.isinf(falls[best]) else self._at_once(best, n_left)
-            self.left[best] -= number
-            n_left += number
-            if np.isinf(falls[best]):  # nothing leads from one to the other any more
+            if np.isinf(falls[best]):  # the last connection of the two items
+                self.remaining[best] -= 1
                 self.gap = 0.0
                 break
-            self._drop(tally.pair[best], number * tally.weight[best], tally.target[best])
-        return np.asarray(tally.count - self.left)
+            number = self._number_at_once(best, n_removed)
+            self.remaining[best] -= number
+            n_removed += number
+            weight = number * counts.weight[best]
+            self._downdate(counts.pair[best], weight, counts.target[best])
+        return np.asarray(counts.count - self.remaining)
 
-    def terms(self) -> Array:
-        """Products c e, c² and e² of a vote of each outcome: slopes c and residuals e times √ω."""
-        tally = self.tally
-        slope, error = self.slopes[tally.pair], self._errors()
-        return tally.weight * np.stack([slope * error, slope**2, error**2])
+    def terms(self) -> InfluenceTerms:
+        """Return the terms of the lower bound, for one vote of each outcome."""
+        weight = self.counts.weight
+        slope = self.slopes[self.counts.pair]
+        error = self._errors()
+        return InfluenceTerms(weight * (slope * error), weight * slope**2, weight * error**2)
 
     def _errors(self) -> Array:
-        return self.tally.target - self.margins[self.tally.pair]
+        return self.counts.target - self.margins[self.counts.pair]
 
     def _falls(self) -> Array:
-        """By how much the gap falls without a vote of each outcome; infinite for a bridge."""
-        tally = self.tally
-        slope, error = self.slopes[tally.pair], self._errors()
-        rest = 1 - tally.weight * self.resistances[tally.pair]
-        is_bridge = (rest < ALONE) & (np.abs(slope) > ALONE * np.abs(self.slopes).max())
+        """Fall of the gap without one vote of each outcome; infinite for a bridge."""
+        counts = self.counts
+        slope = self.slopes[counts.pair]
+        slack = 1 - counts.weight * self.resistances[counts.pair]
+        is_unsupported = slack < LEAST_SLACK
+        is_bridge = is_unsupported & (np.abs(slope) > LEAST_SLACK * np.abs(self.slopes).max())
         with np.errstate(divide="ignore", invalid="ignore"):
-            falls = tally.weight * slope * error / rest
-        falls = np.where(is_bridge, np.inf, np.where(rest < ALONE, 0.0, falls))
-        return np.where(self.left > 0, falls, -np.inf)
+            falls = counts.weight * slope * self._errors() / slack
+        falls[is_unsupported] = 0.0
+        falls[is_bridge] = np.inf
+        falls[self.remaining <= 0] = -np.inf
+        return np.asarray(falls)
 
-    def _at_once(self, outcome: int, n_left: int) -> int:
-        """How many votes of an outcome: a tenth of all so far, and no more than close the gap."""
-        tally, pair = self.tally, self.tally.pair[outcome]
-        weight, resistance = tally.weight[outcome], self.resistances[pair]
-        pull = self.slopes[pair] * (tally.target[outcome] - self.margins[pair])
-        enough = int(np.ceil(self.gap / (weight * (pull + self.gap * resistance)) - 1e-9))
-        free = int((1 - ALONE) / (weight * resistance))  # more would cut the board in two
-        return max(1, min(enough, free, int(self.left[outcome]), n_left // STRIDE))
+    def _number_at_once(self, outcome: int, n_removed: int) -> int:
+        """Return how many votes of an outcome to remove.
 
-    def _drop(self, pair: int, weight: float, target: float) -> None:
-        (g,) = self.system.rows([pair]) @ self.inverse
-        along = self.system.margins(g)
-        share = weight / (1 - weight * along[pair])
-        pull = share * (target - self.margins[pair])
-        self.gap -= pull * self.slopes[pair]
-        self.slopes = self.slopes + share * self.slopes[pair] * along
-        self.margins = self.margins - pull * along
-        self.resistances = self.resistances + share * along**2
-        self.inverse += share * np.outer(g, g)
+        At most a tenth of the votes removed so far, no more than close the gap, and not so many
+        that the board falls apart.
+        """
+        counts = self.counts
+        pair = counts.pair[outcome]
+        weight = counts.weight[outcome]
+        resistance = self.resistances[pair]
+        fall_per_weight = self.slopes[pair] * (counts.target[outcome] - self.margins[pair])
+        denominator = weight * (fall_per_weight + self.gap * resistance)
+        n_closing = int(np.ceil(self.gap / denominator - 1e-9))
+        n_connected = int((1 - LEAST_SLACK) / (weight * resistance))
+        limits = (n_closing, n_connected, int(self.remaining[outcome]), n_removed // STRIDE)
+        return max(1, min(limits))
+
+    def _downdate(self, pair: int, weight: float, target: float) -> None:
+        """Remove a vote from gap, slopes, margins, resistances and inverse."""
+        (influence,) = self.system.rows([pair]) @ self.inverse
+        along = self.system.margins(influence)
+        factor = weight / (1 - weight * along[pair])
+        change = factor * (target - self.margins[pair])
+        self.gap -= change * self.slopes[pair]
+        self.slopes = self.slopes + factor * self.slopes[pair] * along
+        self.margins = self.margins - change * along
+        self.resistances = self.resistances + factor * along**2
+        self.inverse += factor * np.outer(influence, influence)
 
 
-def least_units(terms: Array, leverages: Array, counts: Indices, gap: float) -> int:
-    """No fewer units can close the gap.
+def least_units(terms: InfluenceTerms, leverages: Array, counts: Indices, gap: float) -> int:
+    """Return a lower bound of the number of units whose removal closes the gap.
 
-    Without the votes of a set it falls by ``cᵀ (I − H)⁻¹ e``, H being their block of the hat
-    matrix. That is at most ``Σ c e + ‖c‖ ‖e‖ η / (1 − η)`` with η the sum of the leverages (of a
+    Without the votes of a set the gap falls by ``cᵀ (I − H)⁻¹ e``, with H their block of the hat
+    matrix. That is at most ``Σ c e + ‖c‖ ‖e‖ η / (1 − η)`` with η the sum of the leverages (for a
     unit of many votes: the norm of its block). Each of the four sums is at most that of its k
-    largest terms. The order also counts as turned if the votes left over no longer join the two
-    items, by the same limit as in `Case`: then H has an eigenvalue of at least 1 − `ALONE`, and so
-    has η.
+    largest terms. The order also counts as changed if the remaining votes no longer connect the two
+    items, by the same limit as in `PairInfluence`: then H has an eigenvalue of at least
+    1 − `LEAST_SLACK`, and so has η.
+
+    Parameters
+    ----------
+    terms : InfluenceTerms
+        Of one unit of each kind.
+    leverages : ndarray of shape (n_kinds,)
+        Leverage of one unit of each kind.
+    counts : ndarray of shape (n_kinds,)
+        Number of units of each kind.
+    gap : float
+        The gap.
     """
-    tops = []
-    for values in (*terms, leverages):
-        order = np.argsort(-values)
-        sizes, number = np.maximum(values[order], 0.0), counts[order]
-        tops.append((np.r_[0, np.cumsum(number)], np.r_[0.0, np.cumsum(number * sizes)]))
+    slope_error = _LargestSums(terms.slope_error, counts)
+    slope_square = _LargestSums(terms.slope_square, counts)
+    error_square = _LargestSums(terms.error_square, counts)
+    leverage = _LargestSums(leverages, counts)
 
     def may_close(k: int) -> bool:
-        first, slope, error, eta = (float(np.interp(k, *top)) for top in tops)
-        if eta >= 1 - ALONE:
+        eta = leverage.of(k)
+        if eta >= 1 - LEAST_SLACK:
             return True
-        largest_fall = first + np.sqrt(slope * error) * eta / (1 - eta)
-        return bool(largest_fall >= gap * (1 - 2 * EQUAL))
+        second_order = np.sqrt(slope_square.of(k) * error_square.of(k)) * eta / (1 - eta)
+        return bool(slope_error.of(k) + second_order >= gap * (1 - 2 * EQUAL))
 
-    low, high = 0, int(counts.sum())
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if may_close(middle) else (middle, high)
-    return high
+    too_few = 0
+    enough = int(counts.sum())
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        if may_close(middle):
+            enough = middle
+        else:
+            too_few = middle
+    return enough
 
 
-def votes_to_flip(model: Any, a: int, b: int, exact: LeaveOneOut | None = None) -> VotesToFlip:
-    """Of the order of item a, which is above, and b; confirmed by a refit if `exact` is None."""
-    tally, current = model.tally, model
-    is_final = model.is_linear or exact is not None
-    exact = exact or model.left_out()
-    at_least: int | None = 0 if model.is_linear else None
-    is_turned = True
-    removed = np.zeros(len(tally.count), np.intp)
-    while (gap := _gap(current, a, b)) > 0:
-        case = PairInfluence(exact, exact.system.difference(a, b), gap)
-        if model.is_linear:
-            leverages = tally.weight * case.resistances[tally.pair]
-            at_least = least_units(case.terms(), leverages, tally.count, gap)
-        removed += case.fewest_votes()
-        is_turned = case.gap <= case.tiny
-        if is_final or not is_turned:
+class _LargestSums:
+    """Sums of the k largest values, where each value occurs several times."""
+
+    def __init__(self, values: Array, counts: Indices) -> None:
+        order = np.argsort(-values)
+        sizes = np.maximum(values[order], 0.0)
+        number = counts[order]
+        self.numbers = np.append(0, np.cumsum(number))
+        self.sums = np.append(0.0, np.cumsum(number * sizes))
+
+    def of(self, k: int) -> float:
+        """Sum of the k largest values."""
+        return float(np.interp(k, self.numbers, self.sums))
+
+
+def votes_to_flip(model: RemovableVotes, a: int, b: int) -> VotesToFlip:
+    """Return the votes that must be removed until item a, which is above, is not above b.
+
+    For models that are not linear, the removal is repeated from a refit until a refit confirms it.
+    """
+    current = model
+    exact = model.leave_out()
+    removed = np.zeros(len(model.counts.count), np.intp)
+    at_least: int | None = 0 if exact.is_exact else None
+    is_flipped = True
+    while (gap := rating_gap(current, a, b)) > 0:
+        influence = PairInfluence(exact, exact.system.difference(a, b), gap)
+        if exact.is_exact:
+            at_least = _lower_bound(exact, influence)
+        removed += influence.remove_fewest()
+        is_flipped = influence.is_closed
+        if exact.is_exact or not is_flipped:
             break
-        current = _refitted(model, tally.count - removed)  # a Newton step is not the whole way
-        exact = current.left_out()
-    first = [tally.rows[k][: removed[k]] for k in np.flatnonzero(removed)]
-    rows = np.sort(np.concatenate([np.empty(0, np.intp), *first]))
-    return VotesToFlip(len(rows) if is_turned else None, at_least, len(tally.outcome), rows)
+        current = _refit(model, model.counts.count - removed)
+        exact = current.leave_out()
+    return _flip_result(model.counts, removed, at_least, is_flipped)
 
 
-def blocks_to_flip(model: Any, a: int, b: int, codes: Indices, labels: Any) -> VotesToFlip:
-    """The same by whole blocks of comparisons: judges, prompts."""
-    tally, current, members = model.tally, model, indices_by_group(codes)
-    direction = model.system.difference(a, b)
-    left = list(range(len(labels)))
-    at_least: int | None = 0 if model.is_linear else None
-    while (gap := _gap(current, a, b)) > 0:
-        exact = current.left_out()
-        if current is model and model.is_linear:
+def votes_to_flip_by_one_step(
+    model: RemovableVotes, exact: LeaveOneOut, a: int, b: int
+) -> VotesToFlip:
+    """Return the same without a refit: exact for least squares, else by one Newton step."""
+    removed = np.zeros(len(model.counts.count), np.intp)
+    at_least: int | None = 0 if exact.is_exact else None
+    is_flipped = True
+    gap = rating_gap(model, a, b)
+    if gap > 0:
+        influence = PairInfluence(exact, exact.system.difference(a, b), gap)
+        if exact.is_exact:
+            at_least = _lower_bound(exact, influence)
+        removed = influence.remove_fewest()
+        is_flipped = influence.is_closed
+    return _flip_result(model.counts, removed, at_least, is_flipped)
+
+
+def _lower_bound(exact: LeaveOneOut, influence: PairInfluence) -> int:
+    return least_units(influence.terms(), exact.leverages, exact.counts.count, influence.gap)
+
+
+def _flip_result(
+    counts: ComparisonCounts, removed: Indices, at_least: int | None, is_flipped: bool
+) -> VotesToFlip:
+    """Return the first rows of each outcome as the removed ones."""
+    rows_by_outcome = [counts.rows[k][: removed[k]] for k in np.flatnonzero(removed)]
+    rows = np.sort(np.concatenate([np.empty(0, np.intp), *rows_by_outcome]))
+    n = len(rows) if is_flipped else None
+    return VotesToFlip(n, at_least, len(counts.outcome), rows)
+
+
+def blocks_to_flip(
+    model: RemovableVotes, a: int, b: int, codes: Indices, labels: NDArray[Any]
+) -> VotesToFlip:
+    """Return the whole blocks of comparisons (judges, prompts) that must be removed."""
+    counts = model.counts
+    members = indices_by_group(codes)
+    exact = model.leave_out()
+    direction = exact.system.difference(a, b)
+    gap = rating_gap(model, a, b)
+    at_least: int | None = None
+    if exact.is_exact:
+        at_least = 0
+        if gap > 0:
             at_least = _least_blocks(PairInfluence(exact, direction, gap), members)
-        falls = [float(direction @ exact.change(members[g])) for g in left]
+    remaining = list(range(len(labels)))
+    while gap > 0:
+        falls = [float(direction @ exact.change(members[block])) for block in remaining]
         best = int(np.argmax(falls))
-        if len(left) == 1 or not falls[best] > 0:
+        if len(remaining) == 1 or not falls[best] > 0:
             break
-        left.pop(best)
-        kept = tally.outcome[np.isin(codes, left)]
-        current = _refitted(model, np.bincount(kept, minlength=len(tally.count)))
-    removed = np.setdiff1d(np.arange(len(labels)), left)
+        remaining.pop(best)
+        outcomes = counts.outcome[np.isin(codes, remaining)]
+        current = _refit(model, np.bincount(outcomes, minlength=len(counts.count)))
+        exact = current.leave_out()
+        gap = rating_gap(current, a, b)
+    removed = np.setdiff1d(np.arange(len(labels)), remaining)
     n = len(removed) if gap <= 0 else None
     return VotesToFlip(n, at_least, len(labels), labels[removed])
 
 
-def _least_blocks(case: PairInfluence, members: list[Indices]) -> int:
-    tally, half = case.tally, np.linalg.cholesky(case.inverse)
-    terms, sums, norms = case.terms(), [], []
-    for outcomes in (tally.outcome[rows] for rows in members):
-        sums.append(terms[:, outcomes].sum(axis=1))
-        weights = np.zeros(len(tally.first))
-        np.add.at(weights, tally.pair[outcomes], tally.weight[outcomes])
-        norms.append(np.linalg.norm(half.T @ case.system.dense_gram(weights) @ half, 2))
-    counts = np.ones(len(members), np.intp)
-    return least_units(np.transpose(sums), np.array(norms), counts, case.gap)
+def _least_blocks(influence: PairInfluence, members: list[Indices]) -> int:
+    """Lower bound of the number of blocks, with norms of their hat matrices as leverages."""
+    counts = influence.counts
+    root = np.linalg.cholesky(influence.inverse)
+    terms = influence.terms()
+    sums = []
+    norms = []
+    for rows in members:
+        outcomes = counts.outcome[rows]
+        sums.append([float(term[outcomes].sum()) for term in terms])
+        weights = np.zeros(len(counts.first))
+        np.add.at(weights, counts.pair[outcomes], counts.weight[outcomes])
+        hat_matrix = root.T @ influence.system.dense_gram(weights) @ root
+        norms.append(float(np.linalg.norm(hat_matrix, 2)))
+    one_each = np.ones(len(members), np.intp)
+    block_terms = InfluenceTerms(*np.transpose(sums))
+    return least_units(block_terms, np.array(norms), one_each, influence.gap)
 
 
-def next_places(model: Any, order: list[int]) -> list[VotesToFlip]:
-    """What holds each item of an order above the next one, and the first above any of ten."""
-    exact = model.left_out()
-    found = [votes_to_flip(model, a, b, exact) for a, b in pairwise(order)]
-    others = [votes_to_flip(model, order[0], b, exact) for b in order[2 : RIVALS + 1]]
-    rivals = [*found[:1], *others]
+def next_places(model: RemovableVotes, order: list[int]) -> list[VotesToFlip]:
+    """Return the votes to flip each item of an order and the next one.
+
+    The first item is compared with each of the next ten; the fewest votes count.
+    """
+    exact = model.leave_out()
+    neighbors = [votes_to_flip_by_one_step(model, exact, a, b) for a, b in pairwise(order)]
+    further = [votes_to_flip_by_one_step(model, exact, order[0], b) for b in order[2 : RIVALS + 1]]
+    rivals = [*neighbors[:1], *further]
     lower_bounds = [rival.at_least for rival in rivals if rival.at_least is not None]
-    overturned = [rival for rival in rivals if rival.n is not None]
-    if overturned:
-        fewest = min(overturned, key=lambda rival: rival.n or 0)
-        found[0] = fewest._replace(at_least=min(lower_bounds, default=None))
-    elif lower_bounds:
-        found[0] = found[0]._replace(at_least=min(lower_bounds))
-    return found
+    at_least = min(lower_bounds, default=None)
+    flipped = [(rival.n, k) for k, rival in enumerate(rivals) if rival.n is not None]
+    if flipped:
+        _, fewest = min(flipped)
+        neighbors[0] = rivals[fewest]._replace(at_least=at_least)
+    elif at_least is not None:
+        neighbors[0] = neighbors[0]._replace(at_least=at_least)
+    return neighbors
 
 
-def _gap(model: Any, a: int, b: int) -> float:
-    """By how much a is above b; 0 if that is rounding."""
+def rating_gap(model: RemovableVotes, a: int, b: int) -> float:
+    """Return r_a − r_b; 0 if it is negative or rounding."""
     gap = float(model.ratings[a] - model.ratings[b])
-    return gap if gap > EQUAL * float(np.abs(model.ratings).max()) else 0.0
+    rounding = EQUAL * float(np.abs(model.ratings).max())
+    return gap if gap > rounding else 0.0
 
 
-def _refitted(model: Any, count: Indices) -> Any:
-    """The model without some comparisons, λ being the same."""
-    tally, other = replace(model.tally, count=count), copy(model)
-    other.tally, other.system = tally, model.system.of(tally)
-    return other.solve(model.alpha * model.tally.total_weight / tally.total_weight)
+def _refit(model: RemovableVotes, count: Indices) -> RemovableVotes:
+    """Return the model with other numbers of each outcome, for the same λ."""
+    return model.refit(replace(model.counts, count=count))

@@ -2,143 +2,259 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
+from rankwise.leaderboard.algebra.alpha_selection import select_alpha
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
-from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut
-from rankwise.leaderboard.arguments import are_verdicts
-from rankwise.leaderboard.models.base import (
-    TOLERANCE,
+from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut, jackknife_covariance
+from rankwise.leaderboard.algebra.rating_system import RatingSystem
+from rankwise.leaderboard.models.least_squares_model import comparable_items
+from rankwise.leaderboard.models.newton import PairLikelihood, Point, newton
+from rankwise.leaderboard.models.outcome_likelihood import (
+    OutcomeCurve,
     OutcomeLikelihood,
-    PairLikelihood,
-    Point,
-    newton,
+    are_verdicts,
 )
-from rankwise.leaderboard.models.least_squares_model import LeastSquares
+from rankwise.uncertainty.jackknife_errors import CovarianceRoot
+
+TOLERANCE = 1e-14  # of the gap, relative to the objective
+GRID_STEP = 2  # every second alpha of the grid is tried, since each needs a fit
+STIFFNESS = 16.0  # 2α relative to ⅛, the curvature of an outcome with odds of 85 to 15
 
 
-class BradleyTerry(LeastSquares):
-    """``(1/W) Σ ω ℓ(r_i − r_j + zᵀγ) + α ‖r‖²``, ℓ being minus the log likelihood of a verdict.
+def tie_likelihood(counts: ComparisonCounts, ties: str) -> OutcomeLikelihood:
+    """Return the likelihood of the outcomes; refuse margins.
 
-    Item i beats j with the probability σ(r_i − r_j + zᵀγ) (Bradley and Terry, Rank analysis of
-    incomplete block designs, 1952). Only who won counts, not by how much. A tie is half a win each,
-    or has a probability of its own with one more parameter: ν of Davidson 1970. Parameters as in
-    `LeastSquares`.
+    The parameter of the ties has no finite estimate if there are no ties, or only ties.
     """
+    if not are_verdicts(counts.target):
+        raise ValueError(
+            "model='bradley-terry' is for wins, ties and losses, but the outcomes are margins; "
+            "leave out margin and magnitude, or use model='least-squares'."
+        )
+    is_tie = counts.target == 0
+    is_mixed = bool(is_tie.any() and not is_tie.all())
+    return OutcomeLikelihood(has_parameter=ties == "davidson" and is_mixed)
 
-    is_linear = False
-    every = 2  # each needs a fit
-    stiffness = 16.0  # 2α beside ⅛, the curvature of a verdict of 85 to 15
-    logits = 1.0
-    tol = TOLERANCE  # of the gap, relative to the objective
+
+def tie_parameter(counts: ComparisonCounts, ties: str, curve: OutcomeCurve) -> float | None:
+    """Return ν of Davidson's model; None if ties are half a win or all outcomes are ties."""
+    if curve.likelihood.has_parameter:
+        return float(np.exp(curve.theta))
+    if ties == "half" or (counts.target == 0).all():
+        return None
+    return 0.0
+
+
+class BradleyTerry:
+    """``(1/W) Σ ω ℓ(r_i − r_j + zᵀγ) + α ‖r‖²``, with −ℓ the log likelihood of an outcome.
+
+    A `RatingModel`. Item i beats j with the probability σ(r_i − r_j + zᵀγ) (Bradley and Terry, Rank
+    analysis of incomplete block designs, 1952). Outcomes are wins, ties and losses; the size of a
+    margin does not count. A tie is half a win of each item, or has a probability of its own with
+    one more parameter: ν of Davidson 1970.
+
+    Parameters
+    ----------
+    counts : ComparisonCounts
+        The comparisons.
+    X : ndarray of shape (n_items, n_features), optional
+        Features of the items.
+    B : ndarray of shape (n_items, n_free), optional
+        Prior ratings, as in `RatingSystem`.
+    ties : {"half", "davidson"}, default="half"
+        Model of the ties.
+
+    Attributes
+    ----------
+    theta : float
+        Log of the parameter of the ties; 0 without the parameter.
+    """
 
     def __init__(
         self,
-        tally: ComparisonCounts,
+        counts: ComparisonCounts,
         X: Array | None = None,
         B: Array | None = None,
         ties: str = "half",
     ) -> None:
-        super().__init__(tally, X, B)
-        if not are_verdicts(tally.target):
-            raise ValueError(
-                "model='bradley-terry' takes wins, ties and losses, but the outcomes are margins; "
-                "do without margin and magnitude, or use model='least-squares'."
-            )
-        is_tie = tally.target == 0
-        is_mixed = bool(is_tie.any() and not is_tie.all())  # else the parameter is at its limit
-        self.verdicts = OutcomeLikelihood(ties == "davidson" and is_mixed)
-        self.ties = None if ties == "half" or is_tie.all() else 0.0
+        self.likelihood = tie_likelihood(counts, ties)
+        self.counts = counts
+        self.system = RatingSystem(counts, X, B)
+        self.components = comparable_items(counts, X, B)
+        self.tie_model = ties
+        self.theta = 0.0
 
-    def solve(self, alpha: float) -> Self:
-        """Newton's method."""
-        super().solve(alpha)
-        if self.verdicts.has_parameter:
-            self.ties = float(np.exp(self.theta))
-        self.note = self._note()
-        return self
+    @property
+    def outcome_curve(self) -> OutcomeCurve:
+        """Probabilities of win, tie and loss."""
+        return OutcomeCurve(self.likelihood, self.theta)
 
-    def fit(self, start: Array | None = None) -> Point:
-        """Newton's method; from zero, and what the share of ties says, if there is no start."""
-        problem = PairLikelihood(self.system, self.verdicts, self.alpha)
-        point = newton(problem, problem.start() if start is None else start, self.tol)
-        self.unknowns, self.theta = point.unknowns[:-1], float(point.unknowns[-1])
-        return point
+    @property
+    def ties(self) -> float | None:
+        """Parameter of the ties; None if ties are half a win."""
+        return tie_parameter(self.counts, self.tie_model, self.outcome_curve)
+
+    @property
+    def note(self) -> str:
+        """Which ratings only alpha keeps finite."""
+        return separation_note(self)
+
+    def select_alpha(self) -> float:
+        """Return the alpha that predicts best the comparisons left out one at a time."""
+        return select_alpha(
+            self.system, self.held_out_losses, grid_step=GRID_STEP, stiffness=STIFFNESS
+        )
 
     def held_out_losses(self, alphas: Array) -> Array:
-        """Mean log loss of the comparisons, each by a Newton step without it."""
-        losses, start = np.empty(len(alphas)), None
+        """Mean log loss of left-out comparisons, each by a Newton step, for each alpha."""
+        losses = np.empty(len(alphas))
+        start = None
         for k in reversed(range(len(alphas))):
-            self.alpha = float(alphas[k])
-            start = self.fit(start).unknowns
+            start = self._minimize(float(alphas[k]), start).unknowns
             losses[k] = self.held_out_log_loss()
         return losses
 
-    def left_out(self) -> LeaveOneOut:
-        """Least squares with the same solution and the same curvature there.
+    def fit(self, alpha: float) -> Self:
+        """Estimate ratings and effects by Newton's method."""
+        self._minimize(alpha)
+        self.ratings, self.effects = self.system.ratings_and_effects(self.unknowns)
+        return self
 
-        The weights are ω ℓ''(m), the targets m − ℓ'(m)/ℓ''(m). What they say without a comparison
-        or a cluster is one Newton step, with θ as it is.
-        """
-        tally, margins = self.tally, self.margins()[self.tally.pair]
-        derivatives = self.verdicts.at(margins, tally.target, self.theta)
-        bend = np.maximum(derivatives.mm, 1e-300)
-        working = replace(tally, weight=tally.weight * bend, target=margins - derivatives.m / bend)
-        return LeaveOneOut(
-            self.system.of(working), self.unknowns, 2 * self.alpha * tally.total_weight
-        )
+    def _minimize(self, alpha: float, start: Array | None = None) -> Point:
+        self.alpha = alpha
+        problem = PairLikelihood(self.system, self.likelihood, alpha)
+        if start is None:
+            start = problem.start()
+        point = newton(problem, start, TOLERANCE)
+        self.unknowns = point.unknowns[:-1]
+        self.theta = float(point.unknowns[-1])
+        return point
+
+    def refit(self, counts: ComparisonCounts) -> Self:
+        """Return the model of other counts of the same comparisons, for the same λ."""
+        model = copy(self)
+        model.counts = counts
+        model.system = self.system.with_counts(counts)
+        return model.fit(self.alpha * self.counts.total_weight / counts.total_weight)
+
+    def leave_out(self) -> LeaveOneOut:
+        """Least squares with the same solution and the same curvature there."""
+        return working_least_squares(self)
+
+    def covariance(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> CovarianceRoot:
+        """Covariance by the jackknife: every comparison or cluster is left out by a Newton step."""
+        return jackknife_covariance(self.leave_out(), clusters, thin)
+
+    def margins(self) -> Array:
+        """Margin of each distinct pair."""
+        return self.system.margins(self.unknowns)
 
     def expected(self, margins: Array) -> Array:
-        """Probability that the first item wins less that it loses."""
-        chances = self.verdicts.probabilities(margins, self.theta)
-        return np.asarray(chances[..., 0] - chances[..., 2])
+        """Probability that the first item wins minus the probability that it loses."""
+        return self.outcome_curve.expected(margins)
 
     def variances(self, margins: Array) -> Array:
-        """Variance of a verdict of 1, 0 or −1."""
-        win, tie, loss = np.moveaxis(self.verdicts.probabilities(margins, self.theta), -1, 0)
-        return np.asarray(win * (tie + loss) + loss * (tie + win) + 2 * win * loss)
+        """Variance of the outcomes 1, 0 and −1."""
+        return self.outcome_curve.variances(margins)
 
     def held_out_log_loss(self) -> float:
-        """Mean log loss of the comparisons, each by a Newton step without it; θ stays."""
-        exact = self.left_out()
-        tally, margins = exact.system.tally, exact.margins[self.tally.pair]
-        leverages = tally.weight * exact.resistances[tally.pair]
-        margins = margins + (margins - tally.target) * leverages / (1 - leverages)
-        derivatives = self.verdicts.at(margins, self.tally.target, self.theta)
-        weight = self.tally.count * self.tally.weight
-        return float(weight @ derivatives.value / weight.sum())
+        """Mean log loss of the comparisons, each by a Newton step without it, for the same θ."""
+        exact = self.leave_out()
+        pair = self.counts.pair
+        margins = exact.margins[pair]
+        leverages = exact.leverages
+        held_out = margins + (margins - exact.counts.target) * leverages / (1 - leverages)
+        losses = self.outcome_curve.derivatives(held_out, self.counts.target).value
+        weight = self.counts.outcome_weight
+        return float(weight @ losses / weight.sum())
 
-    def _note(self) -> str:
-        """Which ratings only alpha keeps finite (Ford, Solution of a ranking problem, 1957).
 
-        Items outside the largest set in which everybody has beaten everybody, by way of others. A
-        tie is half a win of both. Of every component of the comparisons the largest set counts.
-        """
-        tally, n = self.tally, self.tally.n_items
-        margins = self.margins()[tally.pair]
-        if (margins * tally.target > 0).all():
-            return (
-                "the ratings explain every comparison, so that their size depends on alpha alone; "
-                "the order holds, probabilities do not"
-            )
-        if self.system.X is not None or self.system.has_prior:
-            return ""
-        first, second = tally.first[tally.pair], tally.second[tally.pair]
-        won, lost = tally.target >= 0, tally.target <= 0
-        source, target = np.r_[first[won], second[lost]], np.r_[second[won], first[lost]]
-        beaten = sp.coo_matrix((np.ones(len(source)), (source, target)), shape=(n, n)).tocsr()
-        strong = connected_components(beaten, connection="strong")[1]
-        sizes, largest = np.bincount(strong), np.zeros(tally.components.max() + 1, np.intp)
-        np.maximum.at(largest, tally.components, sizes[strong])
-        n_apart = int(n - largest.sum())
-        said = (
-            f"{n_apart} of {n} items only won or only lost against the others, as "
-            "far as comparisons lead: only alpha keeps their ratings finite"
+class LogOddsModel(Protocol):
+    """A fitted model of log odds over a `RatingSystem`."""
+
+    counts: ComparisonCounts
+    system: RatingSystem
+    alpha: float
+    unknowns: Array
+
+    @property
+    def outcome_curve(self) -> OutcomeCurve:
+        """Probabilities of win, tie and loss."""
+
+    def margins(self) -> Array:
+        """Margin of each distinct pair."""
+
+
+def working_least_squares(model: LogOddsModel) -> LeaveOneOut:
+    """Return least squares with the solution of the model and the same curvature there.
+
+    The weights are ω ℓ''(m), the targets m − ℓ'(m)/ℓ''(m). Removing a comparison or a cluster is
+    one Newton step, for the same θ.
+    """
+    counts = model.counts
+    margins = model.margins()[counts.pair]
+    derivatives = model.outcome_curve.derivatives(margins, counts.target)
+    curvature = np.maximum(derivatives.mm, 1e-300)
+    working = replace(
+        counts,
+        weight=counts.weight * curvature,
+        target=margins - derivatives.m / curvature,
+    )
+    system = model.system.with_counts(working)
+    shift = 2 * model.alpha * counts.total_weight
+    return LeaveOneOut(system, model.unknowns, shift, is_exact=False)
+
+
+def separation_note(model: LogOddsModel) -> str:
+    """Return a sentence on ratings that only alpha keeps finite; empty if there are none."""
+    counts = model.counts
+    margins = model.margins()[counts.pair]
+    if (margins * counts.target > 0).all():
+        return (
+            "the ratings explain every comparison, so their size depends on alpha alone; the order "
+            "is meaningful, probabilities are not"
         )
-        return said if n_apart else ""
+    if model.system.X is not None or model.system.has_prior:
+        return ""
+    n_items = counts.n_items
+    n_separated = n_items - int(np.sum(has_finite_rating(counts)))
+    if n_separated == 0:
+        return ""
+    return (
+        f"{n_separated} of {n_items} items only won or only lost against the others, directly or "
+        "through other items: only alpha keeps their ratings finite"
+    )
+
+
+def has_finite_rating(counts: ComparisonCounts) -> NDArray[np.bool_]:
+    """Return the items whose ratings are finite relative to each other without alpha.
+
+    In each component these are the items of the largest set in which every item has beaten every
+    other one, directly or through other items (Ford, Solution of a ranking problem from binary
+    comparisons, 1957). A tie is half a win of both items.
+    """
+    n = counts.n_items
+    first = counts.first[counts.pair]
+    second = counts.second[counts.pair]
+    first_scored = counts.target >= 0
+    second_scored = counts.target <= 0
+    winner = np.concatenate([first[first_scored], second[second_scored]])
+    loser = np.concatenate([second[first_scored], first[second_scored]])
+    beaten = sp.coo_matrix((np.ones(len(winner)), (winner, loser)), shape=(n, n)).tocsr()
+    strong_set = connected_components(beaten, connection="strong")[1]
+    set_size = np.bincount(strong_set)[strong_set]
+    # In each component the largest set; of several, the one of the first item.
+    order = np.lexsort((np.arange(n), -set_size, counts.components))
+    components, starts = np.unique(counts.components[order], return_index=True)
+    largest = np.zeros(components.max() + 1, np.intp)
+    largest[components] = strong_set[order[starts]]
+    return np.asarray(strong_set == largest[counts.components])

@@ -2,130 +2,92 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from copy import copy
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
+from rankwise.leaderboard.algebra.alpha_selection import leave_one_out_errors, select_alpha
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut, jackknife_covariance
-from rankwise.leaderboard.algebra.rating_system import (
-    RELATIVE,
-    RatingSystem,
-    alpha_of_prior,
-    leave_one_out_errors,
-    middle_alpha,
-)
+from rankwise.leaderboard.algebra.rating_system import RatingSystem
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot
 
-EIGEN_LIMIT = 3000  # items or features, of which alpha is chosen
+
+def comparable_items(counts: ComparisonCounts, X: Array | None, B: Array | None) -> Indices:
+    """Component of each item; one component if features or priors rate all items."""
+    if X is None and B is None:
+        return counts.components
+    return np.ones(counts.n_items, np.intp)
 
 
 class LeastSquares:
     """``(1/W) Σ ω (δ − (r_i − r_j + zᵀγ))² + α ‖r‖²``; with features α ‖w‖² and r = X w.
 
-    A model of the outcomes of a `ComparisonCounts` has these methods. The margin of a comparison is
-    ``r_i − r_j + zᵀγ``. The rest of the board (ranks, tiers, scales, judges, head-to-head results)
-    follows from what `solve` leaves behind.
+    A `RatingModel`. A tie is the margin 0, between a win and a loss.
 
     Parameters
     ----------
-    tally : Tally
+    counts : ComparisonCounts
         The comparisons.
     X : ndarray of shape (n_items, n_features), optional
         Features of the items.
     B : ndarray of shape (n_items, n_free), optional
-        A prior, as in `RatingSystem`.
-    ties : {"half", "davidson"}
-        Least squares take a tie as the margin 0, between a win and a loss.
-
-    Attributes
-    ----------
-    logits : float or None
-        Log odds in one unit of a rating; None if the ratings are not log odds.
-    components : ndarray of shape (n_items,)
-        Which items can be compared.
-    alpha : float
-        Regularization.
-    unknowns : ndarray of shape (n_unknowns,)
-        What the system was solved for.
-    ratings : ndarray of shape (n_items,)
-        Their mean is 0 in each component.
-    effects : ndarray of shape (n_covariates,)
-        γ of the columns of the tally.
-    theta : float
-        Log of the parameter of the ties, if the model has one.
-    ties : float or None
-        The parameter of the ties, if the model has one.
-    note : str
-        What a reader of the board must know, such as a separable record; empty if nothing.
+        Prior ratings, as in `RatingSystem`.
     """
 
-    is_linear = True
-    can_leave_out = True  # single comparisons, in closed form or by a Newton step
-    is_in_context = False
-    every = 1  # so many alphas of the grid are one that is tried
-    stiffness = 1.0  # of alpha beside the curvature of a comparison
-    logits: float | None = None
     ties: float | None = None
-    theta = 0.0
     note = ""
+    outcome_curve = None  # ratings are margins, not log odds
 
     def __init__(
-        self,
-        tally: ComparisonCounts,
-        X: Array | None = None,
-        B: Array | None = None,
-        ties: str = "half",
+        self, counts: ComparisonCounts, X: Array | None = None, B: Array | None = None
     ) -> None:
-        self.tally, self.system = tally, RatingSystem(tally, X, B)
-        is_alone = X is None and B is None
-        self.components = tally.components if is_alone else np.ones(tally.n_items, np.intp)
+        self.counts = counts
+        self.system = RatingSystem(counts, X, B)
+        self.components = comparable_items(counts, X, B)
 
-    def choose_alpha(self) -> float:
-        """The alpha that foresees comparisons best that are left out one at a time."""
-        if self.system.size > EIGEN_LIMIT:
-            raise ValueError(
-                f'alpha="auto" is for at most {EIGEN_LIMIT:,} items or features, but there are '
-                f"{self.system.size:,}; pass a number."
-            )
-        middle = middle_alpha(self.system)
-        alphas = middle * RELATIVE[:: self.every]
-        losses = self.held_out_losses(alphas)
-        if self.system.has_prior:
-            likelihoods = -len(self.tally.outcome) * losses
-            return alpha_of_prior(alphas, likelihoods, middle / self.stiffness)
-        return float(alphas[losses == np.nanmin(losses)].max())  # the largest of several
+    def select_alpha(self) -> float:
+        """Return the alpha that predicts best the comparisons left out one at a time."""
+        return select_alpha(self.system, self.held_out_losses)
 
     def held_out_losses(self, alphas: Array) -> Array:
-        """Mean of minus the log likelihood of normal noise of comparisons left out, for each."""
+        """Mean loss of left-out comparisons under normal noise, for each alpha."""
         errors = leave_one_out_errors(self.system, alphas)
         return np.asarray(0.5 * np.log(np.maximum(errors, 1e-300)))
 
-    def solve(self, alpha: float) -> Self:
-        """Ratings and effects from all comparisons."""
+    def fit(self, alpha: float) -> Self:
+        """Solve the linear system."""
         self.alpha = alpha
-        self.fit()
+        solve = self.system.solver(self.counts.pair_weights, self._shift)
+        self.unknowns = solve(self.system.apply_transpose(self.counts.pair_flows))
         self.ratings, self.effects = self.system.ratings_and_effects(self.unknowns)
         return self
 
-    def fit(self, start: Array | None = None) -> Any:
-        """Find the unknowns, here by one linear system; `start` is for what is iterated."""
-        weights, flows = self.tally.sums
-        solve = self.system.solver(weights, self.alpha * self.tally.total_weight)
-        self.unknowns = solve(self.system.right(flows))
+    def refit(self, counts: ComparisonCounts) -> Self:
+        """Return the model of other counts of the same comparisons, for the same λ."""
+        model = copy(self)
+        model.counts = counts
+        model.system = self.system.with_counts(counts)
+        return model.fit(self.alpha * self.counts.total_weight / counts.total_weight)
 
-    def left_out(self) -> LeaveOneOut:
-        """What becomes of the solution without some comparisons."""
-        return LeaveOneOut(self.system, self.unknowns, self.alpha * self.tally.total_weight)
+    @property
+    def _shift(self) -> float:
+        """λ."""
+        return self.alpha * self.counts.total_weight
 
-    def spread(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> CovarianceRoot:
-        """Errors of ratings and effects, by leaving out every comparison or cluster."""
-        return jackknife_covariance(self.left_out(), clusters, thin)
+    def leave_out(self) -> LeaveOneOut:
+        """The solution, from which comparisons can be removed exactly."""
+        return LeaveOneOut(self.system, self.unknowns, self._shift)
+
+    def covariance(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> CovarianceRoot:
+        """Covariance by the jackknife: every comparison or cluster is left out."""
+        return jackknife_covariance(self.leave_out(), clusters, thin)
 
     def margins(self) -> Array:
-        """Of each distinct pair."""
+        """Margin of each distinct pair."""
         return self.system.margins(self.unknowns)
 
     def expected(self, margins: Array) -> Array:
@@ -133,5 +95,5 @@ class LeastSquares:
         return margins
 
     def variances(self, margins: Array) -> Array:
-        """Variance of an outcome, up to a factor that all outcomes share."""
+        """Variance of an outcome, up to a factor that is the same for all outcomes."""
         return np.ones_like(margins)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,139 +12,202 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.datasets.pair_data import Rankings
 from rankwise.graphs import ScoreGraph
+from rankwise.leaderboard.algebra.alpha_selection import select_alpha
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
-from rankwise.leaderboard.algebra.leave_comparison_out import root_of
-from rankwise.leaderboard.algebra.rating_system import regularize_components
-from rankwise.leaderboard.models.base import GAP, Point, newton
-from rankwise.leaderboard.models.bradley_terry import BradleyTerry
+from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut, factor_covariance
+from rankwise.leaderboard.algebra.rating_system import RatingSystem, regularize_components
+from rankwise.leaderboard.models.bradley_terry import (
+    GRID_STEP,
+    separation_note,
+    working_least_squares,
+)
+from rankwise.leaderboard.models.newton import Point, newton
+from rankwise.leaderboard.models.outcome_likelihood import OutcomeCurve, OutcomeLikelihood
 from rankwise.losses import PlackettLuceLoss
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot
 
+GAP = 1e-13  # relative to the objective
+
 
 class RankingLikelihood:
-    """``J = 1/W Σ ω [log Σ_{j not yet placed} e^{r_j} − r_i] + α ‖r‖²``, as `newton` takes it.
+    """``J = 1/W Σ ω [log Σ_{j not yet placed} e^{r_j} − r_i] + α ‖r‖²``, for `newton`.
 
     Parameters
     ----------
     model : PlackettLuce
-        The rankings, and alpha.
+        The rankings and alpha.
     """
 
     total = 1.0
 
     def __init__(self, model: PlackettLuce) -> None:
         self.model = model
-        self.penalty = np.full(model.tally.n_items, 2 * model.alpha)
+        self.penalty = np.full(model.counts.n_items, 2 * model.alpha)
 
-    def at(self, ratings: Array) -> Point:
-        """Value and slope."""
+    def at(self, unknowns: Array) -> Point:
+        """Value and gradient."""
         items = self.model.rankings.item
-        loss = self.model.loss.at(ratings[items])
-        slope = np.bincount(items, loss.gradient, len(ratings)) + self.penalty * ratings
-        value = loss.value + 0.5 * float(self.penalty @ ratings**2)
-        return Point(ratings, value, slope)
+        loss = self.model.loss.at(unknowns[items])
+        gradient = np.bincount(items, loss.gradient, len(unknowns)) + self.penalty * unknowns
+        value = loss.value + 0.5 * float(self.penalty @ unknowns**2)
+        return Point(unknowns, value, gradient)
 
     def step(self, point: Point, tol: float) -> Array:
         """Newton's step."""
-        inverse = self.model.inverse(point.unknowns)
-        return -self.model.loss.total_weight * (inverse @ point.slope)
+        inverse = self.model.inverse_hessian(point.unknowns)
+        return -self.model.loss.total_weight * (inverse @ point.gradient)
 
 
-class PlackettLuce(BradleyTerry):
+class _RankingChanges(NamedTuple):
+    """Changes of the ratings without each of the rankings of one length.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rankings, length)
+        Rows of the rankings.
+    forces : ndarray of shape (n_rankings, length)
+        ``(I − K EᵀA⁻¹E)⁻¹ ρ``.
+    inverse : ndarray of shape (n_rankings, length, length)
+        EᵀA⁻¹E.
+    """
+
+    rows: Indices
+    forces: Array
+    inverse: Array
+
+
+class PlackettLuce:
     """Rankings of several items: the best one is chosen first, then the best of the others.
 
-    Item i is placed above j with the probability σ(r_i − r_j), whoever else takes part, so that
-    what a board says of pairs is as in Bradley and Terry's model.
+    A `RatingModel`. Item i is placed above j with the probability σ(r_i − r_j), whichever other
+    items are ranked, so statements about pairs are those of the Bradley–Terry model.
 
     Parameters
     ----------
-    tally : Tally
+    counts : ComparisonCounts
         The pairs of the rankings.
     rankings : Rankings
         The rankings.
     """
 
-    can_leave_out = False
+    ties: float | None = None
 
-    def __init__(self, tally: ComparisonCounts, rankings: Rankings) -> None:
-        super().__init__(tally)
+    def __init__(self, counts: ComparisonCounts, rankings: Rankings) -> None:
+        self.counts = counts
+        self.system = RatingSystem(counts)
+        self.components = counts.components
         self.rankings = rankings
-        placed = np.isfinite(rankings.place)
-        scores = -np.where(placed, rankings.place, 0.0)
+        is_placed = np.isfinite(rankings.place)
+        scores = -np.where(is_placed, rankings.place, 0.0)
         graph = ScoreGraph(scores, rankings.ranking, cost="sign", ties="exclude")
-        self.loss = PlackettLuceLoss(graph, placed, rankings.weight)
+        self.loss = PlackettLuceLoss(graph, is_placed, rankings.weight)
 
-    def fit(self, start: Array | None = None) -> Point:
-        """Newton's method."""
-        point = newton(RankingLikelihood(self), np.zeros(self.tally.n_items), GAP)
-        self.unknowns = self.tally.centered(point.unknowns)
-        return point
+    @property
+    def outcome_curve(self) -> OutcomeCurve:
+        """Probabilities of win and loss of a pair."""
+        return OutcomeCurve(OutcomeLikelihood(has_parameter=False))
+
+    @property
+    def note(self) -> str:
+        """Which ratings only alpha keeps finite."""
+        return separation_note(self)
+
+    def select_alpha(self) -> float:
+        """Return the alpha that predicts best the rankings left out one at a time."""
+        return select_alpha(self.system, self.held_out_losses, grid_step=GRID_STEP)
+
+    def fit(self, alpha: float) -> Self:
+        """Estimate ratings by Newton's method."""
+        self.alpha = alpha
+        point = newton(RankingLikelihood(self), np.zeros(self.counts.n_items), GAP)
+        self.unknowns = self.counts.center(point.unknowns)
+        self.ratings, self.effects = self.system.ratings_and_effects(self.unknowns)
+        return self
 
     def held_out_losses(self, alphas: Array) -> Array:
-        """Mean log loss of the rankings, each by a Newton step without it."""
+        """Mean log loss of the rankings, each by a Newton step without it, for each alpha."""
         losses = []
-        for self.alpha in alphas.tolist():
-            self.fit()
-            ratings = self.unknowns
-            moved = ratings[self.rankings.item]
-            for rows, changes, within in self._changes(ratings, self.inverse(ratings)):
-                moved[rows] -= (within @ changes[:, :, None])[:, :, 0]
-            losses.append(self.loss.at(moved).value * self.loss.total_weight)
+        for alpha in alphas.tolist():
+            ratings = self.fit(alpha).unknowns
+            held_out = ratings[self.rankings.item]
+            inverse = self.inverse_hessian(ratings)
+            for changes in self._changes_by_length(ratings, inverse):
+                steps = changes.inverse @ changes.forces[:, :, None]
+                held_out[changes.rows] -= steps[:, :, 0]
+            losses.append(self.loss.at(held_out).value * self.loss.total_weight)
         return np.array(losses)
 
-    def spread(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> CovarianceRoot:
-        """The jackknife over rankings, or clusters of them, by one Newton step.
+    def margins(self) -> Array:
+        """Difference of the ratings of each distinct pair."""
+        return self.system.margins(self.unknowns)
+
+    def expected(self, margins: Array) -> Array:
+        """Probability that the first item is above minus the probability that it is below."""
+        return self.outcome_curve.expected(margins)
+
+    def variances(self, margins: Array) -> Array:
+        """Variance of the outcomes 1, 0 and −1."""
+        return self.outcome_curve.variances(margins)
+
+    def leave_out(self) -> LeaveOneOut:
+        """Least squares of the pairs with the same ratings, from which pairs can be removed."""
+        return working_least_squares(self)
+
+    def covariance(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> CovarianceRoot:
+        """Covariance by the jackknife over rankings, or clusters of them, by one Newton step.
 
         Without ranking g, of gradient ρ and Hessian K in its items, the ratings change by
-        ``A⁻¹ E (I − K EᵀA⁻¹E)⁻¹ ρ``, E being the columns of its items. The rankings of a cluster
-        are corrected by their own K only. What thin items lack is added as the model has it, K.
+        ``A⁻¹ E (I − K EᵀA⁻¹E)⁻¹ ρ``, with E the columns of its items. The rankings of a cluster
+        are corrected by their own K only. The noise that thin items lack is that of the model, K.
         """
-        ratings, rankings, n = self.ratings, self.rankings, self.tally.n_items
-        inverse = self.inverse(ratings)
+        rankings = self.rankings
         unit = np.arange(rankings.n_rankings)
         if clusters is not None:
             unit = np.zeros_like(unit)
             unit[rankings.pairs.ranking] = clusters
-        sums = np.zeros(len(rankings.item))
-        for rows, changes, _ in self._changes(ratings, inverse):
-            sums[rows] = changes
-        at = unit[rankings.ranking], rankings.item
-        by_unit = sp.coo_matrix((sums, at), shape=(unit.max() + 1, n)).tocsr()
-        middle = (by_unit.T @ by_unit).toarray() + self._bends(ratings, thin)
+        inverse = self.inverse_hessian(self.ratings)
+        forces = np.zeros(len(rankings.item))
+        for changes in self._changes_by_length(self.ratings, inverse):
+            forces[changes.rows] = changes.forces
+        positions = (unit[rankings.ranking], rankings.item)
+        shape = (unit.max() + 1, self.counts.n_items)
+        unit_forces = sp.coo_matrix((forces, positions), shape=shape).tocsr()
+        middle = (unit_forces.T @ unit_forces).toarray() + self._hessian(self.ratings, thin)
         n_units = len(np.unique(unit))
         V = inverse @ middle @ inverse * (max(1, n_units - 1) / n_units)
-        return CovarianceRoot(root_of(V), max(1, n_units - 1), np.empty((0, 1)))
+        return CovarianceRoot(factor_covariance(V), max(1, n_units - 1), np.empty((0, 1)))
 
-    def _changes(self, ratings: Array, inverse: Array) -> Iterator[Any]:
-        """``(I − K EᵀA⁻¹E)⁻¹ ρ`` and EᵀA⁻¹E of each ranking, those of one length together."""
-        for table, slope, bend in self.loss.by_ranking(ratings[self.rankings.item]):
+    def _changes_by_length(self, ratings: Array, inverse: Array) -> Iterator[_RankingChanges]:
+        """Yield the changes without each ranking, those of one length together."""
+        for table, gradient, hessian in self.loss.by_ranking(ratings[self.rankings.item]):
             rows = table.rows.T
             items = self.rankings.item[rows]
-            within = inverse[items[:, :, None], items[:, None, :]]
-            rest = np.eye(rows.shape[1]) - bend @ within
-            yield rows, np.linalg.solve(rest, -slope[:, :, None])[:, :, 0], within
+            block = inverse[items[:, :, None], items[:, None, :]]
+            slack = np.eye(rows.shape[1]) - hessian @ block
+            forces = np.linalg.solve(slack, -gradient[:, :, None])[:, :, 0]
+            yield _RankingChanges(rows, np.asarray(forces, np.float64), block)
 
-    def inverse(self, ratings: Array) -> Array:
-        """A⁻¹ with the Hessian A of all; grounded, since only differences count."""
-        n = self.tally.n_items
+    def inverse_hessian(self, ratings: Array) -> Array:
+        """Return A⁻¹ with A the Hessian of all rankings, made invertible in each component."""
+        n = self.counts.n_items
         check_matrix_fits(4 * n, n, "the covariance", "use intervals=False")
-        matrix = regularize_components(
-            self._bends(ratings, np.ones(n, bool)), self.tally.components
-        )
+        all_items = np.ones(n, bool)
+        hessian = self._hessian(ratings, all_items)
+        matrix = regularize_components(hessian, self.counts.components)
         matrix[np.arange(n), np.arange(n)] += 2 * self.alpha * self.loss.total_weight
         return np.asarray(np.linalg.inv(matrix), np.float64)
 
-    def _bends(self, ratings: Array, chosen: NDArray[np.bool_]) -> Array:
-        """Σ K over the rankings, of the pairs of which one item is chosen."""
-        n = self.tally.n_items
+    def _hessian(self, ratings: Array, selected: NDArray[np.bool_]) -> Array:
+        """Sum K over the rankings, for the pairs of which at least one item is selected."""
+        n = self.counts.n_items
         total = np.zeros(n * n)
-        for table, _, bend in self.loss.by_ranking(ratings[self.rankings.item]):
+        for table, _, hessian in self.loss.by_ranking(ratings[self.rankings.item]):
             items = self.rankings.item[table.rows.T]
-            bend *= chosen[items][:, :, None] | chosen[items][:, None, :]
-            at = np.arange(items.shape[1])
-            bend[:, at, at] = 0.0
-            bend[:, at, at] = -bend.sum(axis=2)
+            hessian *= selected[items][:, :, None] | selected[items][:, None, :]
+            diagonal = np.arange(items.shape[1])
+            hessian[:, diagonal, diagonal] = 0.0
+            hessian[:, diagonal, diagonal] = -hessian.sum(axis=2)
             codes = items[:, :, None] * n + items[:, None, :]
-            total += np.bincount(codes.ravel(), bend.ravel(), n * n)
+            total += np.bincount(codes.ravel(), hessian.ravel(), n * n)
         return total.reshape(n, n)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise.datasets.times import in_days
 from rankwise.leaderboard import Leaderboard
-from rankwise.leaderboard.board import WHOLE
+from rankwise.leaderboard.board_records import RANK_COLUMNS
 from rankwise.leaderboard.render import footnotes
 from rankwise.pages.page import Page, assemble
 from rankwise.pages.report.report_data import as_text, short_numbers
@@ -147,8 +147,12 @@ def _rows(board: Leaderboard) -> dict[str, list[Any] | None]:
             rows[name] = np.flatnonzero(column).tolist()
         else:
             values = short_numbers(column, DIGITS)
-            rows[name] = [value or None for value in values] if name in WHOLE else values
-    found = [board.holds_by.get(row.item) for row in board.rows] if board.holds_by else []
+            rows[name] = [value or None for value in values] if name in RANK_COLUMNS else values
+    found = (
+        [board.votes_to_flip_next.get(row.item) for row in board.rows]
+        if board.votes_to_flip_next
+        else []
+    )
     rows["holds"] = [None if hold is None else hold.n for hold in found] or None
     rows["holdsText"] = [None if hold is None else str(hold) for hold in found] or None
     return rows

@@ -1,0 +1,172 @@
+"""backtest: a leaderboard evaluated on later comparisons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rankwise.datasets import PairData
+from rankwise.datasets.pair_data import PAIR_COLUMNS
+from rankwise.datasets.times import as_times
+from rankwise.formatting import TextTable, join_tables
+from rankwise.leaderboard.arguments import read_comparisons
+from rankwise.leaderboard.board import Leaderboard
+from rankwise.leaderboard.forecast import (
+    ForecastScore,
+    base_rates,
+    board_probabilities,
+    compare_forecasts,
+    elo_probabilities,
+)
+from rankwise.leaderboard.rating import rate
+
+STATIC_MODELS = ("least-squares", "plackett-luce")
+STATIC_OPTIONS = ("side", "ties", "reweight")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Backtest:
+    """Result of `backtest`; prints as a table.
+
+    Attributes
+    ----------
+    board : Leaderboard
+        Board of the earlier comparisons.
+    methods : tuple of ForecastScore
+        The board first, then the methods that it is compared with.
+    n_before, n_later : int
+        Number of earlier and later comparisons.
+    until : str
+        The date or number that separates them.
+    """
+
+    board: Leaderboard
+    methods: tuple[ForecastScore, ...]
+    n_before: int
+    n_later: int
+    until: str
+
+    def table(self) -> TextTable:
+        """Return a table with one line for each method."""
+        header = ["method", "log loss", "± s.e.", "behind", "± s.e.", "right"]
+        rows = []
+        for score in self.methods:
+            row = [
+                score.name,
+                f"{score.log_loss:.4f}",
+                f"{score.error:.4f}",
+                f"{score.behind:+.4f}",
+                f"{score.behind_error:.4f}",
+                f"{score.accuracy:.1%}",
+            ]
+            rows.append(row)
+        title = (
+            f"{self.n_later} comparisons from {self.until} on, predicted from {self.n_before} "
+            "earlier ones"
+        )
+        notes = ["log loss: smaller is better; behind: difference to the log loss of the board"]
+        return TextTable(header, rows, title=title, names=(0,), notes=notes)
+
+    def __repr__(self) -> str:
+        return join_tables([self.table()], "text")
+
+
+def backtest(
+    pairs: Any,
+    until: Any,
+    *,
+    covariates: Any = None,
+    model: str | None = None,
+    **options: Any,
+) -> Backtest:
+    """Rate the comparisons before a date, and evaluate the board on those from the date on.
+
+    The board is compared with the same model without time and context, with Elo ratings (frozen at
+    the date, and updated game by game, with the step that predicts the earlier comparisons best),
+    and with the shares of win, draw and loss. Items that are new after the date count as average.
+
+    Parameters
+    ----------
+    pairs : data frame, dict of columns or PairData
+        As in `rate`.
+    until : date or number
+        The first time that is predicted.
+    covariates, model
+        As in `rate`; with the model "least-squares" the time only separates the comparisons.
+    **options
+        Other arguments of `rate`, including columns of a frame.
+
+    Returns
+    -------
+    Backtest
+        Prints as a table; its attribute `board` is the board of the earlier comparisons.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> first, second = rng.integers(0, 6, (2, 400))
+    >>> second = (first + 1 + second % 5) % 6
+    >>> better, other = np.minimum(first, second), np.maximum(first, second)
+    >>> winner = np.where(rng.random(400) < 0.7, better, other)
+    >>> games = {"a": first, "b": second, "winner": winner, "year": np.arange(400) // 100 + 1}
+    >>> result = backtest(games, 4, time="year", sides=("a", "b"), outcome="winner")
+    >>> [method.name for method in result.methods]
+    ['the board', 'without time', 'Elo, followed', 'Elo, frozen', 'base rate']
+    """
+    columns = {name: options.pop(name) for name in PAIR_COLUMNS if name in options}
+    data = read_comparisons(pairs, covariates, columns)
+    before, later = _split_by_time(data, until)
+    known_items, _ = before.compact()
+    timeless = replace(known_items, times=None, contexts={})
+    names = list(data.covariates) or None
+    training = timeless if model in STATIC_MODELS else known_items
+    board = rate(training, covariates=names, model=model, **options)
+    probabilities = {"the board": board_probabilities(board, later)}
+    if board.scales is not None:
+        static_board = _rate_without_time(board, timeless, names, options)
+        probabilities["without time"] = board_probabilities(static_board, later)
+    probabilities |= elo_probabilities(before, later)
+    outcome = np.sign(later.outcome)
+    probabilities["base rate"] = base_rates(before, len(outcome))
+    scores = compare_forecasts(outcome, probabilities)
+    return Backtest(board, scores, before.n_pairs, later.n_pairs, str(until))
+
+
+def _split_by_time(data: PairData, until: Any) -> tuple[PairData, PairData]:
+    """Return the comparisons before a date and those from it on, both in the order of time."""
+    if data.times is None:
+        raise ValueError("backtest splits comparisons by time; name the column with time=.")
+    cut = as_times([until], 1)
+    if cut.dtype.kind != data.times.dtype.kind:
+        raise ValueError(f"until={until!r}, but times are like {data.times[0]}.")
+    order = np.argsort(data.times, kind="stable")
+    ordered = data.take(order)
+    times = data.times[order]
+    is_before = times < cut[0]
+    if is_before.all() or not is_before.any():
+        where = "before" if is_before.all() else "after"
+        raise ValueError(
+            f"all {data.n_pairs} comparisons are {where} {until}: from {times[0]} to {times[-1]}."
+        )
+    return ordered.take(is_before), ordered.take(~is_before)
+
+
+def _rate_without_time(
+    board: Leaderboard, timeless: PairData, covariates: list[str] | None, options: dict[str, Any]
+) -> Leaderboard:
+    """Rate by the Bradley–Terry model with the total variance of the components of the board."""
+    scales = board.scales
+    assert scales is not None
+    variance = scales.constant**2 + scales.time**2 + scales.context**2
+    static = {name: options[name] for name in STATIC_OPTIONS if name in options}
+    return rate(
+        timeless,
+        covariates=covariates,
+        model="bradley-terry",
+        alpha=0.5 / variance / float(timeless.weight.sum()),
+        intervals=False,
+        **static,
+    )

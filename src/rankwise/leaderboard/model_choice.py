@@ -1,0 +1,166 @@
+"""Choice of the rating model of a board, and its fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankwise.arrays import Array
+from rankwise.datasets import PairData
+from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
+from rankwise.leaderboard.arguments import is_number_between
+from rankwise.leaderboard.covariates import Covariates, check_identified
+from rankwise.leaderboard.models.base import RatingModel
+from rankwise.leaderboard.models.bradley_terry import BradleyTerry
+from rankwise.leaderboard.models.dynamic import fit_dynamic
+from rankwise.leaderboard.models.least_squares_model import LeastSquares
+from rankwise.leaderboard.models.outcome_likelihood import are_verdicts
+from rankwise.leaderboard.models.plackett_luce_model import PlackettLuce
+from rankwise.leaderboard.models.rating_components import PriorScales
+from rankwise.validation import check_option
+
+MODEL_NAMES = ("least-squares", "bradley-terry", "plackett-luce")
+LARGEST_ALPHA = 1e100
+LEAST_ALPHA = 1e-13  # a smaller alpha is lost in rounding, and the system is singular
+DEFAULT_ALPHA = 1e-8
+
+
+def default_model(data: PairData) -> str:
+    """Return the model of `rate` if none is named."""
+    if data.times is not None or data.contexts:
+        return "bradley-terry"
+    if data.rankings is not None:
+        return "plackett-luce"
+    if are_verdicts(data.outcome):
+        return "bradley-terry"
+    return "least-squares"
+
+
+def check_model(
+    model: str,
+    data: PairData,
+    *,
+    has_features: bool,
+    has_prior: bool,
+    side: bool,
+    ties: str,
+    alpha: Any,
+) -> None:
+    """Refuse combinations of the data and the arguments of `rate` that do not fit the model."""
+    check_option("model", model, MODEL_NAMES)
+    check_option("ties", ties, ("half", "davidson"))
+    _check_alpha(alpha, data, has_prior)
+    is_dynamic = data.times is not None or bool(data.contexts)
+    is_static_only = model != "bradley-terry" or has_features or has_prior or alpha is not None
+    has_rankings = data.rankings is not None
+    is_listwise = model == "plackett-luce"
+    refusals = [
+        (
+            has_prior and has_features,
+            "prior= and features= both describe the items; pass one of them (a table of numbers "
+            "may be a prior).",
+        ),
+        (
+            ties != "half" and model != "bradley-terry",
+            f"ties={ties!r} is for model='bradley-terry'; least squares takes a tie as half a win, "
+            "and rankings share places (ties='half').",
+        ),
+        (
+            is_dynamic and is_static_only,
+            "time= and context= are for model='bradley-terry', without features=, prior= and "
+            "alpha=; scales= determines the regularization.",
+        ),
+        (
+            is_listwise and not has_rankings,
+            "model='plackett-luce' is for rankings; name their columns with ranking=, item= and "
+            "place=, or pass a list of lists. Comparisons of two items are for 'bradley-terry'.",
+        ),
+        (
+            has_rankings and side,
+            "side=True is for comparisons with two sides; the items of a ranking have none.",
+        ),
+        (
+            is_listwise and (has_features or has_prior),
+            "features= and prior= cannot be combined with model='plackett-luce'; use "
+            "'least-squares', or RankLogistic(likelihood='plackett-luce') on the rows of the "
+            "rankings.",
+        ),
+    ]
+    for is_refused, message in refusals:
+        if is_refused:
+            raise ValueError(message)
+
+
+def _check_alpha(alpha: Any, data: PairData, has_prior: bool) -> None:
+    """Check that alpha is None, "auto" or a number, and that it can be selected if it must be."""
+    is_auto = isinstance(alpha, str) and alpha == "auto"
+    is_number = is_number_between(alpha, 0.0, LARGEST_ALPHA)
+    if alpha is not None and not is_auto and not is_number:
+        raise ValueError(
+            f'alpha={alpha!r}; expected a positive number below {LARGEST_ALPHA:g}, or "auto".'
+        )
+    is_selected = is_auto or (alpha is None and has_prior)
+    if is_selected and data.n_pairs < 2:
+        raise ValueError(
+            'alpha="auto" leaves out one comparison at a time, and there is only one; '
+            "pass a number such as alpha=0.01."
+        )
+
+
+def check_scales_apply(data: PairData, scales: Any, half_life: Any) -> None:
+    """Refuse arguments that have no effect without time and context."""
+    if half_life is not None and data.times is None:
+        raise ValueError(
+            "half_life= is for ratings that change with time; name the column of times with time=, "
+            "or leave out half_life=."
+        )
+    if scales is not None and data.times is None and not data.contexts:
+        raise ValueError(
+            "scales= is for ratings that depend on time or context; name their columns with time= "
+            "and context=, or leave out scales=."
+        )
+
+
+def fit_model(
+    name: str,
+    data: PairData,
+    covariates: Covariates,
+    *,
+    X: Array | None = None,
+    B: Array | None = None,
+    ties: str = "half",
+    alpha: float | str | None = None,
+    scales: PriorScales | None = None,
+    half_life: float | None = None,
+) -> RatingModel:
+    """Fit the named model.
+
+    Parameters
+    ----------
+    name : str
+        One of `MODEL_NAMES`.
+    data : PairData
+        The comparisons; with times or contexts the model is dynamic.
+    covariates : Covariates
+        Columns of the comparisons.
+    X, B : ndarray, optional
+        Features of the items, or prior ratings.
+    ties, alpha, scales, half_life
+        As in `rate`.
+    """
+    counts = ComparisonCounts.of(data, covariates.columns)
+    if covariates.names:
+        check_identified(counts, X, B, covariates.names)
+    if data.times is not None or data.contexts:
+        return fit_dynamic(data, covariates.columns, ties, scales, half_life)
+    model: LeastSquares | BradleyTerry | PlackettLuce
+    if name == "plackett-luce" and data.rankings is not None:
+        model = PlackettLuce(counts, data.rankings)
+    elif name == "bradley-terry":
+        model = BradleyTerry(counts, X, B, ties)
+    else:
+        model = LeastSquares(counts, X, B)
+    if alpha is None:
+        alpha = DEFAULT_ALPHA if B is None else "auto"
+    if isinstance(alpha, str):
+        alpha = model.select_alpha()
+    return model.fit(max(LEAST_ALPHA, float(alpha)))

@@ -1,0 +1,156 @@
+"""Reader of prior ratings: boards, mappings, series and tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import svd
+
+from rankwise.arrays import Array
+from rankwise.datasets import PairData
+from rankwise.formatting import count, join_words
+from rankwise.frames import as_array, frame_columns
+from rankwise.leaderboard.board import Leaderboard
+from rankwise.leaderboard.prior import RANK_TOLERANCE, Priors
+from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT
+from rankwise.validation import check_float_array
+
+PRIOR = "the prior"
+
+
+class _RatedItem(NamedTuple):
+    """Label and rating of an item by a prior."""
+
+    label: Any
+    rating: float
+
+
+class _OnePrior(NamedTuple):
+    """Name of a prior, and its ratings by the text of the label."""
+
+    name: str
+    ratings: dict[str, _RatedItem]
+
+
+def read_prior(prior: Any, data: PairData) -> tuple[PairData, Priors]:
+    """Read the argument `prior` of `rate`.
+
+    Returns
+    -------
+    data : PairData
+        The comparisons, with the items that only the prior rates at the end of the items.
+    priors : Priors
+        Ratings of all items.
+    """
+    several = prior if isinstance(prior, (list, tuple)) else [prior]
+    if not several:
+        raise ValueError("prior is empty; pass a board, or ratings by item.")
+    read = [one_prior for argument in several for one_prior in _read_priors(argument)]
+    for one_prior in read:
+        _check_overlap(one_prior, data)
+    data = _with_rated_items(data, read)
+    names = [one_prior.name for one_prior in read]
+    if len(set(names)) < len(names):
+        names = [f"{name} {k}" for k, name in enumerate(names, start=1)]
+
+    texts = [str(label) for label in data.items.tolist()]
+    table: dict[str, NDArray[Any]] = {"item": data.items}
+    notes = []
+    for name, one_prior in zip(names, read, strict=True):
+        column = np.full(len(texts), np.nan)
+        for k, text in enumerate(texts):
+            if text in one_prior.ratings:
+                column[k] = one_prior.ratings[text].rating
+        table[name] = (column - np.nanmean(column)) / np.nanstd(column)
+        n_missing = int(np.isnan(column).sum())
+        if n_missing:
+            notes.append(f"{name} does not rate {count(n_missing, 'item')}, imputed as average")
+    columns = np.nan_to_num(np.column_stack([table[name] for name in names]))
+    priors = Priors(tuple(names), columns, _orthogonal_basis(columns), "; ".join(notes), table)
+    return data, priors
+
+
+def _check_overlap(one_prior: _OnePrior, data: PairData) -> None:
+    """Refuse a prior that rates none of the compared items, or all of them equally."""
+    compared = data.items[np.union1d(data.first, data.second)].tolist()
+    texts = [str(label) for label in compared]
+    values = {one_prior.ratings[text].rating for text in texts if text in one_prior.ratings}
+    if len(values) >= 2:
+        return
+    problem = "gives all of them the same rating" if values else "rates none of them"
+    raise ValueError(
+        f"{one_prior.name} does not distinguish the compared items: it {problem}. Its items are "
+        f"{join_words(map(repr, one_prior.ratings))}, the compared items are "
+        f"{join_words(map(repr, texts))}."
+    )
+
+
+def _with_rated_items(data: PairData, priors: list[_OnePrior]) -> PairData:
+    """Append the items that only priors rate."""
+    labels = {str(label): label for label in data.items.tolist()}
+    n_compared = len(labels)
+    for one_prior in priors:
+        for text, rated in one_prior.ratings.items():
+            labels.setdefault(text, rated.label)
+    if len(labels) > n_compared:
+        extra = np.array(list(labels.values())[n_compared:])
+        data = replace(data, items=np.concatenate([data.items, extra]))
+    if data.n_items > COVARIANCE_LIMIT:
+        raise ValueError(
+            f"prior= is for at most {COVARIANCE_LIMIT:,} items, but there are {data.n_items:,}."
+        )
+    return data
+
+
+def _orthogonal_basis(columns: Array) -> Array:
+    left, sizes, _ = svd(columns - columns.mean(axis=0), full_matrices=False)
+    is_independent = sizes > RANK_TOLERANCE * sizes[0]
+    return np.asarray(left[:, is_independent] * np.sqrt(len(columns)))
+
+
+def _read_priors(prior: Any) -> list[_OnePrior]:
+    """Read a board, a mapping, a series or a frame; a frame may have several columns."""
+    if isinstance(prior, Leaderboard):
+        return [_OnePrior(PRIOR, _ratings_by_text(PRIOR, prior.items.tolist(), prior.ratings))]
+    if getattr(prior, "ndim", 2) == 1 and hasattr(prior, "to_dict"):  # a pandas Series
+        prior = prior.to_dict()
+    if isinstance(prior, Mapping) and all(np.ndim(value) == 0 for value in prior.values()):
+        ratings = _ratings_by_text(PRIOR, list(prior), list(prior.values()))
+        return [_OnePrior(PRIOR, ratings)]
+    columns = prior if isinstance(prior, Mapping) else frame_columns(prior)
+    if columns is None or len(columns) < 2:
+        raise TypeError(
+            f"prior is of type {type(prior).__name__}; expected a board, ratings by item (a dict "
+            "or series), a table with a column of items and columns of ratings, or a list."
+        )
+    names = list(columns)
+    item = "item" if "item" in names else names[0]
+    labels = np.asarray(as_array(columns[item], item)).tolist()
+    if "rating" in names:
+        values = as_array(columns["rating"], "rating")
+        return [_OnePrior(PRIOR, _ratings_by_text(PRIOR, labels, values))]
+    return [
+        _OnePrior(name, _ratings_by_text(name, labels, as_array(columns[name], name)))
+        for name in names
+        if name != item
+    ]
+
+
+def _ratings_by_text(name: str, labels: list[Any], values: Any) -> dict[str, _RatedItem]:
+    """Return the ratings by the text of the label, without items whose rating is missing."""
+    ratings = check_float_array(name, values)
+    repeated = [text for text, n in Counter(map(str, labels)).items() if n > 1]
+    if repeated:
+        raise ValueError(f"{name} rates the item {repeated[0]!r} twice; pass one rating per item.")
+    if np.isinf(ratings).any():
+        raise ValueError(f"{name} has an infinite rating; correct it, or drop the item.")
+    return {
+        str(label): _RatedItem(label, rating)
+        for label, rating in zip(labels, ratings.tolist(), strict=True)
+        if not np.isnan(rating)
+    }
