@@ -64,7 +64,7 @@ def test_curves_add_up_to_the_score(scaler):
         np.testing.assert_allclose(total, scores - scores.mean(), atol=1e-8)
     assert display.curves[0].name.startswith("a")
     assert display.plot(features=[display.curves[1].name]).lines_
-    with pytest.raises(ValueError, match="there is no feature"):
+    with pytest.raises(ValueError, match="'nothing'"):
         display.plot(features=["nothing"])
     with pytest.raises(TypeError, match="HingeFeatures"):
         FeatureCurvesDisplay.from_estimator(RankRLS().fit(X, y), X)

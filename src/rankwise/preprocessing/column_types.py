@@ -306,6 +306,13 @@ def _infer_kind(name: str, cells: NDArray[Any], request: ColumnRequest) -> Colum
         return _order_column(column, cells, request.order)
     if cells.dtype == object:
         return _infer_text(column, cells, request)
+    return _infer_from_dtype(column, cells, request)
+
+
+def _infer_from_dtype(
+    column: ColumnInfo, cells: NDArray[Any], request: ColumnRequest
+) -> ColumnInfo:
+    """Infer the kind of numbers, booleans or dates."""
     if request.kind == "category":
         return _category_column(column, cells, is_requested=True)
     is_date = cells.dtype.kind == "M"
@@ -330,16 +337,23 @@ def _infer_text(column: ColumnInfo, cells: NDArray[Any], request: ColumnRequest)
         if number_format is not None:
             return _quantity_column(column, cells, number_format)
     n_numbers = sum(not math.isnan(parse_number(text)) for text in sample)
+    if request.kind == "number" and date_format is not None:
+        return column.left_out(Reason.DATES)
+    if request.kind == "number" and n_numbers < len(sample):
+        return column.left_out(Reason.WORDS, _example_word(sample))
     if request.kind == "number":
-        if date_format is not None:
-            return column.left_out(Reason.DATES)
-        if n_numbers < len(sample):
-            return column.left_out(Reason.WORDS, _example_word(sample))
         return column
     if request.kind == "category":
         return _category_column(column, cells, is_requested=True)
     if date_format is not None:
         return _date_column(column, cells, date_format)
+    return _infer_words(column, cells, sample, n_numbers)
+
+
+def _infer_words(
+    column: ColumnInfo, cells: NDArray[Any], sample: list[str], n_numbers: int
+) -> ColumnInfo:
+    """Infer whether texts are a category, numbers, a text or an identifier."""
     category = _category_column(column, cells, is_requested=False)
     n_values = len(category.categories) + category.n_rare
     if category.kind == "category" and n_values <= FEW_VALUES:

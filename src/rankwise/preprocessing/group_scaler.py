@@ -21,47 +21,49 @@ from rankwise.validation import restored_on_failure
 
 
 class GroupScaler(TransformerMixin, BaseEstimator):
-    """Scale each feature inside each group, to mean 0 and standard deviation 1 there.
+    """Standardize each feature inside each group.
 
-    Use it in search, where it counts how an item stands out among those of its query.
+    Use it for search results, where the position of an item relative to the other items of its
+    query matters more than the value of a feature.
 
         z = (x − mean of the group) / standard deviation of the group
 
-    and 0 where the group has one value only. A ranker then sees how far an item stands out among
-    the items that it is compared with. What differs from group to group only, such as the length
-    of a query, has no part in it.
+    z is 0 for features that are constant in the group. Features that differ only between groups,
+    such as the length of a query, therefore have no effect.
 
-    The scaling of a group depends on the X of that group alone, so exact leave-group-out of the
-    ranker that follows stays exact. And it needs the groups again when new items are scored.
-    Without groups all items, new ones too, are one list, whose mean and deviation `fit` learns.
+    The scaling of a group depends only on the X of that group, so exact leave-group-out of the
+    following ranker stays exact, and `transform` needs the groups of new items. Without groups all
+    items, including new ones, are one list, whose mean and standard deviation `fit` learns.
 
     Parameters
     ----------
-    with_log : bool
-        Take ``sign(x) log(1 + |x|)`` first: for counts and other features with long tails.
-    with_standard : bool
-        Append the columns as `sklearn.preprocessing.StandardScaler` scales them, by the mean and
-        deviation of all items. So a ranker has both, the standing in the group and the value.
-    with_mean : bool
-        Take off the mean. Sparse X needs False, which keeps it sparse; a linear ranker, which
-        compares inside groups, learns the same from it.
+    with_log : bool, default=False
+        Whether to apply ``sign(x) log(1 + |x|)`` first, for counts and other features with long
+        tails.
+    with_standard : bool, default=False
+        Whether to append the columns of `sklearn.preprocessing.StandardScaler`, which uses the mean
+        and standard deviation of all items, so that a ranker has both the relative and the absolute
+        value.
+    with_mean : bool, default=True
+        Whether to subtract the mean. Sparse X needs False to stay sparse; a linear ranker, which
+        compares items inside groups, learns the same model either way.
 
     Attributes
     ----------
     needs_groups_ : bool
-        Whether `fit` had groups; `transform` then asks for them.
+        Whether `fit` had groups; `transform` then requires them.
     standard_ : StandardScaler
-        What scales the appended columns, or the one list (if ``with_standard``, or without
+        Scaler of the appended columns, or of the single list (if ``with_standard``, or without
         groups).
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
-        Their names, if X had any.
+        Names of the features, if X had any.
 
     Notes
     -----
-    In a Pipeline the groups come by scikit-learn's metadata routing, which has to be on. Both
-    `fit` and `transform` ask for them by themselves, without ``set_transform_request``.
+    In a Pipeline the groups are passed by scikit-learn's metadata routing, which must be enabled.
+    `fit` and `transform` request them by default, without ``set_transform_request``.
 
     Examples
     --------
@@ -95,15 +97,15 @@ class GroupScaler(TransformerMixin, BaseEstimator):
     @refuse_other_keywords
     @restored_on_failure
     def fit(self, X: Any, y: Any = None, groups: ArrayLike | None = None) -> Self:
-        """Learn the columns; of items in groups, only ``with_standard`` learns their values.
+        """Learn the number of columns; without groups or ``with_standard``, also their scales.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             Items.
         y : ignored, or target of `make_target`
-            Such a target has the groups.
-        groups : array-like of shape (n_items,), optional
+            A target of `make_target` carries the groups.
+        groups : array-like of shape (n_items,), default=None
             Group labels. None makes all items one list, to which new items belong as well.
 
         Returns
@@ -129,8 +131,8 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             Items.
-        groups : array-like of shape (n_items,), optional
-            Group labels, whatever they are; needed if `fit` had some, else not looked at.
+        groups : array-like of shape (n_items,), default=None
+            Group labels; required if `fit` had groups, else ignored.
 
         Returns
         -------
@@ -141,12 +143,13 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         X = self._check_items(X, reset=False)
         if groups is None and self.needs_groups_:
             raise ValueError(
-                "this GroupScaler was fitted with groups and needs those of the new items, too: "
-                "transform(X, groups=groups). In a Pipeline turn metadata routing on, "
+                "this GroupScaler was fitted with groups and needs the groups of the new items: "
+                "transform(X, groups=groups). In a Pipeline enable metadata routing, "
                 "sklearn.set_config(enable_metadata_routing=True), and call predict(X, "
                 "groups=groups). If the items are one list, pass groups=[0] * len(X)."
             )
-        X = signed_log(X) if self.with_log else X
+        if self.with_log:
+            X = signed_log(X)
         if not self.needs_groups_:
             scaled = self.standard_.transform(X)
         elif sp.issparse(X):
@@ -156,16 +159,41 @@ class GroupScaler(TransformerMixin, BaseEstimator):
             scaled = scale_in_groups(X, codes, with_mean=self.with_mean)
         if not self.with_standard:
             return scaled
-        both = [scaled, self.standard_.transform(X)]
-        return sp.hstack(both, format="csr") if sp.issparse(X) else np.hstack(both)
+        columns = [scaled, self.standard_.transform(X)]
+        if sp.issparse(X):
+            return sp.hstack(columns, format="csr")
+        return np.hstack(columns)
 
     @refuse_other_keywords
     def fit_transform(self, X: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
-        """Fit, and scale the same items; see `fit` and `transform`."""
-        return self.fit(X, y, groups).transform(X, unpack_target(y, groups)[1])
+        """Fit, and scale the same items; see `fit` and `transform`.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray or sparse matrix
+            As returned by `transform`.
+        """
+        _, group_labels, _ = unpack_target(y, groups)
+        return self.fit(X, y, groups).transform(X, group_labels)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Names of the columns: ``name_in_group``, and the plain names for ``with_standard``."""
+        """Return the names of the output columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the input columns; None takes those seen in `fit`.
+
+        Returns
+        -------
+        ndarray of str
+            ``name_in_group``, followed by the input names for ``with_standard``.
+        """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         scaled = np.array([f"{name}_in_group" for name in names], dtype=object)
@@ -174,8 +202,8 @@ class GroupScaler(TransformerMixin, BaseEstimator):
     def _check_items(self, X: Any, *, reset: bool) -> Any:
         if sp.issparse(X) and self.with_mean:
             raise ValueError(
-                "X is sparse, and GroupScaler would make it dense to take off the means; use "
-                "GroupScaler(with_mean=False), which linear rankers learn the same from."
+                "X is sparse, and subtracting the means would make it dense; use "
+                "GroupScaler(with_mean=False), with which linear rankers learn the same model."
             )
         return validate_X(self, X, accept_sparse="csr", reset=reset)
 

@@ -1,9 +1,9 @@
-"""Features relative to their group: how far an item is above the others of its list.
+"""Standardize features inside groups.
 
     z_ij = (x_ij − mean_g x_j) / sd_g x_j        for item i of group g, 0 where sd_g x_j = 0
 
-The mean and the standard deviation are those of the group itself, so a group that is held out is
-scaled as it would be alone.
+The mean and the standard deviation are those of the group itself, so the scaling of a held-out
+group does not depend on the other groups.
 """
 
 from __future__ import annotations
@@ -16,79 +16,113 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Indices
 
-BLOCK_ENTRIES = 2**16  # of whole groups that are scaled together: what a cache holds
-ROUNDING = 4.0  # units in the last digit of the largest value: a smaller deviation is rounding
+BLOCK_ENTRIES = 2**16
+"""Number of entries of the groups that are scaled together; a block fits into the cache."""
+ROUNDING = 4.0
+"""Machine epsilons, relative to the magnitude of a feature, below which a deviation is 0."""
 
 
 def signed_log(X: Any) -> Any:
-    """``sign(x) log(1 + |x|)`` of a dense array, or of the entries of a sparse matrix."""
+    """Return ``sign(x) log(1 + |x|)`` of a dense array or a sparse matrix."""
     if sp.issparse(X):
-        out = X.copy()
-        out.data = np.sign(X.data) * np.log1p(np.abs(X.data))
-        return out
+        result = X.copy()
+        result.data = np.sign(X.data) * np.log1p(np.abs(X.data))
+        return result
     return np.sign(X) * np.log1p(np.abs(X))
 
 
 def scale_in_groups(X: NDArray[Any], codes: Indices, *, with_mean: bool = True) -> NDArray[Any]:
-    """The scaled columns, in the type of X; each group of rows by itself.
+    """Standardize each column inside each group; the result has the type of X.
 
-    Values are taken relative to the first item of the group before they are summed up. So a large
-    offset costs no digits, and a column that is constant in a group becomes 0 exactly.
+    Values are taken relative to the first item of the group before they are summed. A large offset
+    therefore costs no precision, and a column that is constant in a group becomes exactly 0.
 
     Parameters
     ----------
     X : ndarray of shape (m, p), float64 or float32
         Features.
     codes : ndarray of shape (m,)
-        Number of the group of each row, from 0; in any order.
-    with_mean : bool
-        Whether the mean is taken off; if not, the columns are only divided.
+        Number of the group of each row, from 0, in any order.
+    with_mean : bool, default=True
+        Whether to subtract the mean.
+
+    Returns
+    -------
+    ndarray of shape (m, p)
+        Scaled features.
     """
-    out = np.empty_like(X)
+    scaled = np.empty_like(X)
     largest = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
-    unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)  # so that no square is too large or small
-    eps = ROUNDING * float(np.finfo(X.dtype).eps)
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    block = starts // max(1, BLOCK_ENTRIES // max(1, X.shape[1]))  # of each group
-    for rows in np.split(order, starts[1:][np.diff(block) > 0]):
-        _, first, code, sizes = np.unique(
-            codes[rows], return_index=True, return_inverse=True, return_counts=True
-        )
-        average = sp.csr_array(
-            (1.0 / sizes[code], np.arange(len(rows)), np.append(first, len(rows))),
-            shape=(len(sizes), len(rows)),
-        )
-        x = X[rows] / unit
-        z = x - x[first][code]
-        z -= (average @ z)[code]
-        deviation = np.sqrt(average @ np.square(z))
-        magnitude = np.sqrt(average @ np.square(x))
-        factor = np.zeros_like(deviation)
-        np.divide(1.0, deviation, out=factor, where=deviation > eps * magnitude)
-        out[rows] = (z if with_mean else x) * factor[code]
-    return out
+    unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)  # so that squares neither overflow nor underflow
+    tolerance = ROUNDING * float(np.finfo(X.dtype).eps)
+    rows_by_group = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[rows_by_group], prepend=-1))
+    rows_per_block = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
+    block_of_group = starts // rows_per_block
+    is_first_of_block = np.diff(block_of_group) > 0
+    for rows in np.split(rows_by_group, starts[1:][is_first_of_block]):
+        block = X[rows] / unit
+        scaled[rows] = _scale_block(block, codes[rows], tolerance, with_mean=with_mean)
+    return scaled
+
+
+def _scale_block(
+    x: NDArray[Any], codes: Indices, tolerance: float, *, with_mean: bool
+) -> NDArray[Any]:
+    """Standardize rows that are sorted by group; a smaller relative deviation is 0."""
+    _, first, group, sizes = np.unique(
+        codes, return_index=True, return_inverse=True, return_counts=True
+    )
+    n_rows = len(x)
+    averaging = sp.csr_array(
+        (1.0 / sizes[group], np.arange(n_rows), np.append(first, n_rows)),
+        shape=(len(sizes), n_rows),
+    )
+    centered = x - x[first][group]
+    centered -= (averaging @ centered)[group]
+    deviation = np.sqrt(averaging @ np.square(centered))
+    magnitude = np.sqrt(averaging @ np.square(x))
+    factor = np.zeros_like(deviation)
+    np.divide(1.0, deviation, out=factor, where=deviation > tolerance * magnitude)
+    values = centered if with_mean else x
+    return np.asarray(values * factor[group])
 
 
 def scale_sparse_in_groups(X: Any, codes: Indices) -> Any:
-    """Sparse columns divided by the deviation in their group; zeros count, and stay zeros.
+    """Divide sparse columns by their standard deviation in the group, without centering.
 
-    Inside a group this differs from the centered columns by a constant, which no linear ranker
-    sees.
+    Zeros count in the standard deviation and stay zero. Inside a group the result differs from
+    centered columns by a constant, which has no effect on a linear ranker.
+
+    Parameters
+    ----------
+    X : sparse matrix of shape (m, p)
+        Features.
+    codes : ndarray of shape (m,)
+        Number of the group of each row, from 0, in any order.
+
+    Returns
+    -------
+    csr matrix of shape (m, p)
+        Scaled features.
     """
     X = X.tocsr(copy=True)
     X.sum_duplicates()
-    group = np.repeat(codes, np.diff(X.indptr)).astype(np.int64)
-    _, cell = np.unique(group * X.shape[1] + X.indices, return_inverse=True)
-    sizes = np.zeros(cell.max(initial=-1) + 1)
-    sizes[cell] = np.bincount(codes)[group]
-    values, n_zeros = X.data.astype(np.float64), sizes - np.bincount(cell)
-    largest = np.zeros(len(sizes))
+    group_of_entry = np.repeat(codes, np.diff(X.indptr)).astype(np.int64)
+    column_in_group = group_of_entry * X.shape[1] + X.indices
+    _, cell = np.unique(column_in_group, return_inverse=True)  # cell: a column in a group
+    n_cells = cell.max(initial=-1) + 1
+    sizes = np.zeros(n_cells)
+    sizes[cell] = np.bincount(codes)[group_of_entry]
+    n_zeros = sizes - np.bincount(cell)
+    values = X.data.astype(np.float64)
+    largest = np.zeros(n_cells)
     np.maximum.at(largest, cell, np.abs(values))
     values /= np.where(largest > 0, largest, 1.0)[cell]
     mean = np.bincount(cell, values) / sizes
-    squares = np.bincount(cell, (values - mean[cell]) ** 2) + n_zeros * mean**2
-    deviation = np.sqrt(squares / sizes)
+    sum_of_squares = np.bincount(cell, (values - mean[cell]) ** 2) + n_zeros * mean**2
+    deviation = np.sqrt(sum_of_squares / sizes)
     is_constant = deviation <= ROUNDING * float(np.finfo(X.dtype).eps)
-    X.data = (values / np.where(is_constant, np.inf, deviation)[cell]).astype(X.dtype)
+    divisor = np.where(is_constant, np.inf, deviation)
+    X.data = (values / divisor[cell]).astype(X.dtype)
     return X

@@ -16,33 +16,33 @@ from rankwise.validation import check_int, restored_on_failure
 
 
 class HingeFeatures(TransformerMixin, BaseEstimator):
-    """Each feature x, and ``max(x − k, 0)`` at some knots k between its values.
+    """Add piecewise linear features ``max(x − k, 0)`` at knots k of each feature x.
 
-    Use it before a linear ranker for curved effects that can still be read.
+    Use it before a linear ranker for nonlinear effects that remain interpretable.
 
     A linear ranker on these columns is an additive model: its score is a sum of piecewise linear
-    curves, one for each feature, with a bend at each knot. The exact cross-validation of the
-    ranker stays as it is, and `rankwise.plot.FeatureCurvesDisplay` draws the curves.
+    curves, one for each feature, with a bend at each knot. The exact cross-validation of the ranker
+    is unchanged, and `rankwise.plot.FeatureCurvesDisplay` draws the curves.
 
     Parameters
     ----------
-    n_knots : int
-        Number of knots of each feature, at equal steps between quantiles. Values that are frequent
-        give fewer: equal knots count once.
-    n_columns : int, optional
-        Bend the first so many columns only. X may then be sparse, such as columns of numbers before
-        many columns of categories.
+    n_knots : int, default=4
+        Number of knots of each feature, at evenly spaced quantiles of its values. Frequent values
+        give fewer knots: duplicates are removed.
+    n_columns : int, default=None
+        Number of leading columns that get knots; None means all. X may then be sparse, such as
+        columns of numbers followed by many columns of categories.
 
     Attributes
     ----------
     knots_ : ndarray of shape (n_features_out - n_features_in,)
         The knots of all features, one feature after the other.
     columns_ : ndarray of int
-        The feature that each of them is of.
+        Feature of each knot.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
-        Their names, if X had any.
+        Names of the features, if X had any.
 
     Examples
     --------
@@ -69,9 +69,9 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n_items, n_features)
-            Items, best scaled.
+            Items, preferably scaled.
         y : ignored
-            Only there for Pipelines.
+            Accepted for Pipelines.
 
         Returns
         -------
@@ -79,18 +79,20 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         n_knots = check_int("n_knots", self.n_knots, "the number of knots of each feature")
-        X = self._bent(validate_X(self, X, accept_sparse=self._takes_sparse()))
+        X = validate_X(self, X, accept_sparse=self._sparse_format())
         levels = np.arange(1, n_knots + 1) / (n_knots + 1)
-        knots = []
-        for column in X.T:
+        knots_by_column = []
+        for column in self._hinged_columns(X).T:
             quantiles = np.unique(np.quantile(column, levels))
-            knots.append(quantiles[(quantiles > column.min()) & (quantiles < column.max())])
-        self.knots_ = np.concatenate(knots).astype(np.float64)
-        self.columns_ = np.repeat(np.arange(len(knots)), [len(each) for each in knots])
+            is_inside = (quantiles > column.min()) & (quantiles < column.max())
+            knots_by_column.append(quantiles[is_inside])
+        counts = [len(knots) for knots in knots_by_column]
+        self.knots_ = np.concatenate(knots_by_column).astype(np.float64)
+        self.columns_ = np.repeat(np.arange(len(counts)), counts)
         return self
 
     def transform(self, X: Any) -> Any:
-        """The features, then the hinges.
+        """Append the hinges to the features.
 
         Parameters
         ----------
@@ -100,30 +102,43 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray or csr matrix of shape (n_items, n_features + n_hinges)
-            Columns.
+            Features, followed by hinges.
         """
         check_is_fitted(self)
-        X = validate_X(self, X, reset=False, accept_sparse=self._takes_sparse())
-        bent = self._bent(X)
-        hinges = np.maximum(bent[:, self.columns_] - self.knots_.astype(X.dtype), 0)
+        X = validate_X(self, X, reset=False, accept_sparse=self._sparse_format())
+        columns = self._hinged_columns(X)[:, self.columns_]
+        hinges = np.maximum(columns - self.knots_.astype(X.dtype), 0)
         if sp.issparse(X):
             return sp.hstack([X, sp.csr_array(hinges)], format="csr")
         return np.hstack([X, hinges])
 
-    def _takes_sparse(self) -> Any:
+    def _sparse_format(self) -> Any:
+        """Value of `accept_sparse` for scikit-learn's validation."""
         return False if self.n_columns is None else "csr"
 
-    def _bent(self, X: Any) -> NDArray[Any]:
-        """The columns that get knots."""
-        bent = X[:, : self.n_columns]
-        return np.asarray(bent.toarray() if sp.issparse(bent) else bent)
+    def _hinged_columns(self, X: Any) -> NDArray[Any]:
+        """The columns that get knots, as a dense array."""
+        columns = X[:, : self.n_columns]
+        return np.asarray(columns.toarray() if sp.issparse(columns) else columns)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """The names, then ``name>knot`` for the hinges."""
+        """Return the names of the output columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the input columns; None takes those seen in `fit`.
+
+        Returns
+        -------
+        ndarray of str
+            The input names, followed by ``name>knot`` for the hinges.
+        """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
-        bends = zip(self.columns_, self.knots_, strict=True)
-        hinges = [f"{names[j]}>{knot:.6g}" for j, knot in bends]
+        hinges = [
+            f"{names[j]}>{knot:.6g}" for j, knot in zip(self.columns_, self.knots_, strict=True)
+        ]
         return np.concatenate([names, np.array(hinges, dtype=object)])
 
     def __sklearn_tags__(self) -> Any:
