@@ -253,7 +253,7 @@ BAD = [
     ({"views": []}, r"views=\[\]; expected"),
     ({"views": [View([]), View()]}, "a view has no columns"),
     ({"views": [View([0]), View([9])]}, "index 9"),
-    ({"views": [View([0]), View([4])]}, r"view 1\) tells the scored items"),
+    ({"views": [View([0]), View([4])]}, r"view 1\) are constant inside groups"),
     ({"views": THREE, "search": "pairs"}, "search='pairs' is for two views, and there are 3"),
     ({"views": 3}, "3 views that take the same item need the same dictionary"),
     ({"views": 3, "dictionary": 2}, "views=3, but the dictionary has 2"),

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupShuffleSplit
 from sklearn.utils import check_random_state
@@ -27,8 +26,7 @@ from rankwise.fitted_schema import (
 )
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import Relevance, read_y
-from rankwise.kernels.basis import choose_basis, read_points
-from rankwise.kernels.feature_maps import FeatureMap, take_columns
+from rankwise.kernels.feature_maps import FeatureMap
 from rankwise.kernels.kernel import KernelParameters
 from rankwise.kernels.views import View, check_views, view_columns
 from rankwise.losses import SquaredLoss
@@ -40,6 +38,13 @@ from rankwise.preprocessing.group_columns import check_groups, refuse_other_keyw
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import TaskModel
 from rankwise.rankers.linear_models import KernelExpansion
+from rankwise.rankers.pursuit_dictionary import (
+    choose_functions,
+    column_functions,
+    deal_functions,
+    function_values,
+    kernel_functions,
+)
 from rankwise.rankers.ranking_problem import check_beta, no_nuisance, one_output, ranking_loss
 from rankwise.rankers.search import Search
 from rankwise.rankers.semi_supervised import PartialRelevance, split_unscored
@@ -52,8 +57,6 @@ from rankwise.validation import (
     check_option,
     restored_on_failure,
 )
-
-DICTIONARIES = ("items", "scored", "features")
 
 
 @saved_fields(
@@ -85,8 +88,9 @@ class PursuitFunction(NamedTuple):
     intercept_path: Array
 
     def scores(self, X: Any, steps: Any = -1) -> Array:
-        """Scores after some of the steps, by default the last."""
-        coef, intercept = self.coef_path[steps].T, self.intercept_path[steps]
+        """Scores after one or more of the steps, by default the last one."""
+        coef = self.coef_path[steps].T
+        intercept = self.intercept_path[steps]
         if not len(coef):
             return np.broadcast_to(intercept, (X.shape[0], *np.shape(intercept)))
         return np.asarray(self.basis.scores(X, coef) + intercept)
@@ -98,15 +102,18 @@ def make_functions(
     """Gather the coefficients of all steps; with `mean_score` there is an intercept."""
     functions = []
     for view, dictionary in enumerate(dictionaries):
-        chosen = steps[-1].basis[view] if steps else []
-        path = np.zeros((len(steps) + 1, len(chosen)))
-        intercepts = np.full(len(steps) + 1, mean_score or 0.0)
-        for p, step in enumerate(steps, 1):
-            path[p, : len(step.coef[view])] = step.coef[view]
-            intercepts[p] -= 0.0 if mean_score is None else step.means[view]
-        basis = dictionary.take(np.array(chosen, dtype=np.intp))
-        choices = dictionary.indices[np.array([s.chosen[view] for s in steps], dtype=np.intp)]
-        functions.append(PursuitFunction(basis, choices, path, intercepts))
+        basis_numbers = steps[-1].basis[view] if steps else []
+        choice_numbers = [step.chosen[view] for step in steps]
+        coef_path = np.zeros((len(steps) + 1, len(basis_numbers)))
+        intercept_path = np.full(len(steps) + 1, mean_score or 0.0)
+        for n_steps, step in enumerate(steps, 1):
+            coef = step.coef[view]
+            coef_path[n_steps, : len(coef)] = coef
+            if mean_score is not None:
+                intercept_path[n_steps] -= step.means[view]
+        basis = dictionary.take(np.array(basis_numbers, dtype=np.intp))
+        choices = dictionary.indices[np.array(choice_numbers, dtype=np.intp)]
+        functions.append(PursuitFunction(basis, choices, coef_path, intercept_path))
     return functions
 
 
@@ -313,19 +320,27 @@ class RankingPursuit(TaskModel, KernelParameters):
         """
         target = read_y(y, groups, sample_weight, X=X, allow_nan=True)
         X = check_groups(self, X, y, groups)
-        X, holds_out = self._check(X), self.n_iter_no_change is not None
+        X = self._check(X)
+        holds_out = self.n_iter_no_change is not None
         if self.views is None and isinstance(target.y, PreferenceGraph) and not holds_out:
             one_output("RankingPursuit", target.y.scores)
             return self._fit_rows(X, target.y)
-        scores, held = split_unscored(target, X.shape[0]), None
-        if holds_out:
-            codes = scores.groups.codes[scores.scored]
-            share = self.validation_fraction
-            if not np.ptp(codes):  # one list, of which two items have an order
-                codes, share = np.arange(len(codes)), max(share, 2 / len(codes))
-            split = GroupShuffleSplit(1, test_size=share, random_state=self.random_state)
-            _, held = next(split.split(codes, groups=codes))
-        return self._fit_rows(X, scores, held)
+        scores = split_unscored(target, X.shape[0])
+        if not holds_out:
+            return self._fit_rows(X, scores)
+        return self._fit_rows(X, scores, self._validation_rows(scores))
+
+    def _validation_rows(self, scores: PartialRelevance) -> Indices:
+        """Scored rows of random groups, or of a single list, that decide when to stop."""
+        codes = scores.groups.codes[scores.scored]
+        fraction = self.validation_fraction
+        has_one_group = not np.ptp(codes)
+        if has_one_group:  # hold out at least two items, which have an order
+            codes = np.arange(len(codes))
+            fraction = max(fraction, 2 / len(codes))
+        splitter = GroupShuffleSplit(1, test_size=fraction, random_state=self.random_state)
+        _, validation_rows = next(splitter.split(codes, groups=codes))
+        return np.asarray(validation_rows)
 
     @single_threaded
     def predict(self, X: Any) -> Array:
@@ -398,121 +413,130 @@ class RankingPursuit(TaskModel, KernelParameters):
         return validate_X(self, X)
 
     def _fit_rows(
-        self, X: Any, target: PreferenceGraph | PartialRelevance, held: Indices | None = None
+        self,
+        X: Any,
+        target: PreferenceGraph | PartialRelevance,
+        validation_rows: Indices | None = None,
     ) -> Self:
-        """Fit to checked data. Scored rows that are held out say when to stop."""
-        known = target
-        if held is not None and isinstance(target, PartialRelevance):
-            known, tested = target.without(held), target.scored[held]
-            truth, weight = target.y[held], target.weights_of(tested)
-            labels = target.groups.codes[tested]
-        loss, mean_score = self._loss(X.shape[0], known)
+        """Fit to checked data; held-out scored rows decide when to stop."""
+        train = target
+        validation = None
+        if validation_rows is not None and isinstance(target, PartialRelevance):
+            train = target.without(validation_rows)
+            validation = ValidationRows.of(X, target, validation_rows)
+        loss, mean_score = self._loss(X.shape[0], train)
         rows = scored = np.arange(X.shape[0])
-        if isinstance(known, PartialRelevance):
-            rows, scored = np.sort(np.r_[known.scored, known.unscored]), known.scored
+        if isinstance(train, PartialRelevance):
+            scored = train.scored
+            rows = np.sort(np.concatenate([scored, train.unscored]))
         dictionaries = self._dictionaries(X, rows, scored)
         self.search_ = choose_search(self.search, dictionaries)
-        at_scored = [function_values(functions, X, scored) for functions in dictionaries]
-        at_agreeing, agreement = [], None
-        if len(dictionaries) > 1 and isinstance(known, PartialRelevance):
-            agreeing, agreement = known.agreement(self.group_weight)
-            at_agreeing = [function_values(functions, X, agreeing) for functions in dictionaries]
-        has_free_intercept = self.beta == 0 or mean_score is not None
-        problem = PursuitProblem(
-            loss, has_free_intercept, at_scored, at_agreeing, agreement, self.nu
-        )
+        problem = self._problem(X, train, scored, dictionaries, loss, mean_score)
         norms = problem.norms()
-        for view, values in enumerate(norms):
-            if not values.any():
-                raise ValueError(
-                    f"no function of the dictionary (view {view}) tells the scored items of any "
-                    "pair apart: all are constant inside groups. Give features (or columns of the "
-                    "view) that vary inside a group, another kernel, or more functions."
-                )
-        search = (AllPairs if self.search_ == "pairs" else SharedIndices)(problem, norms)
-        steps: list[Step] = []
-        errors: list[float] = []
-        for step in pursue(problem, search, int(self.n_basis), self.backfit):
-            steps.append(step)
-            if held is None:
-                continue
-            functions = make_functions(dictionaries, [step], mean_score)
-            predicted = np.mean([function.scores(X[tested]) for function in functions], axis=0)
-            errors.append(float(disagreement_error(truth, predicted, labels, sample_weight=weight)))
-            if len(errors) - 1 - int(np.argmin(errors)) >= int(self.n_iter_no_change or 1):
-                break
+        _check_not_constant(norms)
+        make_search = AllPairs if self.search_ == "pairs" else SharedIndices
+        all_steps = pursue(problem, make_search(problem, norms), int(self.n_basis), self.backfit)
         self.__dict__.pop("validation_score_", None)
-        if held is not None:
-            self.validation_score_ = np.array(errors)
-            steps = steps[: int(np.argmin(errors)) + 1] if errors else steps
+        if validation is None:
+            steps = list(all_steps)
+        else:
+            steps = self._best_steps(all_steps, validation, dictionaries, mean_score)
         self.n_pairs_ = problem.loss.graph.n_pairs
         self._store(steps, make_functions(dictionaries, steps, mean_score))
         return self
 
+    def _problem(
+        self,
+        X: Any,
+        train: PreferenceGraph | PartialRelevance,
+        scored: Indices,
+        dictionaries: list[FeatureMap],
+        loss: SquaredLoss,
+        mean_score: float | None,
+    ) -> PursuitProblem:
+        """Loss, and the values of all functions at the items."""
+        at_scored = [function_values(functions, X, scored) for functions in dictionaries]
+        at_agreeing: list[Any] = []
+        agreement = None
+        if len(dictionaries) > 1 and isinstance(train, PartialRelevance):
+            agreeing_rows, agreement = train.agreement(self.group_weight)
+            at_agreeing = [
+                function_values(functions, X, agreeing_rows) for functions in dictionaries
+            ]
+        has_free_intercept = self.beta == 0 or mean_score is not None
+        return PursuitProblem(loss, has_free_intercept, at_scored, at_agreeing, agreement, self.nu)
+
+    def _best_steps(
+        self,
+        all_steps: Iterator[Step],
+        validation: ValidationRows,
+        dictionaries: list[FeatureMap],
+        mean_score: float | None,
+    ) -> list[Step]:
+        """Steps up to the one with the smallest validation error."""
+        patience = int(self.n_iter_no_change or 1)
+        steps: list[Step] = []
+        errors: list[float] = []
+        for step in all_steps:
+            steps.append(step)
+            functions = make_functions(dictionaries, [step], mean_score)
+            errors.append(validation.error(functions))
+            best = int(np.argmin(errors))
+            n_steps_without_gain = len(errors) - 1 - best
+            if n_steps_without_gain >= patience:
+                break
+        self.validation_score_ = np.array(errors)
+        if errors:
+            return steps[: int(np.argmin(errors)) + 1]
+        return steps
+
     def _loss(
-        self, n_items: int, known: PreferenceGraph | PartialRelevance
+        self, n_items: int, train: PreferenceGraph | PartialRelevance
     ) -> tuple[SquaredLoss, float | None]:
-        """The loss of the scored rows, and their mean score if there is an intercept."""
-        options, beta = (self.cost, self.ties, self.group_weight), self.beta
-        if isinstance(known, PartialRelevance):
-            loss = known.loss(*options, beta=beta)
+        """Loss of the scored rows, and their mean score if there is an intercept."""
+        options = self.cost, self.ties, self.group_weight
+        if isinstance(train, PartialRelevance):
+            loss = train.loss(*options, beta=self.beta)
         else:
-            loss, _ = ranking_loss(n_items, Relevance(known), *options, beta)
+            loss, _ = ranking_loss(n_items, Relevance(train), *options, self.beta)
         with np.errstate(over="ignore", invalid="ignore"):
-            squares = loss.at_zero
-        if not 0 < squares < np.inf and loss.target.any():
+            mean_square = loss.at_zero
+        if not 0 < mean_square < np.inf and loss.target.any():
             raise ValueError(
-                f"the mean square of the scores or magnitudes is {squares:g}; multiply all of them "
-                "by one factor that brings them nearer to 1."
+                f"the mean square of the scores or magnitudes is {mean_square:g}; multiply all of "
+                "them by one factor that brings them nearer to 1."
             )
-        if loss.y is None or beta == 0 or not self.fit_intercept:
+        if loss.y is None or self.beta == 0 or not self.fit_intercept:
             return loss, None
         mean_score = float(np.average(loss.y, weights=loss.graph.item_weights))
-        return SquaredLoss(loss.graph, beta, loss.y - mean_score), mean_score
+        return SquaredLoss(loss.graph, self.beta, loss.y - mean_score), mean_score
 
     def _dictionaries(self, X: Any, rows: Indices, scored: Indices) -> list[FeatureMap]:
-        """The functions of each view, from these rows of X, some of which have a score."""
+        """The functions of each view, centered at the given rows of X or at points."""
         rng = check_random_state(self.random_state)
-        chosen, points = _choose_functions(self.dictionary, rows, scored, X.shape[1], rng)
-        is_features = isinstance(self.dictionary, str) and self.dictionary == "features"
-        views, parts = [View(**self.kernel_arguments())], [chosen]
+        candidates = choose_functions(self.dictionary, rows, scored, X.shape[1], rng)
+        views = [View(**self.kernel_arguments())]
+        functions_of_views = [candidates.functions]
         if isinstance(self.views, numbers.Integral):
             views = views * check_int("views", self.views, "or a list of View", least=1)
-            is_scored = np.isin(chosen, scored) & (points is None) & (not is_features)
-            parts = _deal(chosen, is_scored, len(views), rng)
+            is_scored = np.isin(candidates.functions, scored) & candidates.are_rows
+            functions_of_views = deal_functions(candidates.functions, is_scored, len(views), rng)
         elif self.views is not None:
             views = check_views(self.views)
-            parts = parts * len(views)
-        names, maps = getattr(self, "feature_names_in_", None), []
-        for view, functions in zip(views, parts, strict=True):
-            kernel, columns = view.make_kernel(), view_columns(view, X.shape[1], names)
-            if is_features:
-                if not kernel.is_linear or view.n_basis is not None:
-                    raise ValueError(
-                        "dictionary='features' takes the columns of X as they are, but "
-                        f"kernel={view.kernel!r} and n_basis={view.n_basis!r} were given; use "
-                        "kernel='linear' without n_basis, or dictionary='items'."
-                    )
-                own = functions if columns is None else columns
-                maps.append(FeatureMap(kernel, own, len(own)))
-                continue
-            items = take_columns(X, columns)
-            source = items if points is None else take_columns(points, columns)
-            if kernel.is_precomputed and (points is not None or items.shape[0] != items.shape[1]):
-                raise ValueError(
-                    f"kernel='precomputed' needs the square matrix of kernel values between all "
-                    f"training items, and no points as dictionary; X has shape {items.shape}."
-                )
-            if not isinstance(view.basis, str):  # a basis of the view comes first
-                functions, source = choose_basis(items, view.n_basis, view.basis, rng), items
-            elif view.n_basis is not None:
-                basis = choose_basis(items[rows], view.n_basis, view.basis, rng)
-                functions, source = rows[basis], items
-            centers = None if kernel.is_precomputed else source[functions]
-            maps.append(FeatureMap(kernel, columns, len(functions), functions, centers))
-        return maps
+            functions_of_views = functions_of_views * len(views)
+        names = getattr(self, "feature_names_in_", None)
+        dictionaries = []
+        for view, functions in zip(views, functions_of_views, strict=True):
+            columns = view_columns(view, X.shape[1], names)
+            if candidates.are_columns:
+                dictionaries.append(column_functions(view, functions, columns))
+            else:
+                view_candidates = candidates._replace(functions=functions)
+                dictionaries.append(kernel_functions(view, view_candidates, X, rows, columns, rng))
+        return dictionaries
 
     def _store(self, steps: list[Step], functions: list[PursuitFunction]) -> None:
+        """Set the fitted attributes."""
         self._functions = functions
         self.n_basis_ = len(steps)
         self.train_error_ = np.array([step.error for step in steps])
@@ -733,7 +757,8 @@ class PursuitTask(HoldOutTask):
     parameters = ("n_basis",)
 
     def __init__(self, learner: RankingPursuit, X: Any, scores: PartialRelevance) -> None:
-        self._X, self._scores = X, scores
+        self._X = X
+        self._scores = scores
         graph = scores.graph(learner.cost, learner.ties, learner.group_weight)
         super().__init__(learner, graph, scores.scored, X.shape[0])
 
@@ -758,51 +783,56 @@ class PursuitTask(HoldOutTask):
         return model._fit_rows(self._X, scores)
 
 
-def _choose_functions(
-    dictionary: str | int | ArrayLike, rows: Indices, scored: Indices, n_features: int, rng: Any
-) -> tuple[Indices, Any]:
-    """Numbers of the functions of a dictionary, and the points if these are given."""
-    if isinstance(dictionary, str):
-        check_option("dictionary", dictionary, DICTIONARIES)
-        named = {"items": rows, "scored": scored, "features": np.arange(n_features)}
-        return named[dictionary], None
-    if isinstance(dictionary, numbers.Integral):
-        count = min(check_int("dictionary", dictionary, least=1), len(rows))
-        return np.sort(rng.choice(rows, size=count, replace=False)), None
-    points = read_points("dictionary", dictionary, n_features)
-    if points is None:
-        raise ValueError(
-            f"dictionary={dictionary!r}; expected one of {', '.join(map(repr, DICTIONARIES))}, a "
-            "number of items, or an array of points."
-        )
-    return np.arange(points.shape[0]), points
+class ValidationRows(NamedTuple):
+    """Held-out rows that decide when a pursuit stops.
+
+    Attributes
+    ----------
+    X : array or sparse matrix of shape (n_rows, n_features)
+        Items.
+    y : ndarray of shape (n_rows,)
+        True scores.
+    groups : ndarray of shape (n_rows,)
+        Group codes.
+    weight : ndarray of shape (n_rows,) or None
+        Weights.
+    """
+
+    X: Any
+    y: Array
+    groups: Indices
+    weight: Array | None
+
+    @classmethod
+    def of(cls, X: Any, target: PartialRelevance, validation_rows: Indices) -> ValidationRows:
+        """Take these of the scored rows."""
+        rows = target.scored[validation_rows]
+        y = target.y[validation_rows]
+        return cls(X[rows], y, target.groups.codes[rows], target.weights_of(rows))
+
+    def error(self, functions: list[PursuitFunction]) -> float:
+        """Disagreement error of the mean of the views."""
+        scores = np.mean([function.scores(self.X) for function in functions], axis=0)
+        error = disagreement_error(self.y, scores, self.groups, sample_weight=self.weight)
+        return float(error)
 
 
-def function_values(functions: FeatureMap, X: Any, rows: Indices) -> Any:
-    """The functions at some rows of X: a float64 array, or a sparse matrix stored by columns."""
-    if not functions.is_columns:
-        advice = "choose from fewer functions, for example dictionary=2000"
-        check_matrix_fits(len(rows), functions.n_features, "the values of a dictionary", advice)
-    values = functions.features(X if len(rows) == X.shape[0] else X[rows])
-    if sp.issparse(values):
-        return values.tocsc().astype(np.float64, copy=False)
-    return np.asarray(values, dtype=np.float64)
-
-
-def _deal(chosen: Indices, is_scored: Any, n_views: int, rng: Any) -> list[Indices]:
-    """Random disjoint parts, each with its share of the scored and of the unscored items."""
-    if len(chosen) < n_views:
-        raise ValueError(f"views={n_views}, but the dictionary has {len(chosen)} functions only.")
-    shuffled = np.concatenate(
-        [rng.permutation(chosen[is_scored]), rng.permutation(chosen[~is_scored])]
-    )
-    return [np.sort(shuffled[v::n_views]) for v in range(n_views)]
+def _check_not_constant(norms: list[Array]) -> None:
+    """Raise an error if all functions of a view are constant inside groups."""
+    for view, values in enumerate(norms):
+        if not values.any():
+            raise ValueError(
+                f"all functions of the dictionary (view {view}) are constant inside groups, so "
+                "none of them can order the scored items. Pass features (or columns of the view) "
+                "that vary inside a group, another kernel, or more functions."
+            )
 
 
 def choose_search(search: str, dictionaries: list[FeatureMap]) -> str:
-    """How to search several views: "pairs" or "shared", checked; "single" for one view."""
+    """Search of several views: "pairs" or "shared"; "single" for one view."""
     check_option("search", search, ("auto", "pairs", "shared"))
-    n_views, first = len(dictionaries), dictionaries[0]
+    n_views = len(dictionaries)
+    first = dictionaries[0]
     if n_views == 1:
         return "single"
     if search == "auto":
@@ -813,9 +843,9 @@ def choose_search(search: str, dictionaries: list[FeatureMap]) -> str:
             "all views)."
         )
     if search == "pairs":
-        what = "a matrix of all pairs of functions"
+        matrix = "a matrix of all pairs of functions"
         advice = "use search='shared', or a random part of the items (for example dictionary=2000)"
-        check_matrix_fits(len(first.indices), len(dictionaries[1].indices), what, advice)
+        check_matrix_fits(len(first.indices), len(dictionaries[1].indices), matrix, advice)
     elif not all(np.array_equal(d.indices, first.indices) for d in dictionaries):
         raise ValueError(
             f"{n_views} views that take the same item need the same dictionary, and theirs differ "

@@ -1,0 +1,127 @@
+"""Dictionaries of functions that RankingPursuit chooses from."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from rankwise.arrays import Indices
+from rankwise.kernels.basis import choose_basis, read_points
+from rankwise.kernels.feature_maps import FeatureMap, take_columns
+from rankwise.kernels.views import View
+from rankwise.runtime.memory import check_matrix_fits
+from rankwise.validation import check_int, check_option
+
+DICTIONARIES = ("items", "scored", "features")
+
+
+class CandidateFunctions(NamedTuple):
+    """Functions of a dictionary.
+
+    Attributes
+    ----------
+    functions : ndarray of int
+        Numbers of rows of X, of rows of `points`, or of columns of X.
+    points : array of shape (n_points, n_features) or None
+        Points that kernel functions are centered at, instead of rows of X.
+    are_columns : bool, default=False
+        Whether the functions are columns of X.
+    """
+
+    functions: Indices
+    points: Any = None
+    are_columns: bool = False
+
+    @property
+    def are_rows(self) -> bool:
+        """Whether the functions are centered at rows of X."""
+        return self.points is None and not self.are_columns
+
+
+def choose_functions(
+    dictionary: str | int | ArrayLike, rows: Indices, scored: Indices, n_features: int, rng: Any
+) -> CandidateFunctions:
+    """Functions of a dictionary, as the parameter of that name describes it."""
+    if isinstance(dictionary, str):
+        check_option("dictionary", dictionary, DICTIONARIES)
+        if dictionary == "features":
+            return CandidateFunctions(np.arange(n_features), are_columns=True)
+        return CandidateFunctions(rows if dictionary == "items" else scored)
+    if isinstance(dictionary, numbers.Integral):
+        count = min(check_int("dictionary", dictionary, least=1), len(rows))
+        return CandidateFunctions(np.sort(rng.choice(rows, size=count, replace=False)))
+    points = read_points("dictionary", dictionary, n_features)
+    if points is None:
+        raise ValueError(
+            f"dictionary={dictionary!r}; expected one of {', '.join(map(repr, DICTIONARIES))}, a "
+            "number of items, or an array of points."
+        )
+    return CandidateFunctions(np.arange(points.shape[0]), points)
+
+
+def column_functions(view: View, functions: Indices, columns: Indices | None) -> FeatureMap:
+    """Columns of X as the functions of a view."""
+    kernel = view.make_kernel()
+    if not kernel.is_linear or view.n_basis is not None:
+        raise ValueError(
+            "dictionary='features' uses the columns of X as they are, but "
+            f"kernel={view.kernel!r} and n_basis={view.n_basis!r} were passed; use "
+            "kernel='linear' without n_basis, or dictionary='items'."
+        )
+    if columns is None:
+        columns = functions
+    return FeatureMap(kernel, columns, len(columns))
+
+
+def kernel_functions(
+    view: View,
+    candidates: CandidateFunctions,
+    X: Any,
+    rows: Indices,
+    columns: Indices | None,
+    rng: Any,
+) -> FeatureMap:
+    """Kernel functions of a view; a basis of the view takes precedence over the dictionary."""
+    kernel = view.make_kernel()
+    items = take_columns(X, columns)
+    has_points = candidates.points is not None
+    if kernel.is_precomputed and (has_points or items.shape[0] != items.shape[1]):
+        raise ValueError(
+            f"kernel='precomputed' needs the square matrix of kernel values between all "
+            f"training items, and no points as dictionary; X has shape {items.shape}."
+        )
+    functions = candidates.functions
+    source = take_columns(candidates.points, columns) if has_points else items
+    if not isinstance(view.basis, str):
+        functions = choose_basis(items, view.n_basis, view.basis, rng)
+        source = items
+    elif view.n_basis is not None:
+        functions = rows[choose_basis(items[rows], view.n_basis, view.basis, rng)]
+        source = items
+    centers = None if kernel.is_precomputed else source[functions]
+    return FeatureMap(kernel, columns, len(functions), functions, centers)
+
+
+def function_values(functions: FeatureMap, X: Any, rows: Indices) -> Any:
+    """The functions at some rows of X: a float64 array, or a sparse matrix stored by columns."""
+    if not functions.is_columns:
+        advice = "choose from fewer functions, for example dictionary=2000"
+        check_matrix_fits(len(rows), functions.n_features, "the values of a dictionary", advice)
+    values = functions.features(X if len(rows) == X.shape[0] else X[rows])
+    if sp.issparse(values):
+        return values.tocsc().astype(np.float64, copy=False)
+    return np.asarray(values, dtype=np.float64)
+
+
+def deal_functions(chosen: Indices, is_scored: Any, n_views: int, rng: Any) -> list[Indices]:
+    """Deal functions to views at random, scored and unscored items in equal shares."""
+    if len(chosen) < n_views:
+        raise ValueError(f"views={n_views}, but the dictionary has {len(chosen)} functions only.")
+    shuffled = np.concatenate(
+        [rng.permutation(chosen[is_scored]), rng.permutation(chosen[~is_scored])]
+    )
+    return [np.sort(shuffled[v::n_views]) for v in range(n_views)]
