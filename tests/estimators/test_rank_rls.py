@@ -351,7 +351,7 @@ def refuse(message, X, y, groups=None, **options):
         ("scores that differ", np.ones(M), None, {"ties": "exclude"}),
         ("scores that differ", np.ones(M), None, {"cost": "sign"}),
         ("shared by the items to be compared", np.arange(M), np.arange(M), {}),
-        ("a graph brings its own", ScoreGraph(np.arange(M)), None, {"cost": "sign"}),
+        ("set the option of the graph", ScoreGraph(np.arange(M)), None, {"cost": "sign"}),
         ("groups was given as well", ScoreGraph(np.arange(M)), np.zeros(M), {}),
         ("given as well", make_target(np.arange(M), np.zeros(M)), np.zeros(M), {}),
         ("preferences only", PairGraph([0], [1], n_items=M), None, {"beta": 0.5}),

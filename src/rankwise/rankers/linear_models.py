@@ -16,12 +16,12 @@ class KernelExpansion(NamedTuple):
     Attributes
     ----------
     maps : list of FeatureMap
-        One for each view; a linear ranker without views has its columns as they are.
+        One map per view; a linear ranker without views has one map of its columns.
     coefficients : list of ndarray of shape (n, n_outputs)
         Weights of the columns or of the items of each map.
-    intercept : float or ndarray of shape (n_outputs,)
-        What is added to all scores, or to those of each output.
-    output_shape : tuple of int
+    intercept : float or ndarray of shape (n_outputs,), default=0.0
+        Constant of all scores, or of each output.
+    output_shape : tuple of int, default=()
         Shape of the scores of one item: () or (n_outputs,).
     """
 
@@ -32,21 +32,21 @@ class KernelExpansion(NamedTuple):
 
 
 def kernel_expansion(model: Any) -> KernelExpansion:
-    """Take a fitted ranker apart.
+    """Kernel expansion of the scores of a fitted ranker.
 
     Raises
     ------
     ValueError
-        If it is none of rankwise's linear and kernel rankers.
+        If it is not a linear or kernel ranker of rankwise.
     """
     if not hasattr(model, "kernel_expansion"):
         raise ValueError(
-            f"{type(model).__name__} is none of rankwise's rankers with weights or a kernel; "
+            f"{type(model).__name__} is not a ranker of rankwise with weights or a kernel; "
             "expected a RankRLS, RankSVM, RankLogistic, CoRankRLS or RankingPursuit, or the search "
             "for one."
         )
-    parts: KernelExpansion = model.kernel_expansion()
-    return parts
+    expansion: KernelExpansion = model.kernel_expansion()
+    return expansion
 
 
 class LinearWeights(NamedTuple):
@@ -57,38 +57,40 @@ class LinearWeights(NamedTuple):
 
 
 def linear_weights(model: Any) -> LinearWeights:
-    """The scores of a fitted ranker as a function of its features.
+    """Weights and intercept of a fitted ranker with a linear kernel and one output.
 
-    Views and basis items of linear kernels are summed up.
+    Views are averaged, and basis items are combined into weights of the features.
 
     Raises
     ------
     ValueError
-        If the ranker has another kernel, several outputs, or is none of rankwise's.
+        If the ranker has another kernel, several outputs, or is not a ranker of rankwise.
     """
-    parts = kernel_expansion(model)
-    kernels = [one.kernel for one in parts.maps if not one.kernel.is_linear]
-    if kernels:
+    expansion = kernel_expansion(model)
+    for feature_map in expansion.maps:
+        if not feature_map.kernel.is_linear:
+            raise ValueError(
+                f"kernel={feature_map.kernel.function!r} is not linear: the model has no weights "
+                "of features. Train it with kernel='linear'."
+            )
+    if expansion.output_shape not in ((), (1,)):
         raise ValueError(
-            f"kernel={kernels[0].function!r} is not linear: the model has no weights of features. "
-            "Train it with kernel='linear' to get some."
+            f"the model has {expansion.output_shape[0]} outputs, but weights exist for a single "
+            "output; train a model for each output."
         )
-    if parts.output_shape not in ((), (1,)):
-        raise ValueError(
-            f"the model has {parts.output_shape[0]} outputs, and weights are those of one; train "
-            "a model for each output."
-        )
-    pairs = zip(parts.maps, parts.coefficients, strict=True)
-    lines = [map_weights(one, coef, model.n_features_in_)[:, 0] for one, coef in pairs]
-    return LinearWeights(np.mean(lines, axis=0), float(parts.intercept))
+    weights_of_views = [
+        map_weights(feature_map, coef, model.n_features_in_)[:, 0]
+        for feature_map, coef in zip(expansion.maps, expansion.coefficients, strict=True)
+    ]
+    return LinearWeights(np.mean(weights_of_views, axis=0), float(expansion.intercept))
 
 
 def map_weights(linear: FeatureMap, coef: Array, n_features: int) -> Array:
-    """Weights of all features from those of a linear map's columns or items, for each output."""
+    """Weights of all features, (n_features, n_outputs), from the coefficients of a linear map."""
     weights = np.zeros((n_features, coef.shape[1]))
     if linear.items is None:
         np.add.at(weights, linear.indices, coef)
     else:
-        own = slice(None) if linear.columns is None else linear.columns
-        weights[own] = np.asarray(linear.items.T @ coef)
+        columns = slice(None) if linear.columns is None else linear.columns
+        weights[columns] = np.asarray(linear.items.T @ coef)
     return weights

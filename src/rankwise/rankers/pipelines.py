@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,42 +18,50 @@ from rankwise.model_selection.scorer import group_metadata
 from rankwise.preprocessing.table_vectorizer import source_of_features
 from rankwise.runtime.interrupts import no_interrupted_fits
 
-#: Steps that change each column by itself and keep their number.
+#: Steps that transform each column separately, into one feature.
 ONE_TO_ONE = (
-    *("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "OrdinalEncoder"),
-    *("QuantileTransformer", "PowerTransformer", "Binarizer"),
+    "StandardScaler",
+    "MinMaxScaler",
+    "MaxAbsScaler",
+    "RobustScaler",
+    "OrdinalEncoder",
+    "QuantileTransformer",
+    "PowerTransformer",
+    "Binarizer",
 )
 
 
 def final_estimator(estimator: Any) -> Any:
-    """Return the ranker itself: the last step of a Pipeline, anything else as it is."""
+    """Return the last step of a Pipeline, or the estimator itself."""
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
 def transform_items(estimator: Any, X: Any, groups: ArrayLike | None = None) -> Any:
-    """Return the items as the last step of a fitted Pipeline gets them."""
+    """Transform items by all steps of a fitted Pipeline but the last one."""
     if not isinstance(estimator, Pipeline) or len(estimator) < 2:
         return X
     return transform_step(estimator[:-1], X, groups)
 
 
 def transform_step(step: Any, X: Any, groups: ArrayLike | None) -> Any:
-    """Transform items by a fitted step; groups go to where they are asked for."""
+    """Transform items by a fitted step; groups are routed to the steps that request them."""
     with sklearn.config_context(enable_metadata_routing=True):
         return step.transform(X, **group_metadata(step, "transform", groups))
 
 
 def fit_transform(step: Any, X: Any, groups: ArrayLike | None, y: Any = None) -> Any:
-    """Fit a transformer and transform the same items; groups go to where they are asked for."""
+    """Fit a transformer and transform the same items, with groups where it requests them."""
     with sklearn.config_context(enable_metadata_routing=True):
         return step.fit_transform(X, y, **group_metadata(step, "fit_transform", groups))
 
 
 @no_interrupted_fits()
 def fit_ranker(estimator: Any, X: Any, y: Any, groups: ArrayLike | None) -> Any:
-    """Fit a copy of an estimator; the target carries the groups through any Pipeline."""
+    """Fit a clone of an estimator; the target passes the groups through any Pipeline."""
     y, groups, weights = unpack_target(y, groups)
-    return clone(estimator).fit(X, y if groups is None else make_target(y, groups, weights))
+    if groups is not None:
+        y = make_target(y, groups, weights)
+    return clone(estimator).fit(X, y)
 
 
 def is_passthrough(step: Any) -> bool:
@@ -61,58 +70,120 @@ def is_passthrough(step: Any) -> bool:
 
 
 def input_column_of_feature(step: Any, n_columns: int) -> Indices | None:
-    """For each feature that a fitted step makes, the number of the column it is made of.
+    """Number of the input column that each feature of a fitted step is computed from.
 
-    None if a feature is made of several columns, or the step does not tell.
+    Parameters
+    ----------
+    step : transformer
+        Fitted.
+    n_columns : int
+        Number of columns of its input.
+
+    Returns
+    -------
+    ndarray of int or None
+        None if a feature is computed from several columns, or the step is not known.
     """
-    own = np.arange(n_columns)
     name = type(step).__name__
     if is_passthrough(step) or name in ONE_TO_ONE:
-        return own
+        return np.arange(n_columns)
     if isinstance(step, Pipeline):
-        sources: Indices | None = own
-        for _, one in step.steps:
-            made = None if sources is None else input_column_of_feature(one, len(sources))
-            sources = None if sources is None or made is None else sources[made]
-        return sources
+        return _columns_of_pipeline(step, n_columns)
     if isinstance(step, ColumnTransformer):
-        return _joined([_of_columns(step, key, one) for key, one, _ in step.transformers_])
-    if isinstance(step, FeatureUnion):
-        return _joined(
-            [input_column_of_feature(one, n_columns) for _, one in step.transformer_list]
-        )
-    if name == "OneHotEncoder":
-        rare = getattr(step, "infrequent_categories_", None) or [None] * n_columns
-        dropped = [None] * n_columns if step.drop_idx_ is None else step.drop_idx_
-        n_categories = [
-            len(categories) - (0 if few is None else len(few) - 1) - (drop is not None)
-            for categories, few, drop in zip(step.categories_, rare, dropped, strict=True)
+        sources = [
+            _columns_of_branch(step, key, transformer) for key, transformer, _ in step.transformers_
         ]
-        return np.repeat(own, n_categories)
-    if name == "TableVectorizer":
-        return np.array(source_of_features(step.facts_), dtype=np.intp)
-    if name == "GroupScaler":
-        return np.tile(own, 2) if step.with_standard else own
-    if name == "SimpleImputer":
-        filled = own if step.keep_empty_features else own[step.statistics_ == step.statistics_]
-        return np.r_[filled, step.indicator_.features_] if step.add_indicator else filled
-    if name == "MissingIndicator":
-        return np.asarray(step.features_)
+        return _concatenated(sources)
+    if isinstance(step, FeatureUnion):
+        sources = [
+            input_column_of_feature(transformer, n_columns)
+            for _, transformer in step.transformer_list
+        ]
+        return _concatenated(sources)
+    if name in COLUMNS_OF_STEP:
+        return COLUMNS_OF_STEP[name](step, n_columns)
     if hasattr(step, "get_support"):
         return np.asarray(step.get_support(indices=True))
-    if name == "FunctionTransformer" and isinstance(step.func, np.ufunc | None):
-        return own
     return None
 
 
-def _of_columns(step: ColumnTransformer, key: str, part: Any) -> Indices | None:
-    if isinstance(part, str) and part == "drop":
+def _columns_of_pipeline(pipeline: Pipeline, n_columns: int) -> Indices | None:
+    """Input columns through all steps of a pipeline."""
+    sources = np.arange(n_columns)
+    for _, step in pipeline.steps:
+        sources_of_step = input_column_of_feature(step, len(sources))
+        if sources_of_step is None:
+            return None
+        sources = sources[sources_of_step]
+    return sources
+
+
+def _columns_of_branch(step: ColumnTransformer, key: str, transformer: Any) -> Indices | None:
+    """Input columns of the features of one transformer of a ColumnTransformer."""
+    if isinstance(transformer, str) and transformer == "drop":
         return np.empty(0, dtype=np.intp)
     columns = np.asarray(step._transformer_to_input_indices[key], dtype=np.intp)
-    own = input_column_of_feature(part, len(columns)) if len(columns) else columns
-    return None if own is None else columns[own]
+    if not len(columns):
+        return columns
+    sources = input_column_of_feature(transformer, len(columns))
+    return None if sources is None else columns[sources]
 
 
-def _joined(parts: list[Indices | None]) -> Indices | None:
-    known = [part for part in parts if part is not None]
-    return np.concatenate(known) if len(known) == len(parts) else None
+def _concatenated(sources: list[Indices | None]) -> Indices | None:
+    """Join the input columns of several transformers; None if one of them is not known."""
+    traceable = [columns for columns in sources if columns is not None]
+    if len(traceable) < len(sources):
+        return None
+    return np.concatenate(traceable)
+
+
+def _columns_of_one_hot_encoder(step: Any, n_columns: int) -> Indices:
+    """One feature for each category, except dropped and infrequent ones."""
+    n_features = np.array([len(categories) for categories in step.categories_])
+    infrequent = getattr(step, "infrequent_categories_", None)
+    for column in range(n_columns):
+        if infrequent is not None and infrequent[column] is not None:
+            n_features[column] -= len(infrequent[column]) - 1  # they share one feature
+        if step.drop_idx_ is not None and step.drop_idx_[column] is not None:
+            n_features[column] -= 1
+    return np.repeat(np.arange(n_columns), n_features)
+
+
+def _columns_of_table_vectorizer(step: Any, n_columns: int) -> Indices:
+    return np.array(source_of_features(step.facts_), dtype=np.intp)
+
+
+def _columns_of_group_scaler(step: Any, n_columns: int) -> Indices:
+    columns = np.arange(n_columns)
+    return np.tile(columns, 2) if step.with_standard else columns
+
+
+def _columns_of_simple_imputer(step: Any, n_columns: int) -> Indices:
+    """Columns with a value to impute, then the indicators of missing values."""
+    columns = np.arange(n_columns)
+    if not step.keep_empty_features:
+        is_empty = step.statistics_ != step.statistics_  # nan differs from itself
+        columns = columns[~is_empty]
+    if step.add_indicator:
+        columns = np.concatenate([columns, step.indicator_.features_])
+    return columns
+
+
+def _columns_of_missing_indicator(step: Any, n_columns: int) -> Indices:
+    return np.asarray(step.features_)
+
+
+def _columns_of_function_transformer(step: Any, n_columns: int) -> Indices | None:
+    is_elementwise = step.func is None or isinstance(step.func, np.ufunc)
+    return np.arange(n_columns) if is_elementwise else None
+
+
+#: By the name of a step's class: its input columns, from the fitted step and their number.
+COLUMNS_OF_STEP: dict[str, Callable[[Any, int], Indices | None]] = {
+    "OneHotEncoder": _columns_of_one_hot_encoder,
+    "TableVectorizer": _columns_of_table_vectorizer,
+    "GroupScaler": _columns_of_group_scaler,
+    "SimpleImputer": _columns_of_simple_imputer,
+    "MissingIndicator": _columns_of_missing_indicator,
+    "FunctionTransformer": _columns_of_function_transformer,
+}

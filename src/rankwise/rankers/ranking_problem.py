@@ -21,13 +21,13 @@ DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
 
 
 def check_beta(beta: float) -> None:
-    """A number from 0 to 1."""
+    """Raise an error unless beta is a number from 0 to 1."""
     if not isinstance(beta, numbers.Real) or not 0 <= beta <= 1:
         raise ValueError(f"beta={beta!r}; expected a number from 0 (ranking) to 1 (regression).")
 
 
 def warn_about_solutions(solutions: Solutions, kernel: Any, tol: float) -> None:
-    """Warn of kernels that are not positive semidefinite, and of iterations that did not finish."""
+    """Warn about indefinite kernels and about iterations that did not converge."""
     if not solutions.is_definite:
         warn_user(
             f"the kernel {kernel!r} is not positive semidefinite on these data: the "
@@ -49,7 +49,8 @@ def ranking_loss(
     """The loss of all outputs, and their shape: (), or (n_outputs,) for y of two dimensions."""
     options = {"cost": cost, "ties": ties, "group_weight": group_weight}
     if isinstance(target.y, PreferenceGraph):
-        graph, scores = check_graph(target.y, n_items, options), target.y.scores
+        graph = check_graph(target.y, n_items, options)
+        scores = target.y.scores
         if beta > 0 and scores is None:
             raise ValueError(
                 f"beta={beta} mixes in regression on scores, but y is a {type(graph).__name__}, "
@@ -57,8 +58,10 @@ def ranking_loss(
             )
         shape: tuple[int, ...] = () if scores is None else scores.shape[1:]
     else:
-        scores, shape = target.y, target.y.shape[1:]
-        scores = scores[:, 0] if shape == (1,) else scores
+        scores = target.y
+        shape = scores.shape[1:]
+        if shape == (1,):
+            scores = scores[:, 0]
         graph = ScoreGraph(target._replace(y=scores), **options)
     columns = None if target.nuisance is None else nuisance_columns(target, graph)
     loss = SquaredLoss(graph, beta, scores, columns)
@@ -72,7 +75,7 @@ def ranking_loss(
 
 
 def nuisance_columns(target: Relevance, graph: PreferenceGraph) -> Array | None:
-    """The columns of the nuisance less their means inside groups; None if there are none."""
+    """Nuisance columns, centered inside groups; None without nuisance."""
     if target.nuisance is None:
         return None
     values, names = target.nuisance
@@ -83,21 +86,21 @@ def nuisance_columns(target: Relevance, graph: PreferenceGraph) -> Array | None:
     if len(names) >= graph.n_items:
         raise ValueError(
             f"nuisance has {len(names)} columns (text has one for each value) for {graph.n_items} "
-            "items, so that it explains everything; pass fewer columns."
+            "items, so it explains everything; pass fewer columns."
         )
     return center_in_components(values, graph)
 
 
 def warn_explained() -> None:
-    """Warn of nuisance columns that leave nothing to learn."""
+    """Warn that the nuisance columns leave nothing to learn."""
     warn_user(
         "the nuisance columns explain every column of X or all preferences: nothing is left to "
-        "learn, and the scores of the model say nothing."
+        "learn, and the scores of the model are meaningless."
     )
 
 
 def no_nuisance(learner: str, target: Relevance) -> None:
-    """Refuse nuisance columns, which this learner does not take out."""
+    """Raise an error if there are nuisance columns, which this learner does not support."""
     if target.nuisance is not None:
         raise ValueError(
             f"{learner} takes no nuisance; use RankRLS, RankLogistic or their searches."
@@ -107,7 +110,7 @@ def no_nuisance(learner: str, target: Relevance) -> None:
 def compared_graph(
     learner: str, n_items: int, target: Relevance, group_weight: str, ties: str = "exclude"
 ) -> PreferenceGraph:
-    """The graph that a learner of one output is trained on; a given one has its own ties."""
+    """Graph of a learner of one output; a graph passed as y has its own ties."""
     if isinstance(target.y, PreferenceGraph):
         one_output(learner, target.y.scores)
         return check_graph(target.y, n_items, {"group_weight": group_weight})
@@ -117,7 +120,7 @@ def compared_graph(
 
 
 def one_output(learner: str, y: Any) -> Any:
-    """Scores of one output as a flat array; several are refused."""
+    """Scores of one output as a flat array; several outputs raise an error."""
     shape = np.shape(y)
     if len(shape) != 2:
         return y
@@ -130,23 +133,23 @@ def one_output(learner: str, y: Any) -> Any:
 
 
 def check_graph(graph: PreferenceGraph, n_items: int, options: dict[str, str]) -> PreferenceGraph:
-    """The graph given as y, which has an item for each row of X and brings its own options."""
+    """Check that a graph passed as y has an item for each row of X and the same options."""
     if graph.n_items != n_items:
         raise ValueError(
-            f"the graph has {graph.n_items} items but X has {n_items} rows; build it of one item "
+            f"the graph has {graph.n_items} items but X has {n_items} rows; build it with one item "
             "for each row (pass n_items to PairGraph)."
         )
     for name, value in options.items():
         if value != DEFAULTS[name] and value != getattr(graph, name):
             raise ValueError(
                 f"the estimator has {name}={value!r} but the graph given as y was built with "
-                f"{name}={getattr(graph, name)!r}; a graph brings its own, so set it there."
+                f"{name}={getattr(graph, name)!r}; set the option of the graph."
             )
     return graph
 
 
 def check_something_to_rank(loss: SquaredLoss) -> None:
-    """Refuse a loss without pairs or weights; warn if it prefers no item to any other."""
+    """Raise an error for a loss without pairs; warn if it prefers no item to another."""
     if loss.beta == 1:
         return
     if loss.graph.n_pairs == 0:
@@ -159,7 +162,7 @@ def check_something_to_rank(loss: SquaredLoss) -> None:
 
 
 def why_no_pairs(graph: PreferenceGraph) -> str:
-    """What a graph without (strict) pairs has, and what to do."""
+    """Explain why a graph has no (strict) pairs, and how to get some."""
     return (
         f"{graph.n_items} items (n_samples = {graph.n_items}) in {graph.n_groups} groups make no "
         "pair of positive weight; give scores that differ, or use cost='magnitude' and "

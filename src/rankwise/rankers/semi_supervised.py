@@ -1,4 +1,4 @@
-"""Targets in which some items have no score."""
+"""Targets with missing scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankwise.rankers.ranking_problem import check_something_to_rank, one_output
 
 
 class PartialRelevance(NamedTuple):
-    """Rows with a score and rows without.
+    """Scores of some rows, and groups of all rows.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class PartialRelevance(NamedTuple):
     weights: Array | None = None
 
     def weights_of(self, rows: Indices) -> Array | None:
-        """Weights of some rows, None without weights."""
+        """Weights of these rows; None without weights."""
         return None if self.weights is None else self.weights[rows]
 
     def graph(self, cost: str, ties: str, group_weight: str) -> ScoreGraph:
@@ -55,16 +55,17 @@ class PartialRelevance(NamedTuple):
 
     @property
     def agrees_on_unscored(self) -> bool:
-        """Whether two unscored rows share a group, so that there is something to agree on."""
+        """Whether two unscored rows share a group, so that views can agree on their order."""
         rows = self.unscored
         if self.weights is not None:
             rows = rows[self.weights[rows] > 0]
-        return bool(np.bincount(self.groups.codes[rows]).max(initial=0) > 1)
+        n_unscored = np.bincount(self.groups.codes[rows])  # of each group
+        return bool(n_unscored.max(initial=0) > 1)
 
     def agreement(self, group_weight: str = "pairs") -> tuple[Indices, ScoreGraph]:
-        """Rows on whose order views are to agree, and all pairs of them inside groups.
+        """Rows on whose order the views agree, and all pairs of these rows inside groups.
 
-        The unscored rows; the scored ones if there are none, or if no two of them share a group.
+        These are the unscored rows, or the scored ones if no two unscored rows share a group.
         """
         rows = self.unscored if self.agrees_on_unscored else self.scored
         groups = encode_groups(self.groups.codes[rows], len(rows))
@@ -73,13 +74,12 @@ class PartialRelevance(NamedTuple):
         return rows, ScoreGraph(target, group_weight=group_weight)
 
     def without(self, held: Indices) -> PartialRelevance:
-        """The same rows but for some of the scored ones, counted among the scored."""
-        kept = np.setdiff1d(np.arange(len(self.scored)), held)
-        return self._replace(scored=self.scored[kept], y=self.y[kept])
+        """Drop scored rows by their positions in `scored`."""
+        return self._replace(scored=np.delete(self.scored, held), y=np.delete(self.y, held))
 
 
 def split_unscored(target: Relevance, n_items: int) -> PartialRelevance:
-    """Tell scored from unscored rows of X, and refuse what is neither; a score may be NaN."""
+    """Separate scored from unscored rows; y is NaN in unscored rows."""
     if isinstance(target.y, PreferenceGraph):
         raise ValueError(
             f"y is a {type(target.y).__name__}, which cannot hold unscored rows; pass scores with "
