@@ -138,7 +138,7 @@ def test_rows_without_a_group_are_left_out_and_counted(tmp_path, cities):
                       [r for k, r in enumerate(cities) if k not in gone])  # fmt: skip
     options = ["--group", "city", "--json"]
     done = succeed("train", file, "-o", tmp_path / "a.rw", *options)
-    assert "2 of 80 rows are left out: 2 without group" in done.stderr
+    assert "2 of 80 rows are dropped: 2 without group" in done.stderr
     assert json.loads(done.stdout)["data"]["items"] == 78
     succeed("train", rest, "-o", tmp_path / "b.rw", *options)
     scores = [succeed("predict", tmp_path / f"{m}.rw", rest).stdout for m in "ab"]

@@ -194,7 +194,7 @@ def test_scores_of_a_match_are_a_winner_or_a_margin():
     table["by"] = [2, -2, 0]
     found = pairs_from_frame(table, sides=("home", "away"), outcome="by", margin=True)
     assert found.outcome.tolist() == [2, -2, 0]
-    with pytest.warns(UserWarning, match="1 of 3 rows are left out: 1 without g1"):
+    with pytest.warns(UserWarning, match="1 of 3 rows are dropped: 1 without g1"):
         gaps = pairs_from_frame({**table, "g1": [1, np.nan, 2]}, **options)
     assert gaps.outcome.tolist() == [0, 1]
 
@@ -239,7 +239,7 @@ def test_lazy_frames_are_refused():
 @pytest.mark.parametrize("gap", [None, np.nan, ""])
 def test_rows_with_a_gap_are_left_out_and_counted(gap):
     models = ["owl", "owl", gap, "crow", "jay", "crow"]
-    with pytest.warns(UserWarning, match="the frame: 1 of 6 rows are left out: 1 without model_a"):
+    with pytest.warns(UserWarning, match="the frame: 1 of 6 rows are dropped: 1 without model_a"):
         data = pairs_from_frame({**BATTLES, "model_a": models}, **SIDES)
     assert data.outcome.tolist() == [1, 0, 1, 0, -1]
 

@@ -133,7 +133,7 @@ def test_thousands_are_never_taken_for_decimals(tmp_path, mark):
 
 def test_blank_cells_beside_many_columns(tmp_path):
     path = save(tmp_path / "a.csv", f"y,x\n1,2\n , \n2,{2**60 + 1}\n")
-    with pytest.raises(TableFormatError, match=r"a\.csv:4: .*which a float would round"):
+    with pytest.raises(TableFormatError, match=r"a\.csv:4: .*which float64 would round"):
         read_ranking(path)
     with pytest.raises(TableFormatError, match=r"a\.csv:3: .*column 'x', is ''"):
         read_ranking(save(path, "y,x\n1,2\n , \n2,3\n"))
@@ -163,10 +163,10 @@ def test_a_file_without_names(tmp_path):
     [
         ("2020-01-31", "column 'x', is '2020-01-31'"),
         ("12:30", "column 'x', is '12:30"),
-        ("123456789012345678", "123456789012345678, which a float would round.*ignore="),
-        ("12345678901234567891", "12345678901234567891, which a float would round"),
-        (f" {2**60 + 1} ", "which a float would round"),
-        ("9007199254740993", "9007199254740993, which a float would round"),
+        ("123456789012345678", "123456789012345678, which float64 would round.*ignore="),
+        ("12345678901234567891", "12345678901234567891, which float64 would round"),
+        (f" {2**60 + 1} ", "which float64 would round"),
+        ("9007199254740993", "9007199254740993, which float64 would round"),
         ("inf", "column 'x', is 'inf'"),
         ("-Infinity", "column 'x', is '-inf'"),
         ("NA", "column 'x', is ''"),
@@ -186,7 +186,7 @@ def test_whole_numbers_that_floats_have_are_fine(tmp_path):
     path = save(tmp_path / "a.csv", f"y,x\n1,{2**53}\n2,{2**60}\n3,-{2**62}\n4,1e300\n")
     assert read_ranking(path).X.ravel().tolist() == [2.0**53, 2.0**60, -(2.0**62), 1e300]
     table = {"y": [1, 2], "x": pyarrow.array([2**64 - 1, 1], "uint64")}
-    with pytest.raises(TableFormatError, match=f"{2**64 - 1}, which a float would round"):
+    with pytest.raises(TableFormatError, match=f"{2**64 - 1}, which float64 would round"):
         read_ranking(write_as(tmp_path / "a.parquet", "parquet", table))
 
 

@@ -139,7 +139,7 @@ def test_parquet(tmp_path):
     with pytest.raises(TableFormatError, match="no column 'x' for the winner"):
         read_pairs(path, winner="x")
     parquet.write_table(pyarrow.table({**columns, "loser": ["Bob", None, "Bob"]}), path)
-    with pytest.warns(UserWarning, match="1 of 3 rows are left out: 1 without loser"):
+    with pytest.warns(UserWarning, match="1 of 3 rows are dropped: 1 without loser"):
         assert read_pairs(path).n_pairs == 2
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(TableFormatError, match="damaged"):
@@ -239,7 +239,7 @@ Bonn,Ajax,0,3,5
 
 def test_matches_that_were_not_played_are_left_out_and_their_columns_are_found(tmp_path):
     path = save(tmp_path / "matches.csv", MATCHES)
-    with pytest.warns(UserWarning, match="2 of 5 rows are left out: 2 without home_score"):
+    with pytest.warns(UserWarning, match="2 of 5 rows are dropped: 2 without home_score"):
         data = read_pairs(path)
     assert data.outcome.tolist() == [1, 0, -1]
     assert data.items[data.first].tolist() == ["Ajax", "Como", "Bonn"]
@@ -265,7 +265,7 @@ def test_matches_that_were_not_played_are_left_out_and_their_columns_are_found(t
 def test_a_gap_anywhere_leaves_out_the_row(tmp_path, row, role):
     text = f"left,right,winner,weight,group,judge\na,b,left,1,7,x\n{row}\nb,c,tie,2,8,y\n"
     path = save(tmp_path / "a.csv", text)
-    with pytest.warns(UserWarning, match=f"1 of 3 rows are left out: 1 without {role}"):
+    with pytest.warns(UserWarning, match=f"1 of 3 rows are dropped: 1 without {role}"):
         data = read_pairs(path, judge="judge")
     assert data.items.tolist() == ["a", "b", "c"]
     assert data.weight.tolist() == [1, 2]
@@ -282,7 +282,7 @@ def test_a_gap_anywhere_leaves_out_the_row(tmp_path, row, role):
 def test_a_tie_needs_no_magnitude_and_other_rows_do(tmp_path):
     text = "left,right,winner,magnitude\na,b,tie,\na,b,left,\nb,c,left,2\n"
     path = save(tmp_path / "a.csv", text)
-    with pytest.warns(UserWarning, match="1 of 3 rows are left out: 1 without magnitude"):
+    with pytest.warns(UserWarning, match="1 of 3 rows are dropped: 1 without magnitude"):
         assert read_pairs(path).outcome.tolist() == [0, 2]
 
 

@@ -156,7 +156,7 @@ def test_gaps_levels_and_groups_in_words_of_ones_own(tmp_path):
     text += "bad,Oslo/Bergen,2024,9\ngood,,2024,8\nn.a.,Oslo,2024,3\n"
     path = save(tmp_path / "a.csv", text)
     known = {"target": "judged", "group": ["town", "year"], "missing": ["k.A.", "-999"]}
-    with pytest.warns(UserWarning, match="1 of 6 rows are left out: 1 without group"):
+    with pytest.warns(UserWarning, match="1 of 6 rows are dropped: 1 without group"):
         data = read_ranking(path, levels=["bad", "fair", "good"], as_frame=True, **known)
     assert data.X.to_pydict() == {"price": [7, None, None, 9, 3]}
     assert_array_equal(data.y, [1, 2, np.nan, 0, np.nan])
@@ -216,7 +216,7 @@ def test_bad_row(tmp_path, name):
     "row, words",
     [
         ("1,2,red,4", "column 'b', is 'red', expected a finite number.*words as numbers.*ignore="),
-        ("1,2,,4", "column 'b', is ''.*Fill in gaps"),
+        ("1,2,,4", "column 'b', is ''.*Fill in missing values"),
         ("good,2,3,4", "the target, column 'y', is 'good'.*target="),
         ("1,2,3", "has 3 columns, the header has 4.*Quote"),
         ('1,2,"3,4', "quotation marks"),
@@ -237,7 +237,7 @@ def test_rows_without_a_group_or_weight_are_left_out_and_counted(tmp_path, kind)
         [dict(zip(["y", "a", "qid", "w"], row, strict=True)) for row in cells]
     )
     path = save(tmp_path / "gaps", rows[kind])
-    words = "3 of 5 rows are left out: 2 without group, 2 without weight"
+    words = "3 of 5 rows are dropped: 2 without group, 2 without weight"
     for as_frame in (True, False):
         with pytest.warns(UserWarning, match=words):
             data = read_ranking(path, weight="w", as_frame=as_frame)

@@ -10,7 +10,7 @@ import pytest
 from rankwise.datasets import read_group_sizes, read_letor, read_pairs, read_ranking, read_scores
 from rankwise.errors import DataFileError
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*rows are left out:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*rows are dropped:UserWarning")
 
 ROUNDS = 40  # mutations of each file; more are run by hand
 LETOR = b"2 qid:1 1:0.5 2:1 # first\r\n0 qid:1 2:-0.25e-3\n# note\n\n1.5 qid:b 1:3 3:7 # x\n" * 2

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-LEAST_SHARE = 0.8  # of the cells that spell a number with the unit of the column
-MOST_WORDS = 3  # distinct texts without a number that count as missing
+MIN_SHARE = 0.8  # of cells that are numbers with the unit of the column
+MAX_WORDS = 3  # distinct texts without a number that are treated as missing
 
 _CURRENCY = "[$€£¥₹₽₩₺]"
 _PREFIX = rf"{_CURRENCY}|[A-Z]{{1,3}}{_CURRENCY}|[A-Z]{{2,3}}(?=\s)|Rs\.?(?=\s)"
@@ -39,7 +39,7 @@ class NumberFormat(NamedTuple):
     suffix: str
 
     def __str__(self) -> str:
-        """The number 1.5 in this format, from which `read_format` restores it."""
+        """Return the number 1.5 in this format; `read_format` restores the format from it."""
         return f"{self.prefix}1{self.decimal}5{self.suffix}"
 
 
@@ -58,7 +58,7 @@ def read_format(text: str) -> NumberFormat:
 
 
 def is_format(text: str) -> bool:
-    """Whether a text is one of a format, or empty for numbers without a unit."""
+    """Whether a text represents a format; the empty text means numbers without a unit."""
     return text == "" or _SPELLED.fullmatch(text) is not None
 
 
@@ -84,28 +84,36 @@ def find_format(texts: Sequence[str]) -> NumberFormat | None:
     NumberFormat(prefix='', decimal=',', suffix='€')
     """
     matches = [_QUANTITY.fullmatch(text.strip()) for text in texts]
-    units = [(match["prefix"] or "", match["suffix"] or "") for match in matches if match]
-    units = [unit for unit in units if any(unit)]
+    units = [_unit(match) for match in matches if match and any(_unit(match))]
     if not units:
         return None
     unit = Counter(units).most_common(1)[0][0]
-    numbers, others = [], set()
+    numbers = []
+    words = set()
     for text, match in zip(texts, matches, strict=True):
-        if match and (match["prefix"] or "", match["suffix"] or "") == unit:
+        if match and _unit(match) == unit:
             numbers.append(match)
         else:
-            others.add(text.strip())
-    has_digit = any(re.search(r"\d", text) for text in others)
-    if len(numbers) < LEAST_SHARE * len(texts) or len(others) > MOST_WORDS or has_digit:
+            words.add(text.strip())
+    if len(numbers) < MIN_SHARE * len(texts) or len(words) > MAX_WORDS:
         return None
-    decimal = _decimal([match["digits"] for match in numbers])
-    found = NumberFormat(unit[0], decimal, unit[1])
-    is_readable = all(not math.isnan(parse_quantity(match[0], found)) for match in numbers)
-    return found if is_readable else None
+    if any(re.search(r"\d", word) for word in words):
+        return None
+    prefix, suffix = unit
+    decimal = _decimal_separator([match["digits"] for match in numbers])
+    number_format = NumberFormat(prefix, decimal, suffix)
+    if any(math.isnan(parse_quantity(match[0], number_format)) for match in numbers):
+        return None
+    return number_format
 
 
-def _decimal(digits: Sequence[str]) -> str:
-    """The decimal separator of the numbers; a point if they do not show it."""
+def _unit(match: re.Match[str]) -> tuple[str, str]:
+    """Return the text before and after the digits."""
+    return match["prefix"] or "", match["suffix"] or ""
+
+
+def _decimal_separator(digits: Sequence[str]) -> str:
+    """Return the decimal separator of numbers; a point if the numbers are ambiguous."""
     for text in digits:
         last = max(text.rfind("."), text.rfind(","))
         if "." in text and "," in text:
@@ -118,7 +126,7 @@ def _decimal(digits: Sequence[str]) -> str:
 
 
 def parse_quantity(text: str, format: NumberFormat) -> float:
-    """The number that a text spells in a format; NaN for a word, another unit or another form.
+    """Parse a number in a format; NaN for words, other units and other formats.
 
     Examples
     --------
@@ -129,14 +137,14 @@ def parse_quantity(text: str, format: NumberFormat) -> float:
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
         return math.nan
-    if (match["prefix"] or "", match["suffix"] or "") != (format.prefix, format.suffix):
+    if _unit(match) != (format.prefix, format.suffix):
         return math.nan
     thousands = "," if format.decimal == "." else "."
     point = re.escape(format.decimal)
-    between = rf"[{_BLANKS}{thousands}]"
-    number = rf"(?:\d+|\d{{1,3}}(?:{between}\d{{3}})+)(?:{point}\d+)?"
+    separator = rf"[{_BLANKS}{thousands}]"
+    number = rf"(?:\d+|\d{{1,3}}(?:{separator}\d{{3}})+)(?:{point}\d+)?"
     if re.fullmatch(number, match["digits"]) is None:
         return math.nan
-    plain = re.sub(between, "", match["digits"]).replace(format.decimal, ".")
+    value = float(re.sub(separator, "", match["digits"]).replace(format.decimal, "."))
     is_negative = "-" in (match["sign"], match["inner"])
-    return -float(plain) if is_negative else float(plain)
+    return -value if is_negative else value
