@@ -247,7 +247,7 @@ def test_matches_that_were_not_played_are_left_out_and_their_columns_are_found(t
         "'home_team' and 'away_team' are read as the two sides, 'home_score' and 'away_score' as "
         "their scores"
     )
-    with pytest.warns(UserWarning, match="left out"):
+    with pytest.warns(UserWarning, match="dropped"):
         assert read_pairs(path, margin=True).outcome.tolist() == [1, 0, -3]
 
 
@@ -272,7 +272,7 @@ def test_a_gap_anywhere_leaves_out_the_row(tmp_path, row, role):
     assert data.groups.tolist() == [7, 8]
     path = save(path, text.replace("b,c,tie,2", "b,c,tie,-2"))
     with (
-        pytest.warns(UserWarning, match="left out"),
+        pytest.warns(UserWarning, match="dropped"),
         pytest.raises(TableFormatError, match="weight is -2") as caught,
     ):
         read_pairs(path, judge="judge")
