@@ -151,7 +151,7 @@ def test_bad_feature_names_are_refused(last):
         (RankRLS().fit(X, Y), "2 outputs"),
         (make_pipeline(MinMaxScaler(clip=True), RankRLS()).fit(X, y), "clip=True.*not linear"),
         (make_pipeline(Normalizer(), RankRLS()).fit(X, y), "Normalizer cannot be folded"),
-        (Ridge().fit(X, y), "Ridge is none of rankwise's rankers"),
+        (Ridge().fit(X, y), "Ridge is not a ranker of rankwise"),
     ],
     ids=str,
 )

@@ -311,9 +311,9 @@ def by_hand(a, b):
     [
         (RankRLS(kernel=by_hand).fit(X, y), "'by_hand' cannot be written"),
         (CoRankRLS(views=[View(), View(kernel=by_hand, n_basis=3)]).fit(X, PARTLY), "'by_hand'"),
-        (Ridge().fit(X, y), "Ridge is none of rankwise's rankers"),
+        (Ridge().fit(X, y), "Ridge is not a ranker of rankwise"),
         (make_pipeline(QuantileTransformer(n_quantiles=9), RankRLS()).fit(X, y), NO_STEP),
-        (StandardScaler().fit(X), "StandardScaler is none of rankwise's rankers"),
+        (StandardScaler().fit(X), "StandardScaler is not a ranker of rankwise"),
     ],
     ids=["function", "view", "foreign", "quantiles", "scaler"],
 )
