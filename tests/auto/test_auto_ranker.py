@@ -622,7 +622,7 @@ def test_arrays_may_have_gaps(data):
     X = X.copy()
     X[::7, 1] = np.nan
     model = AutoRanker(n_resamples=0).fit(X, y, groups)
-    assert model.table_.facts_[1].words == f"number with {len(X[::7])} gaps"
+    assert model.table_.facts_[1].words == f"number with {len(X[::7])} missing values"
     assert np.isfinite(model.predict(X, groups)).all()
 
 

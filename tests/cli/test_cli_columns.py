@@ -80,7 +80,7 @@ def test_a_messy_table_trains_with_one_command_and_its_report_opens(tmp_path, me
     start = done.stdout.index("column ")
     rows = done.stdout[start : done.stdout.index("\n\n", start)].splitlines()[2:]
     known = [one for one in flats if one["Preis"]]
-    n_gaps = [sum(one[name] in ("", "NA") for one in known) for name in FEATURES[1:]]
+    n_missing = [sum(one[name] in ("", "NA") for one in known) for name in FEATURES[1:]]
     assert [" ".join(row.split()) for row in rows] == [
         "Preis target",
         "Bezirk group",
@@ -88,9 +88,9 @@ def test_a_messy_table_trains_with_one_command_and_its_report_opens(tmp_path, me
         "Listing ID left out an identifier: its name says so",
         "Verkauft am date: month, weekday, days",
         "Straße left out texts whose words are in one or in all",
-        f"Heizung category of 3 values, {n_gaps[0]} gaps",
-        f"Fläche number with {n_gaps[1]} gaps",
-        f"Zimmer number with {n_gaps[2]} gaps",
+        f"Heizung category of 3 values, {n_missing[0]} missing values",
+        f"Fläche number with {n_missing[1]} missing values",
+        f"Zimmer number with {n_missing[2]} missing values",
         "Balkon category of 2 values",
         "leer left out it has no values",
     ]
@@ -187,7 +187,7 @@ def test_the_user_overrules_what_columns_are(tmp_path, messy):
     found = columns("--categorical", "Baujahr,Verkauft am", "--ignore", "Zimmer")
     assert found["Baujahr"]["use"] == found["Verkauft am"]["use"] == "category"
     assert found["Zimmer"] == {
-        **{"name": "Zimmer", "use": "left out", "n_gaps": 0},
+        **{"name": "Zimmer", "use": "left out", "n_missing": 0},
         "why": "as asked for",
     }
     assert columns("--numeric", "Listing ID")["Listing ID"]["use"] == "number"

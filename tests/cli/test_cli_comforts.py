@@ -60,7 +60,7 @@ def test_words_and_ranks_train_what_numbers_train(flats, tmp_path):
     group = ["--group", "town,year"]
     expected = trained(plain, "--target", "level", *group, out=tmp_path / "a.rw")
     assert expected["data"]["groups"] == 6
-    gaps = {column["name"]: column["n_gaps"] for column in expected["data"]["columns"]}
+    gaps = {column["name"]: column["n_missing"] for column in expected["data"]["columns"]}
     assert gaps == {"size, sqm": 12, "age": 12}
     order = ["--order", "poor,fair,good"]
     found = trained(words, "--target", "grade", *order, *group, out=tmp_path / "b.rw")

@@ -225,7 +225,7 @@ def test_prices_percents_dashes_and_the_names_of_a_spreadsheet(tmp_path):
     assert "groups          6 by User ID\n" in done.stdout
     assert "scores          Rating\n" in done.stdout
     assert "Price, Sold" in done.stdout
-    assert "number with 9 gaps" in done.stdout
+    assert "number with 9 missing values" in done.stdout
     assert read_ranking(file, as_frame=True).X["Reviews"].to_pylist()[1] > 1000
     assert len(run("predict", tmp_path / "m.rw", file).stdout.split()) == 60
 

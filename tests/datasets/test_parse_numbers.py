@@ -70,7 +70,7 @@ def test_a_column_of_prices_is_a_number_in_fit_predict_and_the_file(tmp_path, n)
     data = frame(n)
     columns = TableVectorizer().fit(data)
     facts = columns.facts_[0]
-    assert (facts.kind, facts.n_gaps) == ("number", n // 10)
+    assert (facts.kind, facts.n_missing) == ("number", n // 10)
     new = pd.DataFrame({"price": ["SR 1,395", "SR 99.5", "Sold out"], "size": [0.0, 0, 0]})
     shown = dense(columns.transform(new))
     known = data["price"].str.extract(r"SR (.*)")[0].str.replace(",", "").astype(float)
@@ -93,7 +93,7 @@ def test_the_command_trains_and_predicts_on_prices(tmp_path):
     data["score"] = np.arange(60) % 7
     data.to_csv(tmp_path / "train.csv", index=False)
     shown = succeed("train", tmp_path / "train.csv", "-o", tmp_path / "m.rw", "--target", "score")
-    assert "number with 6 gaps" in shown.stdout
+    assert "number with 6 missing values" in shown.stdout
     new = pd.DataFrame({"price": ["SR 100", "SR 1,395", "Sold out"], "size": [0.0, 0, 0]})
     new.to_csv(tmp_path / "new.csv", index=False)
     plain = pd.DataFrame({"price": ["SR 100.00", "SR 1395", ""], "size": [0.0, 0, 0]})

@@ -41,8 +41,12 @@ COLUMNS = {
     "list": ([[1, 2], None, [3, 5]] * (N // 3), "vector", ""),
     "ragged": ([[1, 2], [1]] * (N // 2), "left out", "lists of different lengths"),
     "tags": ([["new", "red"], ["red"]] * (N // 2), "category", ""),
-    "mixed": ([*map(str, range(N - 1)), "many"], "number", "words, such as 'many', count as gaps"),
-    "commas": ([*(f"{k},5" for k in range(N - 1)), "k. A."], "number", "count as gaps"),
+    "mixed": (
+        [*map(str, range(N - 1)), "many"],
+        "number",
+        "words, such as 'many', are treated as missing",
+    ),
+    "commas": ([*(f"{k},5" for k in range(N - 1)), "k. A."], "number", "are treated as missing"),
     "dollars": ([f"${k},{k:03}.50" for k in range(1, N + 1)], "number", ""),
     "zip": ([f"0{k % 55:04}" for k in range(N)], "left out", "an identifier"),
     "long": (["x" * 400, "y" * 400] * (N // 2), "category", ""),
@@ -74,9 +78,9 @@ def test_the_kind_of_each_column(name):
 
 def test_words_tell_gaps_and_values():
     found = {column.name: column.words for column in facts(frame())}
-    assert found["price"] == found["nan"] == "number with 1 gap"
+    assert found["price"] == found["nan"] == "number with 1 missing value"
     assert found["size"] == "number"
-    assert found["color"] == "category of 2 values, 20 gaps"
+    assert found["color"] == "category of 2 values, 20 missing values"
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
@@ -175,7 +179,7 @@ def test_many_values_rare_values_and_new_values_have_a_place():
     columns = TableVectorizer().fit(polars.DataFrame({"town": towns}))
     (column,) = columns.facts_
     assert (column.kind, len(column.categories), column.n_rare) == ("category", 70, 2)
-    assert column.words == "category of 70 values, 2 rows of rare ones"
+    assert column.words == "category of 70 values, 2 rows with rare values"
     found = columns.transform(polars.DataFrame({"town": ["t3", "once", "new", None]}))
     names = list(columns.get_feature_names_out())
     assert names[-1] == "town is rare"
@@ -223,7 +227,7 @@ def test_text_is_the_tf_idf_of_its_words():
     texts += [f"Red wine n{k}" for k in range(40)] + ["red wine 1"]
     columns = TableVectorizer().fit(polars.DataFrame({"text": texts, "k": np.arange(60) % 7}))
     text = columns.facts_[0]
-    assert (text.kind, text.n_gaps) == ("text", 1)
+    assert (text.kind, text.n_missing) == ("text", 1)
     tokens = [set() if each is None else {*each.lower().split()} for each in texts]
     n_known = len(texts) - 1
     found = columns.transform(polars.DataFrame({"text": texts, "k": [0] * 60}))[:, 1:]

@@ -307,7 +307,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             if numbers:
                 target = read_y(y, groups, sample_weight, X=X)
                 columns = TableVectorizer(wanted=self._telling(numbers, target)).decide_columns(X)
-            if not all(c.kind == "number" and not c.n_gaps for c in columns.facts_):
+            if not all(c.kind == "number" and not c.n_missing for c in columns.facts_):
                 self.table_ = columns
         if self.table_ is None:
             return self._see(X, reset=True), TreeFeatures()

@@ -206,7 +206,7 @@ class TrainingSet:
                 {
                     "name": column.name,
                     "use": column.kind,
-                    "n_gaps": column.n_gaps,
+                    "n_missing": column.n_missing,
                     "why": column.why,
                 }
                 for column in self.facts
@@ -426,9 +426,9 @@ def _fit_vectorizer(
 
 def _refuse_missing_numbers(file: DataFile, facts: Sequence[ColumnInfo]) -> None:
     columns = [
-        f"{column.name} ({column.n_gaps:,})"
+        f"{column.name} ({column.n_missing:,})"
         for column in facts
-        if column.kind == "number" and column.n_gaps
+        if column.kind == "number" and column.n_missing
     ]
     if columns:
         raise ValueError(

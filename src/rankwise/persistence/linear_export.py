@@ -113,7 +113,7 @@ def scaling(scaler: Any, n_features: int) -> tuple[Array, Array]:
 def _scaling_of_columns(columns: TableVectorizer) -> tuple[Array, Array]:
     """That of a table of numbers; gaps of new items must be filled before."""
     used = [column for column in columns.facts_ if column.kind != "left out"]
-    odd = [c.name for c in used if c.kind != "number" or c.n_gaps]
+    odd = [c.name for c in used if c.kind != "number" or c.n_missing]
     if odd:
         raise ValueError(
             f"the columns {', '.join(odd)} have categories or gaps, which cannot be folded into "

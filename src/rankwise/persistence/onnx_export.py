@@ -477,7 +477,7 @@ def used_columns(step: TableVectorizer) -> list[ColumnInfo]:
                 f"the column {column.name!r} is of the kind {column.kind}, for which ONNX has no "
                 "operators. Train the model without it, or make numbers of it first."
             )
-        if "" in column.categories and column.n_gaps:
+        if "" in column.categories and column.n_missing:
             raise ValueError(
                 f"the column {column.name!r} has gaps beside empty texts, which are the same in "
                 "ONNX."
@@ -510,7 +510,7 @@ def _table(graph: Graph, step: TableVectorizer, inputs: list[str]) -> TableViews
             shifted = graph.add("Sub", known, [column.means])
             numbers.append(x)
             filled.append(graph.add("Div", shifted, [column.scales]))
-            if column.n_gaps:
+            if column.n_missing:
                 gaps.append(graph.take(graph.cast(is_gap), [0]))
             continue
         places, size = _places(graph, column, cells), n_category_features(column)
@@ -529,7 +529,7 @@ def _table(graph: Graph, step: TableVectorizer, inputs: list[str]) -> TableViews
 def _places(graph: Graph, column: ColumnInfo, cells: str) -> str:
     """The place of each cell among the features of a category, −1 for none."""
     place = {value: k for k, value in enumerate(column.categories)}
-    place.setdefault("", len(place) if column.n_gaps else -1)
+    place.setdefault("", len(place) if column.n_missing else -1)
     other = n_category_features(column) - 1 if column.n_rare else -1
     return graph.add(
         "LabelEncoder",
@@ -550,7 +550,7 @@ def _numbers(graph: Graph, column: ColumnInfo, cells: str) -> str:
     """A column as numbers, NaN for gaps."""
     if column.kind != "order":
         return cells
-    return _known(graph, _places(graph, column._replace(n_gaps=0, n_rare=0), cells))
+    return _known(graph, _places(graph, column._replace(n_missing=0, n_rare=0), cells))
 
 
 _MAKERS: dict[type, Callable[[Graph, Any, Any], str]] = {

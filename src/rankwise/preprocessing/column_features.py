@@ -81,7 +81,7 @@ def is_wide_column(column: ColumnInfo) -> bool:
 
 def n_category_features(column: ColumnInfo) -> int:
     """Number of features of a category: one per value, for missing and for rare values."""
-    return len(column.categories) + int(column.n_gaps > 0) + int(column.n_rare > 0)
+    return len(column.categories) + int(column.n_missing > 0) + int(column.n_rare > 0)
 
 
 def category_codes(column: ColumnInfo, texts: list[str | None]) -> NDArray[np.intp]:
@@ -89,7 +89,7 @@ def category_codes(column: ColumnInfo, texts: list[str | None]) -> NDArray[np.in
     code_of_value: dict[str | None, int] = {
         value: code for code, value in enumerate(column.categories)
     }
-    code_of_value.setdefault(None, len(column.categories) if column.n_gaps else -1)
+    code_of_value.setdefault(None, len(column.categories) if column.n_missing else -1)
     code_of_others = n_category_features(column) - 1 if column.n_rare else -1
     codes = [code_of_value.get(text, code_of_others) for text in texts]
     return np.array(codes, dtype=np.intp)

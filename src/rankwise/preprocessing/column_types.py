@@ -90,7 +90,7 @@ _REASON_TEXTS = {
     Reason.UNKNOWN_WORD: "it has {detail}, which its order does not name",
     Reason.DATES: "it has dates, expected numbers",
     Reason.WORDS: "it has words, such as {detail}, expected numbers",
-    Reason.WORDS_AS_MISSING: "words, such as {detail}, count as gaps",
+    Reason.WORDS_AS_MISSING: "words, such as {detail}, are treated as missing",
     Reason.NO_SHARED_WORDS: "texts whose words are in one or in all",
     Reason.IGNORED: "as asked for",
     Reason.UNNAMED: "it has no name",
@@ -101,7 +101,7 @@ _REASON_TEXTS = {
     {
         "name": Word(),
         "kind": Word("number", "order", "date", "vector", "category", "text", "left out"),
-        "n_gaps": Integer(),
+        "n_missing": Integer(),
         "reason": EnumMember(Reason),
         "detail": Word(),
         "categories": TupleOf(str),
@@ -122,7 +122,7 @@ class ColumnInfo(NamedTuple):
         Name of the column.
     kind : {"number", "order", "date", "vector", "category", "text", "left out"}
         How the column is used.
-    n_gaps : int
+    n_missing : int
         Number of missing values in the training data.
     reason : Reason
         Why the column is left out, or why its use is uncertain; else `Reason.NONE`.
@@ -147,7 +147,7 @@ class ColumnInfo(NamedTuple):
 
     name: str
     kind: ColumnType
-    n_gaps: int = 0
+    n_missing: int = 0
     reason: Reason = Reason.NONE
     detail: str = ""
     categories: tuple[str, ...] = ()
@@ -165,16 +165,16 @@ class ColumnInfo(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The kind as text, such as "number with 3 gaps" or "category of 4 values"."""
+        """The kind as text, such as "number with 3 missing values" or "category of 4 values"."""
         text = self._kind_text()
         if self.n_rare:
-            text += f", {self.n_rare:,} rows of rare ones"
-        if self.n_gaps == 0 or self.kind == "left out":
+            text += f", {self.n_rare:,} rows with rare values"
+        if self.n_missing == 0 or self.kind == "left out":
             return text
-        gaps = "1 gap" if self.n_gaps == 1 else f"{self.n_gaps:,} gaps"
+        missing = "1 missing value" if self.n_missing == 1 else f"{self.n_missing:,} missing values"
         if self.kind == "number":
-            return f"number with {gaps}"
-        return f"{text}, {gaps}"
+            return f"number with {missing}"
+        return f"{text}, {missing}"
 
     def _kind_text(self) -> str:
         n = len(self.categories)
@@ -192,7 +192,7 @@ class ColumnInfo(NamedTuple):
 
     def left_out(self, reason: Reason, detail: str = "") -> ColumnInfo:
         """Return the record of a column that is left out for this reason."""
-        return ColumnInfo(self.name, "left out", self.n_gaps, reason, detail)
+        return ColumnInfo(self.name, "left out", self.n_missing, reason, detail)
 
     def _check_fitted(self) -> None:
         """Check that the entries fit together, and that no category is there twice."""
@@ -273,7 +273,7 @@ def infer_column(
             return [column.left_out(reason)]
     n_values = len(column.categories)
     if column.kind == "category" and n_values > FEW_VALUES and _are_phrases(column.categories):
-        return [column, ColumnInfo(name, "text", column.n_gaps)]
+        return [column, ColumnInfo(name, "text", column.n_missing)]
     return [column]
 
 
@@ -374,7 +374,7 @@ def _number_column(column: ColumnInfo, cells: NDArray[Any], sample: list[str]) -
     for text in cell_as_text(cells):
         n_missing += text is None or math.isnan(parse_number(text))
     return column._replace(
-        n_gaps=n_missing, reason=Reason.WORDS_AS_MISSING, detail=_example_word(sample)
+        n_missing=n_missing, reason=Reason.WORDS_AS_MISSING, detail=_example_word(sample)
     )
 
 
@@ -388,7 +388,7 @@ def _quantity_column(
     if not words:
         return column
     return column._replace(
-        n_gaps=column.n_gaps + len(words),
+        n_missing=column.n_missing + len(words),
         reason=Reason.WORDS_AS_MISSING,
         detail=_quote(words[0]),
     )
@@ -412,7 +412,7 @@ def _date_column(column: ColumnInfo, cells: NDArray[Any], date_format: str) -> C
     varying = [part for part, x in zip(DATE_PARTS, numbers.T, strict=True) if np.ptp(x) > 0]
     return column._replace(
         kind="date",
-        n_gaps=int(is_missing.sum()),
+        n_missing=int(is_missing.sum()),
         categories=tuple(varying or ["days"]),
         form=date_format,
     )

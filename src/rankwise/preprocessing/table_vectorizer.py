@@ -135,7 +135,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
     >>> for column in ranker[0].facts_:
     ...     print(column.name, "-", column.words, column.why)
     doc_id - left out an identifier: its name says so
-    price - number with 1 gap
+    price - number with 1 missing value
     color - category of 2 values
     since - date: year, month, weekday, days
     >>> list(ranker[0].get_feature_names_out()[[0, 4, 5, 6]])
@@ -415,7 +415,7 @@ class _FeatureBlocks:
         imputed = np.where(is_missing, column.medians, numbers)
         self.raw_numbers.append(numbers)
         self.scaled_numbers.append((imputed - np.array(column.means)) / np.array(column.scales))
-        if column.n_gaps:
+        if column.n_missing:
             self.missing_indicators.append(is_missing[:, :1])
 
     def add_words(self, weights: Any) -> None:
@@ -475,7 +475,7 @@ def _features(facts: Sequence[ColumnInfo]) -> list[_Feature]:
             continue
         if column.kind in NUMERIC:
             numbers += [_Feature(k, column.name + part) for part in _number_suffixes(column)]
-            if column.n_gaps:
+            if column.n_missing:
                 indicators.append(_Feature(k, f"{column.name} is missing"))
             continue
         names = [_Feature(k, name) for name in _category_names(column)]
@@ -500,7 +500,7 @@ def _category_names(column: ColumnInfo) -> list[str]:
     if column.kind == "text":
         return [f"{column.name} has {word}" for word in column.categories]
     names = [f"{column.name}={value}" for value in column.categories]
-    if column.n_gaps:
+    if column.n_missing:
         names.append(f"{column.name} is missing")
     if column.n_rare:
         names.append(f"{column.name} is rare")
