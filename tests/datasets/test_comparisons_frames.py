@@ -209,7 +209,7 @@ def test_scores_of_a_match_are_a_winner_or_a_margin():
         ({"sides": ("model_a", "model_a")}, "two different columns"),
         ({"winner": "words"}, "no column 'loser' for the loser.* Pass sides="),
         ({"wins": ("a", "b")}, "wins= needs sides="),
-        ({**SIDES, "scores": ("words", "words")}, "outcome and scores say the same thing"),
+        ({**SIDES, "scores": ("words", "words")}, "outcome and scores"),
         ({**SIDES, "weight": "words"}, "row 1 .*weight is -3, expected more than 0"),
         ({**SIDES, "weight": "judge"}, "column 'judge' .*expected real numbers"),
     ],
@@ -295,7 +295,24 @@ def test_words_of_ones_own_for_outcomes():
     words = {"upper": "first", "lower": "second", "meh": "tie"}
     data = pairs_from_frame(battles, sides=("left", "right"), outcome="better", outcome_words=words)
     assert data.outcome.tolist() == [1, -1, 0]
-    with pytest.raises(ValueError, match="'uper'; there are 'upper', 'lower', 'meh'"):
+    with pytest.raises(ValueError, match=r"'uper'.*'upper', 'lower', 'meh'"):
         pairs_from_frame(
             battles, sides=("left", "right"), outcome="better", outcome_words={"uper": "first"}
         )
+
+
+def test_column_names_match_regardless_of_case():
+    games = {"Winner": ["a", "b"], "LOSER": ["b", "c"], "Weight": [1, 2], "Group": ["x", "y"]}
+    data = pairs_from_frame(games)
+    expected = pairs_from_frame({name.lower(): column for name, column in games.items()})
+    assert data.groups.tolist() == ["x", "y"]
+    for name in ("first", "second", "outcome", "weight"):
+        assert getattr(data, name).tolist() == getattr(expected, name).tolist()
+    assert pairs_from_frame(games, group="GROUP").groups.tolist() == ["x", "y"]
+
+
+def test_an_exact_column_name_comes_before_others():
+    games = {"winner": ["a"], "loser": ["b"], "JUDGE": ["x"], "judge": ["y"], "Judge": ["z"]}
+    assert pairs_from_frame(games, judge="judge").judges.tolist() == ["y"]
+    with pytest.raises(ValueError, match="judGE"):
+        pairs_from_frame(games, judge="judGE")

@@ -323,16 +323,15 @@ def rank(
 ) -> None:
     """Rate items by who beat whom: a leaderboard with intervals.
 
-    PAIRS is a table with one comparison a row. -o writes CSV, or the format of the suffix of the
-    file (.md, .json, .tex, .html, .txt).
+    PAIRS is a table with one comparison a row, or a PrefLib file of rankings. -o writes CSV, or the
+    format of the suffix of the file (.md, .json, .tex, .html, .txt).
     """
-    from rankwise.datasets.comparisons import pairs_from_table
-    from rankwise.datasets.table_files import open_table
+    from rankwise.datasets.comparisons import open_comparisons, pairs_from_table
     from rankwise.leaderboard import rate, rate_groups
     from rankwise.report import board_page
 
     terminal.check_files([pairs, comparisons.item_features, *comparisons.prior], output, page)
-    file = open_table(str(pairs), comparisons.delimiter)
+    file = open_comparisons(pairs, comparisons.delimiter)
     columns: Any = {**pair_columns.columns(), **comparisons.columns()}
     data = pairs_from_table(file, columns)
     if data.read_as:

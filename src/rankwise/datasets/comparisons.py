@@ -12,41 +12,24 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import vocabulary
-from rankwise.datasets.column_roles import position_of
-from rankwise.datasets.column_values import complete_rows, distinct_cells
+from rankwise.datasets.comparison_columns import find_columns, is_row_order
+from rankwise.datasets.comparison_rows import ComparisonRows, Labels, read_rows
 from rankwise.datasets.files import PathLike
-from rankwise.datasets.numeric_columns import column_numbers
 from rankwise.datasets.pair_data import (
     PairColumns,
     PairData,
     Rankings,
-    checked_columns,
     from_lists,
-    recognized,
+    infer_columns,
+    validate_columns,
 )
+from rankwise.datasets.preflib import PreflibTable, is_preflib
 from rankwise.datasets.table_files import FrameTable, TableFile, open_table
-from rankwise.datasets.times import read_times
-from rankwise.datasets.vocabulary import (
-    MISSING,
-    distinct_labels,
-    finite_number,
-    is_gap,
-    shown_value,
-)
+from rankwise.datasets.vocabulary import finite_number, shown_value
 from rankwise.formatting import count, join_words
 from rankwise.frames import frame_columns
-from rankwise.validation import check_float_array
 
-TEAMS = (tuple, list, set, frozenset, dict, np.ndarray)  # cells that are not one item
-_LARGEST = 10**8  # comparisons that win counts may stand for
-_ITEMS = ("places", "item", "winner", "loser", "sides")  # roles of columns of items
-_NUMBERS = ("magnitude", "weight", "wins", "scores", "margin", "differences")
-_BY_NAME = ("magnitude", "weight", "tie", "group")  # read if a column is called so
-_SAID = {"margin": "outcome", "differences": "covariates"}
-_HINTS = {
-    "winner": " Pass sides= and outcome= if it names two sides and who won.",
-    "loser": " Pass sides= if the winner column says which of two sides won.",
-}
+MAX_COMPARISONS = 10**8  # that win counts may stand for
 
 
 def read_pairs(
@@ -54,12 +37,14 @@ def read_pairs(
 ) -> PairData:
     """Read a table of comparisons, one a row; the first line of a text names the columns.
 
-    All parameters but `path` and `delimiter` name columns (`**columns`), or say how to read them.
+    All parameters but `path` and `delimiter` name columns (`**columns`), regardless of case, or say
+    how to read them.
 
     Parameters
     ----------
     path : str or path
-        CSV, TSV, Parquet, Feather or JSON, plain or compressed; ``-`` is standard input.
+        CSV, TSV, Parquet, Feather or JSON, plain or compressed; ``-`` is standard input. Or a
+        PrefLib file of rankings (.soc, .soi, .toc, .toi), each voter being a ranking.
     winner, loser : str or int, default="winner" and "loser"
         Names of the columns with the labels of the two items, or their positions counted from 0.
     sides : pair of str or int, optional
@@ -160,7 +145,7 @@ def read_pairs(
     >>> battles.items[battles.first], battles.items[battles.second], battles.outcome
     (array(['owl', 'owl'], dtype='<U5'), array(['crow', 'heron'], dtype='<U5'), array([-1.,  0.]))
     """
-    return pairs_from_table(open_table(os.fspath(path), delimiter), columns)
+    return pairs_from_table(open_comparisons(path, delimiter), columns)
 
 
 def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
@@ -198,390 +183,347 @@ def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
     return pairs_from_table(FrameTable(by_name), columns)
 
 
-class _Cells(NamedTuple):
-    """A column of labels: its distinct texts, which of them each row has, whether they are words.
-
-    A text of a file may spell a whole number, a string of a frame is a word.
-    """
-
-    codes: Indices
-    texts: list[str]
-    are_words: bool
-
-    def each(self, values: Any) -> NDArray[Any]:
-        """The value of every row, from one for each distinct text."""
-        return np.asarray(values)[self.codes]
-
-    def is_in(self, words: Any) -> NDArray[np.bool_]:
-        """Whether the text of a row, in small letters, is one of the words."""
-        return self.each([text.lower() in words for text in self.texts])
-
-    def distinct(self) -> NDArray[Any]:
-        """The distinct labels as they were: whole numbers or strings."""
-        if self.are_words:
-            return np.array(self.texts, dtype=np.str_)
-        return distinct_labels(self.texts, canonical=True)
-
-    def labels(self) -> NDArray[Any]:
-        """The label of every row."""
-        return self.each(self.distinct())
-
-    def take(self, rows: Indices) -> _Cells:
-        """Some rows, and the texts that they have."""
-        used, codes = np.unique(self.codes[rows], return_inverse=True)
-        return _Cells(codes, [self.texts[k] for k in used], self.are_words)
-
-
-class _Rows(NamedTuple):
-    """The rows of a table that have no gap.
-
-    Attributes
-    ----------
-    table : Table
-        Where they are from.
-    kept : ndarray of int
-        Their numbers there.
-    names : dict from str to list of str
-        Names of the columns of each role.
-    cells, numbers : dicts from str to lists of _Cells and of ndarray
-        These columns.
-    """
-
-    table: TableFile
-    kept: Indices
-    names: dict[str, list[str]]
-    cells: dict[str, list[_Cells]]
-    numbers: dict[str, list[Array]]
-
-    def refuse(self, is_bad: NDArray[np.bool_], problem: str, values: Any = None) -> None:
-        """Raise an error about the first bad row, if there is one; {} stands for its value."""
-        if is_bad.any():
-            row = int(is_bad.argmax())
-            if isinstance(values, _Cells):
-                problem = problem.format(shown_value(values.texts[values.codes[row]]))
-            elif values is not None:
-                problem = problem.format(f"{values[row]:g}")
-            raise self.table.error(problem, int(self.kept[row]))
+def open_comparisons(path: PathLike, delimiter: str | None = None) -> TableFile:
+    """Open a file of comparisons or rankings; see `read_pairs` for the parameters."""
+    if is_preflib(path):
+        return PreflibTable(os.fspath(path))
+    return open_table(os.fspath(path), delimiter)
 
 
 def pairs_from_table(table: TableFile, columns: PairColumns) -> PairData:
-    """Find the columns, read the rows that have no gap, check them and make arrays of them."""
-    wanted, read_as = recognized(checked_columns(columns), table.names)
-    rows = _rows(table, wanted, _positions(table, wanted))
-    known: dict[str, Any] = {"times": _times(rows, wanted.get("time"))}
-    for name, role in {"groups": "group", "judges": "judge", "clusters": "cluster"}.items():
-        for cells in rows.cells.get(role, ()):
-            known[name] = cells.labels()
-    known["contexts"] = {}
-    for k, cells in enumerate(rows.cells.get("context", ())):
-        known["contexts"][rows.names["context"][k]] = cells.labels()
-    (weight,) = rows.numbers.get("weight", [np.ones(len(rows.kept))])
-    rows.refuse(weight <= 0, "the weight is {}, expected more than 0. Leave out the row.", weight)
-    items = _joined(rows.cells["items"])
-    if "ranking" in rows.cells or wanted.get("places") is not None:
-        return _ranked(rows, items, wanted.get("unlisted") == "last", weight, known)
-    first, second = items
+    """Read comparisons from an opened table.
+
+    Parameters
+    ----------
+    table : TableFile
+        One comparison, or one ranking, or one item of a ranking a row.
+    columns : PairColumns
+        The arguments of `read_pairs`.
+    """
+    if isinstance(table, PreflibTable):
+        columns = {**columns, "ranking": "ranking"}
+    options, read_as = infer_columns(validate_columns(columns), table.names)
+    roles = find_columns(table, options)
+    rows = read_rows(table, roles, options.get("outcome_words") or {})
+    time = options.get("time")
+    times = rows.times(time is not None and is_row_order(table, time))
+    if roles.has_places or roles.ranking is not None:
+        return _from_rankings(rows, times, unlisted_are_last=options.get("unlisted") == "last")
+    if roles.has_sides:
+        data = _from_sides(rows, times, is_margin=bool(options.get("margin")))
+    else:
+        data = _from_winners(rows, times)
+    return replace(data, read_as=read_as)
+
+
+def _from_winners(rows: ComparisonRows, times: NDArray[Any] | None) -> PairData:
+    """Comparisons from a column of winners and a column of losers."""
+    return _pairs(rows, times, _signed_magnitudes(rows, np.ones(len(rows))))
+
+
+def _from_sides(rows: ComparisonRows, times: NDArray[Any] | None, is_margin: bool) -> PairData:
+    """Comparisons from two columns of items, and further columns that say who won."""
+    columns = rows.columns
+    if columns.scores:
+        first_score, second_score = (rows.values[at] for at in columns.scores)
+        difference = first_score - second_score
+        if not is_margin:
+            difference = np.sign(difference)
+        return _pairs(rows, times, difference)
+    if columns.margin is not None:
+        return _pairs(rows, times, rows.values[columns.margin])
+    if columns.wins:
+        data = _pairs(rows, times, _signed_magnitudes(rows, np.ones(len(rows))))
+        return _repeated_by_wins(rows, data)
+    return _pairs(rows, times, _signed_magnitudes(rows, _winning_sides(rows)))
+
+
+def _from_rankings(
+    rows: ComparisonRows, times: NDArray[Any] | None, unlisted_are_last: bool
+) -> PairData:
+    """Comparisons of all pairs of items of a ranking."""
+    table = _one_row_rankings(rows) if rows.columns.has_places else _long_rankings(rows)
+    item = table.item
+    labels, position = np.unique(item.distinct(), return_inverse=True)
+    _refuse_repeated_items(rows, table)
+    weight = rows.weight()[table.first_row]
+    rankings = Rankings(table.ranking, item.per_row(position).astype(np.intp), table.place, weight)
+    if unlisted_are_last:
+        rankings = rankings.with_all(len(labels))
+    pairs = rankings.pairs
+    row_of_pair = table.first_row[pairs.ranking]
+    facts = {
+        name: None if values is None else values[row_of_pair]
+        for name, values in _comparison_facts(rows, times).items()
+    }
+    if facts["clusters"] is None and facts["judges"] is None:
+        facts["clusters"] = pairs.ranking
+    return PairData(
+        pairs.first,
+        pairs.second,
+        pairs.outcome,
+        pairs.weight,
+        labels,
+        contexts={name: values[row_of_pair] for name, values in _contexts(rows).items()},
+        rankings=rankings,
+        **facts,
+    )
+
+
+def _pairs(rows: ComparisonRows, times: NDArray[Any] | None, outcome: Array) -> PairData:
+    """One comparison for each row: the outcome is positive if the first item won."""
+    weight = rows.weight()
+    first, second = rows.items()
     problem = "{} is compared with itself. Leave out the row."
     rows.refuse(first.codes == second.codes, problem, first)
     labels, position = np.unique(first.distinct(), return_inverse=True)
-    data = PairData(
-        first.each(position).astype(np.intp),
-        second.each(position).astype(np.intp),
-        _outcomes(rows, bool(wanted.get("margin")), first, second),
+    return PairData(
+        first.per_row(position).astype(np.intp),
+        second.per_row(position).astype(np.intp),
+        outcome,
         weight,
         labels,
         covariates=_covariates(rows),
-        read_as=read_as,
-        **known,
+        contexts=_contexts(rows),
+        **_comparison_facts(rows, times),
     )
-    return _expanded(rows, data) if "wins" in rows.numbers else data
 
 
-def _positions(table: TableFile, wanted: PairColumns) -> dict[str, list[int]]:
-    """Where the columns of each role are."""
-    sides, outcome = wanted.get("sides"), wanted.get("outcome")
-    who_won = wanted["winner"] if outcome is None else outcome
-    asked: dict[str, Any] = {"winner": who_won, "loser": wanted["loser"]}
-    if wanted.get("places") is not None:
-        asked = {"places": wanted["places"]}
-    elif wanted.get("ranking") is not None:
-        asked = {role: wanted.get(role) for role in ("item", "ranking", "place")}
-    elif sides is not None:
-        asked = {role: wanted.get(role) for role in ("sides", "wins", "scores")}
-        if asked["wins"] is asked["scores"] is None:
-            asked["margin" if wanted.get("margin") else "outcome"] = who_won
-    for role in (*_BY_NAME, "judge", "cluster", "time", "context"):
-        asked[role] = wanted.get(role)
-        if asked[role] is None and role in _BY_NAME and table.names.count(role) == 1:
-            asked[role] = role
-    if str(asked["time"]) == "rows" and "rows" not in table.names:
-        asked["time"] = None
-    for column in wanted.get("covariates") or ():
-        pair = [column] if isinstance(column, (str, int)) else list(column)
-        if len(pair) > 2:
-            raise ValueError(f"covariates has {column!r}; a pair is one column for each side.")
-        role = "covariates" if len(pair) == 1 else "differences"
-        asked[role] = [*asked.get(role, ()), *pair]
-    at: dict[str, list[int]] = {}
-    for role, columns in asked.items():
-        for column in [columns] if isinstance(columns, (str, int)) else columns or ():
-            said = _SAID.get(role, role)
-            place = position_of(table, column, said, _HINTS.get(role, ""))
-            at.setdefault("items" if role in _ITEMS else role, []).append(place)
-    if sides is not None and len(set(at["items"])) < 2:
-        raise ValueError(f"sides is {sides!r}; pass the names of two different columns.")
-    return at
+def _comparison_facts(
+    rows: ComparisonRows, times: NDArray[Any] | None
+) -> dict[str, NDArray[Any] | None]:
+    """Groups, judges, clusters and times of the rows, as fields of PairData."""
+    columns = rows.columns
+    return {
+        "groups": rows.labels_of(columns.group),
+        "judges": rows.labels_of(columns.judge),
+        "clusters": rows.labels_of(columns.cluster),
+        "times": times,
+    }
 
 
-def _rows(table: TableFile, wanted: PairColumns, at: dict[str, list[int]]) -> _Rows:
-    """Read the columns as numbers or as texts, and leave out the rows that have gaps."""
-    every = [(role, place) for role, places in at.items() for place in places]
-    spelled = [place for role, place in every if role not in _NUMBERS]
-    columns = table.read(spelled, [place for role, place in every if role in _NUMBERS])
-    names: dict[str, list[str]] = {}
-    cells: dict[str, list[_Cells]] = {}
-    numbers: dict[str, list[Array]] = {}
-    has_gap, is_tie = {}, np.zeros(1, bool)
-    for role, place in every:
-        name, column = table.names[place], columns[place]
-        names.setdefault(role, []).append(name)
-        if role in _NUMBERS:
-            values = _as_numbers(table, place, column)
-            numbers.setdefault(role, []).append(values)
-            has_gap[name] = np.isnan(values)
-            continue
-        if role == "items":
-            _refuse_teams(table, name, column)
-        one = _Cells(*distinct_cells(column), isinstance(column[0], str))
-        if role == "outcome":
-            if wanted.get("outcome_words"):
-                one = _translated(table, one, wanted["outcome_words"])
-            sides = vocabulary.meanings(one.texts)
-            is_tie = is_tie | one.each([side == vocabulary.TIE for side in sides])
-            has_gap[name] = one.is_in(MISSING)
-        elif role == "tie":
-            is_tie = is_tie | one.is_in(vocabulary.IS_TIE)
-        elif role != "place" and not (role == "items" and wanted.get("places")):
-            has_gap[name] = one.is_in({""})
-        cells.setdefault(role, []).append(one)
-    for magnitude in numbers.get("magnitude", ()):
-        magnitude[np.isnan(magnitude) & is_tie] = 0.0  # a tie needs none
-        has_gap[names["magnitude"][0]] = np.isnan(magnitude)
-    kept = complete_rows(table, has_gap)
-    if kept is not None:
-        numbers = {role: [column[kept] for column in numbers[role]] for role in numbers}
-        cells = {role: [one.take(kept) for one in cells[role]] for role in cells}
-    rows = np.arange(len(columns[spelled[0]])) if kept is None else kept
-    return _Rows(table, rows, names, cells, numbers)
+def _contexts(rows: ComparisonRows) -> dict[str, NDArray[Any]]:
+    """Labels of the conditions of the rows, by name of the column."""
+    return {rows.table.names[at]: rows.labels[at].labels() for at in rows.columns.context}
 
 
-def _refuse_teams(table: TableFile, name: str, column: Any) -> None:
-    """Refuse cells that hold several items: each tuple would be an item of its own."""
-    if not isinstance(column, list):
-        return
-    for row, cell in enumerate(column):
-        if isinstance(cell, TEAMS):
-            raise table.error(
-                f"the column {shown_value(name)} has the {type(cell).__name__} {cell!r}, expected "
-                "one item. Comparisons of teams are not supported; write one label for each side.",
-                row,
-            )
+def _covariates(rows: ComparisonRows) -> dict[str, NDArray[Any]]:
+    """Covariates of the rows: numbers if every cell is one, else labels of categories."""
+    covariates: dict[str, NDArray[Any]] = {}
+    for at in rows.columns.covariates:
+        cells = rows.labels[at]
+        numbers = [finite_number(text) for text in cells.texts]
+        values: Any = cells.texts if None in numbers else np.array(numbers, np.float64)
+        covariates[rows.table.names[at]] = cells.per_row(values)
+    for first, second in rows.columns.differences:
+        name = " − ".join(rows.names((first, second)))
+        covariates[name] = rows.values[first] - rows.values[second]
+    return covariates
 
 
-def _translated(table: TableFile, cells: _Cells, words: Mapping[str, str]) -> _Cells:
-    """The outcomes with the words that they stand for."""
-    absent = [word for word in words if word not in cells.texts]
-    if absent:
-        there = join_words(map(shown_value, cells.texts), 20)
-        shown = f"{join_words(map(shown_value, absent), 5)}; there are {there}"
-        raise table.error(f"outcome_words has words that the column has not: {shown}.")
-    return cells._replace(texts=[words.get(text, text) for text in cells.texts])
+def _signed_magnitudes(rows: ComparisonRows, sign: Array) -> Array:
+    """The outcomes of rows from the side that won, ties and magnitudes.
 
-
-def _as_numbers(table: TableFile, at: int, column: Any) -> Array:
-    """A column as floats, NaN for a gap; infinite numbers and words are refused."""
-    if not isinstance(column, list):
-        return column_numbers(table, at, column, "number")
-    name = f"the column {shown_value(table.names[at])}"
-    numbers = check_float_array(name, [None if is_gap(value) else value for value in column])
-    if np.isinf(numbers).any():
-        problem = f"{name} is infinite, expected a finite number."
-        raise table.error(problem, int(np.isinf(numbers).argmax()))
-    return numbers + 0.0  # minus zero is zero
-
-
-def _joined(columns: list[_Cells]) -> list[_Cells]:
-    """The same columns, whose texts are those of all of them."""
-    place: dict[str, int] = {}
-    codes = [
-        cells.each([place.setdefault(text, len(place)) for text in cells.texts])
-        for cells in columns
-    ]
-    are_words = any(cells.are_words for cells in columns)
-    return [_Cells(each, list(place), are_words) for each in codes]
-
-
-def _times(rows: _Rows, asked: Any) -> NDArray[Any] | None:
-    for cells in rows.cells.get("time", ()):
-
-        def error(k: int, problem: str, codes: Indices = cells.codes) -> Exception:
-            return rows.table.error(problem, int(rows.kept[(codes == k).argmax()]))
-
-        return cells.each(read_times(cells.texts, error))
-    return None if asked is None else rows.kept.astype(np.float64)
-
-
-def _covariates(rows: _Rows) -> dict[str, NDArray[Any]]:
-    """Numbers if every cell is one, else labels of categories; of a pair the difference."""
-    columns: dict[str, NDArray[Any]] = {}
-    for k, cells in enumerate(rows.cells.get("covariates", ())):
-        values = [finite_number(text) for text in cells.texts]
-        known = cells.texts if None in values else np.array(values, np.float64)
-        columns[rows.names["covariates"][k]] = cells.each(known)
-    names, numbers = rows.names.get("differences", []), rows.numbers.get("differences", [])
-    for k in range(0, len(names), 2):
-        columns[f"{names[k]} − {names[k + 1]}"] = numbers[k] - numbers[k + 1]
-    return columns
-
-
-def _outcomes(rows: _Rows, is_margin: bool, first: _Cells, second: _Cells) -> Array:
-    """By how much the first side won."""
-    if "scores" in rows.numbers:
-        ours, theirs = rows.numbers["scores"]
-        return ours - theirs if is_margin else np.sign(ours - theirs)
-    if "margin" in rows.numbers:
-        return rows.numbers["margin"][0]
-    sign = np.ones(len(rows.kept))
-    for outcome in rows.cells.get("outcome", ()):
-        sign = _verdicts(rows, outcome, first, second)
+    Parameters
+    ----------
+    rows : ComparisonRows
+        The rows.
+    sign : ndarray of shape (n_rows,)
+        1 if the first item won, -1 if the second item won, 0 for a tie.
+    """
+    columns = rows.columns
     is_tie = sign == 0
-    for tie in rows.cells.get("tie", ()):
+    if columns.tie is not None:
+        tie = rows.labels[columns.tie]
         problem = "the tie is {}, expected 1 or 0, true or false, yes or no."
         rows.refuse(~tie.is_in(vocabulary.IS_TIE | vocabulary.IS_NO_TIE), problem, tie)
         is_tie = is_tie | tie.is_in(vocabulary.IS_TIE)
     magnitude = np.where(is_tie, 0.0, 1.0)
-    for magnitude in rows.numbers.get("magnitude", ()):
+    if columns.magnitude is not None:
+        magnitude = rows.values[columns.magnitude]
         problem = "the magnitude is {}, expected 0 (a tie) or more. Swap winner and loser instead."
         rows.refuse(magnitude < 0, problem, magnitude)
         problem = "the row is a tie, but its magnitude is {}. Write 0 or nothing, or no tie."
         rows.refuse(is_tie & (magnitude > 0), problem, magnitude)
-    return np.where(sign < 0, -1.0, 1.0) * magnitude + 0.0
+    direction = np.where(sign < 0, -1.0, 1.0)
+    return direction * magnitude + 0.0  # minus zero becomes zero
 
 
-def _verdicts(rows: _Rows, outcome: _Cells, first: _Cells, second: _Cells) -> Array:
-    """1 if the first side won, −1 if the second did, 0 for a tie.
+def _winning_sides(rows: ComparisonRows) -> Array:
+    """1 if the first side won, -1 if the second side won, 0 for a tie.
 
-    A word is the name of a side's column, an item if it is one of the two in all its rows, or one
-    that is usually understood.
+    A word of the outcome is the name of a side's column, an item if it is one of the two items in
+    all its rows, or a word of `rankwise.datasets.vocabulary`.
     """
+    assert rows.columns.outcome is not None
+    outcome = rows.labels[rows.columns.outcome]
     words = outcome.texts
-    names = rows.names["items"]
-    place = {label: k for k, label in enumerate(first.texts)}
-    item = outcome.each([place.get(word, -1) for word in words])
-    by_item = np.where(item == first.codes, 1.0, np.where(item == second.codes, -1.0, np.nan))
-    n_rows = np.bincount(outcome.codes)
-    is_item = np.bincount(outcome.codes, ~np.isnan(by_item)) == n_rows
-    is_number = np.array([finite_number(word) is not None for word in words])
+    by_item, is_item = _winners_by_item(rows, outcome)
     sides = vocabulary.meanings(words)
-    if not is_item[is_number].all() and None not in np.array(sides, object)[is_number]:
-        # One column is read in one way: these numbers are results, although some are items, too.
-        is_item &= ~is_number
-        by_item = np.where(outcome.each(is_number), np.nan, by_item)
-    side_of = {names[0].lower(): 1.0, names[1].lower(): -1.0}
-    meant = [
-        side_of.get(word.lower(), np.nan if is_item[k] or side is None else side)
-        for k, (word, side) in enumerate(zip(words, sides, strict=True))
-    ]
-    unknown = np.flatnonzero(np.isnan(meant) & ~is_item)
+    names = rows.names(rows.columns.items)
+    side_of_column = {names[0].lower(): 1.0, names[1].lower(): -1.0}
+    side_of_word = np.full(len(words), np.nan)
+    for k, (word, side) in enumerate(zip(words, sides, strict=True)):
+        if word.lower() in side_of_column:
+            side_of_word[k] = side_of_column[word.lower()]
+        elif not is_item[k] and side is not None:
+            side_of_word[k] = side
+    unknown = np.flatnonzero(np.isnan(side_of_word) & ~is_item)
     if len(unknown):
-        shown = join_words(
-            (f"{shown_value(words[k])} ({count(n_rows[k], 'row')})" for k in unknown), 20
-        )
-        rows.refuse(
-            np.isin(outcome.codes, unknown),
-            f"the winner is {shown}, expected {', '.join(map(shown_value, names))}, one of the two "
-            f"items or 'tie'; also understood: {', '.join(vocabulary.EXAMPLES)}, 1, 2, 0.5.",
-        )
-    verdict = outcome.each(meant)
-    verdict = np.where(np.isnan(verdict), by_item, verdict)
+        _refuse_words(rows, outcome, unknown, names)
+    by_word = outcome.per_row(side_of_word)
+    sign = np.where(np.isnan(by_word), by_item, by_word)
     rows.refuse(
-        ~np.isnan(by_item) & (by_item != verdict),
+        ~np.isnan(by_item) & (by_item != sign),
         "the winner {} can be understood in two ways: as an item, and as a word for a side or a "
         "tie. Rename the item or the column.",
         outcome,
     )
-    return verdict
+    return sign
 
 
-def _expanded(rows: _Rows, data: PairData) -> PairData:
-    """As many comparisons as the counts of wins and ties say."""
-    counts = np.column_stack(rows.numbers["wins"])
+def _winners_by_item(rows: ComparisonRows, outcome: Labels) -> tuple[Array, NDArray[np.bool_]]:
+    """Read the outcomes as labels of items.
+
+    Returns
+    -------
+    by_item : ndarray of shape (n_rows,)
+        1 if the outcome is the first item, -1 if it is the second item, else NaN.
+    is_item : ndarray of bool, shape (n_words,)
+        Whether a word of the outcome is one of the two items in all its rows.
+    """
+    first, second = rows.items()
+    words = outcome.texts
+    code_of_item = {label: code for code, label in enumerate(first.texts)}
+    item = outcome.per_row([code_of_item.get(word, -1) for word in words])
+    by_item = np.full(len(rows), np.nan)
+    by_item[item == second.codes] = -1.0
+    by_item[item == first.codes] = 1.0
+    n_rows = np.bincount(outcome.codes)
+    is_item = np.bincount(outcome.codes, ~np.isnan(by_item)) == n_rows
+    is_number = np.array([finite_number(word) is not None for word in words])
+    sides = np.array(vocabulary.meanings(words), dtype=object)
+    if not is_item[is_number].all() and None not in sides[is_number]:
+        # a column is read in one way: these numbers are results, although some are items, too
+        is_item &= ~is_number
+        by_item[outcome.per_row(is_number)] = np.nan
+    return by_item, is_item
+
+
+def _refuse_words(
+    rows: ComparisonRows, outcome: Labels, unknown: Indices, side_names: list[str]
+) -> None:
+    """Refuse words of the outcome that are neither items nor known words."""
+    n_rows = np.bincount(outcome.codes)
+    words = [
+        f"{shown_value(outcome.texts[code])} ({count(n_rows[code], 'row')})" for code in unknown
+    ]
+    rows.refuse(
+        np.isin(outcome.codes, unknown),
+        f"the winner is {join_words(words, 20)}, expected "
+        f"{', '.join(map(shown_value, side_names))}, one of the two items or 'tie'; also "
+        f"understood: {', '.join(vocabulary.EXAMPLES)}, 1, 2, 0.5.",
+    )
+
+
+def _repeated_by_wins(rows: ComparisonRows, data: PairData) -> PairData:
+    """As many comparisons as the numbers of wins and ties."""
+    counts = np.column_stack([rows.values[at] for at in rows.columns.wins])
     for column in counts.T:
         problem = "the number of wins is {}, expected a whole number from 0."
         rows.refuse((column < 0) | (column != np.round(column)), problem, column)
-    if counts.sum() > _LARGEST:
+    if counts.sum() > MAX_COMPARISONS:
         raise ValueError(
-            f"the wins count {counts.sum():.0f} comparisons, at most {_LARGEST} are read; "
+            f"the wins count {counts.sum():.0f} comparisons, at most {MAX_COMPARISONS} are read; "
             "divide the counts, or pass one row for each outcome with a weight."
         )
-    n_kinds = counts.shape[1]
-    each = np.repeat(np.arange(counts.size), counts.ravel().astype(np.intp))
-    outcome = np.array([1.0, -1.0, 0.0])[each % n_kinds]
-    return replace(data.take(each // n_kinds), outcome=outcome)
+    n_outcomes = counts.shape[1]
+    cells = np.repeat(np.arange(counts.size), counts.ravel().astype(np.intp))
+    outcome = np.array([1.0, -1.0, 0.0])[cells % n_outcomes]
+    return replace(data.take(cells // n_outcomes), outcome=outcome)
 
 
-def _ranked(
-    rows: _Rows, items: list[_Cells], is_last: bool, weight: Array, known: dict[str, Any]
-) -> PairData:
-    """The pairs of rankings, and what else is known of each from its first row.
+class _RankingTable(NamedTuple):
+    """Items of rankings, one a row.
 
-    Items that a ranking does not name are below the others if `is_last`.
+    Attributes
+    ----------
+    ranking : ndarray of int, shape (n_items,)
+        Number of the ranking.
+    item : Labels
+        The items.
+    place : ndarray of shape (n_items,)
+        Places; inf is no place.
+    row : ndarray of int, shape (n_items,)
+        Row of the file that has the item.
+    first_row : ndarray of int, shape (n_rankings,)
+        First row of each ranking.
+    names : list
+        Names of the rankings.
     """
-    names: Any = rows.kept
-    if "ranking" in rows.cells:
-        (ranking,), (places,), (item,) = rows.cells["ranking"], rows.cells["place"], items
-        number, names, row = ranking.codes, ranking.texts, np.arange(len(weight))
-        place, start = _places(rows, places), np.unique(number, return_index=True)[1]
-        problem = "the weight is {}, and another one in the same ranking."
-        rows.refuse(weight != weight[start][number], problem, weight)
-    else:
-        table = np.stack([cells.codes for cells in items], axis=1)
-        number, at = np.nonzero(np.array([text != "" for text in items[0].texts])[table])
-        item, place = items[0]._replace(codes=table[number, at]), (at + 1).astype(np.float64)
-        row, start = number, np.arange(len(weight))
-    item = item.take(np.arange(len(number)))
-    labels, position = np.unique(item.distinct(), return_inverse=True)
-    codes = number * len(labels) + item.codes
+
+    ranking: Indices
+    item: Labels
+    place: Array
+    row: Indices
+    first_row: Indices
+    names: list[Any]
+
+
+def _long_rankings(rows: ComparisonRows) -> _RankingTable:
+    """Rankings with one item a row."""
+    columns = rows.columns
+    assert columns.ranking is not None
+    assert columns.place is not None
+    ranking = rows.labels[columns.ranking]
+    first_row = np.unique(ranking.codes, return_index=True)[1]
+    weight = rows.weight()
+    problem = "the weight is {}, and another one in the same ranking."
+    rows.refuse(weight != weight[first_row][ranking.codes], problem, weight)
+    (item,) = rows.items()
+    place = _places(rows, rows.labels[columns.place])
+    row = np.arange(len(rows))
+    return _RankingTable(ranking.codes, item, place, row, first_row, ranking.texts)
+
+
+def _one_row_rankings(rows: ComparisonRows) -> _RankingTable:
+    """Rankings with one ranking a row: the best item, the second best, …"""
+    columns = rows.items()
+    codes = np.stack([column.codes for column in columns], axis=1)
+    has_item = np.array([text != "" for text in columns[0].texts])[codes]
+    ranking, column = np.nonzero(has_item)
+    item = columns[0]._replace(codes=codes[ranking, column]).take(np.arange(len(ranking)))
+    place = (column + 1).astype(np.float64)
+    row = np.arange(len(rows))
+    return _RankingTable(ranking, item, place, ranking, row, rows.numbers.tolist())
+
+
+def _refuse_repeated_items(rows: ComparisonRows, table: _RankingTable) -> None:
+    """Refuse an item that is in a ranking twice."""
+    codes = table.ranking * len(table.item.texts) + table.item.codes
     order = np.argsort(codes, kind="stable")
-    for k in order[1:][np.diff(codes[order]) == 0]:
-        problem = (
-            f"{shown_value(item.texts[item.codes[k]])} is in the ranking {names[number[k]]} twice"
-        )
-        raise rows.table.error(f"{problem}; an item has one place in it.", int(rows.kept[row[k]]))
-    rankings = Rankings(number, item.each(position).astype(np.intp), place, weight[start])
-    if is_last:
-        rankings = rankings.with_all(len(labels))
-    pairs = rankings.pairs
-    at = start[pairs.ranking]
-    contexts = {name: column[at] for name, column in known.pop("contexts").items()}
-    taken: dict[str, Any] = {
-        name: None if column is None else column[at] for name, column in known.items()
-    }
-    if taken.get("clusters") is None and taken.get("judges") is None:
-        taken["clusters"] = pairs.ranking
-    return PairData(*pairs[:4], labels, contexts=contexts, rankings=rankings, **taken)
+    repeated = order[1:][np.diff(codes[order]) == 0]
+    if not len(repeated):
+        return
+    at = repeated[0]
+    item = shown_value(table.item.texts[table.item.codes[at]])
+    ranking = table.names[table.ranking[at]]
+    raise rows.table.error(
+        f"{item} is in the ranking {ranking} twice; an item has one place in it.",
+        int(rows.numbers[table.row[at]]),
+    )
 
 
-def _places(rows: _Rows, cells: _Cells) -> Array:
-    """Places as numbers, inf for none."""
+def _places(rows: ComparisonRows, cells: Labels) -> Array:
+    """Places as numbers, inf for items without a place."""
     places = [
         np.inf if text.lower() in vocabulary.UNPLACED else finite_number(text)
         for text in cells.texts
     ]
     rows.refuse(
-        cells.each([place is None or place <= 0 for place in places]),
+        cells.per_row([place is None or place <= 0 for place in places]),
         "the place is {}, expected a number from 1, or nothing, DNF, DSQ, … for an item that took "
         "part and has no place.",
         cells,
     )
-    return cells.each(np.array(places, np.float64))
+    return cells.per_row(np.array(places, np.float64))

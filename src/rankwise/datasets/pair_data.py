@@ -253,69 +253,99 @@ class PairColumns(TypedDict, total=False):
 
 
 PAIR_COLUMNS = tuple(PairColumns.__annotations__)
-MANY = 10**6  # columns
+N_COLUMNS = {  # smallest and largest number of columns of an argument
+    "sides": (2, 2),
+    "scores": (2, 2),
+    "wins": (2, 3),
+    "places": (2, 10**6),
+    "covariates": (0, 10**6),
+}
 
 
-def checked_columns(asked: PairColumns) -> PairColumns:
-    """The columns with the usual names where none are given; contradictions are refused."""
-    unknown = [name for name in asked if name not in PAIR_COLUMNS]
+def validate_columns(options: PairColumns) -> PairColumns:
+    """Return the arguments of `read_pairs` with defaults; refuse contradictions."""
+    unknown = [name for name in options if name not in PAIR_COLUMNS]
     if unknown:
         guess = suggestion(unknown[0], PAIR_COLUMNS)
         raise TypeError(f"there is no argument {unknown[0]!r}; {guess}see read_pairs.")
-    margin = asked.get("margin")
+    margin = options.get("margin")
     if margin is not None and not isinstance(margin, bool | np.bool_):
         raise ValueError(
             f"margin={margin!r}; expected True or False. If it is the column that says by how much "
             f"the winner won, pass magnitude={margin!r}."
         )
-    check_option("unlisted", asked.get("unlisted", "absent"), ("absent", "last"))
-    sizes = {"sides": (2, 2), "scores": (2, 2), "wins": (2, 3), "places": (2, MANY)}
-    for name, (least, most) in {**sizes, "covariates": (0, MANY)}.items():
-        columns: Any = asked.get(name)
-        if columns is None:
-            continue
-        if isinstance(columns, (str, int)) or not least <= len(columns) <= most:
-            words = "two columns" if most == 2 else "columns"
-            raise ValueError(f"{name} is {columns!r}; pass a list of {words}.")
-        if name in ("scores", "wins") and asked.get("sides") is None:
+    check_option("unlisted", options.get("unlisted", "absent"), ("absent", "last"))
+    for name, (least, most) in N_COLUMNS.items():
+        _check_n_columns(name, options.get(name), least, most)
+    for name in ("scores", "wins"):
+        if options.get(name) is not None and options.get("sides") is None:
             raise ValueError(f"{name}= needs sides=, the two columns with the items.")
-    said = [name for name in ("outcome", "wins", "scores") if asked.get(name) is not None]
-    if len(said) > 1:
-        raise ValueError(f"{' and '.join(said)} say the same thing; pass one of them.")
-    usual_names: PairColumns = {
+    results = [name for name in ("outcome", "wins", "scores") if options.get(name) is not None]
+    if len(results) > 1:
+        raise ValueError(f"{' and '.join(results)} exclude each other; pass one of them.")
+    defaults: PairColumns = {
         "winner": "winner",
         "loser": "loser",
         "item": "item",
         "place": "place",
     }
-    return {**usual_names, **asked}
+    return {**defaults, **options}
 
 
-def recognized(asked: PairColumns, names: Sequence[str]) -> tuple[PairColumns, str]:
-    """The same, with sides and outcome by their usual names where nothing else is meant.
+def _check_n_columns(name: str, columns: Any, least: int, most: int) -> None:
+    if columns is None:
+        return
+    if isinstance(columns, (str, int)) or not least <= len(columns) <= most:
+        expected = "two columns" if most == 2 else "columns"
+        raise ValueError(f"{name} is {columns!r}; pass a list of {expected}.")
 
-    The text says which columns were taken.
+
+def infer_columns(options: PairColumns, names: Sequence[str]) -> tuple[PairColumns, str]:
+    """Recognize sides and outcome by usual names, unless options or names say who won.
+
+    Parameters
+    ----------
+    options : PairColumns
+        The arguments of `read_pairs`, with defaults.
+    names : sequence of str
+        Names of the columns.
+
+    Returns
+    -------
+    options : PairColumns
+        The arguments with the recognized columns.
+    read_as : str
+        The recognized columns as text; empty if there are none.
     """
-    plain = [re.sub(r"[\s_]", "", name).lower() for name in names]
-    chosen = [asked.get(role) for role in ("sides", "outcome", "ranking", "places")]
-    is_asked = chosen != [None] * 4 or (asked["winner"], asked["loser"]) != ("winner", "loser")
-    if is_asked or "loser" in plain:
-        return asked, ""
+    plain_names = [re.sub(r"[\s_]", "", name).lower() for name in names]
+    roles = [options.get(role) for role in ("sides", "outcome", "ranking", "places")]
+    has_role = any(role is not None for role in roles)
+    has_other_names = options["winner"] != "winner" or options["loser"] != "loser"
+    if has_role or has_other_names or "loser" in plain_names:
+        return options, ""
 
-    def there(known: Sequence[tuple[str, ...]]) -> list[list[str]]:
-        usual_ones = [words for words in known if all(plain.count(word) == 1 for word in words)]
-        return [[names[plain.index(word)] for word in words] for words in usual_ones]
+    def find(usual_names: Sequence[tuple[str, ...]]) -> list[list[str]]:
+        """The columns of each tuple of names that occurs once in the table."""
+        columns = []
+        for usual in usual_names:
+            if all(plain_names.count(name) == 1 for name in usual):
+                columns.append([names[plain_names.index(name)] for name in usual])
+        return columns
 
-    sides, outcomes, scores = map(there, (vocabulary.SIDES, vocabulary.OUTCOMES, vocabulary.SCORES))
+    sides = find(vocabulary.SIDES)
+    outcomes = find(vocabulary.OUTCOMES)
+    scores = find(vocabulary.SCORES)
     if len(sides) != 1 or len(outcomes or scores) != 1:
-        return asked, ""
-    (first, second), taken = sides[0], (outcomes or scores)[0]
+        return options, ""
+    first, second = sides[0]
     read_as = f"{first!r} and {second!r} are read as the two sides, "
     if outcomes:
-        wanted: PairColumns = {**asked, "sides": sides[0], "outcome": taken[0]}
-        return wanted, f"{read_as}{taken[0]!r} as the outcome"
-    wanted = {**asked, "sides": sides[0], "scores": taken}
-    return wanted, f"{read_as}{taken[0]!r} and {taken[1]!r} as their scores"
+        (outcome,) = outcomes[0]
+        with_outcome: PairColumns = {**options, "sides": sides[0], "outcome": outcome}
+        return with_outcome, f"{read_as}{outcome!r} as the outcome"
+    first_score, second_score = scores[0]
+    with_scores: PairColumns = {**options, "sides": sides[0], "scores": scores[0]}
+    return with_scores, f"{read_as}{first_score!r} and {second_score!r} as their scores"
 
 
 def from_lists(lists: Sequence[Any]) -> dict[str, list[Any]]:

@@ -1,0 +1,261 @@
+"""Rows of a table of comparisons without missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array, Indices
+from rankwise.datasets import vocabulary
+from rankwise.datasets.column_values import complete_rows, distinct_cells
+from rankwise.datasets.comparison_columns import ComparisonColumns
+from rankwise.datasets.numeric_columns import column_numbers
+from rankwise.datasets.table_files import TableFile
+from rankwise.datasets.times import read_times
+from rankwise.datasets.vocabulary import (
+    MISSING,
+    distinct_labels,
+    is_gap,
+    shown_value,
+)
+from rankwise.formatting import join_words
+from rankwise.validation import check_float_array
+
+TEAMS = (tuple, list, set, frozenset, dict, np.ndarray)  # cells that are not one item
+
+
+class Labels(NamedTuple):
+    """A column of labels.
+
+    Attributes
+    ----------
+    codes : ndarray of int, shape (n_rows,)
+        Position of the text of each row in `texts`.
+    texts : list of str
+        The distinct texts.
+    are_words : bool
+        Whether the labels are strings of a frame; texts of a file may spell whole numbers.
+    """
+
+    codes: Indices
+    texts: list[str]
+    are_words: bool
+
+    def per_row(self, values: Any) -> NDArray[Any]:
+        """The value of each row, from one value for each distinct text."""
+        return np.asarray(values)[self.codes]
+
+    def is_in(self, words: Collection[str]) -> NDArray[np.bool_]:
+        """Mask of the rows whose text, in lower case, is one of the words."""
+        return self.per_row([text.lower() in words for text in self.texts])
+
+    def distinct(self) -> NDArray[Any]:
+        """The distinct labels: whole numbers or strings."""
+        if self.are_words:
+            return np.array(self.texts, dtype=np.str_)
+        return distinct_labels(self.texts, canonical=True)
+
+    def labels(self) -> NDArray[Any]:
+        """The label of each row."""
+        return self.per_row(self.distinct())
+
+    def take(self, rows: Indices) -> Labels:
+        """The labels of these rows, without texts that do not occur."""
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        return Labels(codes, [self.texts[code] for code in used], self.are_words)
+
+
+@dataclass(frozen=True)
+class ComparisonRows:
+    """The rows of a table that have no missing value in the columns with a role.
+
+    Attributes
+    ----------
+    table : TableFile
+        The table.
+    columns : ComparisonColumns
+        Its columns with a role.
+    numbers : ndarray of int, shape (n_rows,)
+        Row numbers in the table.
+    labels : dict from int to Labels
+        Columns of labels by position.
+    values : dict from int to ndarray
+        Columns of numbers by position.
+    """
+
+    table: TableFile
+    columns: ComparisonColumns
+    numbers: Indices
+    labels: dict[int, Labels]
+    values: dict[int, Array]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def names(self, positions: Collection[int]) -> list[str]:
+        """Names of columns."""
+        return [self.table.names[position] for position in positions]
+
+    def labels_of(self, position: int | None) -> NDArray[Any] | None:
+        """The label of each row, or None if no column has the role."""
+        if position is None:
+            return None
+        return self.labels[position].labels()
+
+    def items(self) -> list[Labels]:
+        """The columns of items with one common list of texts."""
+        return _with_common_texts([self.labels[at] for at in self.columns.items])
+
+    def weight(self) -> Array:
+        """Weights of the comparisons, by default 1."""
+        if self.columns.weight is None:
+            return np.ones(len(self))
+        weight = self.values[self.columns.weight]
+        problem = "the weight is {}, expected more than 0. Leave out the row."
+        self.refuse(weight <= 0, problem, weight)
+        return weight
+
+    def times(self, is_row_order: bool) -> NDArray[Any] | None:
+        """Dates or numbers; row numbers if the rows are in order of time."""
+        if self.columns.time is None:
+            return self.numbers.astype(np.float64) if is_row_order else None
+        cells = self.labels[self.columns.time]
+
+        def error(code: int, problem: str) -> Exception:
+            row = int((cells.codes == code).argmax())
+            return self.table.error(problem, int(self.numbers[row]))
+
+        return cells.per_row(read_times(cells.texts, error))
+
+    def refuse(self, is_bad: NDArray[np.bool_], problem: str, values: Any = None) -> None:
+        """Raise an error about the first bad row, if there is one; {} stands for its value."""
+        if not is_bad.any():
+            return
+        row = int(is_bad.argmax())
+        if isinstance(values, Labels):
+            problem = problem.format(shown_value(values.texts[values.codes[row]]))
+        elif values is not None:
+            problem = problem.format(f"{values[row]:g}")
+        raise self.table.error(problem, int(self.numbers[row]))
+
+
+def read_rows(
+    table: TableFile, columns: ComparisonColumns, outcome_words: Mapping[str, str]
+) -> ComparisonRows:
+    """Read the columns with a role, and drop rows with missing values.
+
+    Parameters
+    ----------
+    table : TableFile
+        The table.
+    columns : ComparisonColumns
+        The columns.
+    outcome_words : mapping from str to str
+        Words of the outcome and the words that they stand for.
+    """
+    cells = table.read(columns.text, columns.numeric)
+    n_rows = len(next(iter(cells.values())))
+    values = {at: _as_numbers(table, at, cells[at]) for at in columns.numeric}
+    for at in columns.items:
+        _refuse_teams(table, table.names[at], cells[at])
+    labels = {}
+    for at in columns.text:
+        codes, texts = distinct_cells(cells[at])
+        labels[at] = Labels(codes, texts, isinstance(cells[at][0], str))
+    if columns.outcome is not None and outcome_words:
+        labels[columns.outcome] = _translated(table, labels[columns.outcome], outcome_words)
+    if columns.magnitude is not None:
+        magnitude = values[columns.magnitude]
+        magnitude[np.isnan(magnitude) & _is_tie(columns, labels)] = 0.0  # a tie needs none
+    has_gap = _missing_cells(table, columns, labels, values)
+    complete = complete_rows(table, has_gap)
+    if complete is None:
+        return ComparisonRows(table, columns, np.arange(n_rows), labels, values)
+    labels = {at: column.take(complete) for at, column in labels.items()}
+    values = {at: column[complete] for at, column in values.items()}
+    return ComparisonRows(table, columns, complete, labels, values)
+
+
+def _is_tie(columns: ComparisonColumns, labels: Mapping[int, Labels]) -> NDArray[np.bool_]:
+    """Mask of the rows that are ties; of one element if no column says so."""
+    is_tie = np.zeros(1, bool)
+    if columns.outcome is not None:
+        outcome = labels[columns.outcome]
+        sides = vocabulary.meanings(outcome.texts)
+        is_tie = is_tie | outcome.per_row([side == vocabulary.TIE for side in sides])
+    if columns.tie is not None:
+        is_tie = is_tie | labels[columns.tie].is_in(vocabulary.IS_TIE)
+    return is_tie
+
+
+def _missing_cells(
+    table: TableFile,
+    columns: ComparisonColumns,
+    labels: Mapping[int, Labels],
+    values: Mapping[int, Array],
+) -> dict[str, NDArray[np.bool_]]:
+    """Masks of the missing cells, by name of the column."""
+    can_be_empty = {columns.tie, columns.place}
+    if columns.has_places:
+        can_be_empty.update(columns.items)
+    is_missing = {}
+    for at, column in labels.items():
+        if at == columns.outcome:
+            is_missing[table.names[at]] = column.is_in(MISSING)
+        elif at not in can_be_empty:
+            is_missing[table.names[at]] = column.is_in({""})
+    for at, numbers in values.items():
+        is_missing[table.names[at]] = np.isnan(numbers)
+    return is_missing
+
+
+def _refuse_teams(table: TableFile, name: str, column: Any) -> None:
+    """Refuse cells with several items: each tuple would become one item."""
+    if not isinstance(column, list):
+        return
+    for row, cell in enumerate(column):
+        if isinstance(cell, TEAMS):
+            raise table.error(
+                f"the column {shown_value(name)} has the {type(cell).__name__} {cell!r}, expected "
+                "one item. Comparisons of teams are not supported; write one label for each side.",
+                row,
+            )
+
+
+def _translated(table: TableFile, outcome: Labels, words: Mapping[str, str]) -> Labels:
+    """The outcomes with the words that they stand for."""
+    unknown = [word for word in words if word not in outcome.texts]
+    if unknown:
+        raise table.error(
+            f"outcome_words has {join_words(map(shown_value, unknown), 5)}, which the column does "
+            f"not have; it has {join_words(map(shown_value, outcome.texts), 20)}."
+        )
+    return outcome._replace(texts=[words.get(text, text) for text in outcome.texts])
+
+
+def _as_numbers(table: TableFile, at: int, column: Any) -> Array:
+    """A column as floats, NaN for missing values; infinite numbers and words are refused."""
+    if not isinstance(column, list):
+        return column_numbers(table, at, column, "number")
+    name = f"the column {shown_value(table.names[at])}"
+    numbers = check_float_array(name, [None if is_gap(value) else value for value in column])
+    if np.isinf(numbers).any():
+        problem = f"{name} is infinite, expected a finite number."
+        raise table.error(problem, int(np.isinf(numbers).argmax()))
+    return numbers + 0.0  # minus zero becomes zero
+
+
+def _with_common_texts(columns: list[Labels]) -> list[Labels]:
+    """The same columns with one list of texts, that of all columns."""
+    code_of: dict[str, int] = {}
+    codes = []
+    for column in columns:
+        column_codes = [code_of.setdefault(text, len(code_of)) for text in column.texts]
+        codes.append(column.per_row(column_codes))
+    texts = list(code_of)
+    are_words = any(column.are_words for column in columns)
+    return [Labels(column_codes, texts, are_words) for column_codes in codes]
