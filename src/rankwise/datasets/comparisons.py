@@ -252,7 +252,7 @@ def _from_rankings(
         rankings = rankings.with_all(len(labels))
     pairs = rankings.pairs
     row_of_pair = table.first_row[pairs.ranking]
-    facts = {
+    facts: dict[str, Any] = {
         name: None if values is None else values[row_of_pair]
         for name, values in _comparison_facts(rows, times).items()
     }
@@ -289,9 +289,7 @@ def _pairs(rows: ComparisonRows, times: NDArray[Any] | None, outcome: Array) -> 
     )
 
 
-def _comparison_facts(
-    rows: ComparisonRows, times: NDArray[Any] | None
-) -> dict[str, NDArray[Any] | None]:
+def _comparison_facts(rows: ComparisonRows, times: NDArray[Any] | None) -> dict[str, Any]:
     """Groups, judges, clusters and times of the rows, as fields of PairData."""
     columns = rows.columns
     return {
