@@ -1,7 +1,7 @@
 """Dask collections as blocks of whole groups: rows of X with their scores and labels, on a worker.
 
-A survey looks at y and groups only. Groups that have rows in several blocks are then moved, each to
-the block that has most of its rows; nothing else goes from worker to worker.
+The group sizes of each block are computed from y and groups only. A group with rows in several
+blocks is then moved to the block that has most of its rows; no other data move between workers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,17 @@ from rankwise.validation import check_y, reject_dtype
 
 
 class RowBlock(NamedTuple):
-    """Rows in the memory of one worker: items, scores of shape (n_rows, n_outputs), labels."""
+    """Rows in the memory of one worker.
+
+    Attributes
+    ----------
+    X : ndarray or sparse matrix of shape (n_rows, n_features)
+        Items.
+    y : ndarray of shape (n_rows, n_outputs)
+        Scores.
+    groups : ndarray of shape (n_rows,)
+        Group labels.
+    """
 
     X: Any
     y: Array
@@ -31,8 +41,10 @@ class RowBlock(NamedTuple):
 
 
 def whole_rows(X: Any) -> Any:
-    """The same array with all columns in one block."""
-    return X.rechunk({1: -1}) if isinstance(X, da.Array) and X.ndim == 2 else X
+    """Return a collection with all columns of a row in one block."""
+    if isinstance(X, da.Array) and X.ndim == 2:
+        return X.rechunk({1: -1})
+    return X
 
 
 def align(X: Any, y: Any, groups: Any) -> tuple[list[Any], list[Any]]:
@@ -44,8 +56,8 @@ def align(X: Any, y: Any, groups: Any) -> tuple[list[Any], list[Any]]:
     -------
     blocks : list of delayed RowBlock
         The rows.
-    surveys : list of delayed
-        Number of rows of each label.
+    group_sizes : list of delayed dict
+        Number of rows of each label in each block.
     """
     if not isinstance(X, (da.Array, dd.DataFrame)) or X.ndim != 2:
         raise TypeError(
@@ -53,16 +65,24 @@ def align(X: Any, y: Any, groups: Any) -> tuple[list[Any], list[Any]]:
             "frame. Use the estimator of `rankwise` for data in memory, or "
             "dask.array.from_array(X, chunks=(100_000, -1))."
         )
-    lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,) * X.npartitions
-    of_X = _delayed(X)
-    of_y = _blocks_like("y", y, lengths)
-    of_groups = [None] * len(lengths) if groups is None else _blocks_like("groups", groups, lengths)
-    make, look = dask.delayed(_make_block), dask.delayed(_count_groups)
-    return list(map(make, of_X, of_y, of_groups)), list(map(look, of_y, of_groups))
+    if isinstance(X, da.Array):
+        lengths = X.chunks[0]
+    else:
+        lengths = (np.nan,) * X.npartitions
+    blocks_of_X = _delayed(X)
+    blocks_of_y = _blocks_like("y", y, lengths)
+    blocks_of_groups: list[Any] = [None] * len(lengths)
+    if groups is not None:
+        blocks_of_groups = _blocks_like("groups", groups, lengths)
+    make_block = dask.delayed(_make_block)
+    count_groups = dask.delayed(_count_groups)
+    blocks = list(map(make_block, blocks_of_X, blocks_of_y, blocks_of_groups))
+    group_sizes = list(map(count_groups, blocks_of_y, blocks_of_groups))
+    return blocks, group_sizes
 
 
 def _blocks_like(name: str, values: Any, lengths: tuple[float, ...]) -> list[Any]:
-    """The blocks of values, cut as those of X as far as their lengths are known."""
+    """Return the blocks of values, aligned with those of X where the lengths are known."""
     if not dask.is_dask_collection(values):
         if np.isnan(lengths).any():
             raise ValueError(
@@ -71,7 +91,8 @@ def _blocks_like(name: str, values: Any, lengths: tuple[float, ...]) -> list[Any
                 "array."
             )
         values = da.from_array(np.asarray(values))
-    if isinstance(values, da.Array) and not np.isnan((*lengths, *values.chunks[0])).any():
+    is_array = isinstance(values, da.Array)
+    if is_array and not np.isnan((*lengths, *values.chunks[0])).any():
         if values.shape[0] != sum(lengths):
             raise ValueError(
                 f"{name} has {values.shape[0]} entries but X has {sum(lengths)} rows; pass one for "
@@ -89,59 +110,75 @@ def _blocks_like(name: str, values: Any, lengths: tuple[float, ...]) -> list[Any
 
 
 def _delayed(values: Any) -> list[Any]:
-    """The blocks of a collection, as many as it says.
+    """Return the blocks of a collection.
 
-    Optimizing a frame would join small files, and more of them the fewer columns are read.
+    Frames are not optimized, because that would merge small files and change the number of blocks.
     """
     if isinstance(values, da.Array):
         return list(np.ravel(whole_rows(values).to_delayed()))
     return list(values.simplify().to_delayed(optimize_graph=False))
 
 
-def gather_groups(blocks: list[Any], surveys: list[dict[Hashable, int]]) -> tuple[list[Any], int]:
-    """Blocks with whole groups, lazily, and how many groups had rows in several.
+def gather_groups(
+    blocks: list[Any], group_sizes: list[dict[Hashable, int]]
+) -> tuple[list[Any], int]:
+    """Move the rows of groups that are in several blocks, lazily.
 
-    A group goes to the block that has most of its rows, of several to that with the fewest rows.
+    A group moves to the block that has most of its rows; among several, to the smallest block.
+
+    Returns
+    -------
+    blocks : list of delayed RowBlock
+        Blocks of whole groups.
+    n_split : int
+        Number of groups that had rows in several blocks.
     """
-    load = [sum(sizes.values()) for sizes in surveys]
-    homes: dict[Hashable, dict[int, int]] = {}
-    for block, sizes in enumerate(surveys):
+    n_rows = [sum(sizes.values()) for sizes in group_sizes]
+    rows_by_block: dict[Hashable, dict[int, int]] = {}
+    for block, sizes in enumerate(group_sizes):
         for label, size in sizes.items():
-            homes.setdefault(label, {})[block] = size
-    split = {label: where for label, where in homes.items() if len(where) > 1}
-    leaving: list[dict[Hashable, int]] = [{} for _ in blocks]
-    for label, where in split.items():
-        home = max(where, key=lambda block: (where[block], -load[block]))
-        for block, count in where.items():
-            load[block] -= count
-            load[home] += count
-            if block != home:
-                leaving[block][label] = home
-    gathered = [[block] for block in blocks]
-    split_block, join = dask.delayed(_split), dask.delayed(_join)
-    for k, moves in enumerate(leaving):
-        if moves:
-            pieces = split_block(blocks[k], moves, k)
-            gathered[k][0] = pieces[k]
-            for home in sorted(set(moves.values())):
-                gathered[home].append(pieces[home])
-    return [join(pieces) if len(pieces) > 1 else pieces[0] for pieces in gathered], len(split)
+            rows_by_block.setdefault(label, {})[block] = size
+    split_groups = {label: rows for label, rows in rows_by_block.items() if len(rows) > 1}
+
+    moves: list[dict[Hashable, int]] = [{} for _ in blocks]
+    for label, rows in split_groups.items():
+        target = max(rows, key=lambda block: (rows[block], -n_rows[block]))
+        for block, count in rows.items():
+            n_rows[block] -= count
+            n_rows[target] += count
+            if block != target:
+                moves[block][label] = target
+
+    pieces_of_block = [[block] for block in blocks]
+    split = dask.delayed(_split)
+    join = dask.delayed(_join)
+    for block, target_of_label in enumerate(moves):
+        if target_of_label:
+            pieces = split(blocks[block], target_of_label, block)
+            pieces_of_block[block][0] = pieces[block]
+            for target in sorted(set(target_of_label.values())):
+                pieces_of_block[target].append(pieces[target])
+    gathered = [join(pieces) if len(pieces) > 1 else pieces[0] for pieces in pieces_of_block]
+    return gathered, len(split_groups)
 
 
 def _make_block(X: Any, y: Any, groups: Any) -> RowBlock:
-    """On a worker: arrays, checked. Without groups all rows have the label 0."""
+    """On a worker: validate the arrays. Without groups all rows have the label 0."""
     for name, other in (("y", y), ("groups", groups)):
         if other is not None and len(other) != X.shape[0]:
             raise ValueError(
                 f"a block of X has {X.shape[0]} rows but that of {name} has {len(other)}; the "
-                "blocks must hold the same rows."
+                "blocks must contain the same rows."
             )
         if hasattr(X, "index") and hasattr(other, "index") and not X.index.equals(other.index):
             raise ValueError(
                 f"a partition of X and that of {name} have different indices; take them from the "
                 "same data frame, without sorting or filtering one of them alone."
             )
-    labels = np.zeros(X.shape[0], dtype=np.intp) if groups is None else np.asarray(groups)
+    if groups is None:
+        labels = np.zeros(X.shape[0], dtype=np.intp)
+    else:
+        labels = np.asarray(groups)
     if X.shape[0] == 0:
         n_outputs = y.shape[1] if y.ndim == 2 else 1
         return RowBlock(np.zeros(X.shape), np.zeros((0, n_outputs)), labels)
@@ -152,21 +189,30 @@ def _make_block(X: Any, y: Any, groups: Any) -> RowBlock:
 
 
 def _count_groups(y: Any, groups: Any) -> dict[Hashable, int]:
-    """On a worker: how many rows each label has."""
-    encoded = encode_groups(None if groups is None else np.asarray(groups), len(y))
+    """On a worker: return the number of rows of each label."""
+    labels = None if groups is None else np.asarray(groups)
+    encoded = encode_groups(labels, len(y))
     return dict(zip(encoded.labels.tolist(), encoded.sizes.tolist(), strict=True))
 
 
 def _split(block: RowBlock, moves: dict[Hashable, int], home: int) -> dict[int, RowBlock]:
-    """Rows by the number of the block that they go to, which is `home` for those that stay."""
-    to = np.array([moves.get(label, home) for label in block.groups.tolist()])
-    return {k: RowBlock(*(values[to == k] for values in block)) for k in {home, *moves.values()}}
+    """On a worker: return the rows by the block that they move to; `home` for the others."""
+    target_of_row = np.array([moves.get(label, home) for label in block.groups.tolist()])
+    pieces = {}
+    for target in {home, *moves.values()}:
+        moves_there = target_of_row == target
+        pieces[target] = RowBlock(
+            block.X[moves_there], block.y[moves_there], block.groups[moves_there]
+        )
+    return pieces
 
 
 def _join(pieces: list[RowBlock]) -> RowBlock:
-    X = [piece.X for piece in pieces]
+    """On a worker: concatenate rows."""
+    items = [piece.X for piece in pieces]
+    is_sparse = any(sp.issparse(X) for X in items)
     return RowBlock(
-        sp.vstack(X, "csr") if any(map(sp.issparse, X)) else np.vstack(X),
+        sp.vstack(items, "csr") if is_sparse else np.vstack(items),
         np.concatenate([piece.y for piece in pieces]),
         np.concatenate([piece.groups for piece in pieces]),
     )

@@ -1,8 +1,7 @@
-"""RankRLS and RankSVM on a cluster: blocks add up, the client solves."""
+"""RankRLS and RankSVM on a cluster: the workers compute sums, the client solves."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -38,11 +37,11 @@ from rankwise.runtime.interrupts import keeps_interrupted_fits
 from rankwise.solvers.certified_descent import Objective, make_objective, pair_covariance
 from rankwise.validation import check_alphas, check_option, restored_on_failure
 
-MERGED_AT_ONCE = 8
+MERGE_WIDTH = 8  # sums that are merged in one task
 
 
 class LazyModel(KernelModel):
-    """A linear or basis model that learns from Dask collections and scores them."""
+    """A linear or basis model that is trained on Dask collections and scores them lazily."""
 
     basis: ArrayLike | None
 
@@ -50,11 +49,11 @@ class LazyModel(KernelModel):
     """The estimator of `rankwise` with the same parameters."""
 
     def predict(self, X: Any) -> Any:
-        """Score items; lazily if X is lazy.
+        """Score items, lazily if X is a Dask collection.
 
         Parameters
         ----------
-        X : dask array or data frame, or anything that the model of `rankwise` takes
+        X : dask array or data frame, or X of the estimator of `rankwise`
             Items.
 
         Returns
@@ -64,18 +63,22 @@ class LazyModel(KernelModel):
         """
         if not dask.is_dask_collection(X):
             return super().predict(X)
-        model, shape = self.to_local(), self.output_shape_
+        model = self.to_local()
+        output_shape = self.output_shape_
         if isinstance(X, dd.DataFrame):
-            one = ("score", np.float64)
-            meta = [(name, np.float64) for name in range(shape[0])] if shape else one
+            meta: Any = ("score", np.float64)
+            if output_shape:
+                meta = [(output, np.float64) for output in range(output_shape[0])]
             return X.map_partitions(_score_frame, model, meta=meta)
         X = whole_rows(X)
-        layout = {"chunks": (X.chunks[0], shape)} if shape else {"drop_axis": 1}
-        empty = np.empty((0,) * (1 + len(shape)))
+        layout: dict[str, Any] = {"drop_axis": 1}
+        if output_shape:
+            layout = {"chunks": (X.chunks[0], output_shape)}
+        empty = np.empty((0,) * (1 + len(output_shape)))
         return da.map_blocks(_score_block, X, model=model, meta=empty, **layout)
 
     def to_local(self) -> Any:
-        """The same model as an estimator of `rankwise`, without Dask."""
+        """Return the same model as an estimator of `rankwise`, without Dask."""
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
         if self.basis is None:
@@ -89,31 +92,32 @@ class LazyModel(KernelModel):
     def _whole_blocks(
         self, X: Any, y: Any, groups: Any, *, may_cut_list: bool = False
     ) -> tuple[list[Any], FeatureMap]:
-        """Blocks of whole groups, and the features of items."""
-        blocks, surveys = align(X, y, groups)
-        features = self._learn_features(X)
-        counts = list(dask.compute(*surveys))
-        if not any(counts):
+        """Return blocks of whole groups, and the feature map."""
+        blocks, delayed_sizes = align(X, y, groups)
+        features = self._make_feature_map(X)
+        group_sizes = list(dask.compute(*delayed_sizes))
+        if not any(group_sizes):
             raise ValueError("X has no rows, expected at least two items of one group.")
         self.n_split_groups_ = 0
         if groups is not None:
-            blocks, self.n_split_groups_ = gather_groups(blocks, counts)
-        elif sum(map(bool, counts)) > 1 and not may_cut_list:
+            blocks, self.n_split_groups_ = gather_groups(blocks, group_sizes)
+        elif sum(map(bool, group_sizes)) > 1 and not may_cut_list:
             raise ValueError(
-                "without groups all rows are one list, but they are in several blocks; give "
-                "groups, or one block (X.rechunk), or use RankRLS with cost='magnitude', "
-                "ties='include', which takes a list of any length."
+                "without groups all rows are one list, but they are in several blocks; pass "
+                "groups, or one block (X.rechunk), or use RankRLS with cost='magnitude' and "
+                "ties='include', which accepts a list in several blocks."
             )
         return blocks, features
 
-    def _learn_features(self, X: Any) -> FeatureMap:
-        """Note the columns of X, and make what gives the features of a block of rows."""
-        kernel, n_columns = self.make_kernel(), X.shape[1]
+    def _make_feature_map(self, X: Any) -> FeatureMap:
+        """Store the names of the columns, and return the map from rows to features."""
+        kernel = self.make_kernel()
+        n_columns = X.shape[1]
         if kernel.is_precomputed or kernel.is_linear != (self.basis is None):
             raise ValueError(
                 f"kernel={self.kernel!r} with basis={self.basis!r} needs all items at once; on "
-                "Dask collections use kernel='linear' without a basis, or any other kernel but "
-                "'precomputed' with points as basis, for example X[:500].compute()."
+                "Dask collections use kernel='linear' without a basis, or a kernel other than "
+                "'precomputed' with basis points, for example basis=X[:500].compute()."
             )
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = int(n_columns)
@@ -143,11 +147,11 @@ def _score_frame(frame: Any, model: Any) -> Any:
 
 @dataclass(eq=False, repr=False)
 class RankRLS(LazyModel):
-    """Regularized least-squares ranking of Dask collections, with the coefficients of one machine.
+    """Regularized least-squares ranking on Dask collections.
 
-    Minimizes what `rankwise.RankRLS` does. Each block of the data adds up the ``Rᵀ L R`` and
-    ``Rᵀ d`` ([RankRLS09] equation 28) of its groups on a worker. The sums are merged in a tree and
-    the client solves one system of p × p.
+    It minimizes the objective of `rankwise.RankRLS` and has the same coefficients up to rounding.
+    Each worker computes ``Rᵀ L R`` and ``Rᵀ d`` ([RankRLS09] equation 28) of the groups in its
+    blocks. The sums are merged in a tree, and the client solves one p × p system.
 
     Parameters
     ----------
@@ -192,12 +196,12 @@ class RankRLS(LazyModel):
     @refuse_other_keywords
     @restored_on_failure
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Learn from items and their scores, on the workers.
+        """Fit the model on the workers.
 
         Parameters
         ----------
         X : dask array or data frame of shape (n_items, n_features)
-            Items. Blocks of unknown length are fine.
+            Items. Blocks may have unknown lengths.
         y : dask array, series or data frame, or array-like
             Scores, with the blocks of X; larger is better.
         groups : dask array or series, or array-like, optional
@@ -210,17 +214,25 @@ class RankRLS(LazyModel):
             The fitted estimator.
         """
         alphas = check_alphas([self.alpha], "alpha")
-        self.output_shape_ = () if np.ndim(y) == 1 else (int(np.shape(y)[1]),)
-        names = ("cost", "ties", "group_weight", "beta")
-        rule: dict[str, Any] = {name: getattr(self, name) for name in names}
+        self.output_shape_ = ()
+        if np.ndim(y) > 1:
+            self.output_shape_ = (int(np.shape(y)[1]),)
+        rule: dict[str, Any] = {
+            "cost": self.cost,
+            "ties": self.ties,
+            "group_weight": self.group_weight,
+            "beta": self.beta,
+        }
         takes_parts = SufficientStatistics(**rule).takes_parts
         blocks, features = self._whole_blocks(X, y, groups, may_cut_list=takes_parts)
-        shared = dask.delayed(features, traverse=False)
-        add_up, merge = dask.delayed(_add_up), dask.delayed(_merge)
-        sums = [add_up(block, shared, rule, groups is not None) for block in blocks]
+        delayed_features = dask.delayed(features, traverse=False)
+        add_up = dask.delayed(_add_up)
+        merge = dask.delayed(_merge)
+        has_groups = groups is not None
+        sums = [add_up(block, delayed_features, rule, has_groups) for block in blocks]
         while len(sums) > 1:
-            starts = range(0, len(sums), MERGED_AT_ONCE)
-            sums = [merge(sums[start : start + MERGED_AT_ONCE]) for start in starts]
+            starts = range(0, len(sums), MERGE_WIDTH)
+            sums = [merge(sums[start : start + MERGE_WIDTH]) for start in starts]
         total: SufficientStatistics = dask.compute(sums[0])[0]
         self._store(features.coefficients(total.solve(alphas).coefficients[0]))
         self.n_pairs_ = total.n_pairs
@@ -230,7 +242,7 @@ class RankRLS(LazyModel):
 def _add_up(
     block: RowBlock, features: FeatureMap, rule: Any, has_groups: bool
 ) -> SufficientStatistics:
-    """On a worker: the sums of one block, whose groups are whole; one list may go on."""
+    """On a worker: return the sums of one block of whole groups, or of a part of one list."""
     sums = SufficientStatistics(**rule)
     if len(block.y):
         groups = block.groups if has_groups else None
@@ -239,19 +251,20 @@ def _add_up(
 
 
 def _merge(several: list[SufficientStatistics]) -> SufficientStatistics:
-    """On a worker: all sums in one; those given may be read again if a worker dies."""
-    return functools.reduce(
-        SufficientStatistics.merge, several, SufficientStatistics(**several[0].rule)
-    )
+    """On a worker: merge sums into new ones; Dask may read the inputs again if a worker dies."""
+    total = SufficientStatistics(**several[0].rule)
+    for sums in several:
+        total = total.merge(sums)
+    return total
 
 
 @dataclass(eq=False, repr=False)
 class RankSVM(LazyModel):
     """Ranking support vector machine on Dask collections, trained to a certified gap.
 
-    Minimizes what `rankwise.RankSVM` does, by the same solver. The blocks stay on the workers; for
-    each point that the solver looks at they compute loss and subgradient of their groups, and the
-    client adds them up. Rows of groups that are in several blocks are moved into one.
+    It minimizes the objective of `rankwise.RankSVM` with the same solver. The blocks stay on the
+    workers, which compute loss and subgradient of their groups at each iterate, and the client sums
+    them. Rows of groups that are in several blocks are moved into one block.
 
     Parameters
     ----------
@@ -262,8 +275,8 @@ class RankSVM(LazyModel):
     tol, max_iter, verbose
         As in `rankwise.RankSVM`.
     solver : {"auto", "lbfgs", "newton-cg", "bmrm"}
-        As in `rankwise.RankSVM`, but "auto" is "lbfgs" for both losses, which looks at the data
-        less often.
+        As in `rankwise.RankSVM`, but "auto" is "lbfgs" for both losses, which needs fewer passes
+        over the data.
 
     Attributes
     ----------
@@ -274,7 +287,7 @@ class RankSVM(LazyModel):
     n_split_groups_ : int
         Groups that had rows in several blocks.
     n_evaluations_ : int
-        How often loss and gradient of all blocks were computed.
+        Number of evaluations of loss and gradient on all blocks.
 
     Examples
     --------
@@ -303,14 +316,14 @@ class RankSVM(LazyModel):
     @refuse_other_keywords
     @restored_on_failure
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Learn from items and their scores, on the workers.
+        """Fit the model on the workers.
 
         Parameters
         ----------
         X : dask array or data frame of shape (n_items, n_features)
-            Items. Blocks of unknown length are fine.
+            Items. Blocks may have unknown lengths.
         y : dask array or series, or array-like
-            Scores, with the blocks of X; larger is better, and only their order counts.
+            Scores, with the blocks of X; larger is better, and only their order matters.
         groups : dask array or series, or array-like, optional
             Group labels, with the blocks of X. None compares all items, which must then be in one
             block.
@@ -326,9 +339,12 @@ class RankSVM(LazyModel):
         local = rank_svm.RankSVM(loss=self.loss, solver=solver)
         make_loss, self.solver_ = local._loss_and_method()
         blocks, features = self._whole_blocks(X, y, groups)
-        shared, prepare = dask.delayed(features, traverse=False), dask.delayed(_prepare)
-        kept = [prepare(block, shared, make_loss, self.group_weight) for block in blocks]
-        loss = ClusterLoss(list(dask.persist(*kept)))
+        delayed_features = dask.delayed(features, traverse=False)
+        prepare = dask.delayed(_prepare)
+        objectives = [
+            prepare(block, delayed_features, make_loss, self.group_weight) for block in blocks
+        ]
+        loss = ClusterLoss(list(dask.persist(*objectives)))
         identity = sp.identity(features.n_features, format="csr")
         objective = Objective(identity, loss, 0.0, loss.magnitude, loss.n_items)
         (solution,) = pairwise_ranker.solve_path(
@@ -338,57 +354,60 @@ class RankSVM(LazyModel):
             moment=loss.moment,
             keep_interrupted=keeps_interrupted_fits(),
         )
-        self.n_pairs_, self.n_evaluations_ = loss.n_pairs, loss.n_evaluations
+        self.n_pairs_ = loss.n_pairs
+        self.n_evaluations_ = loss.n_evaluations
         pairwise_ranker.report_solution(self, solution)
         self._store(features.coefficients(solution.w[:, None]))
         return self
 
 
 class ClusterLoss(PairwiseLoss):
-    """``loss(w)`` and its derivatives in the weights: the sum over the blocks.
+    """Loss as a function of the weights: the sum of the losses of the blocks.
 
-    To the solvers it is a margin loss of items whose features are the identity, so that scores
-    and weights are the same thing; one evaluation is one computation of the cluster.
+    For the solvers this is a pairwise loss of items with the identity matrix as features, so that
+    scores and weights are the same; one evaluation is one computation on the cluster.
 
     Parameters
     ----------
     blocks : list of delayed Objective
-        Of each block, on its worker; None for one without pairs.
+        Objective of each block, on its worker; None for a block without pairs.
 
     Attributes
     ----------
     n_items, n_pairs : int
-        Of all blocks with pairs.
+        Numbers of items and pairs in all blocks with pairs.
     total_weight : float
         W, the sum of the weights of the pairs.
     moment : ndarray
-        Second moment of the differences of pairs, as `pair_covariance` gives it.
+        Second moment of the pair differences, as `pair_covariance` returns it.
     magnitude : ndarray of shape (n_features,)
         Largest absolute values of the features.
     n_evaluations : int
-        How often `at` was called.
+        Number of calls of `at`.
     """
 
     def __init__(self, blocks: list[Any]) -> None:
         summaries = dask.compute(*map(dask.delayed(_summarize), blocks))
-        self._blocks = [block for block, one in zip(blocks, summaries, strict=True) if one]
+        self._blocks = [block for block, summary in zip(blocks, summaries, strict=True) if summary]
         if not self._blocks:
             raise ValueError(
                 "there is nothing to rank: the items make no pair of different scores; give group "
                 "labels that are shared by the items to be compared."
             )
         items, pairs, weights, moments, magnitudes = zip(*filter(None, summaries), strict=True)
-        self.n_items, self.n_pairs, self.total_weight = sum(items), sum(pairs), sum(weights)
+        self.n_items = sum(items)
+        self.n_pairs = sum(pairs)
+        self.total_weight = sum(weights)
         self.moment = np.average(moments, axis=0, weights=weights)
         self.magnitude = np.max(magnitudes, axis=0)
         self.n_evaluations = 0
 
     def sample(self, step: int) -> None:
-        """No sample: its rows would have to come to the client."""
+        """Return None: a sample would move rows to the client."""
         return None
 
     def at(self, f: NDArray[Any]) -> LossValue:
-        """One pass over all blocks; every product with the Hessian is one more."""
+        """Evaluate in one pass over all blocks; each Hessian product is one more pass."""
         self.n_evaluations += 1
         by_block = self._compute(_evaluate, f)
         value, gradient, *plane = (
@@ -413,31 +432,42 @@ def _prepare(
     make_loss: Callable[[PreferenceGraph], PairwiseLoss],
     group_weight: str,
 ) -> Objective | None:
-    """On a worker: features and loss of a block; None if it has no pairs."""
+    """On a worker: return the objective of a block; None if the block has no pairs."""
     if not len(block.y):
         return None
     if block.y.shape[1] > 1:
         raise ValueError(f"y has {block.y.shape[1]} outputs; fit one RankSVM for each.")
     graph = ScoreGraph(block.y[:, 0], block.groups, cost="sign", group_weight=group_weight)
     loss = make_loss(graph)
-    return make_objective(features.features(block.X), loss, 0.0) if loss.graph.n_pairs else None
+    if loss.graph.n_pairs == 0:
+        return None
+    return make_objective(features.features(block.X), loss, 0.0)
 
 
 def _summarize(objective: Objective | None) -> tuple[Any, ...] | None:
-    """Number of items and of pairs, W, second moment and magnitude."""
+    """On a worker: return numbers of items and pairs, W, second moment and magnitude."""
     if objective is None:
         return None
-    loss, moment = objective.loss, pair_covariance(objective)
-    return objective.n_items, loss.graph.n_pairs, loss.total_weight, moment, objective.magnitude
+    loss = objective.loss
+    return (
+        objective.n_items,
+        loss.graph.n_pairs,
+        loss.total_weight,
+        pair_covariance(objective),
+        objective.magnitude,
+    )
 
 
 def _evaluate(objective: Objective, w: Array) -> tuple[Any, ...]:
-    """Loss, gradient in the weights and the plane's sums, each times the weight of the pairs."""
-    point = objective.at(w)
-    terms = point.loss.value, point.slope, *point.loss.plane
-    return tuple(objective.loss.total_weight * term for term in terms)
+    """On a worker: return loss, gradient and the sums of the plane, times the pairs' weight."""
+    iterate = objective.at(w)
+    total_weight = objective.loss.total_weight
+    terms = (iterate.loss.value, iterate.slope, *iterate.loss.plane)
+    return tuple(total_weight * term for term in terms)
 
 
 def _hessian_product(objective: Objective, w: Array, v: Array) -> Array:
-    curved = objective.loss.at(objective.scores(w)).hessian_product(objective.scores(v))
-    return objective.loss.total_weight * objective.pull_back(curved)
+    """On a worker: return the product of the Hessian with v, times the pairs' weight."""
+    loss_value = objective.loss.at(objective.scores(w))
+    product = loss_value.hessian_product(objective.scores(v))
+    return objective.loss.total_weight * objective.pull_back(product)

@@ -404,7 +404,7 @@ class TestCollections:
     def test_kernels_need_a_basis_that_can_be_had(self, estimator):
         lazy = lazily(*problem())
         for options, message in (
-            ({"kernel": "rbf"}, "points as basis"),
+            ({"kernel": "rbf"}, "basis points"),
             ({"basis": np.zeros((2, 5))}, "without a basis"),
             ({"kernel": "rbf", "basis": np.zeros((2, 3))}, "basis has points with 3"),
         ):
