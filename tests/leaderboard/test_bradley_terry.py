@@ -11,7 +11,7 @@ from scipy.special import expit
 from experiments.boards import peers as comparisons
 from rankwise import PairGraph, RankLogistic
 from rankwise.datasets import PairData
-from rankwise.leaderboard import rate
+from rankwise.leaderboard import PriorScales, rate
 from rankwise.leaderboard.algebra import rating_system
 from rankwise.leaderboard.algebra.alpha_selection import RELATIVE_ALPHAS, middle_alpha
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
@@ -128,7 +128,7 @@ def test_an_item_that_only_wins_has_a_finite_rating_and_is_said():
         if alpha > 1e-10:
             rows = (*ends, np.ones(6), np.ones(6), np.empty((6, 0)))
             truth, _ = oracle_boards.by_logistic_regression(*rows, 4, alpha)
-            np.testing.assert_allclose(found.ratings, truth, atol=1e-4)
+            np.testing.assert_allclose(found.ratings - found.ratings.mean(), truth, atol=1e-4)
     assert (
         "explain every comparison"
         in BradleyTerry(count_comparisons(PairGraph([0], [1]))).fit(0.1).note
@@ -309,5 +309,62 @@ def test_ratings_are_exact_also_where_only_alpha_keeps_them_finite(alpha):
         penalty = np.append(np.full(n_items, 2 * alpha * n_games), 1e-12 * n_games)
         expected = newton_in_full(D, verdicts, penalty)
         ratings = expected[:-1] - expected[:-1].mean()
-        np.testing.assert_allclose(board.ratings, ratings, atol=1e-6)
+        centered = board.ratings - board.ratings.mean()  # the origin is not that of all items
+        np.testing.assert_allclose(centered, ratings, atol=1e-6)
         assert board.effects[0].value == pytest.approx(expected[-1], abs=1e-6)
+
+
+def established_games():
+    """Games of eight items that all won and lost."""
+    rng = np.random.default_rng(0)
+    strength = rng.normal(size=8)
+    first = rng.integers(8, size=400)
+    second = (first + rng.integers(1, 8, 400)) % 8
+    first_wins = rng.random(400) < 1 / (1 + np.exp(strength[second] - strength[first]))
+    winner = np.where(first_wins, first, second)
+    loser = np.where(first_wins, second, first)
+    return [*map(str, winner)], [*map(str, loser)]
+
+
+def test_an_unbeaten_newcomer_does_not_widen_the_intervals_of_other_items():
+    winner, loser = established_games()
+    without = rate({"winner": winner, "loser": loser}, scale="elo")
+    games = {"winner": [*winner, "new", "new"], "loser": [*loser, "0", "3"]}
+    board = rate(games, scale="elo")
+    for row in without:
+        assert board[row.item].rating == pytest.approx(row.rating, abs=0.1)
+        width = board[row.item].high - board[row.item].low
+        assert width == pytest.approx(row.high - row.low, rel=0.01)
+    assert board["new"].rating > max(row.rating for row in without)
+    assert board["new"].high - board["new"].low > 10_000
+    assert board.ratings[board.items != "new"].mean() == pytest.approx(1000)
+
+
+def test_an_undefeated_horse_does_not_widen_the_intervals_of_other_horses():
+    rng = np.random.default_rng(1)
+    races = [rng.permutation(list("abcdef")).tolist() for _ in range(80)]
+    without = rate(races)
+    board = rate([*races, ["new", "a", "b"]])
+    assert board.model == "plackett-luce"
+    for row in without:
+        assert board[row.item].high - board[row.item].low < 1.5 * (row.high - row.low)
+
+
+def test_the_mean_of_all_items_is_the_origin_where_no_two_ratings_are_finite():
+    chain = {"winner": ["a", "b", "c"], "loser": ["b", "c", "d"]}
+    assert rate(chain, alpha=1e-3).ratings.mean() == pytest.approx(0)
+
+
+@pytest.mark.parametrize("options", [{"half_life": 3.0}, {"scales": PriorScales(1.0)}])
+def test_scales_without_time_and_context_are_refused(options):
+    winner, loser = established_games()
+    with pytest.raises(ValueError, match=next(iter(options))):
+        rate({"winner": winner, "loser": loser}, **options)
+
+
+def test_a_half_life_without_time_is_refused_with_a_context():
+    winner, loser = established_games()
+    place = ["home", "away"] * 200
+    games = {"winner": winner, "loser": loser, "place": place}
+    with pytest.raises(ValueError, match="half_life"):
+        rate(games, context="place", half_life=3.0)

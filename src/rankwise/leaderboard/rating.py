@@ -196,7 +196,8 @@ def rate(
         to 1. Least squares has no log odds and accepts "margin" only.
     anchor : str or int, optional
         Item with the rating 0, or 1000 Elo points, and no error. By default the mean of the items
-        has this rating.
+        has this rating; items that only won or only lost, directly or through other items, are not
+        part of the mean of log odds, since only alpha keeps their ratings finite.
     order : {"rating", "lower"}, default="rating"
         Rank by the rating, or by the lower end of its interval.
     min_comparisons : int, default=0

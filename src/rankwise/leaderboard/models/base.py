@@ -41,7 +41,7 @@ class RatingModel(Protocol):
 
     @property
     def ratings(self) -> Array:
-        """Rating of each item, with mean 0 in each component."""
+        """Rating of each item; the mean of the reference items of each component is 0."""
 
     @property
     def effects(self) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array, Indices
+from rankwise.groups import indices_by_group
 from rankwise.leaderboard.algebra.alpha_selection import select_alpha
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut, jackknife_covariance
@@ -126,8 +127,13 @@ class BradleyTerry:
     def fit(self, alpha: float) -> Self:
         """Estimate ratings and effects by Newton's method."""
         self._minimize(alpha)
-        self.ratings, self.effects = self.system.ratings_and_effects(self.unknowns)
+        ratings, self.effects = self.system.ratings_and_effects(self.unknowns)
+        self.ratings = self._origin.center(ratings)
         return self
+
+    @property
+    def _origin(self) -> RatingOrigin:
+        return RatingOrigin.of(self.counts, self.system)
 
     def _minimize(self, alpha: float, start: Array | None = None) -> Point:
         self.alpha = alpha
@@ -152,7 +158,8 @@ class BradleyTerry:
 
     def covariance(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> CovarianceRoot:
         """Covariance by the jackknife: every comparison or cluster is left out by a Newton step."""
-        return jackknife_covariance(self.leave_out(), clusters, thin)
+        covariance = jackknife_covariance(self.leave_out(), clusters, thin)
+        return replace(covariance, root=self._origin.center(covariance.root))
 
     def margins(self) -> Array:
         """Margin of each distinct pair."""
@@ -176,6 +183,47 @@ class BradleyTerry:
         losses = self.outcome_curve.derivatives(held_out, self.counts.target).value
         weight = self.counts.outcome_weight
         return float(weight @ losses / weight.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class RatingOrigin:
+    """Items whose mean rating is 0, in each component.
+
+    The rating of an item that only won or only lost is as large as alpha allows. If it were part of
+    the mean, the ratings of all other items would have its error. The mean is therefore that of the
+    items with finite ratings, if there are at least two, and of all items otherwise. Features and
+    priors keep all ratings finite.
+
+    Attributes
+    ----------
+    is_reference : ndarray of bool, shape (n_items,)
+        The items.
+    components : ndarray of shape (n_items,)
+        Items with the same number can be compared.
+    """
+
+    is_reference: NDArray[np.bool_]
+    components: Indices
+
+    @classmethod
+    def of(cls, counts: ComparisonCounts, system: RatingSystem) -> RatingOrigin:
+        """Return the reference items of comparisons."""
+        if system.X is not None or system.has_prior:
+            return cls(np.ones(counts.n_items, bool), counts.components)
+        is_finite = has_finite_rating(counts)
+        n_finite = np.bincount(counts.components, is_finite)
+        return cls(is_finite | (n_finite < 2)[counts.components], counts.components)
+
+    def center(self, ratings: Array) -> Array:
+        """Subtract the mean of the reference items of each component, along the first axis."""
+        if self.is_reference.all():
+            return ratings
+        centered = ratings.copy()
+        for members in indices_by_group(self.components):
+            if len(members):
+                reference = members[self.is_reference[members]]
+                centered[members] -= ratings[reference].mean(axis=0)
+        return centered
 
 
 class LogOddsModel(Protocol):
@@ -245,8 +293,9 @@ def has_finite_rating(counts: ComparisonCounts) -> NDArray[np.bool_]:
     n = counts.n_items
     first = counts.first[counts.pair]
     second = counts.second[counts.pair]
-    first_scored = counts.target >= 0
-    second_scored = counts.target <= 0
+    is_present = counts.count > 0
+    first_scored = is_present & (counts.target >= 0)
+    second_scored = is_present & (counts.target <= 0)
     winner = np.concatenate([first[first_scored], second[second_scored]])
     loser = np.concatenate([second[first_scored], first[second_scored]])
     beaten = sp.coo_matrix((np.ones(len(winner)), (winner, loser)), shape=(n, n)).tocsr()

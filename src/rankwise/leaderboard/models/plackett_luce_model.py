@@ -18,6 +18,7 @@ from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut, facto
 from rankwise.leaderboard.algebra.rating_system import RatingSystem, regularize_components
 from rankwise.leaderboard.models.bradley_terry import (
     GRID_STEP,
+    RatingOrigin,
     separation_note,
     working_least_squares,
 )
@@ -122,7 +123,8 @@ class PlackettLuce:
         self.alpha = alpha
         point = newton(RankingLikelihood(self), np.zeros(self.counts.n_items), GAP)
         self.unknowns = self.counts.center(point.unknowns)
-        self.ratings, self.effects = self.system.ratings_and_effects(self.unknowns)
+        ratings, self.effects = self.system.ratings_and_effects(self.unknowns)
+        self.ratings = RatingOrigin.of(self.counts, self.system).center(ratings)
         return self
 
     def held_out_losses(self, alphas: Array) -> Array:
@@ -176,7 +178,8 @@ class PlackettLuce:
         middle = (unit_forces.T @ unit_forces).toarray() + self._hessian(self.ratings, thin)
         n_units = len(np.unique(unit))
         V = inverse @ middle @ inverse * (max(1, n_units - 1) / n_units)
-        return CovarianceRoot(factor_covariance(V), max(1, n_units - 1), np.empty((0, 1)))
+        root = RatingOrigin.of(self.counts, self.system).center(factor_covariance(V))
+        return CovarianceRoot(root, max(1, n_units - 1), np.empty((0, 1)))
 
     def _changes_by_length(self, ratings: Array, inverse: Array) -> Iterator[_RankingChanges]:
         """Yield the changes without each ranking, those of one length together."""
