@@ -45,7 +45,9 @@ LABELS = {
 
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS.keys())
 def test_equal_labels_and_only_those_share_a_code(labels):
-    codes, distinct = encode_groups(labels, 4)
+    groups = encode_groups(labels, 4)
+    codes = groups.codes
+    distinct = groups.labels
     assert codes[0] == codes[2] != codes[1]
     assert len(set(codes)) == (2 if codes[1] == codes[3] else 3) == len(distinct)
     assert sorted(set(codes)) == list(range(len(distinct)))
@@ -53,7 +55,9 @@ def test_equal_labels_and_only_those_share_a_code(labels):
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), min_size=1))
 def test_codes_are_those_of_numpy_unique(labels):
-    codes, distinct = encode_groups(np.array(labels), len(labels))
+    groups = encode_groups(np.array(labels), len(labels))
+    codes = groups.codes
+    distinct = groups.labels
     expected, inverse = np.unique(labels, return_inverse=True)
     np.testing.assert_array_equal(distinct, expected)
     np.testing.assert_array_equal(codes, inverse)
@@ -106,3 +110,33 @@ def test_labels_that_an_array_would_merge_stay_apart(labels):
     assert groups.n_groups == 3
     assert [groups.labels[code] for code in groups.codes] == labels
     assert len(np.unique(make_target([1.0, 2.0, 3.0], labels)["group"])) == 3
+
+
+def test_sums_means_and_ranks_equal_loops_over_the_groups():
+    rng = np.random.default_rng(0)
+    labels = rng.choice(list("abcd"), 40)
+    groups = encode_groups(labels, 40)
+    values = rng.integers(0, 5, (40, 3)).astype(float)
+    weight = rng.uniform(0.5, 2, 40)
+    centered = groups.center(values, weight)
+    ranks = groups.rank(values[:, 0])
+    for code, label in enumerate("abcd"):
+        rows = np.flatnonzero(labels == label)
+        mean = np.average(values[rows], axis=0, weights=weight[rows])
+        np.testing.assert_allclose(groups.sum(values)[code], values[rows].sum(axis=0))
+        np.testing.assert_allclose(groups.sum(values[:, 1])[code], values[rows, 1].sum())
+        np.testing.assert_allclose(groups.mean(values)[code], values[rows].mean(axis=0))
+        np.testing.assert_allclose(groups.mean(values, weight)[code], mean)
+        np.testing.assert_allclose(centered[rows], values[rows] - mean)
+        better = values[rows, 0][:, None] < values[rows, 0]
+        np.testing.assert_array_equal(ranks[rows], 1 + better.sum(axis=1))
+        start = groups.starts[code]
+        np.testing.assert_array_equal(groups.order[start : start + groups.sizes[code]], rows)
+
+
+def test_groups_of_some_rows_have_the_labels_of_these_rows():
+    groups = encode_groups(["c", "a", "b", "a"], 4)
+    taken = groups.take(np.array([3, 0]))
+    assert taken.codes.tolist() == [0, 1]
+    assert taken.labels.tolist() == ["a", "c"]
+    assert taken.item_labels.tolist() == ["a", "c"]

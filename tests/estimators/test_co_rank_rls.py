@@ -415,8 +415,8 @@ def test_bad_data_are_refused(data, monkeypatch):
     refuse("y has 39 entries but X has 40 rows", X, y[:-1], groups[:-1])
     refuse("infinity", X, np.where(np.isnan(y), np.inf, y), groups)
     refuse("learns one output", X, np.column_stack([y, y]), groups)
-    refuse("PairGraph, which cannot hold unscored", X, PairGraph([0], [1], n_items=M))
-    refuse("ScoreGraph, which cannot hold unscored", X, ScoreGraph(np.arange(M)))
+    refuse("PairGraph, which cannot have unscored", X, PairGraph([0], [1], n_items=M))
+    refuse("ScoreGraph, which cannot have unscored", X, ScoreGraph(np.arange(M)))
     monkeypatch.setattr(memory, "available_bytes", lambda: 500)
     refuse("the stacked system of all views of 12 × 12", X, y, groups)
 

@@ -352,8 +352,8 @@ def refuse(message, X, y, groups=None, **options):
         ("scores that differ", np.ones(M), None, {"cost": "sign"}),
         ("shared by the items to be compared", np.arange(M), np.arange(M), {}),
         ("set the option of the graph", ScoreGraph(np.arange(M)), None, {"cost": "sign"}),
-        ("groups was given as well", ScoreGraph(np.arange(M)), np.zeros(M), {}),
-        ("given as well", make_target(np.arange(M), np.zeros(M)), np.zeros(M), {}),
+        ("groups was passed as well", ScoreGraph(np.arange(M)), np.zeros(M), {}),
+        ("passed as well", make_target(np.arange(M), np.zeros(M)), np.zeros(M), {}),
         ("preferences only", PairGraph([0], [1], n_items=M), None, {"beta": 0.5}),
         ("'event', 'time'", np.zeros(M, dtype=[("event", bool), ("time", float)]), None, {}),
     ],
@@ -447,7 +447,7 @@ def test_score_refuses_groups_beside_explicit_preferences(data):
     X, _, groups, _ = data
     graph = PairGraph([0], [1], None, None, M)
     model = RankRLS().fit(X, graph)
-    with pytest.raises(ValueError, match="which knows its groups"):
+    with pytest.raises(ValueError, match="which contains its groups"):
         model.score(X, graph, groups)
     with pytest.raises(ValueError, match="no edge of positive magnitude"):
         model.score(X, PairGraph([0], [1], [0.0], None, M))

@@ -149,13 +149,13 @@ def test_groups_are_numbered_as_their_labels_and_described(case):
 
 def test_scores_tell_the_order_of_every_edge(case):
     graph, edges, _, _, _ = case
-    if graph.scores is not None:
-        assert all(graph.scores[i] >= graph.scores[j] for i, j, *_ in edges)
+    if graph.has_relevance:
+        assert all(graph.y[i] >= graph.y[j] for i, j, *_ in edges)
     if graph.is_complete:
         assert {frozenset(edge[:2]) for edge in edges} == set(
             map(frozenset, itertools.combinations(range(M), 2))
         )
-        assert all(size == graph.scores[i] - graph.scores[j] for i, j, size, _ in edges)
+        assert all(size == graph.y[i] - graph.y[j] for i, j, size, _ in edges)
 
 
 def test_components_join_exactly_the_items_connected_by_edges(case):

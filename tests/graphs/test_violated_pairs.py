@@ -68,7 +68,7 @@ def scores():
 
 def test_violated_pairs_are_those_that_a_filter_of_the_edges_finds(case, scores):
     graph, edges = case
-    preferences = graph.strict()
+    preferences = violated_pairs.strict_pairs(graph)
     assert preferences.n_pairs == len(edges)
     assert preferences.total_weight == pytest.approx(sum(w for *_, w in edges))
     f = scores + np.random.default_rng(0).normal(size=M) * 1e-3  # no margin is exactly one
@@ -93,7 +93,7 @@ def test_scores_far_from_zero_lose_no_digits(case, scores):
 def test_float32_scores_are_compared_exactly():
     graph = ScoreGraph([0, 1])
     f = np.array([-0.1, 0.9], dtype=np.float32)  # differ by a little less than one
-    assert graph.strict().violated(f).weight == 1
+    assert violated_pairs.strict_pairs(graph).violated(f).weight == 1
 
 
 def test_a_sample_has_whole_groups_or_every_so_many_scores(monkeypatch):
@@ -119,7 +119,7 @@ def test_weights_of_any_size_are_added_up_without_cancellation():
     graph = ScoreGraph(y, sample_weight=weight)
     edges = [(i, j, weight[i] * weight[j]) for i in range(4) for j in range(4) if y[i] > y[j]]
     exact = sum(w for *_, w in edges)
-    assert graph.strict().total_weight == pytest.approx(exact, rel=1e-14)
+    assert violated_pairs.strict_pairs(graph).total_weight == pytest.approx(exact, rel=1e-14)
     f = np.array([0.0, 1.5, 0.1, 3.0])
     value = sum(w * max(0.0, 1 - (f[i] - f[j])) for i, j, w in edges) / exact
     assert HingeLoss(graph).at(f).value == pytest.approx(value, rel=1e-12)
@@ -151,9 +151,9 @@ def test_second_moment_of_many_items_comes_from_a_sample(monkeypatch):
 
 def test_small_and_large_groups_are_sorted_alike(scores, monkeypatch):
     graph, _ = scored(0, cost="sign")
-    small = graph.strict().violated(scores)
+    small = violated_pairs.strict_pairs(graph).violated(scores)
     monkeypatch.setattr(violated_pairs, "SMALL_GROUP", 0)
-    large = graph.strict().violated(scores)
+    large = violated_pairs.strict_pairs(graph).violated(scores)
     np.testing.assert_array_equal(small.divergence, large.divergence)
     np.testing.assert_allclose(small.laplacian(scores), large.laplacian(scores))
 
@@ -161,5 +161,5 @@ def test_small_and_large_groups_are_sorted_alike(scores, monkeypatch):
 def test_relative_costs_of_scores_are_refused():
     graph = ScoreGraph([1.0, 2.0, 4.0], cost="relative")
     with pytest.raises(ValueError, match=r"graph\.pairs\(\)"):
-        graph.strict()
-    assert graph.pairs().strict().n_pairs == 3
+        violated_pairs.strict_pairs(graph)
+    assert violated_pairs.strict_pairs(graph.pairs()).n_pairs == 3

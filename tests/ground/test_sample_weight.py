@@ -310,7 +310,7 @@ def test_bad_weights_are_told_apart(data, model, weights, message):
 def test_weights_are_given_once(data):
     X, y, groups, weights = data
     target = make_target(y, groups, weights)
-    with pytest.raises(ValueError, match="carries its groups or weights"):
+    with pytest.raises(ValueError, match="contains its groups or weights"):
         RankRLS().fit(X, target, sample_weight=weights)
     with pytest.raises(ValueError, match="make_target"):
         RankRLS().fit(X, target, groups)

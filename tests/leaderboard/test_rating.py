@@ -438,7 +438,7 @@ def test_bad_comparisons_are_explained():
         rate(replace(data, outcome=np.array([1.0, np.nan])))
     with pytest.raises(ValueError, match=r"weight\[1\] is -1.0"):
         rate(replace(data, weight=np.array([1.0, -1.0])))
-    with pytest.raises(ValueError, match="label twice"):
+    with pytest.raises(ValueError, match="name twice"):
         PairGraph([0, 1], [1, 2], items=["a", "b", "a"])
     with pytest.raises(ValueError, match="there are no comparisons"):
         rate(PairGraph([], [], n_items=1))

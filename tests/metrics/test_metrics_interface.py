@@ -192,7 +192,7 @@ def test_a_single_column_keeps_its_axis():
             r"sample_weight\[1\] is -2.0; weights must be 0 or larger",
         ),
         (lambda: evaluate(np.eye(2), np.eye(2)), "evaluate takes one list of scores"),
-        (lambda: ndcg(make_target([1, 0], [0, 1]), [1, 2], [0, 1]), "carries its groups"),
+        (lambda: ndcg(make_target([1, 0], [0, 1]), [1, 2], [0, 1]), "contains its groups"),
         (lambda: ndcg(FOREIGN, [1, 2]), r"'relevance', 'query'.*'score' and 'group'"),
     ],
 )

@@ -36,8 +36,7 @@ from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Model, Va
 from rankwise.formatting import TextTable
 from rankwise.frames import check_same_index, narwhals_frame, take_rows
 from rankwise.graphs import ScoreGraph
-from rankwise.graphs.supervision import Relevance, read_y, row_labels, take_rows_of_target
-from rankwise.groups import encode_groups
+from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
 from rankwise.kernels.stable_products import row_products
 from rankwise.metrics import get_metric
 from rankwise.metrics.by_group import mean_interval, nanmean
@@ -273,21 +272,20 @@ class AutoRanker(RankerMixin, BaseEstimator):
     def _judge_later(self, X: Any, y: Any, groups: Any, sample_weight: Any, time: Any) -> Array:
         """The metric in each of the latest groups, by a model of all earlier ones."""
         target = read_y(y, groups, sample_weight, X=X)
-        if target.groups is None:
+        if isinstance(target, Preferences):
             raise ValueError(
                 "time says when items were seen, but y is a preference graph; pass scores and "
                 "groups."
             )
         *earlier, new = time_series_blocks(time, target.groups)
         rows = np.sort(np.concatenate(earlier))
-        old, known = take_rows_of_target(target, rows), take_rows_of_target(target, new)
+        old = target.take(rows)
+        later = target.take(new)
         half = None if self.time_limit is None else self.time_limit / 2
         model = clone(self).set_params(n_resamples=0, time_limit=half)
-        model.fit(take_rows(X, rows), old.y, row_labels(old), old.weight)
-        scores = model.predict(take_rows(X, new), groups=row_labels(known))
-        targets = GroupedTargets(
-            known.y, known.groups or encode_groups(None, len(new)), known.weight
-        )
+        model.fit(take_rows(X, rows), old.y, old.item_labels, old.weight)
+        scores = model.predict(take_rows(X, new), groups=later.item_labels)
+        targets = GroupedTargets(later.y, later.groups, later.weight)
         metric = get_metric(self.scoring or model.scoring_)
         values: Array = metric.by_group(Ranking(targets, scores)).values
         return values
@@ -321,12 +319,14 @@ class AutoRanker(RankerMixin, BaseEstimator):
         trees = TreeFeatures(views.n_codes, views.sizes)
         return self._joined(views), trees
 
-    def _telling(self, numbers: dict[str, Array], target: Relevance) -> list[str]:
+    def _telling(self, numbers: dict[str, Array], target: TrainingTarget) -> list[str]:
         """The columns with names of identifiers whose numbers order items that are held out."""
-        if target.groups is None or target.y.ndim > 1 or len(target.y) < LEAST_FOR_TREES:
+        if isinstance(target, Preferences):
+            return []
+        if target.y.ndim > 1 or len(target.y) < LEAST_FOR_TREES:
             return []
         rows = np.arange(0, len(target.y), 1 + len(target.y) // MOST_JUDGED)
-        graph = ScoreGraph(take_rows_of_target(target, rows))
+        graph = ScoreGraph(target.take(rows))
         telling = [name for name, values in numbers.items() if is_predictive(values[rows], graph)]
         self.notes_ += [
             f"column {name} has the name of an identifier, but its numbers tell the order of "

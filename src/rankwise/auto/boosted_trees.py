@@ -394,7 +394,7 @@ class BoostedTrees(RankerMixin, BaseEstimator):
 def rank_targets(graph: ScoreGraph) -> Array:
     """The share of its group that an item is above, less the share that it is below."""
     weights = np.ones(graph.n_items) if graph.item_weights is None else graph.item_weights
-    sign = ScoreGraph(graph.scores, graph.groups, cost="sign", sample_weight=weights)
+    sign = ScoreGraph(graph.y, graph.groups, cost="sign", sample_weight=weights)
     totals = np.bincount(graph.groups, weights)[graph.groups]
     size = weights * totals
     return np.divide(sign.divergence, size, out=np.zeros(graph.n_items), where=size > 0)

@@ -28,7 +28,7 @@ from rankwise.arrays import Array
 from rankwise.auto.boosted_trees import BoostedTrees, blocks_of_groups, grow_trees, predict_trees
 from rankwise.auto.stacking import is_worse
 from rankwise.auto.training_data import WIDE, HoldOut, TrainingData
-from rankwise.graphs.supervision import make_target, take_rows_of_target
+from rankwise.graphs.supervision import Preferences, make_target
 from rankwise.metrics.by_group import check_defined, check_scoring, nanmean
 from rankwise.model_selection.folds import Folds, fold_of_item, make_folds
 from rankwise.model_selection.scorer import predict_items
@@ -336,7 +336,7 @@ def _evaluate_candidate(recipe: CandidateMember, held_out: HoldOut, seed: int) -
     by_unit = held_out.judge(held)
     gain = held_out.sign * nanmean(by_unit)
     at = int(np.argmax(np.nan_to_num(gain, nan=-np.inf)))
-    if held_out.metric.name != "disagreement" and data.graph.scores is not None:
+    if held_out.metric.name != "disagreement" and data.graph.has_relevance:
         wrong = nanmean(held_out.judge(held, check_scoring("disagreement")))
         for k in range(len(alphas)):
             if is_worse(by_unit[:, k], by_unit[:, at], held_out.sign):
@@ -365,7 +365,7 @@ def fit_candidate(
         return as_pipeline(steps, recipe.ranker(X, alpha).fit(X, target))
     sums, codes = SufficientStatistics(cost=recipe.cost, ties=recipe.ties), data.graph.groups
     for k, rows in enumerate(blocks_of_groups(codes, BLOCK)):
-        R, part = X[rows], take_rows_of_target(target, rows)
+        R, part = X[rows], data.relevance.take(rows)
         for step in steps:
             R = transform_step(step, R, data.labels(rows))
         labels = codes[rows] if codes.any() else np.full(len(rows), k)
@@ -398,7 +398,7 @@ def _evaluate_trees(held_out: HoldOut, seconds: float, pace: float) -> Evaluated
     for fold in folds:
         outside = held_out.rows[fold]
         rows = np.setdiff1d(np.flatnonzero(is_seen[unit]), outside)
-        step, part = clone(every.trees), take_rows_of_target(every.target, rows)
+        step, part = clone(every.trees), every.relevance.take(rows)
         R = step.fit_transform(X, part.y, every.labels(rows), part.weight, rows)
         new = step.transform(X[outside], every.labels(outside))
         seen.append((R, every.graph.subset(rows), new))
@@ -430,9 +430,10 @@ def _evaluate_trees(held_out: HoldOut, seconds: float, pace: float) -> Evaluated
 
 def fit_trees(trees: BoostedTrees, data: TrainingData) -> Pipeline:
     """Grow trees on all items."""
-    step, y, weight = clone(data.trees), data.target.y, data.target.weight
-    R = step.fit_transform(data.views["trees"], y, data.groups, weight)
-    return as_pipeline([step], trees.fit(R, y, data.groups, weight))
+    step = clone(data.trees)
+    relevance = data.relevance
+    R = step.fit_transform(data.views["trees"], relevance.y, data.groups, relevance.weight)
+    return as_pipeline([step], trees.fit(R, relevance.y, data.groups, relevance.weight))
 
 
 def _folds_of_groups(n_folds: int, held_out: HoldOut) -> Folds:
@@ -444,7 +445,14 @@ def _folds_of_groups(n_folds: int, held_out: HoldOut) -> Folds:
 
 def fit_any(estimator: Any, data: TrainingData) -> Any:
     """Train a copy of any ranker; groups go in as it takes them: groups, qid, group_id or group."""
-    (y, _, weights, _), groups = data.target, data.groups
+    groups = data.groups
+    y: Any
+    if isinstance(data.target, Preferences):
+        y = data.target.graph
+        weights = None
+    else:
+        y = data.target.y
+        weights = data.target.weight
     if isinstance(final_estimator(estimator), RankerMixin):
         if data.has_scores and not (groups is None and weights is None):
             y = make_target(y, data.graph.groups, weights)

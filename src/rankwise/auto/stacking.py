@@ -129,9 +129,9 @@ class Stacking:
         """
         held_out, unit = self._held_out, self._held_out.unit
         graph = held_out.graph
-        if graph.scores is not None:
+        if graph.has_relevance:
             weights = graph.item_weights
-            graph = ScoreGraph(graph.scores, unit, cost="sign", sample_weight=weights)
+            graph = ScoreGraph(graph.y, unit, cost="sign", sample_weight=weights)
         order = np.argsort(unit, kind="stable")
         starts = np.flatnonzero(np.diff(unit[order], prepend=-1))
         Z, LZ = self._Z[order], np.asarray(graph.laplacian(self._Z))[order]

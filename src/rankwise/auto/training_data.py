@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,13 @@ from rankwise.arrays import Array, Indices
 from rankwise.auto.boosted_trees import TreeFeatures
 from rankwise.caching import cached_property
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.supervision import Relevance, read_y, take_rows_of_target, unpack_target
+from rankwise.graphs.supervision import (
+    Preferences,
+    Relevance,
+    TrainingTarget,
+    read_y,
+    unpack_target,
+)
 from rankwise.metrics import Metric
 from rankwise.metrics.by_group import check_scoring
 from rankwise.metrics.grades import are_grades
@@ -48,7 +54,7 @@ class TrainingData:
     """
 
     views: dict[str, Any]
-    target: Relevance
+    target: TrainingTarget
     groups: Indices | None
     graph: PreferenceGraph
     trees: TreeFeatures = field(default_factory=TreeFeatures)
@@ -61,7 +67,14 @@ class TrainingData:
     @property
     def has_scores(self) -> bool:
         """Whether scores were given, and not a graph."""
-        return self.target.groups is not None
+        return isinstance(self.target, Relevance)
+
+    @property
+    def relevance(self) -> Relevance:
+        """The target of data with scores."""
+        if not isinstance(self.target, Relevance):
+            raise TypeError("the target is a preference graph, which has no relevance.")
+        return self.target
 
     def labels(self, rows: Indices) -> Indices | None:
         """Number of the group of some items; None if there are no groups."""
@@ -70,7 +83,9 @@ class TrainingData:
     def subset(self, rows: Indices) -> TrainingData:
         """The same of some items."""
         graph = self.graph.subset(rows)
-        target = take_rows_of_target(self.target, rows) if self.has_scores else Relevance(graph)
+        target: TrainingTarget = Preferences(graph)
+        if isinstance(self.target, Relevance):
+            target = self.target.take(rows)
         taken = {id(X): X[rows] for X in self.views.values()}  # one view may be another, too
         views = {name: taken[id(X)] for name, X in self.views.items()}
         return TrainingData(views, target, self.labels(rows), graph, self.trees)
@@ -101,16 +116,16 @@ def check_data(
             "(RankRLSCV learns several at once)."
         )
     graph = loss.graph
-    if target.groups is None:
-        has_groups = bool(getattr(y, "has_groups", y.scores is not None and y.n_groups > 1))
+    if isinstance(target, Preferences):
+        has_groups = bool(getattr(y, "has_groups", y.has_relevance and y.n_groups > 1))
         in_component = np.bincount(graph.components, graph.degrees)
-        is_free = graph.scores is not None or has_groups
+        is_free = graph.has_relevance or has_groups
         if not is_free and in_component.max() > in_component.sum() / 2:
             raise ValueError(
                 "most of these preferences are connected with each other, so no items can be held "
                 "out. RankRLSCV holds out single preferences; or build the PairGraph with groups."
             )
-        return TrainingData(views, Relevance(graph), graph.groups if has_groups else None, graph)
+        return TrainingData(views, Preferences(graph), graph.groups if has_groups else None, graph)
     if not graph.divergence.any():
         raise ValueError(
             "there is nothing to rank: no two items of one group (of weight more than 0) have "
@@ -118,8 +133,8 @@ def check_data(
         )
     has_groups = unpack_target(y, groups)[1] is not None
     codes = target.groups.codes if has_groups else None
-    target = target._replace(y=graph.scores)
-    return TrainingData(views, target, codes, graph, trees or TreeFeatures())
+    relevance = replace(target, y=graph.y)
+    return TrainingData(views, relevance, codes, graph, trees or TreeFeatures())
 
 
 @dataclass(eq=False)
@@ -150,13 +165,13 @@ class HoldOut:
     def of(cls, every: TrainingData, scoring: Any, rows: Indices | None = None) -> HoldOut:
         """Hold out one group at a time; wide sparse items in five folds of groups."""
         data = every if rows is None else every.subset(rows)
-        graph, y = data.graph, data.graph.scores
+        graph = data.graph
         if scoring is None:
             scoring = "disagreement"
-            if y is not None and data.groups is not None:
-                scoring = "ndcg@10" if are_grades(y) else scoring
+            if graph.has_relevance and data.groups is not None:
+                scoring = "ndcg@10" if are_grades(graph.y) else scoring
         metric = check_scoring(scoring)
-        if y is None and metric.name not in ("disagreement", "concordance"):
+        if not graph.supports_metric(metric.name):
             raise ValueError(
                 f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "
                 "use scoring='disagreement' or 'concordance'."
@@ -195,6 +210,6 @@ class HoldOut:
 
     def scaled(self, held: Array) -> Array:
         """Columns of held-out scores with mean 0 and deviation 1 in each unit."""
-        is_compared = self.graph.scores is not None or self.data.groups is not None
+        is_compared = self.graph.has_relevance or self.data.groups is not None
         codes = self.unit if is_compared else np.zeros(len(held), dtype=np.intp)
         return np.asarray(scale_in_groups(held, codes))

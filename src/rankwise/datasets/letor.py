@@ -626,8 +626,9 @@ def write_letor(
     """
     X, labels = _check_numbers(X, y)
     n_rows = X.shape[0]
-    codes, names = encode_groups(groups, n_rows)
-    qids = [""] if groups is None else _qids(names)
+    encoded = encode_groups(groups, n_rows)
+    codes = encoded.codes
+    qids = [""] if groups is None else _qids(encoded.labels)
     comments = [None] * n_rows if ids is None else list(ids)
     if len(comments) != n_rows:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""PreferenceGraph: what every preference graph offers, derived from the list of its edges."""
+"""PreferenceGraph: base class that derives everything from the list of a graph's edges."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ from rankwise.validation import check_weights
 
 if TYPE_CHECKING:
     from rankwise.graphs.pair_graph import PairGraph
-    from rankwise.graphs.violated_pairs import EdgePairs, OrderedPairs
+
+PREFERENCE_METRICS = ("disagreement", "concordance")
+"""Metrics that need preferences between items only, not a relevance of each item."""
+
+SYSTEM_BLOCK_ENTRIES = 2**24
 
 
 class PreferenceGraph(ABC):
-    """Items and weighted preferences between them, known by what the graph does to a vector.
+    """Weighted preferences between items.
 
     With edges k = (i → j), magnitudes δ_k and weights ω_k:
 
@@ -31,30 +35,30 @@ class PreferenceGraph(ABC):
 
     [RankRLS09] section 2.3, where L = M Mᵀ and d = M N.
 
-    A subclass lists its edges in `pairs` and inherits all else. One that can do better without the
-    list overrides what is slow: first `laplacian` and `divergence`, from which `gram` and `system`
-    follow.
+    A subclass lists its edges in `pairs` and inherits everything else. A subclass that can compute
+    L and d without the list overrides the slow methods: first `laplacian` and `divergence`, from
+    which `gram` and `system` follow. A graph of items with relevance sets `has_relevance` and `y`.
     """
 
     cost = "magnitude"
     ties = "include"
     group_weight = "pairs"
 
-    is_preference_graph = True
-    """How functions that cannot import this class recognize its objects."""
+    has_relevance: bool = False
+    """Whether the items have scores `y` that order both items of every edge."""
 
-    scores: Array | None = None
-    """Scores of the items, (n_items,) or (n_items, v); None if there are preferences only."""
+    y: Array
+    """Relevance of the items, (n_items,) or (n_items, n_outputs); only with `has_relevance`."""
 
     item_weights: Array | None = None
-    """Weights of the items, the diagonal of D; None if all have weight 1."""
+    """Weights of the items, the diagonal of D; None if all are 1."""
 
     is_complete: bool = False
-    """Whether every two items are an edge of magnitude y_i − y_j, y being the scores."""
+    """Whether all pairs of items are edges of magnitude y_i − y_j."""
 
     @abstractmethod
     def pairs(self) -> PairGraph:
-        """The edges, explicitly; with the groups of the items if they have any."""
+        """List the edges; the groups of the items, if any, are passed on."""
 
     @cached_property
     def _edges(self) -> PairGraph:
@@ -72,32 +76,41 @@ class PreferenceGraph(ABC):
 
     @cached_property
     def _groups(self) -> Groups:
-        """The groups that the edges were given; else the connected components."""
-        if self._edges.known_groups is not None:
-            return self._edges.known_groups
+        """Groups that were passed; otherwise the connected components."""
+        if self._edges.item_groups is not None:
+            return self._edges.item_groups
         return Groups(self.components, np.unique(self.components))
 
     @cached_property
     def groups(self) -> Indices:
-        """For each item the number of its group: what cross-validation holds out together."""
+        """Number of the group of each item; cross-validation holds out groups as a whole."""
         return self._groups.codes
 
     @cached_property
     def group_labels(self) -> NDArray[Any]:
-        """Labels of the groups, by number; their numbers if none were given."""
+        """Labels of the groups; numbers for connected components."""
         return self._groups.labels
 
     @cached_property
     def n_groups(self) -> int:
-        """Number of groups, those without edges included."""
-        return len(self.group_labels)
+        """Number of groups, including groups without edges."""
+        return self._groups.n_groups
 
     @cached_property
     def n_units(self) -> int:
-        """Number of groups that were given; else of connected components that have an edge."""
+        """Number of groups that were passed; otherwise of connected components with an edge."""
         if self._edges.has_groups:
             return self.n_groups
         return int((np.bincount(self.components) > 1).sum())
+
+    @property
+    def hold_out_unit(self) -> str:
+        """What cross-validation holds out if there is one group: "items" or "edges"."""
+        return "items" if self.has_relevance else "edges"
+
+    def supports_metric(self, name: str) -> bool:
+        """Whether a metric of this name can be evaluated: most metrics need relevance."""
+        return self.has_relevance or name in PREFERENCE_METRICS
 
     @cached_property
     def total_weight(self) -> float:
@@ -114,29 +127,34 @@ class PreferenceGraph(ABC):
     @cached_property
     def divergence(self) -> Array:
         """The vector d; one column per output where the graph holds several."""
-        edges, n = self._edges, self.n_items
+        edges = self._edges
         flow = edges.edge_weight * edges.edge_target
-        d = np.bincount(edges.winner, flow, n)
-        return np.asarray(d - np.bincount(edges.loser, flow, n))
+        inflow = np.bincount(edges.winner, flow, self.n_items)
+        return np.asarray(inflow - np.bincount(edges.loser, flow, self.n_items))
 
     @cached_property
     def laplacian_matrix(self) -> sp.csr_matrix:
         """L as a sparse matrix."""
-        edges, n = self._edges, self.n_items
-        i, j, w = edges.winner, edges.loser, edges.edge_weight
-        rows, columns = np.r_[i, j, i, j], np.r_[j, i, i, j]
-        return sp.coo_matrix((np.r_[-w, -w, w, w], (rows, columns)), shape=(n, n)).tocsr()
+        edges = self._edges
+        i = edges.winner
+        j = edges.loser
+        weight = edges.edge_weight
+        values = np.r_[-weight, -weight, weight, weight]
+        entries = (np.r_[i, j, i, j], np.r_[j, i, i, j])
+        return sp.coo_matrix((values, entries), shape=(self.n_items, self.n_items)).tocsr()
 
     @property
     def degrees(self) -> Array:
-        """Weight of the edges of each item: the diagonal of L."""
+        """Total weight of the edges of each item: the diagonal of L."""
         return np.asarray(self.laplacian_matrix.diagonal())
 
     @cached_property
     def components(self) -> Indices:
-        """For each item the number of its connected component."""
-        edges, n = self._edges, self.n_items
-        links = sp.coo_matrix((np.ones(self.n_pairs), (edges.winner, edges.loser)), shape=(n, n))
+        """Number of the connected component of each item."""
+        edges = self._edges
+        entries = (edges.winner, edges.loser)
+        shape = (self.n_items, self.n_items)
+        links = sp.coo_matrix((np.ones(self.n_pairs), entries), shape=shape)
         return np.asarray(connected_components(links, directed=False)[1], dtype=np.intp)
 
     def laplacian(self, V: Array) -> Array:
@@ -148,118 +166,126 @@ class PreferenceGraph(ABC):
         return self.system(R, np.empty((self.n_items, 0)))[0]
 
     def system(self, R: Any, t: Array) -> tuple[Array, Array]:
-        """``Rᵀ L R`` and ``Rᵀ t``, a chunk of columns at a time: sparse R is never copied whole.
+        """``Rᵀ L R`` and ``Rᵀ t``, a block of columns at a time: sparse R is never densified.
 
-        L takes constants to zero, so each column is centered first: features with a large offset
-        lose no digits. Features that are made a row at a time have no columns and are stored here.
+        L maps constants to zero, so each column is centered first: columns with a large offset lose
+        no digits. Rows that are computed when they are indexed are stored here.
         """
         n_items, n_columns = R.shape
-        if not hasattr(R, "T"):
-            what = "the features of all items"
-            check_matrix_fits(n_items, n_columns, what, "use a smaller n_basis")
+        if not hasattr(R, "T"):  # rows that are computed when they are indexed
+            check_matrix_fits(
+                n_items, n_columns, "the features of all items", "use a smaller n_basis"
+            )
             R = R[:]
         gram = np.empty((n_columns, n_columns))
-        width = max(1, min(n_columns, 2**24 // max(1, n_items)))
+        width = max(1, min(n_columns, SYSTEM_BLOCK_ENTRIES // max(1, n_items)))
         for start in range(0, n_columns, width):
-            chunk = R[:, start : start + width]
-            chunk = chunk.toarray() if hasattr(chunk, "toarray") else chunk
-            centered = chunk - chunk.mean(axis=0, dtype=np.float64)
+            block = R[:, start : start + width]
+            if sp.issparse(block):
+                block = block.toarray()
+            centered = block - block.mean(axis=0, dtype=np.float64)
             gram[:, start : start + width] = R.T @ self.laplacian(centered)
         return 0.5 * (gram + gram.T), np.asarray(R.T @ t)
 
     def sparse_norms(self, R: Any) -> Array:
-        """``rᵀ L r`` for every column r of sparse R."""
+        """``rᵀ L r`` for each column r of sparse R."""
         return np.asarray(R.multiply(self.laplacian_matrix @ R).sum(axis=0)).ravel()
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
         """F with ``F Fᵀ = scale L + shift D``, D the weights of the items."""
-        weight = np.ones(self.n_items) if self.item_weights is None else self.item_weights
+        weight = self.item_weights
+        if weight is None:
+            weight = np.ones(self.n_items)
         return CholeskyRoot(scale * self.laplacian_matrix, shift * weight, self.components)
 
     def weighted(self, sample_weight: ArrayLike) -> PreferenceGraph:
-        """The graph in which an edge weighs the product of the weights of its items as well.
+        """The graph with the weight of each edge multiplied by the weights of both of its items.
 
-        Edges of weight 0 are left out.
+        Edges of weight 0 are dropped.
         """
-        edges, weight = self._edges, check_weights(sample_weight, self.n_items)
-        product = weight[edges.winner] * weight[edges.loser]
-        return edges.with_edges(product > 0, product)
+        edges = self._edges
+        weight = check_weights(sample_weight, self.n_items)
+        factor = weight[edges.winner] * weight[edges.loser]
+        return edges.with_edges(factor > 0, factor)
 
     def subset(self, items: Indices) -> PreferenceGraph:
-        """The graph of these items and the edges between them, numbered as given."""
+        """The graph of these items and the edges between them; item ``items[k]`` becomes item k."""
         return self._edges.subset(items)
-
-    def strict(self) -> OrderedPairs | EdgePairs:
-        """The strict preferences, over which margin losses are taken; ties are left out."""
-        from rankwise.graphs.violated_pairs import EdgePairs
-
-        return EdgePairs(self._edges)
 
     def disagreement(
         self, F: NDArray[Any], fold: Indices | None = None, *, pooled: bool = False
     ) -> Array:
-        """Share by weight of the strict preferences in each group that F orders wrongly.
+        """Weighted share of the strict preferences in each group that F orders wrongly.
 
         An edge belongs to the group of its winner.
 
         Parameters
         ----------
         F : ndarray of shape (n_items,) or (n_items, k)
-            Predicted scores; equal ones count one half.
-        fold : ndarray of shape (n_items,), optional
-            Number of the fold of each item. Only pairs inside one fold count: others would compare
-            the predictions of two models.
-        pooled : bool
-            One share over all groups, in a single row.
+            Predicted scores; a pair of equal scores counts one half.
+        fold : ndarray of shape (n_items,), default=None
+            Number of the fold of each item. Only pairs inside a fold are counted, because other
+            pairs would compare the predictions of two models.
+        pooled : bool, default=False
+            Return one share for all groups, in a single row.
 
         Returns
         -------
         ndarray of shape (n_groups,) or (n_groups, k)
-            nan where no pair counts.
+            NaN for a group without counted pairs.
         """
         edges = self._edges
         counted = edges.magnitude > 0
         if fold is not None:
             counted &= fold[edges.winner] == fold[edges.loser]
-        winner, loser = edges.winner[counted], edges.loser[counted]
+        winner = edges.winner[counted]
+        loser = edges.loser[counted]
         weight = edges.preference_weight[counted]
-        n_rows = 1 if pooled else edges.n_groups
-        row = np.zeros(len(winner), dtype=np.intp) if pooled else edges.groups[winner]
+        if pooled:
+            n_rows = 1
+            row = np.zeros(len(winner), dtype=np.intp)
+        else:
+            n_rows = edges.n_groups
+            row = edges.groups[winner]
         total = np.bincount(row, weight, n_rows)
-        shares = np.full((n_rows, F[:1].size), np.nan)
-        for column, f in enumerate(F.reshape(len(F), -1).T):
-            gap = f[winner] - f[loser]
-            wrong = np.bincount(row, weight * ((gap < 0) + 0.5 * (gap == 0)), n_rows)
+        columns = F.reshape(len(F), -1)
+        shares = np.full((n_rows, columns.shape[1]), np.nan)
+        for column, scores in enumerate(columns.T):
+            margin = scores[winner] - scores[loser]
+            error = (margin < 0) + 0.5 * (margin == 0)
+            wrong = np.bincount(row, weight * error, n_rows)
             np.divide(wrong, total, out=shares[:, column], where=total > 0)
         return shares.reshape(n_rows, *F.shape[1:])
 
     def describe(self) -> GraphDescription:
-        """Counts that tell what a learner would be trained on."""
-        edges, group = self._edges, self.groups
-        inside = edges.winner[group[edges.winner] == group[edges.loser]]
+        """Count the items, groups and edges of the graph."""
+        edges = self._edges
+        winner_group = self.groups[edges.winner]
+        is_inside = winner_group == self.groups[edges.loser]
+        n_groups_with_pairs = len(np.unique(winner_group[is_inside]))
         return GraphDescription(
             n_items=self.n_items,
             n_groups=self.n_groups,
             n_pairs=self.n_pairs,
             n_tied_pairs=int((edges.magnitude == 0).sum()),
-            n_groups_without_pairs=self.n_groups - len(np.unique(group[inside])),
+            n_groups_without_pairs=self.n_groups - n_groups_with_pairs,
             n_isolated_items=int((np.bincount(self.components) == 1).sum()),
             total_weight=self.total_weight,
         )
 
 
 class GraphDescription(NamedTuple):
-    """What a preference graph holds; prints as a small table.
+    """Counts of a preference graph; prints as a small table.
 
     Attributes
     ----------
     n_items, n_groups, n_pairs : int
         Items, groups (connected components for explicit pairs) and edges.
     n_tied_pairs : int
-        Pairs of equal score inside groups (edges of magnitude zero for explicit pairs), whether
-        or not they are edges.
+        Pairs of equal score inside groups, whether or not they are edges; for explicit pairs, edges
+        of magnitude zero.
     n_groups_without_pairs : int
-        Groups that teach nothing.
+        Groups in which no item is preferred to another.
     n_isolated_items : int
         Items that are in no pair.
     total_weight : float
@@ -275,6 +301,8 @@ class GraphDescription(NamedTuple):
     total_weight: float
 
     def __str__(self) -> str:
-        rows = self._asdict().items()
-        named = [(name.removeprefix("n_").replace("_", " "), value) for name, value in rows]
-        return "\n".join(f"{name:<22}{value:,.15g}" for name, value in named)
+        lines = []
+        for field, value in self._asdict().items():
+            name = field.removeprefix("n_").replace("_", " ")
+            lines.append(f"{name:<22}{value:,.15g}")
+        return "\n".join(lines)

@@ -2,159 +2,294 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from rankwise._compiled import add_rows, scale_rows
 from rankwise.arrays import Array, Indices
-from rankwise.graphs.levels import Partition, group_means, group_sums
-from rankwise.runtime.threads import map_in_threads
+from rankwise.graphs.levels import Partition
+from rankwise.groups import group_means, group_sums
+from rankwise.runtime.threads import LARGE_STEP, map_in_threads
 
 BLOCK_BYTES = 2**23
 
-FAR = 0.999  # rows are centered if the means hold this share of the squares of some column
+#: Largest share of a column's sum of squares that may be subtracted as the squares of its means.
+MAX_MEAN_SHARE = 0.999
 
-SAMPLE = 64  # rows that tell whether columns are far from zero
+SAMPLE_ROWS = 64  # rows from which the shift of the columns is computed
+
+MAX_PARTIAL_SUMS = 8  # partial sums that are added up at the end, each by one thread
 
 
 def block_rows(n_columns: int) -> int:
-    """Rows of a block that stays in the cache, or that is no larger than the Gram matrix."""
+    """Rows of a block that fits into the cache, or is no larger than the Gram matrix."""
     return max(64, n_columns, BLOCK_BYTES // (8 * max(1, n_columns)))
 
 
 def nested_scatter(
-    R: Any, nestings: list[Partition], target: Array, mass: Array | None = None
+    R: Any, partitions: list[Partition], target: Array, row_weight: Array | None = None
 ) -> tuple[Array, Array]:
-    """Σ of the weighted scatter of children around the mean of their parent; ``Rᵀ t``.
+    """Weighted scatter of children around the means of their parents; ``Rᵀ t``.
 
-        G = Σ_nestings Σ_parents weight_p Σ_{children c of p} n_c (μ_c − μ_p)(μ_c − μ_p)ᵀ
+        G = Σ_partitions Σ_parents weight_p Σ_{children c of p} n_c (μ_c − μ_p)(μ_c − μ_p)ᵀ
 
-    Children of the first nesting are the rows of R, children of the next its parents. A row counts
-    n_c = 1, or its mass if that is given, and the means are weighted in the same way. A block of
-    rows is read from memory once and is in the cache for the product, the means and ``Rᵀ t``.
+    Children of the first partition are the rows of R, children of the next partition are the
+    parents of the one before. A row has n_c = 1, or its `row_weight`, and means are weighted in
+    the same way. Each block of rows is read from memory once; the product, the means and ``Rᵀ t``
+    are computed while the block is in the cache.
 
     Examples
     --------
-    Rows 0 and 4 are one family, 5 and 7 another, which weighs three times as much:
+    Rows 0 and 1 have one parent, rows 2 and 3 another, whose weight is 3:
 
-    >>> R, target = np.array([[0.0], [4.0], [5.0], [7.0]]), np.ones(4)
-    >>> nesting = Nesting(np.array([0, 0, 1, 1]), np.array([1.0, 3.0]))
-    >>> nested_scatter(R, [nesting], target)  # 1 · (2² + 2²) + 3 · (1² + 1²)
+    >>> R = np.array([[0.0], [4.0], [5.0], [7.0]])
+    >>> target = np.ones(4)
+    >>> rows = Partition(np.array([0, 0, 1, 1]), np.array([1.0, 3.0]))
+    >>> nested_scatter(R, [rows], target)  # 1 · (2² + 2²) + 3 · (1² + 1²)
     (array([[14.]]), array([16.]))
 
     Both are children of a parent of weight 5 and mean 4:
 
-    >>> parent = Nesting(np.array([0, 0]), np.array([5.0]))
-    >>> nested_scatter(R, [nesting, parent], target)[0]  # 14 + 5 · (2 · 2² + 2 · 2²)
+    >>> parents = Partition(np.array([0, 0]), np.array([5.0]))
+    >>> nested_scatter(R, [rows, parents], target)[0]  # 14 + 5 · (2 · 2² + 2 · 2²)
     array([[94.]])
     """
-    (family, weight), *outer = nestings
-    size = group_sums(mass, family, len(weight))
-    gram, moment, means = _scatter_of_rows(R, family, weight, size, target, mass)
-    for parent, weight in outer:
+    rows, *outer_partitions = partitions
+    gram, moment, means = _scatter_of_rows(_WeightedRows(R, rows, target, row_weight))
+    size = group_sums(row_weight, rows.parent, len(rows.weight))
+    for parent, weight in outer_partitions:
         size_of_parent = group_sums(size, parent, len(weight))
         parent_means = group_means(means, parent, size_of_parent, size)
         for block in _blocks(means):
             centered = means[block] - parent_means[parent[block]]
             centered *= np.sqrt(weight[parent[block]] * size[block])[:, None]
             gram += centered.T @ centered
-        means, size = parent_means, size_of_parent
+        means = parent_means
+        size = size_of_parent
     return gram, moment
 
 
-def _scatter_of_rows(
-    R: Any, family: Indices, weight: Array, size: Array, target: Array, mass: Array | None
-) -> tuple[Array, Array, Array]:
-    """Scatter of the rows around the means of their families; ``Rᵀ t``; and the means.
+@dataclass(frozen=True)
+class _WeightedRows:
+    """Rows of features with their parents, targets and weights."""
 
-    Means are known at the end only. So the squares lose those of the means then, ``Σ w x xᵀ −
-    Σ w n μ μᵀ``, which costs at most the three digits of `FAR`. Columns far from zero are shifted
-    first, by the mean of some rows; the means that are returned are then shifted, too. A column
-    that would still lose more (one value for a whole family) asks for a second pass, over centered
-    rows, where nothing cancels.
+    R: Any
+    partition: Partition
+    target: Array
+    row_weight: Array | None
+
+    @property
+    def columns_of_target(self) -> Array:
+        """Targets of shape (n_rows, n_outputs)."""
+        return self.target.reshape(self.R.shape[0], -1)
+
+    @property
+    def has_equal_weights(self) -> bool:
+        """Whether the scatter of each row has the same weight."""
+        weight = self.partition.weight
+        return self.row_weight is None and bool((weight == weight[0]).all())
+
+    def shift(self) -> Array | None:
+        """Mean of a sample of rows, to be subtracted from all rows; None if all are near zero."""
+        n_rows = self.R.shape[0]
+        sampled = np.arange(0, n_rows, max(1, n_rows // SAMPLE_ROWS))[:SAMPLE_ROWS]
+        sample = self.R[sampled].astype(np.float64)
+        mean = sample.mean(axis=0)
+        mean_square = (sample**2).mean(axis=0)
+        if not (mean**2 > MAX_MEAN_SHARE * mean_square).any():
+            return None
+        return np.asarray(mean)
+
+
+class BlockedGram:
+    """Sums over blocks of rows: squares, ``Rᵀ t`` and the sum of the rows of each parent.
+
+    Parameters
+    ----------
+    rows : _WeightedRows
+        All rows; `add` selects a block of them.
+    shift : ndarray of shape (n_columns,) or None
+        Subtracted from each row.
+    centers : ndarray of shape (n_parents, n_columns), optional
+        Means of the parents: squares are then those of the deviations from them.
     """
-    n_rows, n_columns = R.shape
-    columns = target.reshape(n_rows, -1)
-    few = np.arange(0, n_rows, max(1, n_rows // SAMPLE))[:SAMPLE]
-    sample = R[few].astype(np.float64)
-    center = sample.mean(axis=0)
-    if not (center**2 > FAR * (sample**2).mean(axis=0)).any():
-        center = np.zeros(n_columns)
-    is_far = bool(center.any())
-    is_even = mass is None and bool((weight == weight[0]).all())
-    root = np.ones_like(weight) if is_even else np.sqrt(weight)
 
-    def add_up(blocks: list[slice], means: Array | None = None) -> tuple[Array, Array, Array]:
-        """Squares (around the means if given), ``Rᵀ t`` and sums by family of these rows."""
-        squares, moment = np.zeros((n_columns, n_columns)), np.zeros((n_columns, columns.shape[1]))
-        sums = np.zeros((len(weight), n_columns))
-        for block in blocks:
-            mass_here = None if mass is None else mass[block]
-            rows = R[block] - center if is_far else R[block]
-            X = Z = np.ascontiguousarray(rows, dtype=np.float64)
-            if means is not None or not is_even:
-                factor = None if mass_here is None else np.sqrt(mass_here)
-                Z = np.empty(X.shape)
-                scale_rows(X, family[block], means, root, Z, factor)
-            squares += Z.T @ Z
-            if columns.shape[1] == 1:
-                t = np.ascontiguousarray(columns[block, 0])
-                add_rows(X, family[block], t, sums, moment.reshape(-1), mass_here)
-            else:
-                add_rows(X, family[block], np.zeros(len(X)), sums, np.zeros(n_columns), mass_here)
-                moment += X.T @ columns[block]
-        return squares, moment, sums
+    def __init__(
+        self, rows: _WeightedRows, shift: Array | None, centers: Array | None = None
+    ) -> None:
+        n_columns = rows.R.shape[1]
+        n_parents = len(rows.partition.weight)
+        self._rows = rows
+        self._shift = shift
+        self._centers = centers
+        self._targets = rows.columns_of_target
+        self._scales_rows = centers is not None or not rows.has_equal_weights
+        if rows.has_equal_weights:
+            self._scale = np.ones(n_parents)
+        else:
+            self._scale = np.sqrt(rows.partition.weight)
+        self.squares = np.zeros((n_columns, n_columns))
+        self.moment = np.zeros((n_columns, self._targets.shape[1]))
+        self.sums = np.zeros((n_parents, n_columns))
 
-    blocks, n_multiplications = list(_blocks(R)), n_rows * n_columns**2
-    (squares, moment, sums), *others = map_in_threads(add_up, blocks, n_multiplications)
-    for more_squares, more_moment, more_sums in others:
-        squares += more_squares
-        moment += more_moment
-        sums += more_sums
-    if is_far:
-        moment += np.outer(center, columns.sum(axis=0))
-    means = sums / np.where(size > 0, size, 1.0)[:, None]
-    roots = means * (root * np.sqrt(size))[:, None]
-    lost = roots.T @ roots
-    if (np.diagonal(lost) > FAR * np.diagonal(squares)).any():
-        again = map_in_threads(partial(add_up, means=means), blocks, n_multiplications)
-        squares = sum((more_squares for more_squares, *_ in again), start=np.zeros(1))
+    def add(self, block: slice) -> None:
+        """Add a block of rows."""
+        features = self._rows.R[block]
+        if self._shift is not None:
+            features = features - self._shift
+        X = np.ascontiguousarray(features, dtype=np.float64)
+        parent = self._rows.partition.parent[block]
+        row_weight = self._rows.row_weight
+        block_weight = None if row_weight is None else row_weight[block]
+        scaled = self._scaled(X, parent, block_weight)
+        self.squares += scaled.T @ scaled
+        self._add_sums(X, parent, block_weight, self._targets[block])
+
+    def merge(self, other: BlockedGram) -> None:
+        """Add the sums of another part of the rows."""
+        self.squares += other.squares
+        self.moment += other.moment
+        self.sums += other.sums
+
+    def means(self) -> Array:
+        """Mean of the shifted rows of each parent; zero for a parent without rows."""
+        size = self._sizes()
+        return self.sums / np.where(size > 0, size, 1.0)[:, None]
+
+    def squares_of_means(self) -> Array:
+        """What the squares have more than the scatter around the means of the parents."""
+        weighted = self.means() * (self._scale * np.sqrt(self._sizes()))[:, None]
+        return np.asarray(weighted.T @ weighted)
+
+    def _sizes(self) -> Array:
+        partition = self._rows.partition
+        return group_sums(self._rows.row_weight, partition.parent, len(partition.weight))
+
+    def _scaled(self, X: Array, parent: Indices, block_weight: Array | None) -> Array:
+        if not self._scales_rows:
+            return X
+        root_weight = None if block_weight is None else np.sqrt(block_weight)
+        scaled = np.empty(X.shape)
+        scale_rows(X, parent, self._centers, self._scale, scaled, root_weight)
+        return scaled
+
+    def _add_sums(
+        self, X: Array, parent: Indices, block_weight: Array | None, targets: Array
+    ) -> None:
+        if targets.shape[1] == 1:
+            target = np.ascontiguousarray(targets[:, 0])
+            add_rows(X, parent, target, self.sums, self.moment.reshape(-1), block_weight)
+            return
+        unused_moment = np.zeros(X.shape[1])
+        add_rows(X, parent, np.zeros(len(X)), self.sums, unused_moment, block_weight)
+        self.moment += X.T @ targets
+
+
+def _scatter_of_rows(rows: _WeightedRows) -> tuple[Array, Array, Array]:
+    """Scatter of the rows around the means of their parents; ``Rᵀ t``; the means.
+
+    The means are known after the last block only, so the squares of the means are subtracted at the
+    end, ``Σ w x xᵀ − Σ w n μ μᵀ``, which costs at most the three digits of `MAX_MEAN_SHARE`.
+    Columns far from zero are shifted first, by the mean of a sample of rows; the means that are
+    returned are shifted, too. If a column would lose more digits (it has one value for all rows of
+    a parent), a second pass adds up the squares of centered rows, where nothing cancels.
+    """
+    shift = rows.shift()
+    gram = _add_all_rows(rows, shift)
+    moment = gram.moment
+    if shift is not None:
+        moment += np.outer(shift, rows.columns_of_target.sum(axis=0))
+    means = gram.means()
+    excess = gram.squares_of_means()
+    if (np.diagonal(excess) > MAX_MEAN_SHARE * np.diagonal(gram.squares)).any():
+        scatter = _add_all_rows(rows, shift, means).squares
     else:
-        squares -= lost
-    squares *= weight[0] if is_even else 1.0
-    return squares, moment.reshape(n_columns, *target.shape[1:]), means
+        scatter = gram.squares - excess
+    if rows.has_equal_weights:
+        scatter *= rows.partition.weight[0]
+    return scatter, moment.reshape(len(scatter), *rows.target.shape[1:]), means
 
 
-def plain_system(R: Any, target: Array, mass: Array | None = None) -> tuple[Array, Array]:
-    """``Rᵀ D R`` and ``Rᵀ t`` in float64, D the mass of the rows, 1 if not given.
+def _add_all_rows(
+    rows: _WeightedRows, shift: Array | None, centers: Array | None = None
+) -> BlockedGram:
+    """Sums over all rows.
 
-    A block of rows at a time unless R is sparse.
+    The partial sums, and the order in which they are added up, depend only on the shape of the
+    data: the result is the same to the last bit for any number of idle cores.
+    """
+
+    def partial_sums(parts: list[list[slice]]) -> list[BlockedGram]:
+        sums = []
+        for blocks in parts:
+            gram = BlockedGram(rows, shift, centers)
+            for block in blocks:
+                gram.add(block)
+            sums.append(gram)
+        return sums
+
+    n_rows, n_columns = rows.R.shape
+    n_multiplications = n_rows * n_columns**2
+    parts = _split_blocks(list(_blocks(rows.R)), n_multiplications, len(rows.partition.weight))
+    runs = map_in_threads(partial_sums, parts, n_multiplications)
+    total, *others = itertools.chain.from_iterable(runs)
+    for gram in others:
+        total.merge(gram)
+    return total
+
+
+def _split_blocks(
+    blocks: list[slice], n_multiplications: float, n_parents: int
+) -> list[list[slice]]:
+    """Consecutive blocks of each partial sum.
+
+    A small step has one partial sum. The sums by parent of all partial sums together have at most
+    one eighth of the size of the data.
+    """
+    n_parts = 1
+    if n_multiplications >= LARGE_STEP:
+        n_rows = blocks[-1].stop
+        n_parts = min(MAX_PARTIAL_SUMS, len(blocks), max(1, n_rows // (8 * n_parents)))
+    bounds = [len(blocks) * k // n_parts for k in range(n_parts + 1)]
+    return [blocks[start:stop] for start, stop in itertools.pairwise(bounds)]
+
+
+def plain_system(R: Any, target: Array, row_weight: Array | None = None) -> tuple[Array, Array]:
+    """``Rᵀ D R`` and ``Rᵀ t`` in float64 with D = diag(row_weight), 1 if not given.
+
+    Dense R is read a block of rows at a time.
     """
     if sp.issparse(R):
-        heavy = R if mass is None else R.multiply(mass[:, None]).tocsr()
-        return np.asarray((R.T @ heavy).toarray(), dtype=np.float64), np.asarray(R.T @ target)
+        weighted = R if row_weight is None else R.multiply(row_weight[:, None]).tocsr()
+        gram = np.asarray((R.T @ weighted).toarray(), dtype=np.float64)
+        return gram, np.asarray(R.T @ target)
     n_columns = R.shape[1]
-    gram, moment = np.zeros((n_columns, n_columns)), np.zeros((n_columns, *target.shape[1:]))
+    gram = np.zeros((n_columns, n_columns))
+    moment = np.zeros((n_columns, *target.shape[1:]))
     for block in _blocks(R):
         rows = np.ascontiguousarray(R[block], dtype=np.float64)
         moment += rows.T @ target[block]
-        if mass is not None:
-            rows = rows * np.sqrt(mass[block])[:, None]
+        if row_weight is not None:
+            rows = rows * np.sqrt(row_weight[block])[:, None]
         gram += rows.T @ rows
     return gram, moment
 
 
-def sums_of_squares(S: Any, weight: Array | None = None) -> Array:
-    """``Σ_i w_i s_i²`` for every column s of sparse S; the weights are 1 if not given."""
-    weight = np.ones(S.shape[0]) if weight is None else weight
+def sums_of_squares(S: Any, weight: NDArray[Any] | None = None) -> Array:
+    """``Σ_i w_i s_i²`` for each column s of sparse S; the weights are 1 if not given."""
+    if weight is None:
+        weight = np.ones(S.shape[0])
     return np.asarray(S.multiply(S).T @ weight)
 
 
 def _blocks(R: Any) -> Iterator[slice]:
-    height = block_rows(R.shape[1])
-    for start in range(0, R.shape[0], height):
-        yield slice(start, start + height)
+    n_rows, n_columns = R.shape
+    height = block_rows(n_columns)
+    for start in range(0, n_rows, height):
+        yield slice(start, min(start + height, n_rows))

@@ -1,128 +1,142 @@
-"""Levels of equal scores inside groups, and sums over them."""
+"""Levels of equal scores inside groups."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._compiled import add_rows, scale_rows, sort_by_group
+from rankwise._compiled import sort_by_group
 from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
+from rankwise.groups import group_means, group_sums
 
 
 class Levels:
     """A partition of the items into levels, and of the levels into groups.
 
-    Levels are numbered so that those of one group are consecutive, by increasing score.
+    Levels of one group have consecutive numbers, in increasing order of their scores.
 
     Attributes
     ----------
     of_item : ndarray of shape (n_items,)
-        The level of each item.
+        Level of each item.
     group : ndarray of shape (n_levels,)
-        The group of each level.
+        Group of each level.
     n_groups : int
         Number of groups.
     weight : ndarray of shape (n_items,) or None
-        What each item counts; None for one. All sizes and means below go by it.
-    size, group_size : ndarray of shape (n_levels,) and (n_groups,)
-        Number (or weight) of the items of each level and of each group.
+        Weights of the items, which sizes and means use; None if all are 1.
+    size : ndarray of shape (n_levels,)
+        Total weight of the items of each level.
+    group_size : ndarray of shape (n_groups,)
+        Total weight of the items of each group.
     """
 
     def __init__(
         self, of_item: Indices, group: Indices, n_groups: int, weight: Array | None = None
     ) -> None:
-        self.of_item, self.group, self.n_groups, self.weight = of_item, group, n_groups, weight
+        self.of_item = of_item
+        self.group = group
+        self.n_groups = n_groups
+        self.weight = weight
         self.size = group_sums(weight, of_item, len(group))
         self.group_size = group_sums(self.size, group, n_groups)
 
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.of_item)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels in all groups."""
+        return len(self.group)
+
     @cached_property
     def first(self) -> Indices:
-        """Number of the first level of each group."""
+        """Number of the lowest level of each group."""
         return np.searchsorted(self.group, np.arange(self.n_groups))
 
-    def means(self, V: Array, mass: Array | None = None) -> tuple[Array, Array]:
-        """For each level the mean of V, with a mass ``Σ mass v / Σ weight``; that of its group."""
-        mass = self.weight if mass is None else mass
-        of_level = group_means(V, self.of_item, self.size, mass)
-        return of_level, group_means(of_level, self.group, self.group_size, self.size)[self.group]
+    def means(self, V: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        """For each level the mean of V in the level, and the mean of V in the level's group.
+
+        Parameters
+        ----------
+        V : ndarray of shape (n_items,) or (n_items, k)
+            Values of the items.
+        weight : ndarray of shape (n_items,), optional
+            Factors of the items in the sums, which are divided by the sizes in any case; by default
+            the weights of the items.
+        """
+        if weight is None:
+            weight = self.weight
+        level_means = group_means(V, self.of_item, self.size, weight)
+        means_of_groups = group_means(level_means, self.group, self.group_size, self.size)
+        return level_means, means_of_groups[self.group]
 
     def to_items(self, values: Array) -> Array:
-        """What each item gets from its level, times its weight."""
-        of_items = values[self.of_item]
+        """Value of the level of each item, times the weight of the item."""
+        item_values = values[self.of_item]
         if self.weight is not None:
-            of_items *= self.weight if values.ndim == 1 else self.weight[:, None]
-        return np.asarray(of_items)
+            item_values *= self.weight if values.ndim == 1 else self.weight[:, None]
+        return np.asarray(item_values)
 
     @cached_property
     def lower(self) -> Array:
-        """Number (or weight) of items of the group that are below each level."""
+        """Total weight of the items of the group that are below each level."""
+        if self.weight is None:
+            return self._weight_below(self.size)
+        # relative to the weight of the group, so that groups of small weight keep their digits
         unit = np.where(self.group_size > 0, self.group_size, 1.0)[self.group]
-        size = self.size if self.weight is None else self.size / unit  # a light group keeps digits
-        below = np.cumsum(size) - size
-        below -= below[self.first][self.group]
-        return below if self.weight is None else np.asarray(below * unit)
+        return np.asarray(self._weight_below(self.size / unit) * unit)
 
     @property
     def in_group(self) -> NDArray[np.int32]:
-        """For each item the number of its level in the group, 0 for the lowest."""
-        return (self.of_item - self.first[self.group][self.of_item]).astype(np.int32)
+        """Level of each item, counted from 0 for the lowest level of its group."""
+        first_of_level = self.first[self.group]
+        return (self.of_item - first_of_level[self.of_item]).astype(np.int32)
 
     @property
     def others(self) -> Array:
-        """Number (or weight) of the items of the other levels of the group, for each level."""
+        """For each level the total weight of the items in the other levels of its group."""
         return np.asarray(self.group_size[self.group] - self.size)
 
+    def _weight_below(self, size: Array) -> Array:
+        below = np.cumsum(size) - size
+        below -= below[self.first][self.group]
+        return np.asarray(below)
 
-def find_levels(y: Array, group: Indices, n_groups: int, weight: Array | None = None) -> Levels:
-    """The levels of (group, distinct score)."""
-    order = np.argsort(y)
+
+def find_levels(
+    scores: Array, group: Indices, n_groups: int, weight: Array | None = None
+) -> Levels:
+    """Levels of the distinct pairs (group, score)."""
+    order = np.argsort(scores)
     if n_groups > 1:
         size = np.bincount(group, minlength=n_groups)
         order = sort_by_group(order, group.astype(np.int32), np.cumsum(size) - size)
-    g, s = group[order], y[order]
-    first = np.r_[True, (g[1:] != g[:-1]) | (s[1:] != s[:-1])][: len(y)]
-    of_item = np.empty(len(y), dtype=np.intp)
-    of_item[order] = np.cumsum(first) - 1
-    return Levels(of_item, g[first], n_groups, weight)
-
-
-def group_sums(values: NDArray[Any] | None, code: Indices, n_codes: int) -> NDArray[np.float64]:
-    """Sum of the values of each code in float64; their number if there are no values."""
-    return np.bincount(code, weights=values, minlength=n_codes).astype(np.float64, copy=False)
-
-
-def group_means(V: NDArray[Any], family: Indices, size: Array, mass: Array | None = None) -> Array:
-    """``Σ mass v / size`` of the values or rows of each family; zero for one without size."""
-    size = np.where(size > 0, size, 1.0)
-    if V.ndim == 1:
-        return group_sums(V if mass is None else mass * V, family, len(size)) / size
-    sums: Array = np.zeros((len(size), V.shape[1]))
-    rows = np.ascontiguousarray(V, dtype=np.float64)
-    add_rows(rows, family, np.zeros(len(V)), sums, np.zeros(V.shape[1]), mass)
-    return sums / size[:, None]
-
-
-def group_center(
-    V: NDArray[Any],
-    family: Indices,
-    means: Array,
-    scale: Array,
-    out: Array | None = None,
-    factor: Array | None = None,
-) -> Array:
-    """``factor scale (v − mean)``, mean and scale by family, factor by item; out may be V."""
-    out = np.empty(V.shape) if out is None else out
-    means = means.reshape(len(scale), -1)
-    rows = np.ascontiguousarray(V.reshape(len(V), -1), dtype=np.float64)
-    scale_rows(rows, family, means, scale, out.reshape(len(out), -1), factor)
-    return out
+    sorted_group = group[order]
+    sorted_scores = scores[order]
+    starts_group = sorted_group[1:] != sorted_group[:-1]
+    starts_level = np.r_[True, starts_group | (sorted_scores[1:] != sorted_scores[:-1])]
+    starts_level = starts_level[: len(scores)]  # no item, no level
+    of_item = np.empty(len(scores), dtype=np.intp)
+    of_item[order] = np.cumsum(starts_level) - 1
+    return Levels(of_item, sorted_group[starts_level], n_groups, weight)
 
 
 class Partition(NamedTuple):
-    """One step of nesting: the parent of each child, and the weight of each parent's scatter."""
+    """Children and their parents.
+
+    Attributes
+    ----------
+    parent : ndarray of shape (n_children,)
+        Number of the parent of each child.
+    weight : ndarray of shape (n_parents,)
+        Weight of the scatter of each parent's children.
+    """
 
     parent: Indices
     weight: Array

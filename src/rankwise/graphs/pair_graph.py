@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,39 +18,52 @@ COSTS = ("magnitude", "sign", "relative")
 GROUP_WEIGHTS = ("pairs", "groups")
 
 
+class EdgeArrays(NamedTuple):
+    """Checked arrays of shape (n_edges,); see `PairGraph`."""
+
+    winner: Indices
+    loser: Indices
+    magnitude: Array
+    weight: Array
+
+    def take(self, edges: NDArray[Any]) -> EdgeArrays:
+        """Edges given by their numbers or by a mask."""
+        return EdgeArrays(
+            self.winner[edges], self.loser[edges], self.magnitude[edges], self.weight[edges]
+        )
+
+
 class PairGraph(PreferenceGraph):
     """Explicit preferences: item ``winner[k]`` beats item ``loser[k]`` by ``magnitude[k]``.
 
-    Use it as y if items were compared two at a time.
-
-    Several edges between the same two items are fine, also in opposite directions
-    ([RankRLS09] section 2.1: the preference graph is a multigraph).
+    Use it as y if items were compared two at a time. There may be several edges between two items,
+    also in opposite directions ([RankRLS09] section 2.1: the preference graph is a multigraph).
 
     Parameters
     ----------
     winner, loser : array-like of int or str, shape (n_edges,)
-        Row numbers of the items in X, or names: then the rows of X are those of `items`.
-    magnitude : array-like of shape (n_edges,), optional
-        By how much; 1 if not given. Zero states a tie.
-    weight : array-like of shape (n_edges,), optional
-        Importance of the edge, positive; 1 if not given.
-    n_items : int, optional
-        Number of rows of X; the largest index plus one if not given.
-    cost : {"magnitude", "sign", "relative"}
+        Row numbers of the items in X, or names: then the rows of X are the rows of `items`.
+    magnitude : array-like of shape (n_edges,), default=None
+        By how much the winner is preferred; 1 if None. Zero is a tie.
+    weight : array-like of shape (n_edges,), default=None
+        Positive weights of the edges; 1 if None.
+    n_items : int, default=None
+        Number of rows of X; the largest row number plus one if None.
+    cost : {"magnitude", "sign", "relative"}, default="magnitude"
         "magnitude": f_winner − f_loser should be the magnitude (equation 21); "sign": it should be
-        1, or 0 for a tie (equation 20); "relative": the magnitude, with the weight divided by its
-        square (equation 22).
-    groups : array-like of shape (n_items,), optional
-        Labels of the items. Cross-validation holds out these groups, and with them the edges
-        that cross into others ([RankRLS09] section 3.3). By default connected components are
-        groups.
-    group_weight : {"pairs", "groups"}
-        "pairs": every edge counts by its weight; "groups": every group counts alike, the weight of
-        an edge is divided by the sum of the weights in its group, which is that of the winner
-        ([RankRLS09] end of section 2.4).
-    items : array-like of shape (n_items,), optional
-        Names of the items in the order of the rows of X; if winner and loser are names, their
-        distinct names in increasing order if not given.
+        1, or 0 for a tie (equation 20); "relative": it should be the magnitude, and the weight is
+        divided by the square of the magnitude (equation 22).
+    groups : array-like of shape (n_items,), default=None
+        Group labels of the items. Cross-validation holds out these groups, together with the edges
+        between a held-out group and another group ([RankRLS09] section 3.3). If None, the connected
+        components are the groups.
+    group_weight : {"pairs", "groups"}, default="pairs"
+        "pairs": edges have their weights; "groups": all groups have equal weight, and the weight of
+        an edge is divided by the sum of the weights in the group of its winner ([RankRLS09] end of
+        section 2.4).
+    items : array-like of shape (n_items,), default=None
+        Names of the items in the order of the rows of X. If winner and loser are names, None means
+        their distinct names in increasing order.
 
     Examples
     --------
@@ -78,51 +91,67 @@ class PairGraph(PreferenceGraph):
     ) -> None:
         check_option("cost", cost, COSTS)
         check_option("group_weight", group_weight, GROUP_WEIGHTS)
-        winner, loser, names = _numbered(winner, loser, items)
-        winner, loser = _as_indices("winner", winner), _as_indices("loser", loser)
-        largest = int(max(winner.max(initial=-1), loser.max(initial=-1)))
+        winner, loser, names = _replace_names(winner, loser, items)
+        winner_index = _as_indices("winner", winner)
+        loser_index = _as_indices("loser", loser)
+        largest = int(max(winner_index.max(initial=-1), loser_index.max(initial=-1)))
         if n_items is None:
             n_items = largest + 1 if names is None else len(names)
         n_items = check_int("n_items", n_items, "the number of rows of X")
-        _check_edges(winner, loser, largest, n_items)
+        _check_edges(winner_index, loser_index, largest, n_items)
         if names is not None and len(names) != n_items:
             raise ValueError(f"there are {len(names)} items, but n_items is {n_items}.")
-        known = None if groups is None else encode_groups(groups, n_items)
-        magnitude = _as_edge_values("magnitude", magnitude, len(winner))
-        weight = _as_edge_values("weight", weight, len(winner), positive=True)
-        options: Any = {"cost": cost, "group_weight": group_weight, "groups": known, "items": names}
-        self._set(winner, loser, magnitude, weight, n_items, **options)
+        encoded_groups = None if groups is None else encode_groups(groups, n_items)
+        n_edges = len(winner_index)
+        edges = EdgeArrays(
+            winner_index,
+            loser_index,
+            _as_edge_values("magnitude", magnitude, n_edges),
+            _as_edge_values("weight", weight, n_edges, positive=True),
+        )
+        self._set(edges, n_items, cost, encoded_groups, group_weight, names)
         if cost == "relative" and self.n_pairs and not 0 < self.total_weight < np.inf:
             raise ValueError(
                 "cost='relative' divides weights by the squares of the magnitudes, and these "
-                "overflow or vanish; drop ties, whose magnitude is 0, and bring the others nearer "
-                "to 1 by one common factor."
+                "overflow or vanish; drop ties, whose magnitude is 0, and multiply all magnitudes "
+                "by one factor that brings them nearer to 1."
             )
 
-    def _set(
-        self,
-        winner: Indices,
-        loser: Indices,
-        magnitude: Array,
-        weight: Array,
+    @classmethod
+    def from_arrays(
+        cls,
+        edges: EdgeArrays,
         n_items: int,
         *,
         cost: str,
         groups: Groups | None,
         group_weight: str = "pairs",
         items: NDArray[Any] | None = None,
-    ) -> None:
-        self.winner, self.loser, self.magnitude, self.weight = winner, loser, magnitude, weight
-        self.n_items, self.n_pairs = n_items, len(winner)
-        self.cost, self.group_weight = cost, group_weight
-        self.known_groups, self._items = groups, items
-
-    @classmethod
-    def of(cls, *edges: Any, **options: Any) -> PairGraph:
-        """The graph of arrays and options that were checked already: those of `_set`."""
+    ) -> PairGraph:
+        """Make a graph of arrays and options that are checked already."""
         graph = cls.__new__(cls)
-        graph._set(*edges, **options)
+        graph._set(edges, n_items, cost, groups, group_weight, items)
         return graph
+
+    def _set(
+        self,
+        edges: EdgeArrays,
+        n_items: int,
+        cost: str,
+        groups: Groups | None,
+        group_weight: str,
+        items: NDArray[Any] | None,
+    ) -> None:
+        self.winner = edges.winner
+        self.loser = edges.loser
+        self.magnitude = edges.magnitude
+        self.weight = edges.weight
+        self.n_items = n_items
+        self.n_pairs = len(edges.winner)
+        self.cost = cost
+        self.group_weight = group_weight
+        self.item_groups = groups
+        self._items = items
 
     def __repr__(self) -> str:
         groups = f", {self.n_groups} groups" if self.has_groups else ""
@@ -130,22 +159,24 @@ class PairGraph(PreferenceGraph):
 
     @property
     def items(self) -> NDArray[Any]:
-        """Names of the items, their numbers if none were given."""
+        """Names of the items; row numbers if the items have no names."""
         return np.arange(self.n_items) if self._items is None else self._items
 
     @property
     def has_groups(self) -> bool:
-        """Whether the items were given groups; if not, the connected components are groups."""
-        return self.known_groups is not None
+        """Whether `groups` was passed; if not, the connected components are the groups."""
+        return self.item_groups is not None
 
     @cached_property
     def edge_target(self) -> Array:
-        """δ_k: what f_winner − f_loser should be."""
-        return np.sign(self.magnitude) if self.cost == "sign" else self.magnitude
+        """δ_k, the value that f_winner − f_loser should have."""
+        if self.cost == "sign":
+            return np.asarray(np.sign(self.magnitude))
+        return self.magnitude
 
     @cached_property
     def preference_weight(self) -> Array:
-        """ω_k before ``cost="relative"`` divides it: what a preference counts when it is judged."""
+        """ω_k without the division by ``cost="relative"``: the weight in evaluations."""
         if self.group_weight == "pairs":
             return self.weight
         group = self.groups[self.winner]
@@ -160,35 +191,42 @@ class PairGraph(PreferenceGraph):
             return np.asarray(self.preference_weight / self.magnitude**2)
 
     def subset(self, items: Indices) -> PairGraph:
-        """The graph of these items and the edges between them, numbered as given."""
-        number = np.full(self.n_items, -1)
-        number[items] = np.arange(len(items))
-        winner, loser = number[self.winner], number[self.loser]
-        kept = (winner >= 0) & (loser >= 0)
-        graph = self.with_edges(kept)
-        graph.winner, graph.loser, graph.n_items = winner[kept], loser[kept], len(items)
-        if self.has_groups:
-            present, codes = np.unique(self.groups[items], return_inverse=True)
-            graph.known_groups = Groups(codes, self.group_labels[present])
-        if self._items is not None:
-            graph._items = self._items[items]
-        return graph
+        """The graph of these items and the edges between them; item ``items[k]`` becomes item k."""
+        new_number = np.full(self.n_items, -1)
+        new_number[items] = np.arange(len(items))
+        winner = new_number[self.winner]
+        loser = new_number[self.loser]
+        is_inside = (winner >= 0) & (loser >= 0)
+        edges = EdgeArrays(winner, loser, self.magnitude, self.weight).take(is_inside)
+        groups = None if self.item_groups is None else self.item_groups.take(items)
+        names = None if self._items is None else self._items[items]
+        return PairGraph.from_arrays(
+            edges,
+            len(items),
+            cost=self.cost,
+            groups=groups,
+            group_weight=self.group_weight,
+            items=names,
+        )
 
-    def with_edges(self, kept: NDArray[Any], factor: Array | None = None) -> PairGraph:
-        """The graph of all items and some of the edges, given by their numbers or a mask.
+    def with_edges(self, edges: NDArray[Any], factor: Array | None = None) -> PairGraph:
+        """The graph of all items and the selected edges.
 
-        Weights are multiplied by the factor of each edge of this graph, if given.
+        Parameters
+        ----------
+        edges : ndarray of int or bool
+            Numbers of the edges, or a mask.
+        factor : ndarray of shape (n_edges,), optional
+            Factors of the weights of all edges of this graph.
         """
         weight = self.weight if factor is None else self.weight * factor
-        return PairGraph.of(
-            self.winner[kept],
-            self.loser[kept],
-            self.magnitude[kept],
-            weight[kept],
+        all_edges = EdgeArrays(self.winner, self.loser, self.magnitude, weight)
+        return PairGraph.from_arrays(
+            all_edges.take(edges),
             self.n_items,
             cost=self.cost,
+            groups=self.item_groups,
             group_weight=self.group_weight,
-            groups=self.known_groups,
             items=self._items,
         )
 
@@ -198,7 +236,7 @@ class PairGraph(PreferenceGraph):
 
     @property
     def _edges(self) -> PairGraph:
-        return self  # not cached: no graph holds itself
+        return self  # not cached, so that the graph has no reference to itself
 
 
 def _check_edges(winner: Indices, loser: Indices, largest: int, n_items: int) -> None:
@@ -218,28 +256,33 @@ def _check_edges(winner: Indices, loser: Indices, largest: int, n_items: int) ->
         raise ValueError(f"edge {edge} prefers item {winner[edge]} to itself; drop or correct it.")
 
 
-def _numbered(
+def _replace_names(
     winner: ArrayLike, loser: ArrayLike, items: ArrayLike | None
 ) -> tuple[ArrayLike, ArrayLike, NDArray[Any] | None]:
-    """Names as numbers; numbers stay what they are."""
+    """Row numbers in place of names, and the names; numbers are returned unchanged."""
     names = None if items is None else np.asarray(items)
     if names is not None and len(np.unique(names)) < len(names):
-        raise ValueError("items has a label twice; every item needs its own.")
-    ends = [np.asarray(winner), np.asarray(loser)]
-    for end in ends:
-        is_text = end.dtype == object and any(isinstance(entry, str) for entry in end.tolist())
-        if end.dtype.kind not in "UT" and not is_text:
-            return winner, loser, names
+        raise ValueError("items contains a name twice; names of items must be distinct.")
+    winner_names = np.asarray(winner)
+    loser_names = np.asarray(loser)
+    if not (_is_text(winner_names) and _is_text(loser_names)):
+        return winner, loser, names
     if names is None:
-        names = np.unique(np.concatenate([end.astype(np.str_) for end in ends]))
-    place = {name: k for k, name in enumerate(names.tolist())}
-    strange = [e for end in ends for e in end.tolist() if e not in place][:5]
-    if strange:
-        raise ValueError(
-            f"items does not have {', '.join(map(repr, strange))}, which were compared."
-        )
-    one, two = (np.array([place[e] for e in end.tolist()], dtype=np.intp) for end in ends)
-    return one, two, names
+        names = np.unique(np.r_[winner_names.astype(np.str_), loser_names.astype(np.str_)])
+    row_of_name = {name: row for row, name in enumerate(names.tolist())}
+    compared = [*winner_names.tolist(), *loser_names.tolist()]
+    unknown = [name for name in compared if name not in row_of_name]
+    if unknown:
+        listed = ", ".join(map(repr, unknown[:5]))
+        raise ValueError(f"items does not contain {listed}, which occur in winner or loser.")
+    rows = np.array([row_of_name[name] for name in compared], dtype=np.intp)
+    return rows[: len(winner_names)], rows[len(winner_names) :], names
+
+
+def _is_text(values: NDArray[Any]) -> bool:
+    if values.dtype == object:
+        return any(isinstance(value, str) for value in values.tolist())
+    return values.dtype.kind in "UT"
 
 
 def _as_indices(name: str, values: ArrayLike) -> NDArray[np.intp]:
@@ -269,11 +312,13 @@ def _as_edge_values(
             f"{name} has shape {array.shape} but there are {n_edges} edges; pass one number for "
             "each edge."
         )
-    bad = ~np.isfinite(array) | ((array <= 0) if positive else (array < 0))
-    if bad.any():
-        edge = int(np.argmax(bad))
-        expected = "a number of at least 0; swap winner and loser to turn the preference round"
-        if positive:
-            expected = "a positive number; drop the edge instead of giving it no weight"
+    if positive:
+        is_valid = np.isfinite(array) & (array > 0)
+        expected = "a positive number; drop the edge instead of setting its weight to 0"
+    else:
+        is_valid = np.isfinite(array) & (array >= 0)
+        expected = "a number of at least 0; swap winner and loser to reverse the preference"
+    if not is_valid.all():
+        edge = int(np.argmin(is_valid))
         raise ValueError(f"{name}[{edge}] is {array[edge]}, expected {expected}.")
     return rescale_weights(name, array) if positive else array

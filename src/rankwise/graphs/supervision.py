@@ -1,14 +1,17 @@
-"""The training target: scores in groups with weights and nuisance columns, or a graph."""
+"""The training target: relevance of rows in groups, or a preference graph."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.frames import as_array, check_same_index, frame_columns
+from rankwise.graphs.base import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
 from rankwise.validation import (
     check_float_array,
@@ -18,14 +21,15 @@ from rankwise.validation import (
     refuse_column_name,
 )
 
-MAX_WEIGHT_RATIO = 1e8  # of an item, relative to all others of its group
+#: Largest weight of an item relative to the total weight of the other items of its group.
+MAX_WEIGHT_RATIO = 1e8
 
 
 class GroupedTarget:
-    """Scores with the group, and the weight, of each item, as `make_target` makes them.
+    """Scores, groups and weights of items, as `make_target` returns them.
 
-    Slices keep the three together. NumPy and scikit-learn convert the target to the plain scores,
-    so that scorers such as ``"r2"`` work on it.
+    A slice contains the groups and weights of its items. NumPy and scikit-learn convert the target
+    to the plain scores, so scorers such as ``"r2"`` accept it.
 
     Parameters
     ----------
@@ -50,7 +54,7 @@ class GroupedTarget:
         return len(self.rows)
 
     def __getitem__(self, key: Any) -> Any:
-        """The values of a field, ``target["group"]``, or the target of some of the items."""
+        """The values of a field, as in ``target["group"]``, or the target of the selected items."""
         if isinstance(key, str):
             return self.rows[key]
         rows = self.rows[key]
@@ -71,25 +75,25 @@ def make_target(
 ) -> GroupedTarget:
     """Join scores, group labels and weights in one target that scikit-learn can slice.
 
-    With metadata routing off (scikit-learn's default) ``GridSearchCV(...).fit(X, y, groups=g)``
-    gives the groups to the splitter only and the ranker would learn one global list. A target
-    that carries its groups cannot lose them.
+    Without metadata routing (scikit-learn's default) ``GridSearchCV(...).fit(X, y, groups=g)``
+    passes the groups to the splitter only, and the ranker would compare all rows with each other. A
+    target that contains the groups passes them to the ranker, too.
 
     Parameters
     ----------
     y : array-like of shape (n_items,) or (n_items, n_outputs)
-        Scores; NaN for unscored items, which only the semi-supervised learners take.
+        Scores; NaN for unscored items, which only the semi-supervised learners accept.
     groups : array-like of shape (n_items,)
-        Group labels. Integers and strings are kept; any other labels become codes.
-    sample_weight : array-like of shape (n_items,), optional
-        Weights of the items; `fit`, `score` and the metrics use them as if they were passed there.
+        Group labels. Integers and strings are kept; other labels are replaced by codes.
+    sample_weight : array-like of shape (n_items,), default=None
+        Weights of the items; `fit`, `score` and the metrics use them like a `sample_weight`.
 
     Returns
     -------
     GroupedTarget
         Pass it as `y` to any estimator or metric of rankwise, with ``groups=None``. It has the
         fields ``target["score"]``, ``target["group"]``, and ``target["weight"]`` if there are
-        weights. `numpy.asarray` and the scorers of scikit-learn get the plain scores.
+        weights. `numpy.asarray` and the scorers of scikit-learn use the plain scores.
 
     Examples
     --------
@@ -99,84 +103,146 @@ def make_target(
     """
     check_same_index(y=y, groups=groups, sample_weight=sample_weight)
     scores = check_y(y, allow_nan=True)
-    codes, labels = encode_groups(groups, len(scores))
+    encoded = encode_groups(groups, len(scores))
+    labels = encoded.labels
     if labels.dtype == object and all(isinstance(label, str) for label in labels):
-        words = labels.astype(str)
-        labels = words if (words == labels).all() else labels
-    return _join_target(
-        scores, labels[codes] if labels.dtype.kind in "iuU" else codes, sample_weight
-    )
+        as_text = labels.astype(str)
+        if (as_text == labels).all():
+            labels = as_text
+    if labels.dtype.kind in "iuU":
+        item_labels = labels[encoded.codes]
+    else:
+        item_labels = encoded.codes
+    return _join_target(scores, item_labels, sample_weight)
 
 
 def _join_target(
-    scores: Array, members: NDArray[Any], sample_weight: ArrayLike | None
+    scores: Array, item_labels: NDArray[Any], sample_weight: ArrayLike | None
 ) -> GroupedTarget:
-    fields: list[Any] = [("score", np.float64, scores.shape[1:]), ("group", members.dtype)]
+    fields: list[Any] = [("score", np.float64, scores.shape[1:]), ("group", item_labels.dtype)]
     if sample_weight is not None:
         fields.append(("weight", np.float64))
-    target = np.empty(len(scores), dtype=fields)
-    target["score"], target["group"] = scores, members
+    rows = np.empty(len(scores), dtype=fields)
+    rows["score"] = scores
+    rows["group"] = item_labels
     if sample_weight is not None:
-        target["weight"] = check_weights(sample_weight, len(scores))
-    return GroupedTarget(target)
+        rows["weight"] = check_weights(sample_weight, len(scores))
+    return GroupedTarget(rows)
 
 
-class Relevance(NamedTuple):
-    """What is known about the rows of X, as `read_y` reads it.
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """Relevance, groups and weights of the rows of X.
 
     Attributes
     ----------
-    y : ndarray of shape (n_items,) or (n_items, n_outputs), or a preference graph
-        Scores; or a graph, with the weights of the items in the weights of its edges.
-    groups : Groups or None
-        Groups of the items; None for a graph, which has its own.
+    y : ndarray of shape (n_items,) or (n_items, n_outputs)
+        Scores; larger is better.
+    groups : Groups
+        Groups of the items.
     weight : ndarray of shape (n_items,) or None
-        Weights of the items; None for a graph, and if all are 1.
+        Weights of the items; None if all are 1.
     nuisance : Nuisance or None
-        Columns whose effects a learner takes out.
+        Columns whose effects a learner removes.
     """
 
-    y: Any
-    groups: Groups | None = None
+    y: Array
+    groups: Groups
     weight: Array | None = None
     nuisance: Nuisance | None = None
 
+    @classmethod
+    def of_one_list(cls, y: Array) -> Relevance:
+        """Items in one group, with equal weights."""
+        return cls(y, encode_groups(None, len(y)))
+
+    @property
+    def item_labels(self) -> NDArray[Any]:
+        """Label of the group of each item."""
+        return self.groups.item_labels
+
+    def take(self, rows: Indices) -> Relevance:
+        """Relevance of the selected rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        nuisance = None if self.nuisance is None else self.nuisance.take(rows)
+        return Relevance(self.y[rows], self.groups.take(rows), weight, nuisance)
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences:
+    """Preferences between the rows of X.
+
+    Attributes
+    ----------
+    graph : PreferenceGraph
+        The preferences; weights of the items are in the weights of the edges.
+    nuisance : Nuisance or None
+        Columns whose effects a learner removes.
+    """
+
+    graph: PreferenceGraph
+    nuisance: Nuisance | None = None
+
+
+TrainingTarget = Relevance | Preferences
+
 
 class Nuisance(NamedTuple):
-    """Numbers of shape (n_items, n_columns), and the names of the columns."""
+    """Columns whose effects a learner removes.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_items, n_columns)
+        Numbers.
+    names : list of str
+        Names of the columns.
+    """
 
     values: Array
     names: list[str]
 
+    def take(self, rows: Indices) -> Nuisance:
+        """The columns for the selected rows."""
+        return Nuisance(self.values[rows], self.names)
+
 
 def read_nuisance(nuisance: Any) -> Nuisance:
-    """Columns of numbers as they are; a column of anything else becomes one for each value."""
-    columns = frame_columns(nuisance)
-    if columns is None:
-        is_sparse = hasattr(nuisance, "tocsr")
-        array = nuisance.toarray() if is_sparse else np.asarray(as_array(nuisance))
-        if array.ndim not in (1, 2) or 0 in array.shape:
-            raise ValueError(f"nuisance has shape {array.shape}; expected a column or a table.")
-        table = array.reshape(len(array), -1).T
-        columns = {str(k) if array.ndim == 2 else "nuisance": row for k, row in enumerate(table)}
-    blocks, names = [], []
-    for name, column in columns.items():
+    """Numeric columns unchanged; any other column as one indicator column for each value."""
+    blocks = []
+    names = []
+    for name, column in _nuisance_columns(nuisance).items():
         values = as_array(column)
         if values.dtype.kind in "OUT":
-            codes, labels = encode_groups(values, len(values))
-            blocks.append(np.eye(len(labels))[codes])
-            names += [f"{name}={label}" for label in labels]
+            categories = encode_groups(values, len(values))
+            blocks.append(np.eye(categories.n_groups)[categories.codes])
+            names += [f"{name}={label}" for label in categories.labels]
             continue
         numbers = check_float_array(f"nuisance column {name}", values)
-        if not np.isfinite(numbers).all():
-            row = int(np.argmin(np.isfinite(numbers)))
+        is_finite = np.isfinite(numbers)
+        if not is_finite.all():
+            row = int(np.argmin(is_finite))
             raise ValueError(
-                f"nuisance column {name} has a gap or infinity, the first in row {row}; fill it in "
-                "or leave the row out."
+                f"nuisance column {name} has a missing or infinite value, the first in row {row}; "
+                "impute it or drop the row."
             )
         blocks.append(numbers[:, None])
         names.append(name)
     return Nuisance(np.hstack(blocks), names)
+
+
+def _nuisance_columns(nuisance: Any) -> dict[str, Any]:
+    columns = frame_columns(nuisance)
+    if columns is not None:
+        return columns
+    if sp.issparse(nuisance):
+        array = nuisance.toarray()
+    else:
+        array = np.asarray(as_array(nuisance))
+    if array.ndim not in (1, 2) or 0 in array.shape:
+        raise ValueError(f"nuisance has shape {array.shape}; expected a column or a table.")
+    if array.ndim == 1:
+        return {"nuisance": array}
+    return {str(number): column for number, column in enumerate(array.T)}
 
 
 def read_y(
@@ -187,27 +253,31 @@ def read_y(
     *,
     X: Any = None,
     allow_nan: bool = False,
-) -> Relevance:
-    """Read scores (or a graph), groups, weights and nuisance; what was read is returned as it is.
+) -> TrainingTarget:
+    """Read the training target; a target that was read before is returned unchanged.
 
-    X is only compared by its index. With `allow_nan` a score may be NaN, "not scored".
+    Parameters
+    ----------
+    y : array-like, GroupedTarget, PreferenceGraph or TrainingTarget
+        Scores of the items, or preferences between them.
+    groups, sample_weight : array-like of shape (n_items,), optional
+        Group labels and weights of the items.
+    nuisance : array-like or data frame, optional
+        See `read_nuisance`.
+    X : array-like, optional
+        Items; their number and their index are compared with y.
+    allow_nan : bool
+        Whether a score may be NaN, "not scored".
     """
-    if isinstance(y, Relevance):
+    if isinstance(y, (Relevance, Preferences)):
         return y
     refuse_column_name("y", y)
     refuse_column_name("groups", groups)
     check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight, nuisance=nuisance)
-    columns = None if nuisance is None else read_nuisance(nuisance)
-    if getattr(y, "is_preference_graph", False):
-        if groups is not None:
-            raise ValueError(
-                "y is a preference graph, which knows its groups, and groups was given as well; "
-                "build the graph with these groups instead."
-            )
-        if sample_weight is not None:
-            y = y.weighted(check_sample_weight(sample_weight, y.n_items))
-        return Relevance(y, nuisance=columns)
-    if hasattr(y, "laplacian"):
+    nuisance_columns = None if nuisance is None else read_nuisance(nuisance)
+    if isinstance(y, PreferenceGraph):
+        return Preferences(_weighted_graph(y, groups, sample_weight), nuisance_columns)
+    if hasattr(y, "laplacian"):  # a graph written for another base class
         raise ValueError(
             f"y is a {type(y).__name__}, which has a laplacian but is not a PreferenceGraph; "
             "derive its class from rankwise.PreferenceGraph."
@@ -219,51 +289,77 @@ def read_y(
         raise ValueError(
             f"y has {len(scores)} entries but X has {shape[0]} rows; pass one score per row."
         )
-    weight = None if sample_weight is None else check_sample_weight(sample_weight, len(scores))
     encoded = encode_groups(groups, len(scores))
-    if weight is not None:
+    weight = None
+    if sample_weight is not None:
+        weight = check_sample_weight(sample_weight, len(scores))
         check_weight_ratio(weight, encoded)
-    return Relevance(scores, encoded, weight, columns)
+    return Relevance(scores, encoded, weight, nuisance_columns)
+
+
+def read_relevance(
+    y: Any, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> Relevance:
+    """Read scores; a graph is refused."""
+    target = read_y(y, groups, sample_weight)
+    if isinstance(target, Preferences):
+        raise ValueError(
+            f"y is a {type(target.graph).__name__}, which is a PreferenceGraph already; expected "
+            "the scores of the items."
+        )
+    return target
+
+
+def _weighted_graph(
+    graph: PreferenceGraph, groups: ArrayLike | None, sample_weight: ArrayLike | None
+) -> PreferenceGraph:
+    if groups is not None:
+        raise ValueError(
+            "y is a preference graph, which contains its groups, and groups was passed as well; "
+            "build the graph with these groups instead."
+        )
+    if sample_weight is None:
+        return graph
+    return graph.weighted(check_sample_weight(sample_weight, graph.n_items))
 
 
 def check_weight_ratio(weight: Array, groups: Groups) -> None:
-    """A ValueError if one item of a group is so heavy that sums over the others lose digits."""
-    codes, labels = groups
-    heaviest = np.zeros(len(labels))
-    np.maximum.at(heaviest, codes, weight)
-    others = np.bincount(codes, weight, len(labels)) - heaviest
-    has_pairs = np.bincount(codes[weight > 0], minlength=len(labels)) > 1
-    lost = has_pairs & (others < heaviest / MAX_WEIGHT_RATIO)
-    if lost.any():
-        at = int(np.argmax(lost))
+    """Raise a ValueError if sums over a group would lose the digits of all items but one."""
+    heaviest = np.zeros(groups.n_groups)
+    np.maximum.at(heaviest, groups.codes, weight)
+    others = groups.sum(weight) - heaviest
+    n_weighted = np.bincount(groups.codes[weight > 0], minlength=groups.n_groups)
+    is_dominated = (n_weighted > 1) & (others < heaviest / MAX_WEIGHT_RATIO)
+    if is_dominated.any():
+        group = int(np.argmax(is_dominated))
         raise ValueError(
-            f"sample_weight of one item of group {labels[at]} is {heaviest[at]:g}, that of all "
-            f"others {max(others[at], 0.0):g}; one item may weigh up to {MAX_WEIGHT_RATIO:g} times "
-            "as much as the others of its group. Give 0 to a row that should not count."
+            f"sample_weight of one item of group {groups.labels[group]} is {heaviest[group]:g}, "
+            f"and the sum of the others is {max(others[group], 0.0):g}; the weight of an item may "
+            f"be up to {MAX_WEIGHT_RATIO:g} times the sum of the others in its group. Set the "
+            "weight of rows that should not count to 0."
         )
 
 
 def pack_weights(
     y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None, X: Any = None
 ) -> tuple[Any, ArrayLike | None]:
-    """Return y and groups that carry the weights with them; as they are if there are none.
+    """Return y and groups, with the weights inside y; unchanged if there are no weights.
 
-    For a `fit` that takes no weights: scores become a target of `make_target`, whose labels may be
-    of any kind.
+    For a `fit` without `sample_weight`: scores become a target of `make_target` with labels of any
+    kind.
     """
     if sample_weight is None:
         return y, groups
     target = read_y(y, groups, sample_weight, X=X, allow_nan=True)
-    if target.groups is None:
-        return target.y, None
-    codes, labels = target.groups
-    return _join_target(target.y, labels[codes], target.weight), None
+    if isinstance(target, Preferences):
+        return target.graph, None
+    return _join_target(target.y, target.item_labels, target.weight), None
 
 
 def unpack_target(
     y: Any, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
 ) -> tuple[Any, ArrayLike | None, ArrayLike | None]:
-    """Scores, groups and weights, which may come in a target of `make_target` or one by one."""
+    """Scores, groups and weights, passed separately or in a target of `make_target`."""
     if isinstance(y, GroupedTarget):
         y = y.rows
     names = getattr(getattr(y, "dtype", None), "names", None)
@@ -274,37 +370,21 @@ def unpack_target(
             f"y is a structured array with the fields {list(names)}; expected the fields "
             "'score' and 'group' as made by rankwise.make_target(y, groups)."
         )
-    weights = y["weight"] if "weight" in names else sample_weight
-    if groups is not None or ("weight" in names and sample_weight is not None):
+    has_weights = "weight" in names
+    if groups is not None or (has_weights and sample_weight is not None):
         raise ValueError(
-            "y carries its groups or weights (make_target), and they were given as well; pass one "
-            "of them."
+            "y contains its groups or weights (make_target), and they were passed as well; pass "
+            "them once."
         )
-    return y["score"], y["group"], weights
+    return y["score"], y["group"], y["weight"] if has_weights else sample_weight
 
 
 def unpack_unweighted_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
-    """Scores and groups, for what knows no weights: a target that has some is refused."""
+    """Scores and groups, for functions without weights: a target with weights is refused."""
     scores, groups, weights = unpack_target(y, groups)
     if weights is not None:
         raise ValueError(
-            "y carries weights of items (make_target), which are not used here; pass "
+            "y contains weights of items (make_target), which are not used here; pass "
             "make_target(y, groups) without them."
         )
     return scores, groups
-
-
-def take_rows_of_target(target: Relevance, rows: Indices) -> Relevance:
-    """What is known about some rows."""
-    codes, labels = target.groups or encode_groups(None, len(target.y))
-    weight = None if target.weight is None else target.weight[rows]
-    taken = Relevance(target.y[rows], encode_groups(labels[codes[rows]], len(rows)), weight)
-    if target.nuisance is None:
-        return taken
-    values, names = target.nuisance
-    return taken._replace(nuisance=Nuisance(values[rows], names))
-
-
-def row_labels(target: Relevance) -> NDArray[Any] | None:
-    """The label of the group of each row."""
-    return None if target.groups is None else target.groups.labels[target.groups.codes]

@@ -171,13 +171,13 @@ def permutation_importance(
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     metric = get_metric(scoring)
     if isinstance(y, PreferenceGraph):
-        if y.scores is None:
+        if not y.has_relevance:
             raise ValueError(
                 "y is a graph of explicit preferences; a metric needs scores of items."
             )
         if groups is None:
             groups = y.groups
-        y = y.scores
+        y = y.y
     y, groups = unpack_unweighted_target(y, groups)
     truth, scores, encoded, _ = check_data(y, predict_items(model, X, groups), groups)
     if scores.ndim != 1:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.pair_blocks import PairBlock, pair_blocks
+from rankwise.graphs.violated_pairs import strict_pairs
 
 MIN_SAMPLE_ITEMS = 1250  # a sample has at least this many items
 MIN_SAMPLE_GROUPS = 100  # with at least this many groups in the sample, whole groups are drawn
@@ -160,7 +161,7 @@ class StrictPairLoss(PairwiseLoss):
     """
 
     def __init__(self, graph: PreferenceGraph) -> None:
-        self.preferences = graph.strict()
+        self.preferences = strict_pairs(graph)
         super().__init__(self.preferences.graph)
         self.total_weight = self.preferences.total_weight
 

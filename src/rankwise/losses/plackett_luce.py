@@ -160,12 +160,12 @@ class PlackettLuceLoss(PairwiseLoss):
         placed: NDArray[np.bool_] | None = None,
         weight: Array | None = None,
     ) -> None:
-        if graph.scores is None or graph.item_weights is not None:
+        if not graph.has_relevance or graph.item_weights is not None:
             raise ValueError(
                 "likelihood='plackett-luce' needs scores in groups without sample_weight, each "
                 "group a ranking; use likelihood='pairs' for comparisons and for weights."
             )
-        scores = np.ravel(graph.scores)
+        scores = np.ravel(graph.y)
         codes = graph.groups
         if placed is None:
             lowest = np.full(graph.n_groups, np.inf)

@@ -57,7 +57,8 @@ def make_folds(cv: Any, graph: PreferenceGraph) -> Folds:
     if hasattr(cv, "split"):
         with warnings.catch_warnings():  # splitters that ignore groups say so
             warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
-            cv = cv.split(np.empty((graph.n_items, 1)), graph.scores, graph.groups)
+            y = graph.y if graph.has_relevance else None
+            cv = cv.split(np.empty((graph.n_items, 1)), y, graph.groups)
             return _check_splits(list(cv), graph.n_items)
     return _check_splits(list(cv), graph.n_items)
 
@@ -67,7 +68,7 @@ def _one_group_folds(graph: PreferenceGraph) -> Folds:
     folds = indices_by_group(graph.groups)
     if len(folds) < 2:
         advice = "pass groups, hold out items with cv=10, or use leave_pair_out"
-        if graph.scores is None:
+        if not graph.has_relevance:
             advice = (
                 "build the PairGraph with the groups of the items, or hold out edges with "
                 "RankRLSCV(cv=10)"
@@ -202,7 +203,7 @@ def resolve_cv(task: Any, cv: Any, metrics: Sequence[Any]) -> CrossValidationPla
     for metric in metrics:
         if graph.item_weights is not None:
             metric.check_accepts_weights()
-        if graph.scores is None and metric.name not in PAIRWISE[:2]:
+        if not graph.supports_metric(metric.name):
             raise ValueError(
                 f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "
                 "use scoring='disagreement' or 'concordance'."
@@ -220,7 +221,7 @@ def resolve_cv(task: Any, cv: Any, metrics: Sequence[Any]) -> CrossValidationPla
     elif graph.n_units > 1:
         name = GROUPS
     else:
-        name = EDGES if graph.scores is None else ITEMS
+        name = ITEMS if graph.hold_out_unit == "items" else EDGES
     if name == PAIR:
         return CrossValidationPlan(name, [])
     if name == EDGES:
@@ -243,7 +244,7 @@ def _auto_cv(task: Any, metrics: Sequence[Any]) -> tuple[str, int | None]:
     """Scheme of cv="auto", and the number of folds or None."""
     graph = task.graph
     n_folds = REFIT_FOLDS if task.refits else EXACT_FOLDS
-    if graph.scores is None and _is_mostly_connected(graph):
+    if not graph.has_relevance and _is_mostly_connected(graph):
         return EDGES, min(n_folds, max(2, graph.n_pairs))
     if graph.n_units > 1 and task.refits:
         return GROUPS, min(n_folds, graph.n_units)

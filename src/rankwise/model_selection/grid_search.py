@@ -16,8 +16,8 @@ from rankwise.arrays import Array
 from rankwise.errors import warn_user
 from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.supervision import Relevance, read_y, take_rows_of_target
-from rankwise.groups import Groups, encode_groups
+from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
+from rankwise.groups import Groups
 from rankwise.metrics import Metric
 from rankwise.metrics.by_group import (
     check_defined,
@@ -69,14 +69,14 @@ def score_groups(
         Labels of the groups.
     """
     fold = fold_of_item(folds, graph.n_items)
-    if graph.scores is None:
+    if not graph.has_relevance:
         error = graph.disagreement(held_out[:, 0], fold)
         return from_disagreement(metric, error)[:, :, None], graph.group_labels
     if not np.isfinite(held_out).all():
         raise ValueError("held-out scores overflow; scale the features, or use larger alphas.")
     part_of_group = graph.groups * len(folds) + fold
     parts, codes = np.unique(part_of_group, return_inverse=True)
-    y = graph.scores.reshape(graph.n_items, -1)
+    y = graph.y.reshape(graph.n_items, -1)
     values = metric_by_group(metric, y, Groups(codes, parts), graph.item_weights, held_out)
     return values, graph.group_labels[parts // len(folds)]
 
@@ -317,7 +317,7 @@ def _held_out_edges_error(task: HoldOutTask, candidates: CandidateGrid, folds: F
 def forward_validation(
     learner: Any,
     X: Any,
-    target: Relevance,
+    target: TrainingTarget,
     time: Any,
     candidates: CandidateGrid,
     metrics: Sequence[Metric],
@@ -337,7 +337,7 @@ def forward_validation(
     metrics : sequence of Metric
         Metrics of the later groups.
     """
-    if target.groups is None:
+    if isinstance(target, Preferences):
         raise ValueError(
             "time needs scores and groups, but y is a preference graph; pass scores and groups."
         )
@@ -347,23 +347,22 @@ def forward_validation(
     predictions = np.full((n_rows, n_outputs, len(candidates)), np.nan)
     for k in track(range(1, len(blocks)), "training on earlier blocks"):
         rows = np.sort(np.concatenate(blocks[: k + 1]))
-        task = learner.hold_out_task(take_rows(X, rows), take_rows_of_target(target, rows))
+        task = learner.hold_out_task(take_rows(X, rows), target.take(rows))
         row_of_item = rows if task.rows is None else rows[task.rows]
         test_items = np.flatnonzero(np.isin(row_of_item, blocks[k]))
         predictions[row_of_item[test_items]] = task.held_out([test_items], candidates)[test_items]
 
     is_predicted = ~np.isnan(predictions).any(axis=(1, 2))
     rows = np.flatnonzero(is_predicted)
-    later = take_rows_of_target(target, rows)
-    groups = later.groups or encode_groups(None, 0)
+    later = target.take(rows)
     y = later.y.reshape(len(rows), -1)
     by_group = {
-        metric.name: metric_by_group(metric, y, groups, later.weight, predictions[rows])
+        metric.name: metric_by_group(metric, y, later.groups, later.weight, predictions[rows])
         for metric in metrics
     }
     n_folds = len(blocks) - 1
     return CrossValidationResult(
-        candidates, by_group, groups.labels, LATER, n_folds, True, predictions
+        candidates, by_group, later.groups.labels, LATER, n_folds, True, predictions
     )
 
 

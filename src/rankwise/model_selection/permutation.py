@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from rankwise.arrays import Array, Indices
-from rankwise.graphs.supervision import Relevance, read_y
+from rankwise.graphs.supervision import Preferences, Relevance, read_y
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.by_group import check_defined, nanmean
 from rankwise.model_selection.candidate_grid import CandidateGrid
@@ -128,7 +128,7 @@ def permutation_test(
     metric = get_metric(scoring)
     n_permutations = check_int("n_permutations", n_permutations, least=1)
     target = read_y(y, groups, sample_weight, X=X)
-    if target.groups is None:
+    if isinstance(target, Preferences):
         raise ValueError(f"y is a {type(y).__name__}; pass scores: only scores can be permuted.")
     if target.groups.n_groups == 1 and metric.name in PAIRWISE:
         metric(target.y, target.y, undefined="raise", sample_weight=target.weight)
@@ -203,7 +203,7 @@ def _hold_out_scores(
     """
 
     def mean_scores_together(permuted_y: Array) -> Array:
-        task = hold_out_task(estimator, X, target._replace(y=permuted_y), None)
+        task = hold_out_task(estimator, X, replace(target, y=permuted_y), None)
         result = evaluate_candidates(task, candidates, plan, [metric])
         return nanmean(result.by_group[metric.name])
 

@@ -330,7 +330,7 @@ class OneList(Shortcut):
 
     def _y(self) -> Array:
         loss = self.problem.loss
-        y = loss.graph.scores if loss.y is None else loss.y
+        y = loss.graph.y if loss.y is None else loss.y
         return np.asarray(y).reshape(loss.graph.n_items, -1)
 
 
@@ -344,7 +344,7 @@ class ExplicitEdges(Shortcut):
     def applies(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
         """Whether the weight of an edge does not depend on other edges, and all fit in memory."""
         graph = problem.graph
-        if problem.is_iterative or problem.loss.nuisance is not None or graph.scores is not None:
+        if problem.is_iterative or problem.loss.nuisance is not None or graph.has_relevance:
             return False
         has_fixed_weights = graph.group_weight == "pairs" or graph.n_groups == 1
         n_entries = (graph.n_pairs + graph.n_items) * problem.features.matrix.shape[1]
@@ -565,7 +565,7 @@ def _folds_with_all_preferences(
 ) -> NDArray[np.bool_]:
     """For each fold and output: do all items with a preference lie in this fold?"""
     if graph.is_complete:  # in one list these are the items whose y is not the median
-        y = np.asarray(graph.scores).reshape(targets.shape)
+        y = np.asarray(graph.y).reshape(targets.shape)
         median = np.sort(y, axis=0)[(len(y) - 1) // 2]
         has_preference = y != median
     else:
@@ -583,11 +583,11 @@ def _folds_with_all_preferences(
 
 def _is_tied(graph: PreferenceGraph, items: Indices) -> NDArray[np.bool_]:
     """For each output: do these items have equal y in each group? Never for explicit edges."""
-    if graph.scores is None:
+    if not graph.has_relevance:
         return np.zeros(1, dtype=bool)
     if graph.item_weights is not None:
         items = items[graph.item_weights[items] > 0]
-    y = graph.scores.reshape(graph.n_items, -1)[items]
+    y = graph.y.reshape(graph.n_items, -1)[items]
     _, first_of_group, group = np.unique(
         graph.groups[items], return_index=True, return_inverse=True
     )
@@ -599,7 +599,7 @@ def closed_folds(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     fold = fold_of_item(folds, graph.n_items)
     is_closed = np.ones(len(folds), dtype=bool)
     partitions = [graph.components]
-    if graph.scores is None and graph.group_weight == "groups":
+    if not graph.has_relevance and graph.group_weight == "groups":
         partitions.append(graph.groups)  # the weight of an edge depends on the others of its group
     for component in partitions:
         n_components = component.max() + 1

@@ -13,7 +13,8 @@ from sklearn.utils.validation import _num_samples
 
 from rankwise.errors import UngroupedRowsWarning, warn_user
 from rankwise.frames import as_array, frame_columns, narwhals_frame
-from rankwise.graphs.supervision import Relevance, unpack_target
+from rankwise.graphs import PreferenceGraph
+from rankwise.graphs.supervision import Preferences, Relevance, unpack_target
 from rankwise.groups import Groups, encode_groups
 from rankwise.validation import refuse_column_name
 
@@ -149,7 +150,7 @@ def group_columns(columns: dict[str, Any], groups: Groups) -> list[str]:
 
 
 def _is_checked_or_graph(y: Any) -> bool:
-    return isinstance(y, Relevance) or getattr(y, "is_preference_graph", False)
+    return isinstance(y, (Relevance, Preferences, PreferenceGraph))
 
 
 def _has_features(model: Any) -> bool:

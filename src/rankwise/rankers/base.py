@@ -23,7 +23,7 @@ from rankwise.fitted_schema import (
     check_kernel_items,
 )
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.supervision import Relevance, read_y, row_labels
+from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
 from rankwise.groups import encode_groups
 from rankwise.kernels.feature_maps import FeatureMap
 from rankwise.kernels.kernel import KernelParameters
@@ -108,16 +108,19 @@ class RankerMixin:
         """
         check_is_fitted(self)
         target = read_y(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
-        labels: Any = row_labels(target)
-        y, weight = target.y, target.weight
-        if isinstance(y, PreferenceGraph):
-            y, labels, weight = y.scores, y.groups, y.item_weights
-        predicted = predict_items(self, X, labels)
-        if y is None:
-            wrong = target.y.disagreement(predicted, pooled=True)
-            if np.isnan(wrong).any():
-                raise ValueError("score is undefined: the graph has no edge of positive magnitude.")
-            return float(1.0 - np.mean(wrong))
+        if isinstance(target, Preferences):
+            graph = target.graph
+            predicted = predict_items(self, X, graph.groups)
+            if not graph.has_relevance:
+                return _pooled_accuracy(graph, predicted)
+            y = graph.y
+            labels: Any = graph.groups
+            weight = graph.item_weights
+        else:
+            y = target.y
+            labels = target.item_labels
+            weight = target.weight
+            predicted = predict_items(self, X, labels)
         scored = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
         if not scored.any():
             raise ValueError("score needs rows with a score, but y is all NaN.")
@@ -137,32 +140,22 @@ class RankerMixin:
         return tags
 
 
+def _pooled_accuracy(graph: PreferenceGraph, predicted: Array) -> float:
+    """Share of the strict preferences of a graph that the predictions order correctly."""
+    error = graph.disagreement(predicted, pooled=True)
+    if np.isnan(error).any():
+        raise ValueError("score is undefined: the graph has no edge of positive magnitude.")
+    return float(1.0 - np.mean(error))
+
+
 def ranks_in_groups(
     scores: NDArray[np.floating[Any]], groups: ArrayLike | None, equal: float = 0.0
 ) -> NDArray[np.intp]:
-    """As `ranks_of`, for labels of any kind; scores may have several columns."""
-    if scores.ndim == 2:
-        return np.stack([ranks_in_groups(column, groups, equal) for column in scores.T], axis=1)
-    return ranks_of(scores, encode_groups(groups, len(scores)).codes, equal)
-
-
-def ranks_of(
-    scores: NDArray[np.floating[Any]], codes: NDArray[np.intp], equal: float
-) -> NDArray[np.intp]:
-    """Competition ranks (1, 2, 2, 4) of the scores inside each group, largest first.
-
-    Neighbors whose scores differ by no more than `equal` share a rank.
-    """
-    order = np.lexsort((-scores, codes))
-    g, s = codes[order], scores[order]
-    position = np.arange(len(scores))
-    new_group = np.r_[True, g[1:] != g[:-1]]
-    new_rank = new_group | np.r_[True, s[:-1] - s[1:] > equal]
-    first_of_group = np.maximum.accumulate(np.where(new_group, position, 0))
-    first_of_tie = np.maximum.accumulate(np.where(new_rank, position, 0))
-    ranks = np.empty(len(scores), dtype=np.intp)
-    ranks[order] = first_of_tie - first_of_group + 1
-    return ranks
+    """As `Groups.rank`, for labels of any kind; scores may have several columns."""
+    encoded = encode_groups(groups, len(scores))
+    if scores.ndim == 1:
+        return encoded.rank(scores, equal)
+    return np.stack([encoded.rank(column, equal) for column in scores.T], axis=1)
 
 
 class KernelModel(RankerMixin, KernelParameters):
@@ -305,13 +298,12 @@ class TaskModel(RankerMixin):
     ) -> Any:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        The data are those of `fit`, or y is a `Relevance` that was read already; the estimator is
-        left
-        as it is. Candidates are alphas, of CoRankRLS nus, too, of RankingPursuit numbers of steps.
+        The data are those of `fit`, or y is a `TrainingTarget`. The estimator is not changed.
+        Candidates are alphas, of CoRankRLS nus, too, of RankingPursuit numbers of steps.
         """
         target = read_y(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
         return clone(self)._prepare(X, target)
 
     @abstractmethod
-    def _prepare(self, X: Any, target: Relevance) -> Any:
+    def _prepare(self, X: Any, target: TrainingTarget) -> Any:
         """Check everything, and say what is to be learned: a `HoldOutTask`."""

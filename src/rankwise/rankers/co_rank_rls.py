@@ -19,7 +19,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Record, Values
-from rankwise.graphs.supervision import Relevance, read_y
+from rankwise.graphs.supervision import TrainingTarget, read_y
 from rankwise.groups import encode_groups
 from rankwise.kernels.basis import basis_map
 from rankwise.kernels.feature_maps import FeatureMap
@@ -312,7 +312,7 @@ class CoRankRLS(TaskModel, KernelParameters):
             out[v, u] = nanmean_by_group(metric.by_group(ranking).values)
         return 0.5 * (out + out.T)
 
-    def _prepare(self, X: Any, target: Relevance) -> CoTask:
+    def _prepare(self, X: Any, target: TrainingTarget) -> CoTask:
         """Check everything, choose the bases, and say what is to be minimized."""
         X = validate_X(self, X)
         known = split_unscored(target, X.shape[0])

@@ -7,15 +7,16 @@ import io
 import json
 import zipfile
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.graphs import ScoreGraph
 from rankwise.graphs.gram import plain_system
-from rankwise.graphs.supervision import Relevance, read_y, unpack_target
+from rankwise.graphs.supervision import Preferences, Relevance, read_y, unpack_target
 from rankwise.groups import encode_groups, indices_by_group
 from rankwise.model_selection.shortcuts import dense_rows
 from rankwise.preprocessing.validate_features import validate_X
@@ -367,7 +368,7 @@ class SufficientStatistics:
         is_first = not self.n_items
         y, groups, weight = unpack_target(y, groups, sample_weight)
         target = read_y(y, groups, X=X)
-        if isinstance(target.y, PreferenceGraph):
+        if isinstance(target, Preferences):
             raise ValueError(
                 f"y is a {type(y).__name__}, whose preferences cannot be cut in batches; pass "
                 "scores and groups."
@@ -393,17 +394,17 @@ class SufficientStatistics:
                     "sample_weight is so large or so small that products of weights cannot be "
                     "held; multiply all weights by one factor that brings them near 1."
                 )
-        codes, labels = target.groups or encode_groups(None, len(scores))
-        names = [ONE_LIST] if groups is None else labels.tolist()
-        members = dict(zip(names, indices_by_group(codes), strict=True))
-        return X, target._replace(y=scores.reshape(len(scores), -1), weight=weight), members
+        names = [ONE_LIST] if groups is None else target.groups.labels.tolist()
+        members = dict(zip(names, indices_by_group(target.groups.codes), strict=True))
+        columns = scores.reshape(len(scores), -1)
+        return X, replace(target, y=columns, weight=weight), members
 
     def _parts(self, X: Any, target: Relevance) -> tuple[NormalEquations, NormalEquations]:
         """Sums over the pairs of a batch, and over its rows; the latter's only if beta > 0."""
         y, weight = target.y, target.weight
         options = {name: value for name, value in self.rule.items() if name != "beta"}
         scores = y[:, 0] if y.shape[1] == 1 else y
-        graph = ScoreGraph(target._replace(y=scores), **options)
+        graph = ScoreGraph(replace(target, y=scores), **options)
         with np.errstate(over="ignore", invalid="ignore"):
             system = graph.system(X, graph.divergence.reshape(y.shape))
         if not np.isfinite(system[0].diagonal()).all():

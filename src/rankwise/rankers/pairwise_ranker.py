@@ -15,7 +15,8 @@ from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Values
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.graphs.supervision import Relevance, read_y
+from rankwise.graphs.supervision import TrainingTarget, read_y
+from rankwise.graphs.violated_pairs import strict_pairs
 from rankwise.kernels.solver_input import SolverInput, make_solver_input
 from rankwise.kernels.stable_products import row_products
 from rankwise.losses import PairwiseLoss, SquaredLoss
@@ -174,17 +175,17 @@ class PairwiseRanker(PathModel):
             Self, task.train(alpha=self.alpha, start=start, keep_interrupted=keep_interrupted)
         )
 
-    def _prepare(self, X: Any, target: Relevance) -> PairwiseTask:
+    def _prepare(self, X: Any, target: TrainingTarget) -> PairwiseTask:
         """Check everything, and say what is to be learned from which features."""
         make_loss, self.solver_ = self._loss_and_method()
         kernel, name = self.make_kernel(), type(self).__name__
         X = validate_X(self, X)
         graph = compared_graph(name, X.shape[0], target, self.group_weight, self.ties)
         loss, Z = make_loss(graph), nuisance_columns(target, graph)
-        n_strict = graph.strict().n_pairs
+        n_strict = strict_pairs(graph).n_pairs
         if not n_strict:
             raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
-        if graph.scores is None and loss.graph.n_pairs < graph.n_pairs:
+        if not graph.has_relevance and loss.graph.n_pairs < graph.n_pairs:
             warn_user(
                 f"{graph.n_pairs - n_strict} of {graph.n_pairs} edges have magnitude 0: they state "
                 f"ties, which {name} cannot use and leaves out (RankRLS and RankLogistic use "

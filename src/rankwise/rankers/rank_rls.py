@@ -14,7 +14,7 @@ from rankwise.arrays import Array
 from rankwise.fitted_schema import FittedSchema, NotSaved, Values
 from rankwise.frames import check_same_index
 from rankwise.graphs import PairGraph
-from rankwise.graphs.supervision import Relevance, read_y
+from rankwise.graphs.supervision import TrainingTarget, read_y
 from rankwise.kernels.basis import basis_map
 from rankwise.kernels.feature_maps import FeatureMap
 from rankwise.kernels.solver_input import SolverInput, make_solver_input
@@ -396,10 +396,10 @@ class RankRLS(PathModel):
         self.solver_, self.n_iter_ = "primal", 1
         return self
 
-    def _prepare(self, X: Any, target: Relevance) -> RankRLSTask:
+    def _prepare(self, X: Any, target: TrainingTarget) -> RankRLSTask:
         return RankRLSTask(self, *self._read(X, target))
 
-    def _read(self, X: Any, target: Relevance) -> tuple[Any, SquaredLoss]:
+    def _read(self, X: Any, target: TrainingTarget) -> tuple[Any, SquaredLoss]:
         """Check everything, and say what is to be minimized."""
         check_beta(self.beta)
         X = validate_X(self, X)
@@ -559,7 +559,7 @@ class RankRLSTask(HoldOutTask):
         """For one list in which every two items are a pair; spends the kernel matrix."""
         if not self.has_pairs:
             return super().pairs()
-        beta, scores = self.loss.beta, np.asarray(self.graph.scores)
+        beta, scores = self.loss.beta, np.asarray(self.graph.y)
         if len(scores) < FEWEST_FOR_PAIRS:
             raise ValueError(
                 f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {len(scores)}: "

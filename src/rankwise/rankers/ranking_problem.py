@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils import column_or_1d
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.graphs.supervision import Relevance
+from rankwise.graphs.supervision import Preferences, TrainingTarget
 from rankwise.losses import SquaredLoss
 from rankwise.losses.profiled import center_in_components
 from rankwise.solvers import Solutions
@@ -44,13 +45,13 @@ def warn_about_solutions(solutions: Solutions, kernel: Any, tol: float) -> None:
 
 
 def ranking_loss(
-    n_items: int, target: Relevance, cost: str, ties: str, group_weight: str, beta: float
+    n_items: int, target: TrainingTarget, cost: str, ties: str, group_weight: str, beta: float
 ) -> tuple[SquaredLoss, tuple[int, ...]]:
     """The loss of all outputs, and their shape: (), or (n_outputs,) for y of two dimensions."""
     options = {"cost": cost, "ties": ties, "group_weight": group_weight}
-    if isinstance(target.y, PreferenceGraph):
-        graph = check_graph(target.y, n_items, options)
-        scores = target.y.scores
+    if isinstance(target, Preferences):
+        graph = check_graph(target.graph, n_items, options)
+        scores = graph.y if graph.has_relevance else None
         if beta > 0 and scores is None:
             raise ValueError(
                 f"beta={beta} mixes in regression on scores, but y is a {type(graph).__name__}, "
@@ -62,7 +63,7 @@ def ranking_loss(
         shape = scores.shape[1:]
         if shape == (1,):
             scores = scores[:, 0]
-        graph = ScoreGraph(target._replace(y=scores), **options)
+        graph = ScoreGraph(replace(target, y=scores), **options)
     columns = None if target.nuisance is None else nuisance_columns(target, graph)
     loss = SquaredLoss(graph, beta, scores, columns)
     check_something_to_rank(loss)
@@ -74,7 +75,7 @@ def ranking_loss(
     return loss, shape
 
 
-def nuisance_columns(target: Relevance, graph: PreferenceGraph) -> Array | None:
+def nuisance_columns(target: TrainingTarget, graph: PreferenceGraph) -> Array | None:
     """Nuisance columns, centered inside groups; None without nuisance."""
     if target.nuisance is None:
         return None
@@ -99,7 +100,7 @@ def warn_explained() -> None:
     )
 
 
-def no_nuisance(learner: str, target: Relevance) -> None:
+def no_nuisance(learner: str, target: TrainingTarget) -> None:
     """Raise an error if there are nuisance columns, which this learner does not support."""
     if target.nuisance is not None:
         raise ValueError(
@@ -108,13 +109,15 @@ def no_nuisance(learner: str, target: Relevance) -> None:
 
 
 def compared_graph(
-    learner: str, n_items: int, target: Relevance, group_weight: str, ties: str = "exclude"
+    learner: str, n_items: int, target: TrainingTarget, group_weight: str, ties: str = "exclude"
 ) -> PreferenceGraph:
     """Graph of a learner of one output; a graph passed as y has its own ties."""
-    if isinstance(target.y, PreferenceGraph):
-        one_output(learner, target.y.scores)
-        return check_graph(target.y, n_items, {"group_weight": group_weight})
-    target = target._replace(y=one_output(learner, target.y))
+    if isinstance(target, Preferences):
+        graph = target.graph
+        if graph.has_relevance:
+            one_output(learner, graph.y)
+        return check_graph(graph, n_items, {"group_weight": group_weight})
+    target = replace(target, y=one_output(learner, target.y))
     cost = "magnitude" if ties == "include" else "sign"
     return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
 

@@ -25,7 +25,7 @@ from rankwise.fitted_schema import (
     saved_fields,
 )
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.supervision import Relevance, read_y
+from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
 from rankwise.kernels.feature_maps import FeatureMap
 from rankwise.kernels.kernel import KernelParameters
 from rankwise.kernels.views import View, check_views, view_columns
@@ -322,9 +322,10 @@ class RankingPursuit(TaskModel, KernelParameters):
         X = check_groups(self, X, y, groups)
         X = self._check(X)
         holds_out = self.n_iter_no_change is not None
-        if self.views is None and isinstance(target.y, PreferenceGraph) and not holds_out:
-            one_output("RankingPursuit", target.y.scores)
-            return self._fit_rows(X, target.y)
+        if self.views is None and isinstance(target, Preferences) and not holds_out:
+            if target.graph.has_relevance:
+                one_output("RankingPursuit", target.graph.y)
+            return self._fit_rows(X, target.graph)
         scores = split_unscored(target, X.shape[0])
         if not holds_out:
             return self._fit_rows(X, scores)
@@ -397,7 +398,7 @@ class RankingPursuit(TaskModel, KernelParameters):
         staged = [function.scores(X, slice(None)) for function in self._functions]
         return np.asarray(np.mean(staged, axis=0))
 
-    def _prepare(self, X: Any, target: Relevance) -> PursuitTask:
+    def _prepare(self, X: Any, target: TrainingTarget) -> PursuitTask:
         X = self._check(X)
         return PursuitTask(self, X, split_unscored(target, X.shape[0]))
 
@@ -498,7 +499,7 @@ class RankingPursuit(TaskModel, KernelParameters):
         if isinstance(train, PartialRelevance):
             loss = train.loss(*options, beta=self.beta)
         else:
-            loss, _ = ranking_loss(n_items, Relevance(train), *options, self.beta)
+            loss, _ = ranking_loss(n_items, Preferences(train), *options, self.beta)
         with np.errstate(over="ignore", invalid="ignore"):
             mean_square = loss.at_zero
         if not 0 < mean_square < np.inf and loss.target.any():

@@ -8,9 +8,9 @@ import numpy as np
 
 from rankwise.arrays import Array, Indices
 from rankwise.errors import warn_user
-from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.graphs.supervision import Relevance
-from rankwise.groups import Groups, encode_groups
+from rankwise.graphs import ScoreGraph
+from rankwise.graphs.supervision import Preferences, Relevance, TrainingTarget
+from rankwise.groups import Groups
 from rankwise.losses import SquaredLoss
 from rankwise.rankers.ranking_problem import check_something_to_rank, one_output
 
@@ -42,9 +42,8 @@ class PartialRelevance(NamedTuple):
 
     def graph(self, cost: str, ties: str, group_weight: str) -> ScoreGraph:
         """The pairs of the scored rows."""
-        codes, labels = self.groups
-        present, of_row = np.unique(codes[self.scored], return_inverse=True)
-        target = Relevance(self.y, Groups(of_row, labels[present]), self.weights_of(self.scored))
+        groups = self.groups.take(self.scored)
+        target = Relevance(self.y, groups, self.weights_of(self.scored))
         return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
 
     def loss(self, *options: str, beta: float = 0.0) -> SquaredLoss:
@@ -68,7 +67,7 @@ class PartialRelevance(NamedTuple):
         These are the unscored rows, or the scored ones if no two unscored rows share a group.
         """
         rows = self.unscored if self.agrees_on_unscored else self.scored
-        groups = encode_groups(self.groups.codes[rows], len(rows))
+        groups = self.groups.take(rows)
         zeros = np.zeros(len(rows))  # all pairs of a group, whatever the scores
         target = Relevance(zeros, groups, self.weights_of(rows))
         return rows, ScoreGraph(target, group_weight=group_weight)
@@ -78,12 +77,12 @@ class PartialRelevance(NamedTuple):
         return self._replace(scored=np.delete(self.scored, held), y=np.delete(self.y, held))
 
 
-def split_unscored(target: Relevance, n_items: int) -> PartialRelevance:
+def split_unscored(target: TrainingTarget, n_items: int) -> PartialRelevance:
     """Separate scored from unscored rows; y is NaN in unscored rows."""
-    if isinstance(target.y, PreferenceGraph):
+    if isinstance(target, Preferences):
         raise ValueError(
-            f"y is a {type(target.y).__name__}, which cannot hold unscored rows; pass scores with "
-            "NaN for the rows that have none, and groups."
+            f"y is a {type(target.graph).__name__}, which cannot have unscored rows; pass "
+            "scores with NaN for unscored rows, and groups."
         )
     scores = one_output("a semi-supervised learner", target.y)
     is_scored = ~np.isnan(scores)
@@ -96,7 +95,7 @@ def split_unscored(target: Relevance, n_items: int) -> PartialRelevance:
         np.flatnonzero(is_scored),
         np.flatnonzero(~is_scored),
         scores[is_scored],
-        target.groups or encode_groups(None, n_items),
+        target.groups,
         target.weight,
     )
     if len(rows.unscored) and not rows.agrees_on_unscored:

@@ -447,9 +447,9 @@ def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
         Differences to the best item of each group, and to the items of each grade.
     """
     graph = left_out.graph
-    if left_out.units.of_edges or graph.scores is None:
+    if left_out.units.of_edges or not graph.has_relevance:
         return np.empty(0), [np.empty(0)]
-    y = np.asarray(graph.scores).reshape(graph.n_items)
+    y = np.asarray(graph.y).reshape(graph.n_items)
     unit_of = fold_of_item(left_out.units.members, graph.n_items)
     last_unit = group_max(unit_of, graph.groups)
     first_unit = -group_max(-unit_of, graph.groups)
@@ -506,7 +506,7 @@ def held_out_pairs(
         fold = unit_of
     else:
         fold = _folds_of_list(list_task, graph.n_items, rng)
-    if graph.scores is None:
+    if not graph.has_relevance:
         drawn = _draw_comparisons(left_out, fold, n_pairs, rng)
     else:
         drawn = _draw_from_scores(graph, fold, n_pairs, rng)
@@ -563,7 +563,7 @@ def _draw_from_scores(
     if graph.item_weights is not None:
         is_candidate &= graph.item_weights > 0
     rows = np.flatnonzero(is_candidate)
-    y = np.asarray(graph.scores).reshape(graph.n_items)[rows]
+    y = np.asarray(graph.y).reshape(graph.n_items)[rows]
     group_and_fold = graph.groups[rows] * (fold.max() + 1) + fold[rows]
     first, second = draw_pairs(y, group_and_fold, n_pairs, rng)
     return _DrawnPairs(rows[first], rows[second])

@@ -27,7 +27,6 @@ from rankwise.graphs.supervision import make_target, unpack_target
 from rankwise.groups import encode_groups, indices_by_group
 from rankwise.model_selection.scorer import needs_groups, predict_items
 from rankwise.model_selection.shortcuts import HoldOutUnits, dense_rows
-from rankwise.rankers.base import ranks_of
 from rankwise.rankers.pipelines import final_estimator, fit_ranker, transform_items
 from rankwise.rankers.rank_rls import RankRLS, RankRLSTask
 from rankwise.runtime.progress import track
@@ -91,7 +90,7 @@ class CovarianceRoot:
 
 def ranks_within(scores: Array, lists: Indices) -> Indices:
     """Rank of each item in its list, 1 for the highest score; ties share the best rank."""
-    return ranks_of(scores, lists, _tie_tolerance(scores))
+    return encode_groups(lists, len(scores)).rank(scores, _tie_tolerance(scores))
 
 
 def _tie_tolerance(scores: Array) -> float:
@@ -581,7 +580,7 @@ def make_units(graph: PreferenceGraph, units: Any, *, beta: float = 0.0) -> Hold
 
     Without regression (beta = 0) units without pairs have no effect and are ignored.
     """
-    has_scores = graph.scores is not None
+    has_scores = graph.has_relevance
     if isinstance(units, str):
         check_option("units", units, KINDS)
         kind = _default_kind(graph) if units == "auto" else units
@@ -626,7 +625,7 @@ def _cluster_codes(labels: Any, n_rows: int, *, of_edges: bool) -> Indices:
 
 def _default_kind(graph: PreferenceGraph) -> str:
     """The kind of units="auto"."""
-    if graph.scores is not None:
+    if graph.has_relevance:
         return "groups" if graph.n_units > 1 else "items"
     component_weight = np.bincount(graph.groups, graph.degrees)
     is_balanced = component_weight.max() < component_weight.sum() / 2

@@ -141,12 +141,12 @@ def make_report_model(
 ) -> ReportModel:
     """Read what the user passed for a page."""
     if isinstance(y, PreferenceGraph):
-        if y.scores is None:
+        if not y.has_relevance:
             raise ValueError(
                 "y is a graph of explicit preferences; the report compares orders of items and "
                 "needs one true score for each item."
             )
-        y, groups = y.scores, y.groups if groups is None else groups
+        y, groups = y.y, y.groups if groups is None else groups
     y, groups = unpack_unweighted_target(y, groups)
     scored = make_scored_items(predict_scores(model, X, groups), y, groups, ids)
     return ReportModel(model, unwrap(model), X, groups, _input_names(names, model, X), scored)
@@ -171,13 +171,13 @@ def make_scored_items(
             f"there are {len(predicted)} scored items but y has {n_rows} entries; pass one y for "
             "each row of X, in the same order."
         )
-    codes, labels = encode_groups(groups, n_rows)
+    encoded = encode_groups(groups, n_rows)
     if ids is not None and len(ids) != n_rows:
         raise ValueError(f"ids has {len(ids)} entries but there are {n_rows} rows; name each row.")
     rows = np.flatnonzero(~np.isnan(truth))
     if not len(rows):
         raise ValueError("every y is NaN: there is no true score to compare with.")
-    kept = None if groups is None else labels[codes[rows]]
+    kept = None if groups is None else encoded.item_labels[rows]
     y, predicted, encoded, _ = check_data(truth[rows], predicted[rows], kept)
     names = None if ids is None else list(as_array(ids))
     scores = predicted.astype(np.float64)
