@@ -41,8 +41,9 @@ from rankwise import (
 from rankwise.datasets import make_ranking
 from rankwise.metrics import evaluate, get_metric, kendall_tau, ndcg
 from rankwise.model_selection import compare
+from rankwise.pages.page_values import as_text
 from rankwise.pages.report import report_sections, report_text
-from rankwise.pages.report.report_data import as_text, make_scored_items
+from rankwise.pages.report.report_data import make_scored_items
 from rankwise.report import report
 from rankwise.uncertainty.calibrated_ranker import draw_pairs
 

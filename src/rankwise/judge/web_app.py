@@ -473,8 +473,11 @@ def _read_judge(body: dict[str, Any]) -> str:
 def _read_answer(body: dict[str, Any]) -> tuple[int, str]:
     question = body.get("question")
     outcome = body.get("outcome")
-    is_id = isinstance(question, int) and abs(question) <= MAX_QUESTION_ID
-    if not is_id or not isinstance(outcome, str):
+    if (
+        not isinstance(question, int)
+        or abs(question) > MAX_QUESTION_ID
+        or not isinstance(outcome, str)
+    ):
         raise ValueError('an answer has the number of a "question" and an "outcome".')
     return question, outcome
 

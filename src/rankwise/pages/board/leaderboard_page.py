@@ -12,7 +12,7 @@ from rankwise.leaderboard import Leaderboard
 from rankwise.leaderboard.board_records import RANK_COLUMNS
 from rankwise.leaderboard.render import footnotes
 from rankwise.pages.page import Page, assemble
-from rankwise.pages.report.report_data import as_text, short_numbers
+from rankwise.pages.page_values import as_text, short_numbers
 
 MATRIX_ITEMS = 120  # the first of a board, whose meetings are on the page
 SURPRISES = 50  # pairs that differ most from what was expected

@@ -12,10 +12,10 @@ from rankwise.groups import encode_groups
 from rankwise.metrics import Metric
 from rankwise.metrics.metric import nanmean_by_group
 from rankwise.metrics.ranking import GroupedTargets, Ranking
+from rankwise.pages.page_values import as_text
 from rankwise.pages.report.report_data import (
     ReportModel,
     ScoredItems,
-    as_text,
     make_scored_items,
     predict_scores,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,9 +21,8 @@ from rankwise.metrics.metric import check_data
 from rankwise.metrics.rank_correlation import PairCounts, count_pairs
 from rankwise.metrics.ranking import GroupedTargets, Ranking
 from rankwise.model_selection.scorer import predict_items
+from rankwise.pages.page_values import as_text
 from rankwise.validation import check_y
-
-LONGEST_TEXT = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,20 +208,3 @@ def _input_names(names: Sequence[Any] | None, model: Any, X: Any) -> list[str] |
         names = column_names(X)
         names = getattr(model, "feature_names_in_", None) if names is None else names
     return None if names is None else [as_text(name) for name in names]
-
-
-def as_text(value: Any, longest: int = LONGEST_TEXT) -> str:
-    """Any label as text that UTF-8 can hold, cut where it is very long."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    text = str(plain).encode("utf-8", "backslashreplace").decode("utf-8")
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def short_numbers(values: ArrayLike, digits: int = 5) -> list[Any]:
-    """Numbers for the page: a few significant digits, whole where they can be, None for NaN."""
-    short: list[float | int | None] = []
-    for value in np.asarray(values, dtype=np.float64).ravel().tolist():
-        rounded = float(f"{value:.{digits}g}")
-        is_whole = abs(rounded) < 1e15 and rounded.is_integer()
-        short.append(int(rounded) if is_whole else rounded if math.isfinite(value) else None)
-    return short

@@ -19,7 +19,8 @@ from rankwise.metrics.by_group import nanmean, standard_error
 from rankwise.metrics.grades import default_metrics
 from rankwise.metrics.registry import MetricName, get_metrics
 from rankwise.model_selection.validation_curve import curves_of_search
-from rankwise.pages.report.report_data import ReportModel, ScoredItems, as_text, short_numbers
+from rankwise.pages.page_values import as_text, short_numbers
+from rankwise.pages.report.report_data import ReportModel, ScoredItems
 from rankwise.rankers.base import ranks_in_groups
 from rankwise.rankers.pipelines import transform_step
 from rankwise.uncertainty import CalibratedRanker, RankInterval

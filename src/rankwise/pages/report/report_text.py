@@ -14,8 +14,9 @@ from rankwise.metrics import get_metric
 from rankwise.metrics.evaluation import FEW_GROUPS
 from rankwise.model_selection import compare
 from rankwise.model_selection.conformal import conformal_quantile, held_out_gaps, in_best_set
+from rankwise.pages.page_values import as_text
 from rankwise.pages.report.baselines import Baseline
-from rankwise.pages.report.report_data import ScoredItems, as_text
+from rankwise.pages.report.report_data import ScoredItems
 from rankwise.pages.report.report_sections import FIRST_ITEMS, ITEMS_A_GROUP, MetricResult
 from rankwise.uncertainty import CalibratedRanker
 
