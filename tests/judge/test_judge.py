@@ -12,7 +12,6 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -41,6 +40,7 @@ from rankwise.leaderboard.inference import pair_suggestions
 from rankwise.leaderboard.inference.pair_suggestions import answers_to_go
 from rankwise.leaderboard.inference.posterior import fit_posterior
 from tests.cli.shell import fail, succeed
+from tests.judge.data import Program
 
 LOCAL = "http://127.0.0.1"
 FIVE = [Item(name, (("", f"about {name}"),)) for name in "abcde"]
@@ -771,34 +771,6 @@ def test_only_pictures_of_items_are_served(tmp_path, store):
 
 
 # ---------------------------------------------------------------- the whole program
-
-
-class Program:
-    """`rankwise judge` in a process of its own."""
-
-    def __init__(self, path, *options, **pipes):
-        command = [sys.executable, "-m", "rankwise", "judge", str(path), "--port", "0", *options]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **pipes)
-        for line in self.process.stdout:
-            if line.startswith("Open "):
-                self.url = line.split()[1]
-                break
-        else:
-            raise AssertionError("it did not start")
-
-    def post(self, path, **body):
-        request = urllib.request.Request(
-            f"{self.url}api/{path}",
-            json.dumps(body).encode(),
-            {"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request) as reply:
-            return json.load(reply)
-
-    def end(self, sign):
-        self.process.send_signal(sign)
-        said = self.process.communicate(timeout=30)[0]
-        return said
 
 
 def test_nothing_is_lost_when_the_program_is_killed(tmp_path):

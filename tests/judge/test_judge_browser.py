@@ -13,7 +13,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from tests.browser import find, set_screen, start_browser, wait_for
-from tests.judge.test_judge import Program
+from tests.judge.data import Program
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 NAMES = ["Brie", "Comté", HOSTILE, "مرحبا بالعالم", "Feta", "Gouda", "x" * 300, "Roquefort"]

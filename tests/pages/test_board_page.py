@@ -12,29 +12,15 @@ from rankwise.cli.app import app
 from rankwise.leaderboard import rate, rate_groups
 from rankwise.pages.board.leaderboard_page import headline
 from rankwise.report import board_page
-from tests.report.test_report import HOSTILE, Outline, assert_nothing_foreign_runs, data_of
-
-
-def make_battles(n=300, names=("Ann", "Bob", "Cleo", "Dan", "Eve"), seed=0):
-    """Rows (left, right, outcome of the left side, judge, length), as people write them down."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for _ in range(n):
-        i, j = rng.choice(len(names), 2, replace=False)
-        margin = (j - i) / len(names) + 0.2 + 0.6 * rng.normal()
-        word = "tie" if abs(margin) < 0.15 else "left" if margin > 0 else "right"
-        rows.append((names[i], names[j], word, f"j{rng.integers(9)}", rng.normal()))
-    return rows
-
-
-def columns_of(rows):
-    names = ("left", "right", "better", "judge", "length")
-    return {name: [row[k] for row in rows] for k, name in enumerate(names)}
-
-
-def board_of(rows, **options):
-    columns = {"sides": ("left", "right"), "outcome": "better", **options}
-    return rate(columns_of(rows), **columns)
+from tests.pages.data import (
+    HOSTILE,
+    Outline,
+    assert_nothing_foreign_runs,
+    board_of,
+    columns_of,
+    data_of,
+    make_battles,
+)
 
 
 @pytest.mark.parametrize("model", ["least-squares", "bradley-terry"])

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import itertools
-import json
 import re
-from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,17 +42,8 @@ from rankwise.pages.report import report_sections, report_text
 from rankwise.pages.report.report_data import make_scored_items
 from rankwise.report import report
 from rankwise.uncertainty.calibrated_ranker import draw_pairs
+from tests.pages.data import HOSTILE, Outline, assert_nothing_foreign_runs, data_of
 
-HOSTILE = [
-    "</script><img src=x onerror=alert(1)>",
-    "<!--<script>",
-    "a&amp;b \u2028\u2029 '\"",
-    "مرحبا \u202e reversed \u2069",
-    "🏳️‍🌈" * 3,
-    "x" * 5000,
-    "\ud800 alone",
-    "nul\x00\x1b",
-]
 ODD = "<>&\"'/\\!- aé🏳\u2028\ud800\x00\n"
 X, y, groups = make_ranking(n_queries=12, n_documents=(3, 9), n_features=5, random_state=0)[:3]
 MODEL = RankRLS().fit(X, y, groups)
@@ -65,38 +52,6 @@ MODEL = RankRLS().fit(X, y, groups)
 def make_report(*arguments, **options):
     """The page as text."""
     return str(report(*arguments, **options))
-
-
-def data_of(page):
-    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
-    assert match is not None
-    return json.loads(match[1])
-
-
-class Outline(HTMLParser):
-    """Elements, attributes and visible text of a page."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.attributes, self.text, self._inside = [], [], [], []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes.append((tag, dict(attrs)))
-        self._inside.append(tag)
-
-    def handle_endtag(self, tag):
-        while self._inside and self._inside.pop() != tag:
-            pass
-
-    def handle_data(self, data):
-        if not {"script", "style"} & set(self._inside):
-            self.text.append(data)
-
-    @property
-    def words(self):
-        return " ".join(" ".join(self.text).split())
 
 
 def words_of(page):
@@ -513,22 +468,6 @@ def test_any_names_survive_as_data_that_html_and_script_cannot_mistake(names):
     assert sorted(data_of(page)["items"][0]["names"]) == sorted(as_text(name) for name in names)
     inside = page.split('id="data">')[1].split("</script>")[0]
     assert not set(inside) & set("<>&\u2028\u2029")
-
-
-def assert_nothing_foreign_runs(page):
-    """Nothing is loaded, and the policy allows one style and one script: those of the page."""
-    outline = Outline(page)
-    for tag, attributes in outline.attributes:
-        assert not any(name.startswith("on") or name == "style" for name in attributes), tag
-        for name in ("src", "href", "action", "data", "poster", "srcset"):
-            assert attributes.get(name, "#").startswith(("#", "data:")), attributes
-    assert outline.tags.count("script") == 2
-    policy = next(a["content"] for _, a in outline.attributes if a.get("http-equiv"))
-    assert policy.startswith("default-src 'none'")
-    assert "unsafe" not in policy
-    parts = [re.search(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)[1] for tag in ("style", "script")]
-    hashes = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in parts]
-    assert re.findall(r"'sha256-([^']+)'", policy) == hashes
 
 
 def test_page_loads_nothing_allows_its_own_script_only_and_is_the_same_again():

@@ -11,8 +11,8 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from tests.browser import CONTRASTS, find, set_screen, texts, wait_for
-from tests.judge.test_judge import Program
-from tests.report.conftest import HOSTILE, ODD_NAMES
+from tests.judge.data import Program
+from tests.pages.data import HOSTILE_TITLE, ODD_NAMES
 
 FILES = ("grouped", "list", "odd", "many", "flat", "full", "odd_board", "several", "many_items")
 NAMELESS = """
@@ -57,7 +57,7 @@ def open_any(open_page, browser, judge):
             return open_page(name, width, scheme)
         set_screen(browser, width, scheme)
         browser.get(judge.url)
-        browser.execute_script("sessionStorage.setItem('judge', arguments[0])", HOSTILE)
+        browser.execute_script("sessionStorage.setItem('judge', arguments[0])", HOSTILE_TITLE)
         browser.refresh()
         wait_for(browser, lambda: browser.execute_script("return !isBusy && current !== null"))
         find(browser, "#board summary").click()
@@ -120,7 +120,7 @@ def test_the_policy_keeps_out_what_others_would_load_or_run(browser, open_any, n
 @pytest.mark.parametrize("name", ["odd", "odd_board", "judge"])
 def test_hostile_names_are_text(open_any, name):
     page = open_any(name)
-    assert any(HOSTILE in text for text in texts(page, "h1, #judge-name"))
+    assert any(HOSTILE_TITLE in text for text in texts(page, "h1, #judge-name"))
     assert page.find_elements("css selector", "img") == []
 
 

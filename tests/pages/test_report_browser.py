@@ -11,7 +11,7 @@ import pytest
 
 from rankwise.report import report
 from tests.browser import find, set_screen, texts
-from tests.report.conftest import HOSTILE
+from tests.pages.data import HOSTILE_TITLE
 
 
 def column(page, k):
@@ -178,14 +178,14 @@ def test_hostile_and_odd_names_are_shown_as_text(open_page):
     page = open_page("odd")
     names = page.execute_script("return data.groups.names")
     assert set(column(page, 1)) == set(names)
-    assert HOSTILE in names
+    assert HOSTILE_TITLE in names
     for name in names:
         row = names.index(name)
         find(page, f"#group-table tr[data-group='{row}'] button").click()
         again = page.execute_script("return [state.group, groupOfAddress()]")
         assert again == [row, row]
-    assert HOSTILE in texts(page, "#item-table tbody td.name")
-    assert HOSTILE in texts(page, "#feature-table td.name")
+    assert HOSTILE_TITLE in texts(page, "#item-table tbody td.name")
+    assert HOSTILE_TITLE in texts(page, "#feature-table td.name")
 
 
 def test_one_list_has_no_table_of_groups(open_page):

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.browser import find, texts
-from tests.report.conftest import HOSTILE
+from tests.pages.data import HOSTILE_TITLE
 
 
 def column(page, k, table="rating"):
@@ -207,9 +207,9 @@ def test_results_of_few_comparisons_are_pale(open_page):
 
 def test_hostile_and_odd_names_are_shown_as_text(open_page):
     page = open_page("odd_board")
-    assert texts(page, "#board option") == [HOSTILE, "second"]
+    assert texts(page, "#board option") == [HOSTILE_TITLE, "second"]
     rows = page.execute_script("return data.boards[0].rows")
-    assert HOSTILE in rows["item"]
+    assert HOSTILE_TITLE in rows["item"]
     assert texts(page, "#rating-table tbody td bdi") == rows["item"]
     assert texts(page, "#matrix tbody th bdi") == rows["item"]
     directions = page.execute_script("""

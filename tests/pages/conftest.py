@@ -10,10 +10,7 @@ from rankwise.datasets import make_ranking
 from rankwise.leaderboard import PriorScales, rate, rate_groups
 from rankwise.report import board_page, report
 from tests.browser import set_screen
-from tests.report.test_board_page import board_of, columns_of, make_battles
-
-HOSTILE = "</script><img src=x onerror=alert(1)>"
-ODD_NAMES = [HOSTILE, "مرحبا بالعالم", "🏳️‍🌈 emoji", "x" * 500, "&lt;b&gt;", "a b=c#d%e"]
+from tests.pages.data import HOSTILE_TITLE, ODD_NAMES, board_of, columns_of, make_battles
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +53,7 @@ def write_reports(folder):
         [ODD_NAMES[i % 6] for i in range(60)],
         ids=[ODD_NAMES[(i // 6) % 6] for i in range(60)],
         feature_names=ODD_NAMES,
-        title=HOSTILE,
+        title=HOSTILE_TITLE,
     ).save(folder / "odd.html")
     flat, truth = np.zeros((12, 3)), np.arange(12) % 3
     model = RankRLS().fit(flat, truth)
@@ -108,7 +105,9 @@ def write_boards(folder):
     board_page(full, title="Full").save(folder / "full.html")
     rows = make_battles(names=ODD_NAMES)
     odd = board_of(rows, judge="judge")
-    board_page({HOSTILE: odd, "second": odd}, title=HOSTILE).save(folder / "odd_board.html")
+    board_page({HOSTILE_TITLE: odd, "second": odd}, title=HOSTILE_TITLE).save(
+        folder / "odd_board.html"
+    )
     boards = rate_groups(
         columns_of(make_battles()),
         ["old" if k < 90 else "new" for k in range(300)],
