@@ -51,7 +51,7 @@ REFUSED = {
     "every kind of column": "is of the kind (text|date)",
     "auto of a frame": "is of the kind (text|date)",
     "MinMaxScaler(clip=True, feature_range=(1, 2))": "clip=True.* is not linear",
-    **{name: "ConditionalRankRLS(CV)? is none" for name in all_models() if name[:5] == "table"},
+    **{name: "ConditionalRankRLS(CV)? is not" for name in all_models() if name[:5] == "table"},
 } | dict.fromkeys(
     (
         *("precomputed", "precomputed basis", "kernel views", "stopped pursuit"),
