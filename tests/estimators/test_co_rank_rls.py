@@ -520,7 +520,7 @@ def test_features_of_a_basis_view_reproduce_the_kernel_of_its_basis(data):
     X, y, groups, X_new = data
     model = CoRankRLS(views=[View([0, 2], kernel="rbf", gamma=0.3, basis=BASES[1])])
     (view,) = model.fit(X, y, groups).views_
-    R, R_new = view.features(X), view.features(X_new)
+    R, R_new = view.transform(X), view.transform(X_new)
     K = rbf(X[:, [0, 2]], X[BASES[1]][:, [0, 2]])
     np.testing.assert_allclose(R @ R[BASES[1]].T, K, atol=1e-10)
     w = np.arange(view.n_features, dtype=float)

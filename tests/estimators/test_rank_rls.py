@@ -423,7 +423,7 @@ def test_kernel_matrix_that_would_not_fit_is_refused_before_it_is_allocated(data
 def test_a_linear_model_too_large_to_factor_is_solved_iteratively(data, monkeypatch):
     X, y, groups, _ = data
     expected = RankRLS().fit(X, y, groups).coef_
-    monkeypatch.setattr("rankwise.kernels.solver_input.available_bytes", lambda: 1)
+    monkeypatch.setattr("rankwise.solvers.methods.available_bytes", lambda: 1)
     model = RankRLS(tol=1e-12).fit(X, y, groups)
     assert model.solver_ == "iterative"
     np.testing.assert_allclose(model.coef_, expected, atol=1e-8)

@@ -35,7 +35,7 @@ ODD += [
     {"is": "Kernel", "fields": {"function": "rbf", "gamma": 1e-300}},
 ]
 ODD += [{"sparse": [{"array": 0}] * 3, "shape": [10**9, 10**9]}]
-NAMES = ["RankRLS", "RankSVM", "View", "GroupScaler", "BoostedTrees", "FeatureMap"]
+NAMES = ["RankRLS", "RankSVM", "View", "GroupScaler", "BoostedTrees", "KernelFeatures"]
 NAMES += ["TableVectorizer"]
 
 

@@ -27,7 +27,7 @@ from rankwise.fitted_schema import fitted_schema
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.pair_graph import GROUP_WEIGHTS
 from rankwise.kernels.basis import basis_map
-from rankwise.kernels.feature_maps import FeatureMap
+from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap
 from rankwise.losses import LossValue, PairwiseLoss, Plane
 from rankwise.preprocessing.group_columns import refuse_other_keywords
 from rankwise.rankers import pairwise_ranker, rank_rls, rank_svm
@@ -123,7 +123,7 @@ class LazyModel(KernelModel):
         self.n_features_in_ = int(n_columns)
         if isinstance(X, dd.DataFrame) and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
-        features = FeatureMap(kernel, None, self.n_features_in_)
+        features: FeatureMap = ColumnFeatures(None, self.n_features_in_)
         if self.basis is not None:
             features = basis_map(kernel, np.empty((0, n_columns)), None, self.basis, None)
         self._store_features(features)
@@ -246,7 +246,7 @@ def _add_up(
     sums = SufficientStatistics(**rule)
     if len(block.y):
         groups = block.groups if has_groups else None
-        sums.add(features.features(block.X), block.y, groups, whole_groups=has_groups)
+        sums.add(features.transform(block.X), block.y, groups, whole_groups=has_groups)
     return sums
 
 
@@ -441,7 +441,7 @@ def _prepare(
     loss = make_loss(graph)
     if loss.graph.n_pairs == 0:
         return None
-    return make_objective(features.features(block.X), loss, 0.0)
+    return make_objective(features.transform(block.X), loss, 0.0)
 
 
 def _summarize(objective: Objective | None) -> tuple[Any, ...] | None:

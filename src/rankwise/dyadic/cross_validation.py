@@ -31,8 +31,7 @@ from rankwise.dyadic.sides import OVERFLOW, DecomposedSide
 from rankwise.dyadic.solver import DyadicProblem
 from rankwise.graphs import ScoreGraph
 from rankwise.groups import Groups
-from rankwise.kernels.feature_maps import FeatureMap
-from rankwise.kernels.kernel import Kernel
+from rankwise.kernels.feature_maps import ColumnFeatures
 from rankwise.kernels.solver_input import SolverInput
 from rankwise.losses import SquaredLoss
 from rankwise.metrics import Metric
@@ -308,7 +307,7 @@ def _without_rows_of_features(problem: DyadicProblem, alphas: Array) -> Array:
     i, j = np.nonzero(problem.loss.is_observed)
     products = rows.features[i][:, :, None] * column_features[j][:, None, :]
     R = products.reshape(len(i), -1)
-    features = SolverInput("primal", R, FeatureMap(Kernel("linear"), None, R.shape[1]))
+    features = SolverInput("primal", R, ColumnFeatures(None, R.shape[1]))
     folds = np.split(np.arange(len(i)), np.flatnonzero(np.diff(i)) + 1)
     loss = SquaredLoss(problem.loss.graph)
     no_limits: dict[str, Any] = {}  # the solver is direct

@@ -26,13 +26,14 @@ from rankwise.dyadic.sides import (
 )
 from rankwise.dyadic.solver import DyadicProblem
 from rankwise.fitted_schema import FittedSchema, Floats, Values
-from rankwise.kernels.solver_input import SolverInput, make_solver_input
+from rankwise.kernels.solver_input import SolverInput, has_basis, make_solver_input
 from rankwise.metrics import get_metric
 from rankwise.model_selection.conformal import in_best_set
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import KernelModel
 from rankwise.rankers.search import Search
 from rankwise.runtime.threads import single_threaded
+from rankwise.solvers.methods import choose_method
 from rankwise.validation import check_int, restored_on_failure
 
 
@@ -410,7 +411,7 @@ class LabelRanker(KernelModel):
         features = make_solver_input(
             kernel,
             X,
-            self.solver,
+            choose_method(kernel, X, self.solver, has_basis=has_basis(self.n_basis, self.basis)),
             n_basis=self.n_basis,
             basis=self.basis,
             random_state=self.random_state,

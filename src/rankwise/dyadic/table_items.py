@@ -11,7 +11,7 @@ from rankwise.arrays import Array
 from rankwise.dyadic.sides import DecomposedSide, FeatureSide, KernelSide, feature_side, kernel_side
 from rankwise.formatting import join_words
 from rankwise.frames import as_array, column_names
-from rankwise.kernels.feature_maps import FeatureMap
+from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap, KernelFeatures
 from rankwise.kernels.kernel import Kernel
 from rankwise.model_selection.shortcuts import dense_rows
 from rankwise.runtime.memory import check_matrix_fits
@@ -134,9 +134,10 @@ class TableItems(NamedTuple):
 
     def scores(self, fitted_items: Any, weights: Array) -> Array:
         """``k(items, fitted_items) weights``, by blocks; weights of features if linear."""
-        if self.kernel.is_precomputed or self.kernel.is_linear:
-            fitted_items = None
-        features = FeatureMap(self.kernel, None, len(weights), None, fitted_items)
+        features: FeatureMap = ColumnFeatures(None, len(weights))
+        if not self.kernel.is_linear:
+            items = None if self.kernel.is_precomputed else fitted_items
+            features = KernelFeatures(self.kernel, None, len(weights), None, items)
         return np.asarray(features.scores(self.items, weights))
 
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_random_state
 
 from rankwise.arrays import Array, Indices
 from rankwise.frames import as_array
-from rankwise.kernels.feature_maps import FeatureMap, take_columns
+from rankwise.kernels.feature_maps import BasisFeatures, take_columns
 from rankwise.kernels.kernel import Kernel
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import allow_threads
@@ -25,7 +25,7 @@ BASES = ("random", "kmeans++")
 def read_points(name: str, points: Any, n_features: int) -> Any:
     """Points with the features of X, one row each, as float64; None for anything but a matrix.
 
-    Points need not be training items, may be more than those, and may have duplicates, which
+    Points need not be training items, may outnumber them, and may have duplicates, which
     `basis_root` merges.
     """
     points = as_array(points, name)
@@ -50,24 +50,21 @@ def choose_basis(
     X : array or sparse matrix of shape (n_items, n_features)
         The training items.
     n_basis : int or None
-        How many; None for given row numbers.
+        Number of basis items; None for given row numbers.
     basis : {"random", "kmeans++"} or array of int
-        A way of choosing, or row numbers. [RankRLS09] section 3.5 finds random choice no worse than
-        more careful ones.
+        How to choose, or row numbers. [RankRLS09] section 3.5 finds random choice no worse than
+        more careful methods.
     random_state : int, RandomState or None
         Seed.
+
+    Returns
+    -------
+    ndarray of int
+        Row numbers.
     """
     n_items = X.shape[0]
     if not isinstance(basis, str):
-        rows = np.asarray(as_array(basis, "basis"))
-        if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu":
-            raise ValueError(
-                f"basis has dtype {rows.dtype} and shape {rows.shape}; expected a flat array of "
-                "row numbers, or an array of points with the features of X where points are taken."
-            )
-        if n_basis is not None and n_basis != len(rows):
-            raise ValueError(f"n_basis={n_basis} but basis names {len(rows)} rows; drop n_basis.")
-        return check_numbers("basis", "row", rows, n_items)
+        return _check_row_numbers(basis, n_basis, n_items)
     check_option("basis", basis, BASES)
     if not isinstance(n_basis, numbers.Integral) or not 1 <= n_basis <= n_items:
         raise ValueError(
@@ -85,8 +82,21 @@ def choose_basis(
     return np.unique(rows).astype(np.intp)
 
 
+def _check_row_numbers(basis: ArrayLike, n_basis: int | None, n_items: int) -> NDArray[np.intp]:
+    """The row numbers of basis items, checked."""
+    rows = np.asarray(as_array(basis, "basis"))
+    if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu":
+        raise ValueError(
+            f"basis has dtype {rows.dtype} and shape {rows.shape}; expected a flat array of "
+            "row numbers, or an array of points with the features of X where points are taken."
+        )
+    if n_basis is not None and n_basis != len(rows):
+        raise ValueError(f"n_basis={n_basis} but basis names {len(rows)} rows; drop n_basis.")
+    return check_numbers("basis", "row", rows, n_items)
+
+
 def check_numbers(name: str, what: str, numbers: NDArray[Any], n: int) -> NDArray[np.intp]:
-    """Numbers of rows or columns of X, of which there are n, each named once."""
+    """Numbers of the n rows or columns of X, checked: in range and without duplicates."""
     outside = numbers[(numbers < 0) | (numbers >= n)]
     if len(outside):
         raise ValueError(f"{name} names {what} {outside[0]}; the {n} {what}s of X count from 0.")
@@ -103,8 +113,9 @@ def basis_root(K_bb: Array) -> Array:
     """
     with allow_threads(len(K_bb) ** 3):
         values, vectors = scipy.linalg.eigh(K_bb)
-    keep = values > values[-1] * len(values) * np.finfo(float).eps
-    return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
+    rounding = values[-1] * len(values) * np.finfo(float).eps
+    is_positive = values > rounding
+    return np.asarray(vectors[:, is_positive] / np.sqrt(values[is_positive]))
 
 
 def basis_map(
@@ -114,32 +125,62 @@ def basis_map(
     basis: str | ArrayLike,
     random_state: Any,
     columns: Indices | None = None,
-) -> FeatureMap:
-    """The map of a kernel on basis items that are chosen from the rows of X, or on given points."""
-    rows, points = None, read_points("basis", basis, X.shape[1])
+) -> BasisFeatures:
+    """The map of a kernel on basis items.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    X : array or sparse matrix of shape (n_items, n_features)
+        The training items.
+    n_basis, basis, random_state
+        As in `choose_basis`; `basis` may also be an array of points with the features of X.
+    columns : ndarray of int, optional
+        Columns that the kernel compares; all by default.
+
+    Returns
+    -------
+    BasisFeatures
+        On rows of X or on the points.
+    """
+    rows: Indices | None = None
+    points = read_points("basis", basis, X.shape[1])
     if points is None:
-        seen = take_columns(X, columns)
-        if kernel.is_precomputed and (sp.issparse(X) or seen.shape[0] != seen.shape[1]):
-            raise ValueError(
-                f"kernel='precomputed' sees {seen.shape[1]} columns of {seen.shape[0]} items; "
-                "expected the dense square matrix of kernel values between all training items; a "
-                "View selects it with columns."
-            )
-        rows = choose_basis(seen, n_basis, basis, random_state)
-        items = seen[rows]
-    elif kernel.is_precomputed:
+        rows, items = _basis_rows(kernel, take_columns(X, columns), n_basis, basis, random_state)
+    else:
+        _check_basis_points(kernel, points, n_basis)
+        items = take_columns(points, columns)
+    size = items.shape[0]
+    check_matrix_fits(size, size, "the kernel matrix of a basis", "use a smaller n_basis")
+    compared = items[:, rows] if kernel.is_precomputed else items
+    root = basis_root(kernel.matrix(compared))
+    if not root.shape[1]:  # every kernel value is zero, and so is every score
+        root = np.zeros((size, 1))
+    stored_items = None if kernel.is_precomputed else items
+    return BasisFeatures(kernel, columns, rows, stored_items, root)
+
+
+def _basis_rows(
+    kernel: Kernel, X: Any, n_basis: int | None, basis: str | ArrayLike, random_state: Any
+) -> tuple[Indices, Any]:
+    """Numbers of the basis items, and these rows of X."""
+    n_items, n_columns = X.shape
+    if kernel.is_precomputed and (sp.issparse(X) or n_items != n_columns):
+        raise ValueError(
+            f"kernel='precomputed' uses {n_columns} columns of {n_items} items; expected the dense "
+            "square matrix of kernel values between all training items; a View selects it with "
+            "columns."
+        )
+    rows = choose_basis(X, n_basis, basis, random_state)
+    return rows, X[rows]
+
+
+def _check_basis_points(kernel: Kernel, points: Any, n_basis: int | None) -> None:
+    if kernel.is_precomputed:
         raise ValueError(
             "basis gives points, but kernel='precomputed' has no kernel values to them; give row "
             "numbers of the kernel matrix."
         )
-    elif n_basis is not None and n_basis != points.shape[0]:
+    if n_basis is not None and n_basis != points.shape[0]:
         raise ValueError(f"n_basis={n_basis} but basis has {points.shape[0]} points; drop n_basis.")
-    else:
-        items = take_columns(points, columns)
-    size = items.shape[0]
-    check_matrix_fits(size, size, "the kernel matrix of a basis", "use a smaller n_basis")
-    root = basis_root(kernel.matrix(items[:, rows] if kernel.is_precomputed else items))
-    if not root.shape[1]:  # every kernel value is zero, and so is every score
-        root = np.zeros((items.shape[0], 1))
-    kept = None if kernel.is_precomputed else items
-    return FeatureMap(kernel, columns, root.shape[1], rows, kept, root)

@@ -1,4 +1,16 @@
-"""Maps from items to features, and from solutions to coefficients that score new items."""
+"""Feature maps: from items to features R, and from weights to coefficients that score new items.
+
+====================  ==========================  ============  ========================
+map                   features R of the rows      coefficients  scores
+====================  ==========================  ============  ========================
+`ColumnFeatures`      columns of X                w             X w
+`KernelFeatures`      ``K_mb``                    w             k(X, items) w
+`BasisFeatures`       ``K_mb U``, U Uᵀ = K_bb⁺    ``U w``       k(X, items) U w
+====================  ==========================  ============  ========================
+
+The first and the last have ``‖f‖² = ‖w‖²``: [RankRLS09] equations 28, 41 and 42. The second is a
+dictionary of functions from which a pursuit selects.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +33,50 @@ from rankwise.kernels.kernel import Kernel
 from rankwise.kernels.stable_products import row_products
 
 
+@saved_fields({"columns": Ints("columns", optional=True), "n_features": Integer()})
+class ColumnFeatures(NamedTuple):
+    """Columns of X, unchanged.
+
+    Attributes
+    ----------
+    columns : ndarray of int or None
+        Numbers of the columns; None for all.
+    n_features : int
+        Number of columns of R.
+    """
+
+    columns: Indices | None
+    n_features: int
+
+    @property
+    def kernel(self) -> Kernel:
+        """The linear kernel."""
+        return Kernel("linear")
+
+    @property
+    def indices(self) -> Indices:
+        """Numbers of the columns that the coefficients belong to."""
+        if self.columns is None:
+            return np.arange(self.n_features)
+        return self.columns
+
+    def transform(self, X: Any) -> Any:
+        """R of the rows of X; sparse if X is sparse."""
+        return take_columns(X, self.columns)
+
+    def coefficients(self, w: Array) -> Array:
+        """Coefficients of the columns from weights of the features."""
+        return w
+
+    def scores(self, X: Any, coef: Array) -> NDArray[Any]:
+        """Scores of the rows of X for coefficients of shape (n,) or (n, k)."""
+        return row_products(self.transform(X).astype(np.float64, copy=False), coef)
+
+    def take(self, chosen: Indices) -> ColumnFeatures:
+        """The map of some of its columns."""
+        return ColumnFeatures(self.indices[chosen], len(chosen))
+
+
 @saved_fields(
     {
         "kernel": Record(Kernel),
@@ -28,38 +84,23 @@ from rankwise.kernels.stable_products import row_products
         "n_features": Integer(),
         "basis": Ints("items", optional=True),
         "items": Items("items item_columns", optional=True),
-        "root": Floats("items features", optional=True),
     }
 )
-class FeatureMap(NamedTuple):
-    """From items to features R with ``f = R w``, and from w to coefficients that score new items.
-
-    ==================  ==========================  ======================  ==================
-    map                 features R of the rows      coefficients            set
-    ==================  ==========================  ======================  ==================
-    columns             the columns as they are     w                       neither
-    kernel values       ``K_mb``                    w                       items (or basis)
-    orthogonal basis    ``K_mb U``, U Uᵀ = K_bb⁺    ``U w``                 items and root
-    ==================  ==========================  ======================  ==================
-
-    The first and the last have ``‖f‖² = ‖w‖²``: [RankRLS09] equations 28, 41 and 42. The second
-    gives the functions that a pursuit chooses from.
+class KernelFeatures(NamedTuple):
+    """Kernel values to items.
 
     Attributes
     ----------
     kernel : Kernel
-        The kernel; linear for columns as they are.
+        The kernel.
     columns : ndarray of int or None
-        Columns of X that the map sees; None for all.
+        Columns of X that the kernel compares; None for all.
     n_features : int
-        Number of columns of R.
+        Number of items, and of columns of R.
     basis : ndarray of int or None
-        Numbers of the items b: rows of the training data, or of given points. None if they have
-        none.
+        Numbers of the items: rows of the training data, or of given points. None for all rows.
     items : array, sparse matrix or None
-        Those columns of the items b; None for columns as they are and for precomputed kernels.
-    root : ndarray of shape (n_items, n_features) or None
-        U.
+        These columns of the items; None for a precomputed kernel.
     """
 
     kernel: Kernel
@@ -67,61 +108,108 @@ class FeatureMap(NamedTuple):
     n_features: int
     basis: Indices | None = None
     items: Any = None
-    root: Array | None = None
-
-    @property
-    def is_columns(self) -> bool:
-        """Whether the features are columns of X as they are."""
-        return self.items is None and not self.kernel.is_precomputed
 
     @property
     def indices(self) -> Indices:
-        """Numbers of the columns or items that the coefficients belong to."""
-        numbers = self.columns if self.is_columns else self.basis
-        return np.arange(self.n_features) if numbers is None else numbers
+        """Numbers of the items that the coefficients belong to."""
+        if self.basis is None:
+            return np.arange(self.n_features)
+        return self.basis
 
-    def features(self, X: Any) -> Any:
-        """R of the rows of X: columns are as X is, anything else is dense.
-
-        Kernel values are computed for a chunk of rows at a time.
-        """
-        seen = self._seen(X)
-        if self.is_columns:
-            return seen
-        if self.root is None:
-            return self.kernel.matrix(seen, self.items)
-        return self.kernel.product(seen, self.items, self.root)
+    def transform(self, X: Any) -> Any:
+        """R of the rows of X."""
+        return self.kernel.matrix(_kernel_columns(self, X), self.items)
 
     def coefficients(self, w: Array) -> Array:
-        """From weights of the features to weights of the columns or items."""
-        return w if self.root is None else self.root @ w
+        """Coefficients of the items from weights of the features."""
+        return w
 
     def scores(self, X: Any, coef: Array) -> NDArray[Any]:
-        """Scores of the rows of X for `coefficients` of shape (n,) or (n, k)."""
-        seen = self._seen(X)
-        if self.is_columns:
-            return row_products(seen.astype(np.float64, copy=False), coef)
-        return self.kernel.product(seen, self.items, coef)
+        """Scores of the rows of X for coefficients of shape (n,) or (n, k)."""
+        return self.kernel.product(_kernel_columns(self, X), self.items, coef)
 
-    def take(self, chosen: Indices) -> FeatureMap:
-        """The map of some of its columns or kernel values."""
-        numbers = self.indices[chosen]
-        if self.is_columns:
-            return self._replace(columns=numbers, n_features=len(chosen))
+    def take(self, chosen: Indices) -> KernelFeatures:
+        """The map of some of its items."""
         items = None if self.items is None else self.items[chosen]
-        return self._replace(basis=numbers, items=items, n_features=len(chosen))
-
-    def _seen(self, X: Any) -> Any:
-        """What the kernel takes: the columns of X, or precomputed values to the items."""
-        X = take_columns(X, self.columns)
-        return take_columns(X, self.basis) if self.kernel.is_precomputed else X
+        return KernelFeatures(self.kernel, self.columns, len(chosen), self.indices[chosen], items)
 
     def _check_fitted(self) -> None:
         check_kernel_items(self.items, self.kernel.function, self.kernel.params)
 
 
+@saved_fields(
+    {
+        "kernel": Record(Kernel),
+        "columns": Ints("columns", optional=True),
+        "basis": Ints("items", optional=True),
+        "items": Items("items item_columns", optional=True),
+        "root": Floats("items features"),
+    }
+)
+class BasisFeatures(NamedTuple):
+    """Orthonormal functions in the span of the kernel values to basis items.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel.
+    columns : ndarray of int or None
+        Columns of X that the kernel compares; None for all.
+    basis : ndarray of int or None
+        Numbers of the basis items in the training data; None for given points.
+    items : array, sparse matrix or None
+        These columns of the basis items; None for a precomputed kernel.
+    root : ndarray of shape (n_items, n_features)
+        U with ``U Uᵀ = K_bb⁺``.
+    """
+
+    kernel: Kernel
+    columns: Indices | None
+    basis: Indices | None
+    items: Any
+    root: Array
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of R."""
+        return int(self.root.shape[1])
+
+    @property
+    def indices(self) -> Indices:
+        """Numbers of the basis items that the coefficients belong to."""
+        if self.basis is None:
+            return np.arange(len(self.root))
+        return self.basis
+
+    def transform(self, X: Any) -> Any:
+        """R of the rows of X; kernel values are computed for a chunk of rows at a time."""
+        return self.kernel.product(_kernel_columns(self, X), self.items, self.root)
+
+    def coefficients(self, w: Array) -> Array:
+        """Coefficients of the basis items from weights of the features."""
+        return self.root @ w
+
+    def scores(self, X: Any, coef: Array) -> NDArray[Any]:
+        """Scores of the rows of X for coefficients of shape (n,) or (n, k)."""
+        return self.kernel.product(_kernel_columns(self, X), self.items, coef)
+
+    def _check_fitted(self) -> None:
+        check_kernel_items(self.items, self.kernel.function, self.kernel.params)
+
+
+FeatureMap = ColumnFeatures | KernelFeatures | BasisFeatures
+
+
+def _kernel_columns(features: KernelFeatures | BasisFeatures, X: Any) -> Any:
+    """The columns of X that the kernel compares, or precomputed values to the items."""
+    X = take_columns(X, features.columns)
+    if features.kernel.is_precomputed:
+        return take_columns(X, features.basis)
+    return X
+
+
 def take_columns(X: Any, columns: Indices | None) -> Any:
-    """These columns of a dense or sparse matrix; X itself, not a copy, for None or all of them."""
+    """These columns of a dense or sparse matrix; X itself, not a copy, for None or all columns."""
     if columns is None or np.array_equal(columns, np.arange(X.shape[1])):
         return X
     return X[:, columns]

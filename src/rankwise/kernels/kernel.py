@@ -33,9 +33,8 @@ if TYPE_CHECKING:  # scikit-learn's class has no types, so every keyword of a ch
 else:
     from sklearn.base import BaseEstimator
 
-CHUNK_ENTRIES = 2**23
-
-LONGEST = 100  # characters of an n-gram
+CHUNK_ENTRIES = 2**23  # kernel values computed at the same time
+MAX_NGRAM_LENGTH = 100
 
 
 @saved_fields(
@@ -56,7 +55,7 @@ class Kernel:
     function : str or callable
         Name, or a function of two items.
     gamma, degree, coef0
-        Parameters of scikit-learn's kernels; each kernel takes those that it knows.
+        Parameters of scikit-learn's kernels; each kernel uses those that it has.
     params : dict
         Further keyword arguments of a callable, or of "ngram".
     """
@@ -71,33 +70,42 @@ class Kernel:
         self.is_linear = self.function == "linear"  # the model is a weight per feature
         self.is_precomputed = self.function == "precomputed"  # X is the kernel matrix itself
         self.takes_objects = callable(self.function) or self.function == "ngram"
-        known = {*PAIRWISE_KERNEL_FUNCTIONS, "ngram", "precomputed"}
-        if not callable(self.function) and self.function not in known:
-            raise ValueError(
-                f"kernel={self.function!r} is unknown; choose one of {', '.join(sorted(known))}, "
-                "or pass a function of two items."
-            )
+        if not callable(self.function):
+            self._check_name(self.function)
         if self.gamma is not None and not self.gamma > 0:
             raise ValueError(f"gamma={self.gamma!r}; expected a positive number or None.")
         if self.function == "ngram":
-            lengths, shared = self.params.get("ngram_range", (1, 3)), self.params.get("shared", 0)
-            is_pair = isinstance(lengths, (tuple, list)) and len(lengths) == 2
-            is_pair = is_pair and all(isinstance(n, int) for n in lengths)
-            if not is_pair or not 1 <= lengths[0] <= lengths[1] <= LONGEST:
-                raise ValueError(
-                    f"ngram_range={lengths!r}; expected two whole numbers from 1 to {LONGEST}, the "
-                    "shortest first, as (1, 3)."
-                )
-            if not isinstance(shared, (int, float)) or not 0 <= shared < 1:
-                raise ValueError(f"shared={shared!r}; expected a number from 0 to below 1.")
+            self._check_ngram_params()
         elif self.params and not callable(self.function):
             raise ValueError(
                 f"kernel_params={self.params!r} is for callable kernels and 'ngram'; the kernel "
                 f"{self.function!r} takes gamma, degree and coef0."
             )
 
+    @staticmethod
+    def _check_name(name: str) -> None:
+        names = {*PAIRWISE_KERNEL_FUNCTIONS, "ngram", "precomputed"}
+        if name not in names:
+            raise ValueError(
+                f"kernel={name!r} is unknown; choose one of {', '.join(sorted(names))}, "
+                "or pass a function of two items."
+            )
+
+    def _check_ngram_params(self) -> None:
+        lengths = self.params.get("ngram_range", (1, 3))
+        shared = self.params.get("shared", 0)
+        is_pair = isinstance(lengths, (tuple, list)) and len(lengths) == 2
+        is_pair = is_pair and all(isinstance(n, int) for n in lengths)
+        if not is_pair or not 1 <= lengths[0] <= lengths[1] <= MAX_NGRAM_LENGTH:
+            raise ValueError(
+                f"ngram_range={lengths!r}; expected two whole numbers from 1 to "
+                f"{MAX_NGRAM_LENGTH}, the shortest first, such as (1, 3)."
+            )
+        if not isinstance(shared, (int, float)) or not 0 <= shared < 1:
+            raise ValueError(f"shared={shared!r}; expected a number from 0 to below 1.")
+
     def matrix(self, X: Any, Y: Any = None) -> Array:
-        """Kernel values between the rows of X and of Y (of X if None), as float64.
+        """Kernel values between the rows of X and those of Y (of X if None), as float64.
 
         Without Y, equal rows of X have equal rows and columns, to the last bit.
         """
@@ -105,15 +113,13 @@ class Kernel:
             return np.array(X, dtype=np.float64)
         first = first_equal_rows(X) if Y is None else None
         if first is not None:
-            rows, place = np.unique(first, return_inverse=True)
-            return self.matrix(X[rows])[np.ix_(place, place)]
+            rows, positions = np.unique(first, return_inverse=True)
+            return self.matrix(X[rows])[np.ix_(positions, positions)]
         if X.dtype == object:
-            return self._compare(_objects(X), None if Y is None else _objects(Y))
+            return self._object_matrix(_objects(X), None if Y is None else _objects(Y))
         X = X.astype(np.float64, copy=False)
         if self.function == "rbf" and not sp.issparse(X) and not sp.issparse(Y):
-            # squared distances far from zero would cancel
-            center = (X if Y is None else Y).mean(axis=0, dtype=np.float64)
-            X, Y = X - center, None if Y is None else Y - center
+            X, Y = _shift_to_mean(X, Y)
         if callable(self.function):
             K = pairwise_kernels(X, Y, metric=self.function, **self.params)
         else:
@@ -121,19 +127,24 @@ class Kernel:
             if self.gamma is not None:  # None is the default of each kernel, not always a value
                 named["gamma"] = self.gamma
             K = pairwise_kernels(X, Y, metric=self.function, filter_params=True, **named)
-        K = K.toarray() if hasattr(K, "toarray") else K
+        if sp.issparse(K):
+            K = K.toarray()
         return np.asarray(K, dtype=np.float64)
 
-    def _compare(self, ours: Sequence[Any], theirs: Sequence[Any] | None) -> Array:
-        """Kernel values of objects; of a symmetric matrix half is computed."""
+    def _object_matrix(self, items: Sequence[Any], others: Sequence[Any] | None) -> Array:
+        """Kernel values of objects; half of a symmetric matrix is computed."""
         if not callable(self.function):
-            return ngram_kernel(ours, theirs, **self.params)
-        others = ours if theirs is None else theirs
-        K = np.empty((len(ours), len(others)))
-        for i, one in enumerate(ours):
-            start = i if theirs is None else 0
-            K[i, start:] = [self.function(one, other, **self.params) for other in others[start:]]
-        return K if theirs is not None else np.triu(K) + np.triu(K, 1).T
+            return ngram_kernel(items, others, **self.params)
+        is_symmetric = others is None
+        if others is None:
+            others = items
+        K = np.empty((len(items), len(others)))
+        for i, item in enumerate(items):
+            start = i if is_symmetric else 0
+            K[i, start:] = [self.function(item, other, **self.params) for other in others[start:]]
+        if is_symmetric:
+            return np.triu(K) + np.triu(K, 1).T
+        return K
 
     def product(self, X: Any, Y: Any, coef: Array) -> Array:
         """``k(X, Y) coef``, a chunk of rows of X at a time; equal rows of X give equal rows."""
@@ -141,25 +152,36 @@ class Kernel:
             return row_products(X, coef)
         first = first_equal_rows(X)
         if first is not None:
-            rows, place = np.unique(first, return_inverse=True)
-            return np.asarray(self.product(X[rows], Y, coef)[place])
+            rows, positions = np.unique(first, return_inverse=True)
+            return np.asarray(self.product(X[rows], Y, coef)[positions])
         size = max(1, CHUNK_ENTRIES // max(1, Y.shape[0]))
-        out = np.empty((X.shape[0], *coef.shape[1:]))
+        product = np.empty((X.shape[0], *coef.shape[1:]))
         for start in range(0, X.shape[0], size):
-            out[start : start + size] = self.matrix(X[start : start + size], Y) @ coef
-        return out
+            chunk = slice(start, start + size)
+            product[chunk] = self.matrix(X[chunk], Y) @ coef
+        return product
+
+
+def _shift_to_mean(X: Array, Y: Array | None) -> tuple[Array, Array | None]:
+    """Both less the mean of the second: squared distances far from zero would cancel."""
+    if Y is None:
+        return X - X.mean(axis=0, dtype=np.float64), None
+    mean = Y.mean(axis=0, dtype=np.float64)
+    return X - mean, Y - mean
 
 
 def _objects(X: Any) -> Sequence[Any]:
-    """What a kernel of objects compares: the only column, or whole rows if there are several."""
-    return list(X[:, 0]) if X.shape[1] == 1 else list(X)
+    """The items of a kernel of objects: entries of the only column, or rows of several columns."""
+    if X.shape[1] == 1:
+        return list(X[:, 0])
+    return list(X)
 
 
 def center_kernel(K: Array) -> Array:
-    """Center the features of a kernel matrix, in its place.
+    """Center the features of a kernel matrix in place.
 
-    A loss over pairs sees differences only, so that its dual coefficients sum to zero and no
-    constant matters; a conditionally positive kernel becomes a positive one.
+    A loss over pairs depends on differences only, so its dual coefficients sum to zero and
+    constants do not matter; a conditionally positive kernel becomes a positive one.
     """
     mean = K.mean(axis=0)
     K -= mean
@@ -169,7 +191,7 @@ def center_kernel(K: Array) -> Array:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class KernelParameters(BaseEstimator):
-    """The parameters of a kernel, as every estimator with one has them.
+    """The parameters of a kernel, shared by all estimators with a kernel.
 
     Each is declared here once; a subclass that is a dataclass inherits them as keyword arguments of
     its constructor, which is all that scikit-learn asks of an estimator.
@@ -186,5 +208,5 @@ class KernelParameters(BaseEstimator):
         return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
 
     def kernel_arguments(self) -> dict[str, Any]:
-        """The parameters by name, to hand them on."""
+        """The parameters by name, as keyword arguments."""
         return {field.name: getattr(self, field.name) for field in fields(KernelParameters)}

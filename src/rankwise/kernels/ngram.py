@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwise.arrays import Array
 
-NGRAM_ENTRIES = 2**22  # of a sparse product at a time, which is nearly dense
+PRODUCT_ENTRIES = 2**22  # entries of one sparse product, which is nearly dense
 
 
 def ngram_kernel(
@@ -19,12 +19,12 @@ def ngram_kernel(
 ) -> Array:
     """Tanimoto similarity of the sets of n-grams, mixed with a constant.
 
-    With the sets A and B of all pieces of so many characters in two texts,
+    With the sets A and B of the n-grams of two texts,
 
         k = (1 − s) |A ∩ B| / |A ∪ B| + s
 
-    which is 1 for equal texts and s for texts that share nothing or are shorter than all n-grams.
-    Products are sparse.
+    which is 1 for equal texts, and s for texts that share no n-gram or are shorter than all
+    n-grams.
 
     Parameters
     ----------
@@ -33,33 +33,46 @@ def ngram_kernel(
     ngram_range : (int, int)
         Shortest and longest n-grams.
     shared : float
-        s, the share of what all texts have in common.
+        s, the constant.
+
+    Returns
+    -------
+    ndarray of shape (n_texts, n_others)
+        Kernel values.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
     shortest, longest = ngram_range
 
-    def pieces(text: str) -> list[str]:
+    def ngrams(text: str) -> list[str]:
         lengths = range(shortest, min(longest, len(text)) + 1)
-        return [text[k : k + n] for n in lengths for k in range(len(text) - n + 1)]
+        return [text[start : start + n] for n in lengths for start in range(len(text) - n + 1)]
 
-    counter = CountVectorizer(analyzer=pieces, binary=True, dtype=np.float64)
-    n = len(texts)
-    every = list(texts) if others is None else [*texts, *others]
-    if not any(len(text) >= shortest for text in every):
-        return np.full((n, len(every) - n or n), float(shared))
-    shown = counter.fit_transform(every)
-    A, B = shown[:n], shown[:n] if others is None else shown[n:]
-    sizes = np.asarray(shown.sum(axis=1)).ravel()
-    of_A, of_B = sizes[:n], sizes[:n] if others is None else sizes[n:]
-    K = np.empty((A.shape[0], B.shape[0]))
-    size = max(1, NGRAM_ENTRIES // max(1, B.shape[0]))
-    by_column = B.T.tocsr()
-    for start in range(0, len(K), size):
-        rows = slice(start, start + size)
-        common = (A[rows] @ by_column).toarray()
-        rest = of_A[rows, None] + of_B - common
-        K[rows] = np.divide(common, rest, out=np.zeros_like(common), where=rest > 0)
+    n_texts = len(texts)
+    all_texts = list(texts)
+    if others is not None:
+        all_texts.extend(others)
+    n_others = n_texts if others is None else len(others)
+    if not any(len(text) >= shortest for text in all_texts):
+        return np.full((n_texts, n_others), float(shared))
+    counter = CountVectorizer(analyzer=ngrams, binary=True, dtype=np.float64)
+    occurrences = counter.fit_transform(all_texts)
+    set_sizes = np.asarray(occurrences.sum(axis=1)).ravel()
+    A = occurrences[:n_texts]
+    sizes_A = set_sizes[:n_texts]
+    B = A
+    sizes_B = sizes_A
+    if others is not None:
+        B = occurrences[n_texts:]
+        sizes_B = set_sizes[n_texts:]
+    K = np.empty((n_texts, n_others))
+    chunk_size = max(1, PRODUCT_ENTRIES // max(1, n_others))
+    B_transposed = B.T.tocsr()
+    for start in range(0, n_texts, chunk_size):
+        rows = slice(start, start + chunk_size)
+        intersection = (A[rows] @ B_transposed).toarray()
+        union = sizes_A[rows, None] + sizes_B - intersection
+        K[rows] = np.divide(intersection, union, out=np.zeros_like(intersection), where=union > 0)
     K *= 1 - shared
     K += shared
     return K

@@ -18,6 +18,7 @@ from rankwise.auto.auto_ranker import AutoRanker
 from rankwise.auto.boosted_trees import BoostedTrees, TreeFeatures
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import package_versions, require
+from rankwise.kernels.feature_maps import ColumnFeatures
 from rankwise.kernels.kernel import Kernel
 from rankwise.persistence.linear_export import input_names, scaling
 from rankwise.preprocessing.column_features import is_wide_column, n_category_features
@@ -255,7 +256,7 @@ def _kernel_ranker(graph: Graph, ranker: Any, x: str) -> tuple[str, tuple[int, .
     linear = np.zeros((n_features, parts.coefficients[0].shape[1]))
     terms = []
     for one, coef in zip(parts.maps, parts.coefficients, strict=True):
-        if one.kernel.is_linear:
+        if isinstance(one, ColumnFeatures) or one.kernel.is_linear:
             linear += map_weights(one, coef, n_features) / len(parts.maps)
         elif len(coef):
             seen = x if one.columns is None else graph.take(x, one.columns)

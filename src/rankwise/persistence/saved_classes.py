@@ -25,7 +25,7 @@ from rankwise.fitted_schema import (
     Values,
     fitted_schema,
 )
-from rankwise.kernels.feature_maps import FeatureMap
+from rankwise.kernels.feature_maps import BasisFeatures, ColumnFeatures, KernelFeatures
 from rankwise.kernels.kernel import Kernel
 from rankwise.kernels.views import View
 from rankwise.preprocessing.column_types import ColumnInfo
@@ -45,7 +45,9 @@ def _by_name(classes: list[type]) -> dict[str, type]:
 
 
 # Parts of models, declared with `saved_fields`.
-RECORDS = _by_name([ColumnInfo, FeatureMap, Kernel, PursuitFunction])
+RECORDS = _by_name(
+    [BasisFeatures, ColumnFeatures, ColumnInfo, Kernel, KernelFeatures, PursuitFunction]
+)
 
 # scikit-learn's transformers, whose attributes are declared here.
 SCIKIT_LEARN_SCHEMAS: dict[type, FittedSchema] = {

@@ -25,7 +25,7 @@ from rankwise.fitted_schema import (
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
 from rankwise.groups import encode_groups
-from rankwise.kernels.feature_maps import FeatureMap
+from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap, KernelFeatures
 from rankwise.kernels.kernel import KernelParameters
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.scorer import needs_groups, predict_items
@@ -243,7 +243,7 @@ class KernelModel(RankerMixin, KernelParameters):
         """
         check_is_fitted(self)
         X = validate_X(self, X, accept_sparse="csr", reset=False)
-        return self._feature_map(len(self._columns)).features(X)
+        return self._feature_map(len(self._columns)).transform(X)
 
     def kernel_expansion(self) -> KernelExpansion:
         """What the scores are made of."""
@@ -255,6 +255,8 @@ class KernelModel(RankerMixin, KernelParameters):
         """Forget an earlier fit with other parameters, keep the items of this one."""
         for name in self.learned:
             self.__dict__.pop(name, None)
+        if isinstance(features, ColumnFeatures):
+            return
         if features.items is not None:
             self.X_fit_ = features.items
         if features.basis is not None:
@@ -279,8 +281,12 @@ class KernelModel(RankerMixin, KernelParameters):
         return self.dual_coef_.reshape(len(self.dual_coef_), -1)
 
     def _feature_map(self, n_coefficients: int) -> FeatureMap:
-        basis, items = getattr(self, "basis_indices_", None), getattr(self, "X_fit_", None)
-        return FeatureMap(self.make_kernel(), None, n_coefficients, basis, items)
+        kernel = self.make_kernel()
+        if kernel.is_linear:
+            return ColumnFeatures(None, n_coefficients)
+        basis = getattr(self, "basis_indices_", None)
+        items = getattr(self, "X_fit_", None)
+        return KernelFeatures(kernel, None, n_coefficients, basis, items)
 
     def _check_fitted(self) -> None:
         check_kernel_items(vars(self).get("X_fit_"), self.kernel, self.kernel_params)

@@ -22,7 +22,7 @@ from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Record, V
 from rankwise.graphs.supervision import TrainingTarget, read_y
 from rankwise.groups import encode_groups
 from rankwise.kernels.basis import basis_map
-from rankwise.kernels.feature_maps import FeatureMap
+from rankwise.kernels.feature_maps import BasisFeatures, ColumnFeatures
 from rankwise.kernels.kernel import KernelParameters
 from rankwise.kernels.solver_input import LazyFeatures
 from rankwise.kernels.views import View, check_views, view_columns
@@ -87,7 +87,7 @@ class CoRankRLS(TaskModel, KernelParameters):
 
     Attributes
     ----------
-    views_ : list of FeatureMap
+    views_ : list of ColumnFeatures or BasisFeatures
         Views with columns as numbers and the basis items they use.
     view_coef_ : list of ndarray
         For each view the weights of its columns or of its basis items.
@@ -131,7 +131,7 @@ class CoRankRLS(TaskModel, KernelParameters):
     """
 
     _fitted: ClassVar[FittedSchema] = {
-        "views_": ListOf(Record(FeatureMap)),
+        "views_": ListOf(Record(ColumnFeatures, BasisFeatures)),
         "view_coef_": ListOf(Floats("terms", "terms outputs")),
         "basis_indices_": ListOf(Ints("samples", optional=True)),
         "n_scored_": Values(),
@@ -319,12 +319,14 @@ class CoRankRLS(TaskModel, KernelParameters):
         loss = known.loss(self.cost, self.ties, self.group_weight)
         self.views_ = self._fit_views(X)
         self.view_coef_: list[Array] = []  # the task will know them
-        self.basis_indices_ = [view.basis for view in self.views_]
+        self.basis_indices_ = [
+            view.basis if isinstance(view, BasisFeatures) else None for view in self.views_
+        ]
         self.n_scored_, self.n_unscored_ = len(known.scored), len(known.unscored)
         self.n_pairs_ = loss.graph.n_pairs
         return CoTask(self, X, known, loss)
 
-    def _fit_views(self, X: Any) -> list[FeatureMap]:
+    def _fit_views(self, X: Any) -> list[ColumnFeatures | BasisFeatures]:
         """The views that the user gave, or as many random bases of all items as asked for."""
         rng = check_random_state(self.random_state)
         n_basis = check_int("n_basis", self.n_basis, least=1)
@@ -346,14 +348,14 @@ class CoRankRLS(TaskModel, KernelParameters):
             bases = rng.permutation(n_items)[: views * size].reshape(views, size)
             kernel = self.make_kernel()
             return [basis_map(kernel, X, None, np.sort(rows), rng) for rows in bases]
-        names, maps = getattr(self, "feature_names_in_", None), []
+        names = getattr(self, "feature_names_in_", None)
+        maps: list[ColumnFeatures | BasisFeatures] = []
         for view in check_views(views):
             kernel, columns = view.make_kernel(), view_columns(view, n_features, names)
             is_named = view.n_basis is not None or not isinstance(view.basis, str)
             if kernel.is_linear and not is_named:
-                maps.append(
-                    FeatureMap(kernel, columns, n_features if columns is None else len(columns))
-                )
+                n_columns = n_features if columns is None else len(columns)
+                maps.append(ColumnFeatures(columns, n_columns))
             else:
                 count = view.n_basis if is_named else min(n_basis, n_items)
                 maps.append(basis_map(kernel, X, count, view.basis, rng, columns))
@@ -448,7 +450,7 @@ class CoTask(HoldOutTask):
         check_matrix_fits(n, n, "the stacked system of all views", advice)
         X, grams, moments = self._X[self.target.scored], [], []
         for view in self.views:
-            gram, moment = self.loss.system(view.features(X))
+            gram, moment = self.loss.system(view.transform(X))
             grams.append(gram)
             moments.append(moment)
         return scipy.linalg.block_diag(*grams), np.concatenate(moments)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankwise.arrays import Array
-from rankwise.kernels.feature_maps import FeatureMap
+from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap
 
 
 class KernelExpansion(NamedTuple):
@@ -15,7 +16,7 @@ class KernelExpansion(NamedTuple):
 
     Attributes
     ----------
-    maps : list of FeatureMap
+    maps : sequence of FeatureMap
         One map per view; a linear ranker without views has one map of its columns.
     coefficients : list of ndarray of shape (n, n_outputs)
         Weights of the columns or of the items of each map.
@@ -25,7 +26,7 @@ class KernelExpansion(NamedTuple):
         Shape of the scores of one item: () or (n_outputs,).
     """
 
-    maps: list[FeatureMap]
+    maps: Sequence[FeatureMap]
     coefficients: list[Array]
     intercept: float | Array = 0.0
     output_shape: tuple[int, ...] = ()
@@ -88,7 +89,7 @@ def linear_weights(model: Any) -> LinearWeights:
 def map_weights(linear: FeatureMap, coef: Array, n_features: int) -> Array:
     """Weights of all features, (n_features, n_outputs), from the coefficients of a linear map."""
     weights = np.zeros((n_features, coef.shape[1]))
-    if linear.items is None:
+    if isinstance(linear, ColumnFeatures):
         np.add.at(weights, linear.indices, coef)
     else:
         columns = slice(None) if linear.columns is None else linear.columns

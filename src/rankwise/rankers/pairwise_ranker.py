@@ -17,6 +17,7 @@ from rankwise.fitted_schema import FittedSchema, Values
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.supervision import TrainingTarget, read_y
 from rankwise.graphs.violated_pairs import strict_pairs
+from rankwise.kernels.feature_maps import BasisFeatures
 from rankwise.kernels.solver_input import SolverInput, make_solver_input
 from rankwise.kernels.stable_products import row_products
 from rankwise.losses import PairwiseLoss, SquaredLoss
@@ -200,7 +201,7 @@ class PairwiseRanker(PathModel):
         features = make_solver_input(
             kernel,
             X,
-            "iterative" if kernel.is_linear else "auto",
+            "iterative" if kernel.is_linear else "dual",
             n_basis=self.n_basis,
             basis=self.basis,
             random_state=self.random_state,
@@ -227,7 +228,7 @@ class PairwiseRanker(PathModel):
             coef = getattr(self, "coef_", None)
             return None if coef is None or len(coef) != n_features else np.array(coef)
         before = getattr(self, "dual_coef_", None)
-        if before is None or features.map.basis is not None or len(before) != n_items:
+        if before is None or isinstance(features.map, BasisFeatures) or len(before) != n_items:
             return None
         return np.asarray(features.matrix.T @ before)
 

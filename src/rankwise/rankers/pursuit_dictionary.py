@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Indices
 from rankwise.kernels.basis import choose_basis, read_points
-from rankwise.kernels.feature_maps import FeatureMap, take_columns
+from rankwise.kernels.feature_maps import ColumnFeatures, KernelFeatures, take_columns
 from rankwise.kernels.views import View
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.validation import check_int, check_option
 
 DICTIONARIES = ("items", "scored", "features")
+Dictionary = ColumnFeatures | KernelFeatures
 
 
 class CandidateFunctions(NamedTuple):
@@ -63,7 +64,7 @@ def choose_functions(
     return CandidateFunctions(np.arange(points.shape[0]), points)
 
 
-def column_functions(view: View, functions: Indices, columns: Indices | None) -> FeatureMap:
+def column_functions(view: View, functions: Indices, columns: Indices | None) -> ColumnFeatures:
     """Columns of X as the functions of a view."""
     kernel = view.make_kernel()
     if not kernel.is_linear or view.n_basis is not None:
@@ -74,7 +75,7 @@ def column_functions(view: View, functions: Indices, columns: Indices | None) ->
         )
     if columns is None:
         columns = functions
-    return FeatureMap(kernel, columns, len(columns))
+    return ColumnFeatures(columns, len(columns))
 
 
 def kernel_functions(
@@ -84,7 +85,7 @@ def kernel_functions(
     rows: Indices,
     columns: Indices | None,
     rng: Any,
-) -> FeatureMap:
+) -> KernelFeatures:
     """Kernel functions of a view; a basis of the view takes precedence over the dictionary."""
     kernel = view.make_kernel()
     items = take_columns(X, columns)
@@ -103,15 +104,15 @@ def kernel_functions(
         functions = rows[choose_basis(items[rows], view.n_basis, view.basis, rng)]
         source = items
     centers = None if kernel.is_precomputed else source[functions]
-    return FeatureMap(kernel, columns, len(functions), functions, centers)
+    return KernelFeatures(kernel, columns, len(functions), functions, centers)
 
 
-def function_values(functions: FeatureMap, X: Any, rows: Indices) -> Any:
+def function_values(functions: Dictionary, X: Any, rows: Indices) -> Any:
     """The functions at some rows of X: a float64 array, or a sparse matrix stored by columns."""
-    if not functions.is_columns:
+    if not isinstance(functions, ColumnFeatures):
         advice = "choose from fewer functions, for example dictionary=2000"
         check_matrix_fits(len(rows), functions.n_features, "the values of a dictionary", advice)
-    values = functions.features(X if len(rows) == X.shape[0] else X[rows])
+    values = functions.transform(X if len(rows) == X.shape[0] else X[rows])
     if sp.issparse(values):
         return values.tocsc().astype(np.float64, copy=False)
     return np.asarray(values, dtype=np.float64)

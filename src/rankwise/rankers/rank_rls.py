@@ -16,8 +16,8 @@ from rankwise.frames import check_same_index
 from rankwise.graphs import PairGraph
 from rankwise.graphs.supervision import TrainingTarget, read_y
 from rankwise.kernels.basis import basis_map
-from rankwise.kernels.feature_maps import FeatureMap
-from rankwise.kernels.solver_input import SolverInput, make_solver_input
+from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap
+from rankwise.kernels.solver_input import SolverInput, has_basis, make_solver_input
 from rankwise.kernels.stable_products import row_products
 from rankwise.losses import SquaredLoss
 from rankwise.losses.profiled import nuisance_effects
@@ -53,6 +53,7 @@ from rankwise.runtime.progress import Progress
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers import minimize
 from rankwise.solvers.least_squares import SHARED_STEPS
+from rankwise.solvers.methods import choose_method
 from rankwise.validation import check_alphas, restored_on_failure
 
 PASSES = 3000  # over the non-zeros of sparse X, which iterations of a whole search take
@@ -79,7 +80,7 @@ def fixed_map(model: Any, X: Any) -> FeatureMap:
     """The features of all chunks: the columns themselves, or a basis chosen from the first one."""
     kernel = model.make_kernel()
     if kernel.is_linear:
-        return FeatureMap(kernel, None, X.shape[1])
+        return ColumnFeatures(None, X.shape[1])
     return basis_map(kernel, X, model.n_basis, model.basis, model.random_state)
 
 
@@ -385,7 +386,7 @@ class RankRLS(PathModel):
                     f"{name} is {value!r} but was {before[name]!r} in the chunks before; only "
                     "alpha may change between chunks. Train a clone of the model instead."
                 )
-        sums.add(features.features(X), y, groups, sample_weight, whole_groups=whole_groups)
+        sums.add(features.transform(X), y, groups, sample_weight, whole_groups=whole_groups)
         if is_first:
             self._store_features(features)
             self._features: FeatureMap = features
@@ -417,10 +418,12 @@ class RankRLS(PathModel):
         changes kernel values but not the weights; and features of a basis are made as they are
         read.
         """
+        kernel = self.make_kernel()
+        is_on_basis = has_basis(self.n_basis, self.basis)
         features = make_solver_input(
-            self.make_kernel(),
+            kernel,
             X,
-            self.solver,
+            choose_method(kernel, X, self.solver, has_basis=is_on_basis),
             n_basis=self.n_basis,
             basis=self.basis,
             random_state=self.random_state,

@@ -26,7 +26,7 @@ from rankwise.fitted_schema import (
 )
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
-from rankwise.kernels.feature_maps import FeatureMap
+from rankwise.kernels.feature_maps import ColumnFeatures, KernelFeatures
 from rankwise.kernels.kernel import KernelParameters
 from rankwise.kernels.views import View, check_views, view_columns
 from rankwise.losses import SquaredLoss
@@ -39,6 +39,7 @@ from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import TaskModel
 from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.rankers.pursuit_dictionary import (
+    Dictionary,
     choose_functions,
     column_functions,
     deal_functions,
@@ -61,7 +62,7 @@ from rankwise.validation import (
 
 @saved_fields(
     {
-        "basis": Record(FeatureMap),
+        "basis": Record(ColumnFeatures, KernelFeatures),
         "choices": Ints("steps"),
         "coef_path": Floats("states functions"),
         "intercept_path": Floats("states"),
@@ -72,7 +73,7 @@ class PursuitFunction(NamedTuple):
 
     Attributes
     ----------
-    basis : FeatureMap
+    basis : ColumnFeatures or KernelFeatures
         The chosen functions.
     choices : ndarray of int, shape (n_steps,)
         The number of the function that each step chose.
@@ -82,7 +83,7 @@ class PursuitFunction(NamedTuple):
         The intercept.
     """
 
-    basis: FeatureMap
+    basis: ColumnFeatures | KernelFeatures
     choices: Indices
     coef_path: Array
     intercept_path: Array
@@ -97,7 +98,7 @@ class PursuitFunction(NamedTuple):
 
 
 def make_functions(
-    dictionaries: list[FeatureMap], steps: list[Step], mean_score: float | None
+    dictionaries: list[Dictionary], steps: list[Step], mean_score: float | None
 ) -> list[PursuitFunction]:
     """Gather the coefficients of all steps; with `mean_score` there is an intercept."""
     functions = []
@@ -451,7 +452,7 @@ class RankingPursuit(TaskModel, KernelParameters):
         X: Any,
         train: PreferenceGraph | PartialRelevance,
         scored: Indices,
-        dictionaries: list[FeatureMap],
+        dictionaries: list[Dictionary],
         loss: SquaredLoss,
         mean_score: float | None,
     ) -> PursuitProblem:
@@ -471,7 +472,7 @@ class RankingPursuit(TaskModel, KernelParameters):
         self,
         all_steps: Iterator[Step],
         validation: ValidationRows,
-        dictionaries: list[FeatureMap],
+        dictionaries: list[Dictionary],
         mean_score: float | None,
     ) -> list[Step]:
         """Steps up to the one with the smallest validation error."""
@@ -512,7 +513,7 @@ class RankingPursuit(TaskModel, KernelParameters):
         mean_score = float(np.average(loss.y, weights=loss.graph.item_weights))
         return SquaredLoss(loss.graph, self.beta, loss.y - mean_score), mean_score
 
-    def _dictionaries(self, X: Any, rows: Indices, scored: Indices) -> list[FeatureMap]:
+    def _dictionaries(self, X: Any, rows: Indices, scored: Indices) -> list[Dictionary]:
         """The functions of each view, centered at the given rows of X or at points."""
         rng = check_random_state(self.random_state)
         candidates = choose_functions(self.dictionary, rows, scored, X.shape[1], rng)
@@ -526,7 +527,7 @@ class RankingPursuit(TaskModel, KernelParameters):
             views = check_views(self.views)
             functions_of_views = functions_of_views * len(views)
         names = getattr(self, "feature_names_in_", None)
-        dictionaries = []
+        dictionaries: list[Dictionary] = []
         for view, functions in zip(views, functions_of_views, strict=True):
             columns = view_columns(view, X.shape[1], names)
             if candidates.are_columns:
@@ -547,7 +548,7 @@ class RankingPursuit(TaskModel, KernelParameters):
         self.coef_path_ = [f.coef_path[1:] for f in functions]
         self.choice_path_ = np.stack([f.choices for f in functions], axis=1)
         self.__dict__.pop("coef_", None)
-        if functions[0].basis.is_columns:
+        if isinstance(functions[0].basis, ColumnFeatures):
             self.coef_ = np.zeros(self.n_features_in_)
             for f in functions:
                 self.coef_[f.basis.indices] += f.coef_path[-1] / len(functions)
@@ -829,7 +830,7 @@ def _check_not_constant(norms: list[Array]) -> None:
             )
 
 
-def choose_search(search: str, dictionaries: list[FeatureMap]) -> str:
+def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
     """Search of several views: "pairs" or "shared"; "single" for one view."""
     check_option("search", search, ("auto", "pairs", "shared"))
     n_views = len(dictionaries)
