@@ -10,10 +10,10 @@ _keeps_interrupted_fits: ContextVar[bool] = ContextVar("keeps_interrupted_fits",
 
 
 def keeps_interrupted_fits() -> bool:
-    """Whether a fit that Ctrl-C interrupts may end with the best model so far.
+    """Whether a fit that is interrupted by Ctrl-C may return the best model so far.
 
-    Only if the user called the fit; as a step of a search, of standard errors or of a command it
-    raises KeyboardInterrupt (`no_interrupted_fits`).
+    True if the user called the fit. A fit inside a search, a jackknife or a command raises
+    KeyboardInterrupt (`no_interrupted_fits`).
     """
     return _keeps_interrupted_fits.get()
 

@@ -6,7 +6,7 @@ import os
 
 
 def available_bytes() -> int | None:
-    """Free memory without swapping, or None if the system does not tell."""
+    """Free memory without swapping; None if the system does not report it."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:
@@ -23,22 +23,27 @@ def available_bytes() -> int | None:
 def check_matrix_fits(
     n_rows: int, n_columns: int, what: str, advice: str, *, n_matrices: float = 1.0
 ) -> None:
-    """Raise a ValueError that names the size if float64 matrices exceed the available memory.
+    """Raise a ValueError if float64 matrices exceed the available memory.
 
     Parameters
     ----------
     n_rows, n_columns : int
-        Size of a matrix.
-    what, advice : str
-        What it is, and what to do instead.
-    n_matrices : float
-        How many of that size are in memory at a time.
+        Shape of a matrix.
+    what : str
+        Name of the matrix in the message.
+    advice : str
+        What to do instead.
+    n_matrices : float, default=1.0
+        Number of matrices of this shape that are in memory at the same time.
     """
     free = available_bytes()
     needed = 8 * n_rows * n_columns * n_matrices
-    if free is not None and needed > free:
-        times = "" if n_matrices == 1 else f" ({n_matrices:g} matrices of that size at a time)"
-        raise ValueError(
-            f"{what} of {n_rows:,} × {n_columns:,} would take {needed / 2**30:,.1f} GiB{times} but "
-            f"only {free / 2**30:,.1f} GiB of memory are available; {advice}."
-        )
+    if free is None or needed <= free:
+        return
+    number = ""
+    if n_matrices != 1:
+        number = f" ({n_matrices:g} matrices of that size at a time)"
+    raise ValueError(
+        f"{what} of {n_rows:,} × {n_columns:,} would take {needed / 2**30:,.1f} GiB{number} but "
+        f"only {free / 2**30:,.1f} GiB of memory are available; {advice}."
+    )

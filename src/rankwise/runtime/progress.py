@@ -10,45 +10,55 @@ from rankwise.runtime.threads import T
 
 
 class Progress:
-    """One line on standard error that tells how far a long work is; `close` ends it.
+    """A progress line on standard error; `close` ends it.
 
     Parameters
     ----------
     what : str
-        What is being done, in front of the line.
-    total : int, optional
-        How many steps there are. Then the line is a bar, else it counts iterations.
-    show : bool, optional
-        Whether to draw; by default only if standard error is a terminal, and after a second.
-    in_place : bool
-        Whether the line is drawn over the last one.
+        Name of the work, at the beginning of the line.
+    total : int, default=None
+        Number of steps. The line is a bar if it is known, and counts iterations if it is None.
+    show : bool, default=None
+        Whether to draw the line; None: if standard error is a terminal, after one second.
+    in_place : bool, default=True
+        Whether the line replaces the previous one.
     """
 
     WIDTH = 30
-    DELAY = 1.0  # seconds; short work shows no line
-    PAUSE = 0.1  # seconds before the line is drawn again
+    DELAY = 1.0  # seconds before the first line; short work has none
+    PAUSE = 0.1  # seconds between two lines
 
     def __init__(
         self, what: str, total: int | None = None, show: bool | None = None, in_place: bool = True
     ) -> None:
-        self.is_shown = sys.stderr.isatty() if show is None else show
-        self._what, self._total, self._in_place = what, total, in_place
-        delay, self._pause = (self.DELAY, self.PAUSE) if show is None else (0.0, 0.0)
-        self._start = time.monotonic() + delay
-        self._drawn: int | None = None
+        self._what = what
+        self._total = total
+        self._in_place = in_place
+        if show is None:
+            self.is_shown = sys.stderr.isatty()
+            self._pause = self.PAUSE
+            self._next_time = time.monotonic() + self.DELAY
+        else:
+            self.is_shown = show
+            self._pause = 0.0
+            self._next_time = time.monotonic()
+        self._last_drawn: int | None = None
 
     def update(self, done: int, detail: str = "") -> None:
-        """Draw the line anew: so many steps are done."""
-        if not self.is_shown or done == self._drawn or time.monotonic() < self._start:
+        """Draw the line for this number of finished steps, unless it was drawn a moment ago."""
+        if not self.is_shown or done == self._last_drawn or time.monotonic() < self._next_time:
             return
-        self._drawn = done
-        self._start = time.monotonic() + self._pause
-        text = f"iteration {done}{detail}"
-        if self._total is not None:
+        self._last_drawn = done
+        self._next_time = time.monotonic() + self._pause
+        if self._total is None:
+            text = f"iteration {done}{detail}"
+        else:
             filled = self.WIDTH * done // self._total
             text = "█" * filled + "·" * (self.WIDTH - filled) + f" {done}/{self._total}"
-        line = f"{self._what} {text}"
-        sys.stderr.write(f"\r{line}" if self._in_place else f"{line}\n")
+        if self._in_place:
+            sys.stderr.write(f"\r{self._what} {text}")
+        else:
+            sys.stderr.write(f"{self._what} {text}\n")
         sys.stderr.flush()
 
     def iteration(self, n_iter: int, residual: float) -> None:
@@ -56,17 +66,17 @@ class Progress:
         self.update(n_iter, f", residual {residual:.1e}   ")
 
     def close(self) -> None:
-        """Fill the bar, if it is one, and end the line."""
-        if self._drawn is not None:
-            self._start = 0.0
+        """Complete the bar, if there is one, and end the line."""
+        if self._last_drawn is not None:
+            self._next_time = 0.0
         if self._total is not None:
             self.update(self._total)
-        if self._drawn is not None and self._in_place:
+        if self._last_drawn is not None and self._in_place:
             sys.stderr.write("\n")
 
 
 def track(steps: Sequence[T], what: str, show: bool | None = None) -> Iterator[T]:
-    """Yield the steps and draw a bar that tells how many are done; see `Progress`."""
+    """Yield the steps and draw a bar of the finished steps; see `Progress`."""
     if not steps:
         return
     line = Progress(what, len(steps), show)

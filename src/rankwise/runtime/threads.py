@@ -1,10 +1,10 @@
-"""What the machine has to give: threads, memory, and a line on the terminal.
+"""Number of threads of BLAS and OpenMP.
 
-**Threads.** The threads of BLAS and OpenMP wait for each other in a loop that never sleeps. While
-other programs run, they take the cores from the very threads that they wait for: two threads can
-then be much slower than one. So every public call that computes runs in one thread (`calm`).
-Only large steps, in which a second thread gains at least 1.5 times on an idle machine, have as many
-threads as there are idle cores (`allow_threads`), and never more than the user has set.
+Threads of BLAS and OpenMP wait for each other in a busy loop. While other programs run, the waiting
+threads take the cores from the threads that they wait for: two threads can then be much slower than
+one. So every public call that computes runs in one thread (`single_threaded`). Only large steps, in
+which a second thread gains at least a factor of 1.5 on an idle machine, use as many threads as
+there are idle cores (`allow_threads`), and never more than the user has set.
 """
 
 from __future__ import annotations
@@ -17,100 +17,105 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
-from operator import itemgetter
-from typing import Any, ParamSpec, TypeVar
-
-P = ParamSpec("P")
+from typing import Any, TypeVar
 
 S = TypeVar("S")
 
 T = TypeVar("T")
 
-LARGE_STEP = 2**30  # multiplications in one step, such as a product of 1,000 × 1,000 matrices
+#: Multiplications of a large step, such as a product of two matrices of 1,000 × 1,000.
+LARGE_STEP = 2**30
 
-LOAD_SAMPLES = (
-    0.0,
-    0.001,
-    0.001,
-)  # waits before looks at what runs; a program that ran for a moment is gone
+#: Seconds to wait before each reading of the load average; short-lived processes drop out.
+LOAD_SAMPLES = (0.0, 0.001, 0.001)
 
-ENTRY_OF_TREE = 512  # multiplications that take as long as one entry of X while a tree grows
+#: Multiplications that take as long as one entry of X while a tree grows.
+ENTRY_OF_TREE = 512
 
 _lock = threading.RLock()
 
-_requested: dict[int, int] = {}  # threads of BLAS that each Python thread asks for
+_requested: dict[int, int] = {}  # number of threads that each Python thread requests for BLAS
 
-_blas_limits: list[tuple[Any, int]] = []  # what the user has set; BLAS has one for the process
+_blas_limits: list[tuple[Any, int]] = []  # pools of BLAS with the numbers that the user has set
 
-_thread_local = threading.local()  # OpenMP has one for each Python thread
+_thread_local = threading.local()  # OpenMP has a number of threads for each Python thread
 
-_workers: set[int] = set()  # Python threads that compute, or wait for Python to go on
+_workers: set[int] = set()  # Python threads of `map_in_threads` that compute
 
-_pools: tuple[int, list[Any]] = (0, [])
+_pools: tuple[int, list[Any]] = (0, [])  # number of loaded modules, and their pools of threads
 
 
 @contextmanager
-def limit_threads(n: int) -> Iterator[None]:
-    """A context in which BLAS and OpenMP have n threads; afterwards they have what they had.
+def limit_threads(n_threads: int) -> Iterator[None]:
+    """A context in which BLAS and OpenMP use at most `n_threads` threads.
 
-    It holds for this Python thread and, as there is only one BLAS, for all others that use it. It
-    costs ten microseconds, and almost nothing inside another one of the same n.
+    The limit holds for this Python thread and, since BLAS has one limit for the process, for all
+    other Python threads that use BLAS. Entering takes ten microseconds, and almost nothing inside
+    another context of the same number.
     """
-    before = getattr(_thread_local, "wish", None)
-    if n == before:
+    outer_limit = getattr(_thread_local, "limit", None)
+    if n_threads == outer_limit:
         yield
         return
     try:
-        _request_threads(n)
+        _request_threads(n_threads)
         yield
     finally:
-        _request_threads(before)
+        _request_threads(outer_limit)
 
 
 single_threaded = limit_threads(1)  # the decorator of every public function that computes
 
 
-def _request_threads(n: int | None) -> None:
-    """Give this Python thread n threads, or what the user has set."""
-    global _pools
-    if _pools[0] != len(sys.modules):  # a module that was imported since may have brought a pool
-        import scipy.linalg  # noqa: F401  # its pool comes with it
-        from threadpoolctl import ThreadpoolController  # to look for pools takes milliseconds
-
-        _pools = (len(sys.modules), ThreadpoolController().lib_controllers)
+def _request_threads(n_threads: int | None) -> None:
+    """Set the limit of this Python thread; None restores what the user has set."""
+    pools = _find_pools()
     with _lock:
         if not _requested:
-            _blas_limits[:] = [(p, p.num_threads) for p in _pools[1] if p.user_api == "blas"]
-        if getattr(_thread_local, "wish", None) is None:
-            _thread_local.openmp_before = [
-                (p, p.num_threads) for p in _pools[1] if p.user_api == "openmp"
+            _blas_limits[:] = [(p, p.num_threads) for p in pools if p.user_api == "blas"]
+        if getattr(_thread_local, "limit", None) is None:
+            _thread_local.openmp_limits = [
+                (p, p.num_threads) for p in pools if p.user_api == "openmp"
             ]
-        if n is None:
+        if n_threads is None:
             _requested.pop(threading.get_ident(), None)
         else:
-            _requested[threading.get_ident()] = n
-        _thread_local.wish = n
+            _requested[threading.get_ident()] = n_threads
+        _thread_local.limit = n_threads
         _limit_pools(_blas_limits, min(_requested.values(), default=None))
-        _limit_pools(_thread_local.openmp_before, n)
+        _limit_pools(_thread_local.openmp_limits, n_threads)
 
 
-def _limit_pools(before: list[tuple[Any, int]], limit: int | None) -> None:
-    """Give pools at most `limit` threads, or as many as they had before if it is None."""
-    for pool, n_before in before:
-        pool.set_num_threads(n_before if limit is None else min(limit, n_before))
+def _find_pools() -> list[Any]:
+    """Pools of threads of the loaded libraries; searched again if modules were imported since."""
+    global _pools
+    n_modules = len(sys.modules)
+    if _pools[0] != n_modules:
+        import scipy.linalg  # noqa: F401  # loads its BLAS
+        from threadpoolctl import ThreadpoolController  # the search takes milliseconds
+
+        _pools = (len(sys.modules), ThreadpoolController().lib_controllers)
+    return _pools[1]
+
+
+def _limit_pools(user_limits: list[tuple[Any, int]], limit: int | None) -> None:
+    """Limit pools to `limit` threads and to the numbers of the user; None: the latter only."""
+    for pool, user_limit in user_limits:
+        n_threads = user_limit if limit is None else min(limit, user_limit)
+        pool.set_num_threads(n_threads)
         if hasattr(pool, "clear_controlling_thread"):
-            pool.clear_controlling_thread()  # so that another Python thread can set it, too
+            pool.clear_controlling_thread()  # so that another Python thread can set the number
 
 
 def _forget_other_threads() -> None:
-    """Drop the wishes of all threads but this one, which do not exist in a forked process."""
+    """In a forked process, drop the limits of threads that only exist in the parent process."""
     try:
         this_thread = threading.get_ident()
         _workers.intersection_update({this_thread})
-        dead_threads = _requested.keys() - {this_thread}
-        for thread in dead_threads:
+        missing_threads = _requested.keys() - {this_thread}
+        for thread in missing_threads:
             del _requested[thread]
-        if dead_threads:
+        if missing_threads:
             _limit_pools(_blas_limits, min(_requested.values(), default=None))
     finally:
         _lock.release()
@@ -126,40 +131,45 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 def allow_threads(n_multiplications: float) -> AbstractContextManager[None]:
-    """A context for a step of a calm call; a large step may use the cores that are idle now."""
+    """A context for a step of a single-threaded call; a large step may use idle cores."""
     return limit_threads(n_threads_for(n_multiplications))
 
 
 def n_threads_for(n_multiplications: float) -> int:
-    """How many threads a step of so many multiplications should have: one if it is not large."""
+    """Number of threads for a step with this many multiplications; 1 unless it is large."""
     if n_multiplications < LARGE_STEP:
         return 1
-    n_cores, n_running = os.cpu_count() or 1, 1
-    with suppress(AttributeError, OSError):  # another system than Linux
+    n_cores = os.cpu_count() or 1
+    n_running = 1
+    with suppress(AttributeError, OSError):  # systems other than Linux
         n_cores = len(os.sched_getaffinity(0))
-        n_running = min(count_running_threads(wait) for wait in LOAD_SAMPLES)
-    return min(n_cores, max(1, n_cores - max(n_running, len(_workers)) + 1))
+        n_running = min(count_running_threads(delay) for delay in LOAD_SAMPLES)
+    n_busy = max(n_running, len(_workers))
+    n_idle = n_cores - n_busy + 1  # the core of this thread is available
+    return min(n_cores, max(1, n_idle))
 
 
-def count_running_threads(wait: float) -> int:
-    """Threads of all programs that run, this one included, after so many seconds."""
-    time.sleep(wait)
+def count_running_threads(delay: float) -> int:
+    """Number of running threads of all programs, including this one, after a delay in seconds."""
+    time.sleep(delay)
     with open("/proc/loadavg", encoding="ascii") as file:
-        n_running = int(file.read().split()[3].partition("/")[0])
-    return n_running - count_spinning_threads()
+        running_and_total = file.read().split()[3]
+    return int(running_and_total.partition("/")[0]) - count_spinning_threads()
 
 
 def count_spinning_threads() -> int:
-    """Threads of BLAS and OpenMP in this process that run: they spin for a while after a product.
+    """Number of running threads of BLAS and OpenMP in this process.
 
-    Their cores are free for us. Threads of Python are not among them, since they may compute.
+    They spin for a while after a product, so their cores are available. Python threads are not
+    counted, since they may compute.
     """
     python_threads = {thread.native_id for thread in threading.enumerate()}
     n_spinning = 0
     for task in os.scandir("/proc/self/task"):
-        if int(task.name) not in python_threads:
-            with suppress(OSError), open(f"{task.path}/stat", encoding="utf-8") as file:
-                n_spinning += ") R " in file.read()  # a thread may have ended meanwhile
+        if int(task.name) in python_threads:
+            continue
+        with suppress(OSError), open(f"{task.path}/stat", encoding="utf-8") as file:
+            n_spinning += ") R " in file.read()  # OSError if the thread has ended meanwhile
     return n_spinning
 
 
@@ -170,28 +180,42 @@ def map_in_threads(
     *,
     one_by_one: bool = False,
 ) -> list[T]:
-    """Results of the function for runs of the parts, one run for each idle core; one if small.
+    """Apply a function to runs of consecutive parts, each run in a thread of its own.
 
-    Each core needs one thread of BLAS only, and none of them waits for another on the way. Parts
-    that take unequal time go one by one to the core that is free.
+    Parameters
+    ----------
+    function : callable
+        Takes a list of parts. It runs with one thread of BLAS, so no thread waits for another.
+    parts : list
+        Parts of the work.
+    n_multiplications : float
+        Size of the whole step; a small step is one run.
+    one_by_one : bool, default=False
+        Whether each part is a run, for parts that take unequal time; by default there is one run
+        for each idle core.
+
+    Returns
+    -------
+    list
+        Results of the runs in the order of the parts.
     """
 
     @single_threaded
-    def work(run: list[S]) -> T:
+    def compute(run: list[S]) -> T:
         _workers.add(threading.get_ident())
         try:
             return function(run)
         finally:
             _workers.discard(threading.get_ident())
 
-    n = min(n_threads_for(n_multiplications), len(parts))
-    if _requested:  # in a calm call: no more than the user has set
-        _, n_before = max(_blas_limits, key=itemgetter(1), default=(None, 1))
-        n = min(n, n_before)
-    if n <= 1:
+    n_threads = min(n_threads_for(n_multiplications), len(parts))
+    if _requested:  # in a single-threaded call: no more threads than the user has set
+        user_limit = max((limit for _, limit in _blas_limits), default=1)
+        n_threads = min(n_threads, user_limit)
+    if n_threads <= 1:
         return [function(parts)]
-    n_runs = len(parts) if one_by_one else n
+    n_runs = len(parts) if one_by_one else n_threads
     bounds = [len(parts) * k // n_runs for k in range(n_runs + 1)]
-    with ThreadPoolExecutor(n) as pool:
-        runs = [parts[start:stop] for start, stop in itertools.pairwise(bounds)]
-        return list(pool.map(work, runs))
+    runs = [parts[start:stop] for start, stop in itertools.pairwise(bounds)]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(compute, runs))
