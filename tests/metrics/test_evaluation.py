@@ -11,7 +11,7 @@ import scipy.stats
 import rankwise.metrics
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import evaluate, get_metric, metric_names, ndcg
-from tests.metrics.test_metrics_interface import EVERY, GROUPS, SCORE, Y
+from tests.metrics.data import EVERY, GROUPS, SCORE, Y
 
 
 @pytest.mark.parametrize(

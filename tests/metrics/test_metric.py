@@ -18,15 +18,7 @@ from rankwise.metrics import (
     ndcg,
     precision,
 )
-
-EVERY = [
-    *("ndcg@3", "map", "p@2", "recall@1", "mrr", "err", "auc(relevant=1)"),
-    *("disagreement", "concordance", "tau", "spearman", "hit"),
-]
-UNDEFINED_IN_B = [name for name in EVERY if name != "p@2"]
-
-# group a is defined for all metrics, b for none but precision
-Y, SCORE, GROUPS = [0, 1, 0, 2, 0], [0.3, 0.1, 0.2, 0.9, 0.4], ["b", "a", "b", "a", "a"]
+from tests.metrics.data import EVERY, GROUPS, SCORE, UNDEFINED_IN_B, Y
 
 FOREIGN = np.zeros(2, dtype=[("relevance", float), ("query", int)])
 

@@ -1,6 +1,8 @@
-"""Custom metrics are accepted wherever a metric name is."""
+"""All metrics are listed, and custom metrics are accepted wherever a metric name is."""
 
 import pickle
+from importlib import import_module
+from inspect import isfunction
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from rankwise import AutoRanker, LabelRankerCV, RankRLS, RankRLSCV, RankSVMCV, m
 from rankwise.datasets import make_ranking
 from rankwise.inspection import permutation_importance
 from rankwise.metrics import disagreement_error, evaluate, get_metric, make_metric, ndcg
+from rankwise.metrics.registry import METRICS
 from rankwise.model_selection import cross_validate_candidates, make_ranking_scorer
 from rankwise.persistence import load, save
 from rankwise.plot import SearchCurveDisplay
@@ -149,3 +152,12 @@ def test_a_function_that_fails_says_in_which_group(function, message):
 def test_what_is_no_function_or_no_title_is_refused(options):
     with pytest.raises(ValueError, match="expected"):
         make_metric(**options)
+
+
+@pytest.mark.parametrize("module", ["rank_correlation", "retrieval"])
+def test_every_metric_function_is_listed(module):
+    functions = vars(import_module(f"rankwise.metrics.{module}")).values()
+    metrics = [vars(f)["metric"] for f in functions if isfunction(f) and "metric" in vars(f)]
+    assert metrics
+    for metric in metrics:
+        assert METRICS[metric.name] is metric

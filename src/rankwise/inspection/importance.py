@@ -204,16 +204,8 @@ def permutation_importance(
     if not metric.greater_is_better:
         losses = -losses
 
-    n_defined = int((~np.isnan(unpermuted)).sum())
-    if n_defined > 1:
-        by_unit = losses.mean(axis=1)
-        n_units = n_defined
-    else:
-        by_unit = np.nanmean(losses, axis=2)
-        n_units = n_repeats
-    importance = nanmean(by_unit.T)
-    error = standard_error(by_unit.T)
-    half_width = scipy.stats.t.ppf(0.5 + confidence / 2, max(n_units - 1, 1)) * error
+    importance, error, freedom = _average_losses(losses)
+    half_width = scipy.stats.t.ppf(0.5 + confidence / 2, freedom) * error
     return PermutationImportance(
         names=names,
         importance=importance,
@@ -224,6 +216,23 @@ def permutation_importance(
         metric=metric,
         score=float(nanmean(unpermuted)),
     )
+
+
+def _average_losses(losses: Array) -> tuple[Array, Array, int]:
+    """Mean of each column, its standard error, and the degrees of freedom.
+
+    The units of the standard error are the groups, or the repeats if only one group has a value.
+    """
+    _, n_repeats, _ = losses.shape
+    has_value = ~np.isnan(losses).all(axis=(0, 1))
+    n_groups = int(has_value.sum())
+    if n_groups > 1:
+        by_unit = losses.mean(axis=1)
+        n_units = n_groups
+    else:
+        by_unit = np.nanmean(losses, axis=2)
+        n_units = n_repeats
+    return nanmean(by_unit.T), standard_error(by_unit.T), max(n_units - 1, 1)
 
 
 def _permute_inside_groups(groups: Groups, rng: np.random.Generator) -> Indices:

@@ -424,23 +424,25 @@ def _category_column(column: ColumnInfo, cells: NDArray[Any], *, is_requested: b
     Unless the category is requested, a column whose values hardly repeat is an identifier.
     """
     counts = Counter(text for text in cell_as_text(cells) if text is not None)
-    values = sorted(counts)
     n_rows = sum(counts.values())
-    has_few_values = len(values) <= FEW_VALUES
-    has_repeated_values = len(values) <= max(5, n_rows / 2)
-    is_small = has_few_values and (is_requested or has_repeated_values)
-    if is_small or is_requested:
-        categories = values
-    else:
-        categories = [value for value in values if counts[value] > 1]
-    if len(categories) > MAX_VALUES:
-        categories = sorted(value for value, _ in counts.most_common(MAX_VALUES))
+    has_few_values = len(counts) <= FEW_VALUES
+    has_repeated_values = len(counts) <= max(5, n_rows / 2)
+    takes_all_values = is_requested or (has_few_values and has_repeated_values)
+    categories = _category_values(counts, least_count=1 if takes_all_values else 2)
     n_rare = n_rows - sum(counts[value] for value in categories)
     n_repeated = n_rows - n_rare
-    if not is_small and not is_requested and n_repeated < MIN_REPEATED * n_rows:
-        detail = f"{len(values):,} values in {n_rows:,} rows, such as {_quote(values[0])}"
+    if not takes_all_values and n_repeated < MIN_REPEATED * n_rows:
+        detail = f"{len(counts):,} values in {n_rows:,} rows, such as {_quote(min(counts))}"
         return column.left_out(Reason.UNIQUE_VALUES, detail)
     return column._replace(kind="category", categories=tuple(categories), n_rare=n_rare)
+
+
+def _category_values(counts: Counter[str], least_count: int) -> list[str]:
+    """Values that occur often enough to have a feature, at most `MAX_VALUES`; sorted."""
+    values = [value for value, count in counts.items() if count >= least_count]
+    if len(values) > MAX_VALUES:
+        values = [value for value, _ in counts.most_common(MAX_VALUES)]
+    return sorted(values)
 
 
 def _identifier_reason(cells: NDArray[Any], row_numbers: Indices) -> Reason:

@@ -580,18 +580,12 @@ def make_units(graph: PreferenceGraph, units: Any, *, beta: float = 0.0) -> Hold
 
     Without regression (beta = 0) units without pairs have no effect and are ignored.
     """
-    has_scores = graph.has_relevance
     if isinstance(units, str):
         check_option("units", units, KINDS)
         kind = _default_kind(graph) if units == "auto" else units
     else:
         kind = "clusters"
-    of_edges = kind == "comparisons" or (kind == "clusters" and not has_scores)
-    if of_edges and has_scores:
-        raise ValueError(
-            "units='comparisons' is for explicit preferences (y is a PairGraph), but y has scores; "
-            "use units='groups' or 'items'."
-        )
+    of_edges = _are_edges(kind, graph)
     n_rows = graph.n_pairs if of_edges else graph.n_items
     if kind == "groups":
         labels = graph.groups
@@ -604,12 +598,24 @@ def make_units(graph: PreferenceGraph, units: Any, *, beta: float = 0.0) -> Hold
         degrees = graph.degrees
         members = [rows for rows in members if degrees[rows].any()]
     if len(members) < 2:
+        number = "one" if members else "none"
         raise ValueError(
             f"standard errors need at least two {kind} with pairs to leave out, and there is "
-            f"{'one' if members else 'none'}; use smaller units, such as units='items' for one "
-            "list or units='comparisons' for a PairGraph."
+            f"{number}; use smaller units, such as units='items' for one list or "
+            "units='comparisons' for a PairGraph."
         )
     return HoldOutUnits(kind, members, of_edges)
+
+
+def _are_edges(kind: str, graph: PreferenceGraph) -> bool:
+    """Whether units of this kind consist of comparisons instead of items."""
+    has_scores = graph.has_relevance
+    if kind == "comparisons" and has_scores:
+        raise ValueError(
+            "units='comparisons' is for explicit preferences (y is a PairGraph), but y has scores; "
+            "use units='groups' or 'items'."
+        )
+    return kind == "comparisons" or (kind == "clusters" and not has_scores)
 
 
 def _cluster_codes(labels: Any, n_rows: int, *, of_edges: bool) -> Indices:
