@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from rankwise import AutoRanker, ScoreGraph
-from rankwise.auto import boosted_trees, members
-from rankwise.auto.boosted_trees import BoostedTrees, TreeFeatures, grow_trees, rank_targets
+from rankwise.auto import tree_growth, tree_member
+from rankwise.auto.boosted_trees import BoostedTrees
+from rankwise.auto.tree_features import TreeFeatures
+from rankwise.auto.tree_growth import grow_trees, rank_targets
 from rankwise.datasets import make_ranking
 from rankwise.errors import ModelFileError, UngroupedRowsWarning
 from rankwise.metrics import disagreement_error
@@ -53,7 +55,7 @@ def library(request, monkeypatch):
     if request.param == "LightGBM":
         pytest.importorskip("lightgbm")
     else:
-        monkeypatch.setattr(boosted_trees, "_lightgbm", lambda: None)
+        monkeypatch.setattr(tree_growth, "_lightgbm", lambda: None)
 
 
 def test_scores_are_those_of_the_library_with_gaps_and_categories(data, library):
@@ -117,7 +119,7 @@ def test_held_out_scores_of_trees_equal_refitting(data):
     model = AutoRanker([TREES], n_resamples=0).fit(X, y, groups)
     n_trees = int(model.members_[0]["note"].split()[0])
     R = transform_items(model.estimators_[0], X, groups)
-    for rows in make_folds(members.TREE_FOLDS, ScoreGraph(y, groups)):
+    for rows in make_folds(tree_member.TREE_FOLDS, ScoreGraph(y, groups)):
         rest = np.setdiff1d(np.arange(len(y)), rows)
         again = grow_trees(None, n_trees, R[rest], ScoreGraph(y[rest], groups[rest]))
         np.testing.assert_allclose(model.held_out_scores_[rows, 0], again.predict(R[rows]))
@@ -130,10 +132,10 @@ def test_the_number_of_trees_has_the_fewest_wrong_pairs_of_the_stages_tried(data
     model = AutoRanker([TREES], n_resamples=0).fit(X, y, groups)
     n_trees = int(model.members_[0]["note"].split()[0])
     R = transform_items(model.estimators_[0], X, groups)
-    folds = make_folds(members.TREE_FOLDS, ScoreGraph(y, groups))
+    folds = make_folds(tree_member.TREE_FOLDS, ScoreGraph(y, groups))
     wrong = {}
-    last = max(2 * n_trees, members.ALWAYS_GROWN)
-    for stage in (stage for stage in members.STAGES if stage <= last):
+    last = max(2 * n_trees, tree_member.MIN_TREES)
+    for stage in (stage for stage in tree_member.STAGES if stage <= last):
         held = np.empty(len(y))
         for rows in folds:
             rest = np.setdiff1d(np.arange(len(y)), rows)

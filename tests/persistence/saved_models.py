@@ -35,7 +35,8 @@ from rankwise import (
     TableVectorizer,
     View,
 )
-from rankwise.auto.boosted_trees import BoostedTrees, TreeFeatures
+from rankwise.auto.boosted_trees import BoostedTrees
+from rankwise.auto.tree_features import TreeFeatures
 from rankwise.metrics import get_metric
 
 KERNELS = ("rbf", "polynomial", "sigmoid", "laplacian", "chi2", "additive_chi2", "cosine")

@@ -2,47 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
+from rankwise.auto.evaluated_member import EvaluatedMember
 from rankwise.auto.training_data import HoldOut
 from rankwise.graphs import ScoreGraph
 from rankwise.metrics.by_group import check_scoring, nanmean
 
-AVERAGED = 4  # members that the mean is taken of
-
+N_AVERAGED = 4  # members in the mean
 LEAST_FOR_STACK = 200  # items: weights from fewer are noise
-
 STACK_ALPHAS = 10.0 ** np.arange(2, -7, -1)  # relative to the mean square of a column
-
-SURE = 3.0  # standard errors by which the best of a dozen members is surely better than the stack
+REPLACEMENT_ERRORS = 3.0  # standard errors by which a member must beat the stack to replace it
 
 
 def is_worse(scores: Array, rival: Array, sign: float, n_errors: float = 1.0) -> bool:
-    """Whether scores in units are worse than those of a rival by so many standard errors."""
-    gap = sign * (scores - rival)
-    gap = gap[~np.isnan(gap)]
-    return len(gap) > 1 and bool(gap.mean() < -n_errors * gap.std(ddof=1) / np.sqrt(len(gap)))
+    """Whether values in units are worse than those of a rival by this number of standard errors."""
+    gain = sign * (scores - rival)
+    gain = gain[~np.isnan(gain)]
+    if len(gain) < 2:
+        return False
+    standard_error = gain.std(ddof=1) / np.sqrt(len(gain))
+    return bool(gain.mean() < -n_errors * standard_error)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Stack:
-    """Weights of the members, and how good they are on held-out data.
+    """Weights of the members, and their performance on held-out data.
 
     Attributes
     ----------
     how : {"stack", "mean", "best"}
-        What was chosen.
+        Kind of combination.
     weights : ndarray of shape (n_members,)
         Weights of the scores of the members, each scaled in its group.
     by_unit : ndarray of shape (n_units,)
-        The metric in each unit, which the weights of a stack have not seen.
+        The metric in each unit; the weights of a stack are computed without the unit.
     note : str
-        Why this, if something else was asked for.
+        Why this kind, if another one was requested.
     """
 
     how: str
@@ -51,116 +53,175 @@ class Stack:
     note: str = ""
 
 
+class UnitSystems(NamedTuple):
+    """Normal equations of the stack as sums over units.
+
+    Attributes
+    ----------
+    grams : ndarray of shape (n_units, n_members, n_members)
+        ``Zᵀ L Z`` of each unit.
+    moments : ndarray of shape (n_units, n_members)
+        ``Zᵀ d`` of each unit.
+    pair_weights : ndarray of shape (n_units,)
+        W, the weight of the pairs of each unit.
+    """
+
+    grams: Array
+    moments: Array
+    pair_weights: Array
+
+    @property
+    def scale(self) -> float:
+        """Mean square of a column over pairs; 1 if all are zero."""
+        n_members = self.moments.shape[1]
+        scale = np.trace(self.grams.sum(axis=0)) / self.pair_weights.sum() / n_members
+        return float(scale) if scale else 1.0
+
+    def weights(self, counts: NDArray[Any], alpha: float) -> Array:
+        """Weights of the members from units that count several times, shape (n_members,)."""
+        total = (counts * self.pair_weights).sum()
+        if total == 0:
+            total = 1.0
+        gram = np.tensordot(counts, self.grams, 1) / total
+        moment = counts @ self.moments / total
+        return np.asarray(np.linalg.solve(gram + alpha * np.eye(len(gram)), moment))
+
+    def weights_without_units(self, counts: NDArray[Any], alpha: float) -> Array:
+        """The same without each unit, shape (n_units, n_members)."""
+        grams = counts[:, None, None] * self.grams
+        moments = counts[:, None] * self.moments
+        pair_weights = counts * self.pair_weights
+        rest = pair_weights.sum() - pair_weights
+        rest = np.where(rest > 0, rest, np.inf)
+        ridge = alpha * np.eye(grams.shape[1])
+        gram_without = (grams.sum(axis=0) - grams) / rest[:, None, None] + ridge
+        moment_without = (moments.sum(axis=0) - moments) / rest[:, None]
+        return np.asarray(np.linalg.solve(gram_without, moment_without[:, :, None])[:, :, 0])
+
+
 class Stacking:
-    """Makes one ranker of several: a stack, the mean of the best, or the best.
+    """Combines several members: by a stack, the mean of the best, or the best.
 
     The stack is ``RankRLS(cost="sign")`` on the held-out scores of the members, centered and scaled
     in each group. Its systems are sums over the groups, ``(Σ G_g / Σ W_g + αI) w = Σ t_g / Σ W_g``,
-    so that a group is taken out of the weights, or drawn several times, by a change of these sums.
+    so that a group is dropped, or drawn several times, by a change of these sums.
 
     Parameters
     ----------
-    members : list
-        Their held-out scores `held`, and the metric `by_unit` in each unit.
-    held_out : HoldOut
-        What was held out, and how it is judged.
+    members : sequence of EvaluatedMember
+        Their held-out scores, and the metric in each unit.
+    hold_out : HoldOut
+        What was held out, and the metric.
     how : {"stack", "mean", "best"}
-        How they are combined; a stack gives way to what is clearly better on held-out data.
+        How they are combined; a stack is replaced by what is clearly better on held-out data.
     """
 
-    def __init__(self, members: list[Any], held_out: HoldOut, how: str) -> None:
-        self._held_out, self._how = held_out, how
+    def __init__(self, members: Sequence[EvaluatedMember], hold_out: HoldOut, how: str) -> None:
+        self._hold_out = hold_out
+        self._how = how
         self._by_unit = np.stack([member.by_unit for member in members], axis=1)
-        self._Z = held_out.scaled(np.stack([member.held for member in members], axis=1))
+        self._Z = hold_out.scaled(np.stack([member.scores for member in members], axis=1))
         self.n_units = len(self._by_unit)
         if how == "stack" and len(members) > 1 and len(self._Z) >= LEAST_FOR_STACK:
-            self._sum_systems()
+            self._systems = unit_systems(self._Z, hold_out)
+            self._alpha = self._select_alpha()
 
     def combine(self, drawn: NDArray[np.intp] | None = None) -> Stack:
-        """Choose and weigh by some units, which may be there several times; by default by all.
+        """Select and weight the members by units, which may be drawn several times; all by default.
 
-        The best of a dozen members flatters itself, so it replaces the stack only if it is better
-        by three standard errors of the difference over groups. With fewer than 200 items the mean
-        of the best members takes the place of the stack: it does not learn weights from noise.
+        The score of the best of a dozen members is biased upward, so it replaces the stack only if
+        it is better by three standard errors of the difference over groups. With fewer than 200
+        items the mean of the best members replaces the stack: weights from so few items are noise.
         """
-        held_out, (n_items, n_members) = self._held_out, self._Z.shape
-        drawn = np.arange(self.n_units) if drawn is None else drawn
-        gain = np.nan_to_num(held_out.sign * nanmean(self._by_unit[drawn]), nan=-np.inf)
-        order = np.argsort(-gain, kind="stable")
+        if drawn is None:
+            drawn = np.arange(self.n_units)
+        n_items, n_members = self._Z.shape
+        mean_gain = self._hold_out.sign * nanmean(self._by_unit[drawn])
+        order = np.argsort(-np.nan_to_num(mean_gain, nan=-np.inf), kind="stable")
         best = Stack("best", np.eye(n_members)[order[0]], self._by_unit[:, order[0]])
         if self._how == "best" or n_members == 1:
             return best
-        if self._how == "mean" or n_items < LEAST_FOR_STACK:
-            averaged = order[:AVERAGED]
-            weights = np.bincount(averaged, minlength=n_members) / len(averaged)
-            mean = Stack("mean", weights, held_out.judge(self._Z @ weights))
-            if self._how == "stack":
-                what = "the mean of the best takes the place of the stack"
-                mean.note = f"{what}: {n_items} items are too few for its weights"
-            return mean
+        if self._how == "mean":
+            return self._mean_of(order[:N_AVERAGED])
+        if n_items < LEAST_FOR_STACK:
+            note = (
+                "the mean of the best takes the place of the stack: "
+                f"{n_items} items are too few for its weights"
+            )
+            return replace(self._mean_of(order[:N_AVERAGED]), note=note)
         stack = self._stack(np.bincount(drawn, minlength=self.n_units))
-        pair = stack.by_unit[drawn], best.by_unit[drawn]
-        if stack.weights.any() and not is_worse(*pair, held_out.sign, SURE):
-            return stack
-        values = [float(nanmean(by_unit)) for by_unit in pair]
-        best.note = (
-            f"the best member takes the place of the stack: {held_out.metric.name} "
-            f"{values[1]:.4f} against {values[0]:.4f} on held-out data"
-        )
-        return best
+        return self._stack_or_best(stack, best, drawn)
 
     def out_of_bag(self, n_resamples: int, rng: np.random.Generator) -> Array:
-        """The mean metric in each unit, by combinations of draws that the unit is not in."""
-        total, count = np.zeros(self.n_units), np.zeros(self.n_units)
+        """Mean metric in each unit, by combinations from bootstrap samples without the unit."""
+        total = np.zeros(self.n_units)
+        n_values = np.zeros(self.n_units)
         for _ in range(n_resamples):
             drawn = rng.integers(self.n_units, size=self.n_units)
             by_unit = self.combine(drawn).by_unit
-            counts = ~np.isnan(by_unit)
-            counts[drawn] = False
-            total[counts] += by_unit[counts]
-            count += counts
-        return np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
+            is_out_of_bag = ~np.isnan(by_unit)
+            is_out_of_bag[drawn] = False
+            total[is_out_of_bag] += by_unit[is_out_of_bag]
+            n_values += is_out_of_bag
+        return np.where(n_values > 0, total / np.maximum(n_values, 1.0), np.nan)
 
-    def _sum_systems(self) -> None:
-        """``G = Zᵀ L Z``, ``t = Zᵀ d`` and W, the weight of the pairs, of each unit; and alpha.
-
-        Alpha is chosen by leave-group-out and the share of wrong pairs: that is what the cost asks
-        for, and it varies less than other metrics.
-        """
-        held_out, unit = self._held_out, self._held_out.unit
-        graph = held_out.graph
-        if graph.has_relevance:
-            weights = graph.item_weights
-            graph = ScoreGraph(graph.y, unit, cost="sign", sample_weight=weights)
-        order = np.argsort(unit, kind="stable")
-        starts = np.flatnonzero(np.diff(unit[order], prepend=-1))
-        Z, LZ = self._Z[order], np.asarray(graph.laplacian(self._Z))[order]
-        parts = zip(np.split(Z, starts[1:]), np.split(LZ, starts[1:]), strict=True)
-        self._grams = np.stack([part.T @ L_part for part, L_part in parts])
-        self._moments = np.add.reduceat(Z * graph.divergence.reshape(-1, 1)[order], starts)
-        self._amounts = np.bincount(unit, graph.degrees) / 2
-        scale = np.trace(self._grams.sum(axis=0)) / self._amounts.sum() / Z.shape[1]
-        alphas, every = STACK_ALPHAS * (scale or 1.0), np.ones(self.n_units)
-        held = np.stack([self._stacked(every, alpha) for alpha in alphas], axis=1)
-        wrong = nanmean(held_out.judge(held, check_scoring("disagreement")))
-        self._alpha = float(alphas[np.nanargmin(wrong)])
+    def _mean_of(self, members: Indices) -> Stack:
+        weights = np.bincount(members, minlength=self._Z.shape[1]) / len(members)
+        return Stack("mean", weights, self._hold_out.evaluate(self._Z @ weights))
 
     def _stack(self, counts: NDArray[np.intp]) -> Stack:
-        """The weights of units that were drawn so many times."""
-        total = (counts * self._amounts).sum() or 1.0
-        gram = np.tensordot(counts, self._grams, 1) / total
-        moment = counts @ self._moments / total
-        weights = np.linalg.solve(gram + self._alpha * np.eye(len(gram)), moment)
-        by_unit = self._held_out.judge(self._stacked(counts, self._alpha))
-        return Stack("stack", weights / (np.abs(weights).sum() or 1.0), by_unit)
+        """The stack from units that were drawn this often."""
+        weights = self._systems.weights(counts, self._alpha)
+        size = np.abs(weights).sum()
+        if size > 0:
+            weights = weights / size
+        by_unit = self._hold_out.evaluate(self._scores_without_units(counts, self._alpha))
+        return Stack("stack", weights, by_unit)
 
-    def _stacked(self, counts: NDArray[Any], alpha: float) -> Array:
+    def _stack_or_best(self, stack: Stack, best: Stack, drawn: NDArray[np.intp]) -> Stack:
+        """The stack, unless it is zero or the best member is clearly better."""
+        sign = self._hold_out.sign
+        stack_values = stack.by_unit[drawn]
+        best_values = best.by_unit[drawn]
+        is_replaced = is_worse(stack_values, best_values, sign, REPLACEMENT_ERRORS)
+        if stack.weights.any() and not is_replaced:
+            return stack
+        note = (
+            f"the best member takes the place of the stack: {self._hold_out.metric.name} "
+            f"{float(nanmean(best_values)):.4f} against {float(nanmean(stack_values)):.4f} on "
+            "held-out data"
+        )
+        return replace(best, note=note)
+
+    def _select_alpha(self) -> float:
+        """The alpha with the smallest share of wrong pairs by leave-group-out.
+
+        The cost is about that share, and it varies less than other metrics.
+        """
+        alphas = STACK_ALPHAS * self._systems.scale
+        counts = np.ones(self.n_units)
+        scores = [self._scores_without_units(counts, alpha) for alpha in alphas]
+        disagreement = check_scoring("disagreement")
+        wrong = nanmean(self._hold_out.evaluate(np.stack(scores, axis=1), disagreement))
+        return float(alphas[np.nanargmin(wrong)])
+
+    def _scores_without_units(self, counts: NDArray[Any], alpha: float) -> Array:
         """Scores of all items, each by weights without its unit."""
-        grams, moments = counts[:, None, None] * self._grams, counts[:, None] * self._moments
-        amounts = counts * self._amounts
-        rest = amounts.sum() - amounts
-        rest = np.where(rest > 0, rest, np.inf)
-        left = (grams.sum(axis=0) - grams) / rest[:, None, None] + alpha * np.eye(len(grams[0]))
-        right = (moments.sum(axis=0) - moments) / rest[:, None]
-        weights = np.linalg.solve(left, right[:, :, None])[:, :, 0]
-        return np.asarray(np.einsum("ij,ij->i", self._Z, weights[self._held_out.unit]))
+        weights = self._systems.weights_without_units(counts, alpha)
+        return np.asarray(np.einsum("ij,ij->i", self._Z, weights[self._hold_out.unit]))
+
+
+def unit_systems(Z: Array, hold_out: HoldOut) -> UnitSystems:
+    """``Zᵀ L Z``, ``Zᵀ d`` and W of each unit, for the cost "sign" or explicit preferences."""
+    unit = hold_out.unit
+    graph = hold_out.graph
+    if graph.has_relevance:
+        graph = ScoreGraph(graph.y, unit, cost="sign", sample_weight=graph.item_weights)
+    order = np.argsort(unit, kind="stable")
+    starts = np.flatnonzero(np.diff(unit[order], prepend=-1))
+    Z_of_units = np.split(Z[order], starts[1:])
+    LZ_of_units = np.split(np.asarray(graph.laplacian(Z))[order], starts[1:])
+    grams = [Z_u.T @ LZ_u for Z_u, LZ_u in zip(Z_of_units, LZ_of_units, strict=True)]
+    flow = Z[order] * graph.divergence.reshape(-1, 1)[order]
+    moments = np.add.reduceat(flow, starts)
+    return UnitSystems(np.stack(grams), moments, np.bincount(unit, graph.degrees) / 2)

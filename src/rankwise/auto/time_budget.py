@@ -2,43 +2,70 @@
 
 from __future__ import annotations
 
+import threading
 from time import perf_counter
 
 import numpy as np
 
-PROBE = 400  # rows of a matrix whose product tells how slow the machine is
+PROBE_ROWS = 400  # of a matrix whose product measures the speed of the machine
+PROBE_PRODUCTS = 5
+SECONDS_PER_MULTIPLICATION = 1e-10  # on one core of a typical machine
 
 
 class TimeBudget:
-    """What is left of a time limit, and how slow the machine is.
+    """Time that is left of a limit, and the speed of the machine; safe for several threads.
 
-    Attributes
+    Parameters
     ----------
-    pace : float
-        Seconds that work takes for each second that it was expected to take.
-    reserved : dict of float
-        Seconds that the training of members will take, one after the other.
+    limit : float or None
+        Seconds; None for no limit.
+    start : float
+        Time of `perf_counter` from which they count.
     """
 
     def __init__(self, limit: float | None, start: float) -> None:
         self._end = np.inf if limit is None else start + limit
-        self.pace = 1.0 if limit is None else measure_pace()
-        self.reserved: dict[str, float] = {}
+        self._pace = 1.0 if limit is None else measure_pace()
+        self._reserved: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def pace(self) -> float:
+        """Seconds that work takes per second of its expected time."""
+        with self._lock:
+            return self._pace
 
     def left(self) -> float:
-        """Seconds for further members."""
-        return self._end - perf_counter() - sum(self.reserved.values())
+        """Seconds for further members, without those reserved for training."""
+        with self._lock:
+            return float(self._end - perf_counter() - sum(self._reserved.values()))
 
     def affords(self, expected: float, share: float) -> bool:
-        """Whether work that is expected to take so long fits in a share of what is left."""
+        """Whether work of this expected time fits into a share of what is left."""
         left = self.left()
         return left > 0 and self.pace * expected <= share * left
 
+    def reserve(self, name: str, seconds: float) -> None:
+        """Reserve time for the training of a member, in place of what it had reserved."""
+        with self._lock:
+            self._reserved[name] = seconds
+
+    def release(self) -> None:
+        """Give up all reservations, when training begins."""
+        with self._lock:
+            self._reserved.clear()
+
+    def observe(self, seconds: float, expected: float) -> None:
+        """Update the pace by work that took these seconds."""
+        with self._lock:
+            self._pace = max(seconds / expected, self._pace / 2)
+
 
 def measure_pace() -> float:
-    """How many times as long as on one idle core of a usual machine a product takes now."""
-    block = np.ones((PROBE, PROBE))
-    begun = perf_counter()
-    for _ in range(5):
+    """Time of a matrix product relative to one idle core of a typical machine, at least 1."""
+    block = np.ones((PROBE_ROWS, PROBE_ROWS))
+    start = perf_counter()
+    for _ in range(PROBE_PRODUCTS):
         block @ block
-    return max(1.0, (perf_counter() - begun) / (5 * 1e-10 * PROBE**3))
+    typical = PROBE_PRODUCTS * SECONDS_PER_MULTIPLICATION * PROBE_ROWS**3
+    return max(1.0, (perf_counter() - start) / typical)

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
-from rankwise.auto.boosted_trees import TreeFeatures
+from rankwise.auto.tree_features import TreeFeatures
 from rankwise.caching import cached_property
-from rankwise.graphs import PreferenceGraph
+from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.supervision import (
     Preferences,
     Relevance,
@@ -29,26 +29,24 @@ from rankwise.preprocessing.group_scaling import scale_in_groups
 from rankwise.rankers.ranking_problem import ranking_loss
 
 WIDE = 2000  # columns of sparse items from which groups are held out in folds, by iterations
-
-LIST_FOLDS = 5  # of the items of one list
+LIST_FOLDS = 5  # folds of the items of one list
 
 
 @dataclass(eq=False)
 class TrainingData:
-    """Checked data.
+    """Items in the views that members receive, and what is known about their order.
 
     Attributes
     ----------
     views : dict
         Items as "dense" columns; as "wide" ones, with a column for each value and word; and as
-        "trees" take them (see `rankwise.preprocessing.table_vectorizer.Views`). Sparse items are
-        not for trees.
-    target : Target
-        Scores, groups and weights; or a graph that brings its own cost.
+        features of "trees" (see `TableFeatures`). Sparse items have no view for trees.
+    target : Relevance or Preferences
+        Scores, groups and weights; or a graph with its own cost.
     groups : ndarray of int or None
         Number of the group of each item; None if there are no groups.
     graph : PreferenceGraph
-        What is known about the items.
+        Graph of the items.
     trees : TreeFeatures
         The first step of trees, not fitted.
     """
@@ -61,12 +59,12 @@ class TrainingData:
 
     @property
     def X(self) -> Any:
-        """All columns, for rankers that are no entries of the menu."""
+        """All columns, for rankers that are not in the menu."""
         return self.views["wide"]
 
     @property
     def has_scores(self) -> bool:
-        """Whether scores were given, and not a graph."""
+        """Whether the target is scores, not a preference graph."""
         return isinstance(self.target, Relevance)
 
     @property
@@ -77,27 +75,32 @@ class TrainingData:
         return self.target
 
     def labels(self, rows: Indices) -> Indices | None:
-        """Number of the group of some items; None if there are no groups."""
+        """Group numbers of the selected items; None if there are no groups."""
         return None if self.groups is None else self.groups[rows]
 
     def subset(self, rows: Indices) -> TrainingData:
-        """The same of some items."""
+        """Data of the selected items."""
         graph = self.graph.subset(rows)
         target: TrainingTarget = Preferences(graph)
         if isinstance(self.target, Relevance):
             target = self.target.take(rows)
-        taken = {id(X): X[rows] for X in self.views.values()}  # one view may be another, too
-        views = {name: taken[id(X)] for name, X in self.views.items()}
+        distinct = {id(X): X[rows] for X in self.views.values()}  # views may be the same array
+        views = {name: distinct[id(X)] for name, X in self.views.items()}
         return TrainingData(views, target, self.labels(rows), graph, self.trees)
 
-    def sample(self, most: int, rng: np.random.Generator) -> Indices:
-        """Items of whole groups, or of one list, up to so many; of long groups a part."""
+    def sample(self, n_sample: int, rng: np.random.Generator) -> Indices:
+        """About this number of items, of whole groups; if groups are long, a part of their items.
+
+        At least `LIST_FOLDS` groups are sampled.
+        """
         groups = self.graph.groups
         order = rng.permutation(self.graph.n_groups)
         sizes = np.bincount(groups)[order]
-        drawn = order[: max(LIST_FOLDS, np.searchsorted(np.cumsum(sizes), most, side="right"))]
-        rows = np.flatnonzero(np.isin(groups, drawn))
-        return np.sort(rng.permutation(rows)[:most]) if len(rows) > 2 * most else rows
+        n_groups = max(LIST_FOLDS, np.searchsorted(np.cumsum(sizes), n_sample, side="right"))
+        rows = np.flatnonzero(np.isin(groups, order[:n_groups]))
+        if len(rows) <= 2 * n_sample:
+            return rows
+        return np.sort(rng.permutation(rows)[:n_sample])
 
 
 def check_data(
@@ -108,24 +111,17 @@ def check_data(
     trees: TreeFeatures | None = None,
 ) -> TrainingData:
     """Check y, groups and weights as `RankRLS.fit` does; several outputs are refused."""
-    target, n_items = read_y(y, groups, sample_weight), views["dense"].shape[0]
-    loss, shape = ranking_loss(n_items, target, "magnitude", "include", "pairs", 0.0)
-    if len(shape) and shape[0] > 1:
+    target = read_y(y, groups, sample_weight)
+    n_items = views["dense"].shape[0]
+    loss, output_shape = ranking_loss(n_items, target, "magnitude", "include", "pairs", 0.0)
+    if output_shape and output_shape[0] > 1:
         raise ValueError(
-            f"y has {shape[0]} outputs; AutoRanker learns one output, so fit one for each column "
-            "(RankRLSCV learns several at once)."
+            f"y has {output_shape[0]} outputs; AutoRanker learns one output, so fit one for each "
+            "column (RankRLSCV learns several at once)."
         )
     graph = loss.graph
     if isinstance(target, Preferences):
-        has_groups = bool(getattr(y, "has_groups", y.has_relevance and y.n_groups > 1))
-        in_component = np.bincount(graph.components, graph.degrees)
-        is_free = graph.has_relevance or has_groups
-        if not is_free and in_component.max() > in_component.sum() / 2:
-            raise ValueError(
-                "most of these preferences are connected with each other, so no items can be held "
-                "out. RankRLSCV holds out single preferences; or build the PairGraph with groups."
-            )
-        return TrainingData(views, Preferences(graph), graph.groups if has_groups else None, graph)
+        return _data_of_graph(views, graph)
     if not graph.divergence.any():
         raise ValueError(
             "there is nothing to rank: no two items of one group (of weight more than 0) have "
@@ -137,6 +133,23 @@ def check_data(
     return TrainingData(views, relevance, codes, graph, trees or TreeFeatures())
 
 
+def _data_of_graph(views: dict[str, Any], graph: PreferenceGraph) -> TrainingData:
+    """Training data of a preference graph, of which items can be held out."""
+    if graph.has_relevance:
+        has_groups = graph.n_groups > 1
+    else:
+        has_groups = isinstance(graph, PairGraph) and graph.has_groups
+        weight_of_component = np.bincount(graph.components, graph.degrees)
+        is_connected = weight_of_component.max() > weight_of_component.sum() / 2
+        if is_connected and not has_groups:
+            raise ValueError(
+                "most of these preferences are connected with each other, so no items can be held "
+                "out. RankRLSCV holds out single preferences; or build the PairGraph with groups."
+            )
+    codes = graph.groups if has_groups else None
+    return TrainingData(views, Preferences(graph), codes, graph)
+
+
 @dataclass(eq=False)
 class HoldOut:
     """What is held out in turn: each group, or five folds of the items of one list.
@@ -144,15 +157,15 @@ class HoldOut:
     Attributes
     ----------
     data : TrainingData
-        What is held out in turn: all items, or a sample of a great many.
+        Items that are held out in turn: all items, or a sample.
     metric : Metric
-        How held-out scores are judged. By default ndcg@10 for grades in groups, else disagreement.
+        Metric of held-out scores. By default ndcg@10 for grades in groups, else disagreement.
     folds : list of ndarray of int
         Items that are held out together.
     every : TrainingData
-        All items; models are trained on them in the end.
+        All items; the final models are trained on them.
     rows : ndarray of int
-        Which of them are in `data`.
+        Rows of `every` that are in `data`.
     """
 
     data: TrainingData
@@ -163,53 +176,76 @@ class HoldOut:
 
     @classmethod
     def of(cls, every: TrainingData, scoring: Any, rows: Indices | None = None) -> HoldOut:
-        """Hold out one group at a time; wide sparse items in five folds of groups."""
-        data = every if rows is None else every.subset(rows)
-        graph = data.graph
-        if scoring is None:
-            scoring = "disagreement"
-            if graph.has_relevance and data.groups is not None:
-                scoring = "ndcg@10" if are_grades(graph.y) else scoring
-        metric = check_scoring(scoring)
-        if not graph.supports_metric(metric.name):
-            raise ValueError(
-                f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "
-                "use scoring='disagreement' or 'concordance'."
-            )
-        is_wide = sp.issparse(data.X) and data.X.shape[1] > WIDE
-        n_folds: int | None = None
-        if graph.n_groups == 1:
-            n_folds = max(2, min(LIST_FOLDS, graph.n_items // 2))
-        elif is_wide and graph.n_groups >= LIST_FOLDS:
-            n_folds = LIST_FOLDS
-        folds, rows = make_folds(n_folds, graph), np.arange(graph.n_items) if rows is None else rows
-        return cls(data, metric, folds, every, rows)
+        """Hold out one group at a time, or wide sparse items in five folds of groups."""
+        if rows is None:
+            data = every
+            rows = np.arange(every.graph.n_items)
+        else:
+            data = every.subset(rows)
+        metric = _hold_out_metric(data, scoring)
+        return cls(data, metric, make_folds(_n_folds(data), data.graph), every, rows)
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether the held-out items are a sample of all items."""
+        return self.data is not self.every
 
     @property
     def graph(self) -> PreferenceGraph:
-        """What is known about the items."""
+        """Graph of the held-out items."""
         return self.data.graph
 
     @cached_property
     def unit(self) -> Indices:
         """For each item the number of its group, or of its fold of one list."""
         fold = fold_of_item(self.folds, self.graph.n_items)
-        joined = self.graph.groups * len(self.folds) + fold
-        return np.asarray(np.unique(joined, return_inverse=True)[1], dtype=np.intp)
+        group_and_fold = self.graph.groups * len(self.folds) + fold
+        return np.asarray(np.unique(group_and_fold, return_inverse=True)[1], dtype=np.intp)
 
-    @property
+    @cached_property
     def sign(self) -> float:
-        """1 if the metric is the better the larger, else −1."""
+        """1 if larger values of the metric are better, else −1."""
         return 1.0 if self.metric.greater_is_better else -1.0
 
-    def judge(self, held: Array, metric: Metric | None = None) -> Array:
-        """The metric in each unit of scores, or of several candidates for them, side by side."""
-        columns = held.reshape(len(held), 1, -1)
-        values = score_groups(self.graph, columns, self.folds, metric or self.metric)[0]
-        return values.reshape(len(values), *held.shape[1:])
+    def group_folds(self, n_folds: int) -> Folds:
+        """At most this number of folds of groups, for refits; those of `folds` for one list."""
+        if self.graph.n_groups == 1:
+            return self.folds
+        return make_folds(min(n_folds, self.graph.n_groups), self.graph)
 
-    def scaled(self, held: Array) -> Array:
-        """Columns of held-out scores with mean 0 and deviation 1 in each unit."""
-        is_compared = self.graph.has_relevance or self.data.groups is not None
-        codes = self.unit if is_compared else np.zeros(len(held), dtype=np.intp)
-        return np.asarray(scale_in_groups(held, codes))
+    def evaluate(self, scores: Array, metric: Metric | None = None) -> Array:
+        """The metric in each unit, for one column of held-out scores or for several."""
+        columns = scores.reshape(len(scores), 1, -1)
+        values = score_groups(self.graph, columns, self.folds, metric or self.metric)[0]
+        return values.reshape(len(values), *scores.shape[1:])
+
+    def scaled(self, scores: Array) -> Array:
+        """Columns of held-out scores with mean 0 and standard deviation 1 in each unit."""
+        has_units = self.graph.has_relevance or self.data.groups is not None
+        codes = self.unit if has_units else np.zeros(len(scores), dtype=np.intp)
+        return np.asarray(scale_in_groups(scores, codes))
+
+
+def _hold_out_metric(data: TrainingData, scoring: Any) -> Metric:
+    """The metric that the user requests, or the default for these data."""
+    graph = data.graph
+    if scoring is None:
+        has_grades = graph.has_relevance and data.groups is not None and are_grades(graph.y)
+        scoring = "ndcg@10" if has_grades else "disagreement"
+    metric = check_scoring(scoring)
+    if not graph.supports_metric(metric.name):
+        raise ValueError(
+            f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "
+            "use scoring='disagreement' or 'concordance'."
+        )
+    return metric
+
+
+def _n_folds(data: TrainingData) -> int | None:
+    """Number of folds; None for one group at a time."""
+    if data.graph.n_groups == 1:
+        return max(2, min(LIST_FOLDS, data.graph.n_items // 2))
+    is_wide = sp.issparse(data.X) and data.X.shape[1] > WIDE
+    if is_wide and data.graph.n_groups >= LIST_FOLDS:
+        return LIST_FOLDS
+    return None

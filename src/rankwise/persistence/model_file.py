@@ -353,7 +353,7 @@ def _try(model: Any, n_bytes: int) -> None:
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     steps = [step for step in steps if hasattr(step, "n_features_in_")]
     if getattr(steps[-1], "table_", None) is not None:  # it takes a table of words and numbers
-        _check_finite(steps[-1].probe())
+        _check_finite(steps[-1].smoke_test())
         return
     n_features = steps[0].n_features_in_
     if isinstance(steps[0], TableVectorizer):  # its facts are all there is to it

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.auto.auto_ranker import AutoRanker
-from rankwise.auto.boosted_trees import BoostedTrees, TreeFeatures
+from rankwise.auto.boosted_trees import BoostedTrees
+from rankwise.auto.tree_features import TreeFeatures
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.environment import package_versions, require
 from rankwise.kernels.feature_maps import ColumnFeatures

@@ -13,7 +13,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from rankwise.auto.auto_ranker import AutoRanker
-from rankwise.auto.boosted_trees import BoostedTrees, TreeFeatures
+from rankwise.auto.boosted_trees import BoostedTrees
+from rankwise.auto.tree_features import TreeFeatures
 from rankwise.dyadic.conditional_rank_rls import ConditionalRankRLS, ConditionalRankRLSCV
 from rankwise.dyadic.label_ranker import LabelRanker, LabelRankerCV
 from rankwise.fitted_schema import (

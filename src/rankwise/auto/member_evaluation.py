@@ -1,0 +1,178 @@
+"""Evaluation of the members of AutoRanker on held-out data, and their training."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from rankwise.arrays import Array
+from rankwise.auto.evaluated_member import EvaluatedMember, as_pipeline
+from rankwise.auto.expected_time import FOREIGN_FOLDS
+from rankwise.auto.member_features import candidate_features, feature_shape
+from rankwise.auto.members import CandidateMember
+from rankwise.auto.stacking import is_worse
+from rankwise.auto.training_data import WIDE, HoldOut, TrainingData
+from rankwise.auto.tree_features import blocks_of_groups
+from rankwise.auto.tree_member import evaluate_trees
+from rankwise.graphs.supervision import make_target
+from rankwise.metrics.by_group import check_defined, check_scoring, nanmean
+from rankwise.model_selection.folds import fold_of_item
+from rankwise.model_selection.scorer import predict_items
+from rankwise.rankers.base import RankerMixin
+from rankwise.rankers.out_of_core import SufficientStatistics
+from rankwise.rankers.pipelines import final_estimator, transform_step
+from rankwise.runtime.threads import ENTRY_OF_TREE, n_threads_for
+
+N_ALPHAS = 13  # decades from the largest default alpha; more are not needed for scaled features
+BLOCK_ITEMS = 20_000  # items whose features are computed at a time for large data sets
+GROUP_ARGUMENTS = ("qid", "group_id", "group")
+
+
+def evaluate_member(
+    member: Any, hold_out: HoldOut, seed: int, seconds: float = np.inf, pace: float = 1.0
+) -> EvaluatedMember:
+    """Hold out an entry of the menu, or any ranker; trees grow at most for these seconds."""
+    if not isinstance(member, CandidateMember):
+        evaluated = _evaluate_ranker(member, hold_out)
+    elif member.is_trees:
+        evaluated = evaluate_trees(hold_out, seconds, pace)
+    else:
+        evaluated = _evaluate_candidate(member, hold_out, seed)
+    check_defined(hold_out.metric, evaluated.by_unit)
+    return evaluated
+
+
+def fit_candidate(
+    entry: CandidateMember, alpha: float, steps: list[Any], data: TrainingData
+) -> Pipeline:
+    """Train an exact member on all items of a large data set, by sums over blocks of groups.
+
+    A long list is compared in parts, each spread over the whole list.
+    """
+    X = data.views[entry.view]
+    if not data.has_scores or feature_shape(entry, data)[1] > WIDE:
+        R = X
+        for step in steps:
+            R = transform_step(step, R, data.groups)
+        return as_pipeline(steps, entry.ranker(R, alpha).fit(R, data.target))
+    sums = SufficientStatistics(cost=entry.cost, ties=entry.ties)
+    codes = data.graph.groups
+    has_groups = bool(codes.any())
+    for k, rows in enumerate(blocks_of_groups(codes, BLOCK_ITEMS)):
+        R = X[rows]
+        for step in steps:
+            R = transform_step(step, R, data.labels(rows))
+        target = data.relevance.take(rows)
+        labels = codes[rows] if has_groups else np.full(len(rows), k)
+        sums.add(R, target.y, labels, target.weight, whole_groups=True)
+    return as_pipeline(steps, sums.solve([alpha]).model(0))
+
+
+def fit_any(estimator: Any, data: TrainingData) -> Any:
+    """Train a copy of any ranker, which receives groups by the name of its argument for them."""
+    if isinstance(final_estimator(estimator), RankerMixin):
+        return clone(estimator).fit(data.X, _target_with_groups(data))
+    if not data.has_scores:
+        raise ValueError("it learns from scores, and y is a graph of preferences")
+    weight = data.relevance.weight
+    parameters = inspect.signature(estimator.fit).parameters
+    codes = data.graph.groups
+    order = np.argsort(codes, kind="stable")
+    group_argument = next((name for name in GROUP_ARGUMENTS if name in parameters), None)
+    arguments: dict[str, Any] = {}
+    if group_argument == "group":
+        arguments["group"] = np.bincount(codes)
+    elif group_argument is not None:
+        arguments[group_argument] = codes[order]
+    if weight is not None:
+        if "sample_weight" not in parameters or group_argument in ("qid", "group_id"):
+            raise ValueError("it takes no weights of items")
+        arguments["sample_weight"] = weight[order]
+    model = clone(estimator)
+    if model.get_params(deep=False).get("n_jobs", 0) is None:  # LightGBM has no other limit
+        model.set_params(n_jobs=n_threads_for(ENTRY_OF_TREE * data.X.size))
+    return model.fit(data.X[order], data.relevance.y[order], **arguments)
+
+
+def _target_with_groups(data: TrainingData) -> Any:
+    """The target of a ranker of rankwise, with groups and weights inside."""
+    if not data.has_scores:
+        return data.graph
+    relevance = data.relevance
+    if data.groups is None and relevance.weight is None:
+        return relevance.y
+    return make_target(relevance.y, data.graph.groups, relevance.weight)
+
+
+def _evaluate_candidate(entry: CandidateMember, hold_out: HoldOut, seed: int) -> EvaluatedMember:
+    """Select alpha, one value per decade, by exact hold-out."""
+    data = hold_out.data
+    features = candidate_features(entry, data, seed)
+    task: Any = entry.ranker(features.R).hold_out_task(features.R, data.target)
+    default_alphas = task.candidates(alpha=None).axes["alpha"]
+    alphas = default_alphas[::-2][:N_ALPHAS]  # descending: of equal values the largest is selected
+    scores = task.held_out(hold_out.folds, task.candidates(alpha=alphas))[:, 0]
+    by_unit = hold_out.evaluate(scores)
+    best = _best_column(by_unit, scores, hold_out)
+    alpha = float(alphas[best])
+    if hold_out.is_sample:
+        train = partial(fit_candidate, entry, alpha, features.steps, hold_out.every)
+    else:  # while the features are in memory
+        train = partial(as_pipeline, features.steps, task.train(alpha=alpha))
+    return EvaluatedMember(alpha, scores[:, best].copy(), by_unit[:, best], train, entry.view)
+
+
+def _best_column(by_unit: Array, scores: Array, hold_out: HoldOut) -> int:
+    """The candidate with the best metric, or an equivalent one with fewer wrong pairs.
+
+    Of the candidates within a standard error of the best, the one with the fewest wrong pairs is
+    selected: metrics such as NDCG vary much from group to group, and the share of wrong pairs
+    varies less.
+    """
+    gain = hold_out.sign * nanmean(by_unit)
+    best = int(np.argmax(np.nan_to_num(gain, nan=-np.inf)))
+    if hold_out.metric.name == "disagreement" or not hold_out.data.graph.has_relevance:
+        return best
+    wrong = nanmean(hold_out.evaluate(scores, check_scoring("disagreement")))
+    for k in range(by_unit.shape[1]):
+        if is_worse(by_unit[:, k], by_unit[:, best], hold_out.sign):
+            wrong[k] = np.nan
+    if np.isnan(wrong).all():
+        return best
+    return int(np.nanargmin(wrong))
+
+
+def _evaluate_ranker(ranker: Any, hold_out: HoldOut) -> EvaluatedMember:
+    """Hold out a ranker by its hold-out task, or by refits for five folds of groups.
+
+    A ranker with a hold-out task keeps its alpha.
+    """
+    data = hold_out.data
+    alpha = np.nan
+    if hasattr(ranker, "hold_out_task"):
+        task: Any = clone(ranker).hold_out_task(data.X, data.target)
+        scores = task.held_out(hold_out.folds, task.candidates())[:, 0, 0]
+        alpha = float(ranker.get_params(deep=False).get("alpha", np.nan))
+    else:
+        scores = _refit_scores(ranker, hold_out)
+    train = partial(fit_any, ranker, hold_out.every)
+    return EvaluatedMember(alpha, scores, hold_out.evaluate(scores), train)
+
+
+def _refit_scores(ranker: Any, hold_out: HoldOut) -> Array:
+    """Held-out scores by refits without each fold of groups."""
+    data = hold_out.data
+    folds = hold_out.group_folds(FOREIGN_FOLDS)
+    fold = fold_of_item(folds, data.graph.n_items)
+    scores = np.zeros(data.graph.n_items)
+    for k, rows in enumerate(folds):
+        model = fit_any(ranker, data.subset(np.flatnonzero(fold != k)))
+        scores[rows] = predict_items(model, data.X[rows], data.labels(rows))
+    if not np.isfinite(scores).all():
+        raise ValueError("its scores are not finite")
+    return scores

@@ -1,0 +1,92 @@
+"""Features of the entries of the menu of AutoRanker."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.preprocessing import StandardScaler
+
+from rankwise.arrays import Array
+from rankwise.auto.members import CandidateMember, n_knots
+from rankwise.auto.training_data import TrainingData
+from rankwise.preprocessing.group_scaler import GroupScaler
+from rankwise.preprocessing.hinge_features import HingeFeatures
+from rankwise.rankers.pipelines import fit_transform
+from rankwise.runtime.memory import check_matrix_fits
+
+N_BASIS = 300  # basis items of a kernel
+RELATIVE_GAMMA = 0.3  # gamma times the median squared distance
+DISTANCE_ITEMS = 500  # items between which distances are measured
+FEATURE_COPIES = 3  # of its features that a hold-out has in memory at a time
+
+
+class MemberFeatures(NamedTuple):
+    """Fitted transformers of an entry, and the features that they give."""
+
+    steps: list[Any]
+    R: Any
+
+
+def candidate_features(entry: CandidateMember, data: TrainingData, seed: int) -> MemberFeatures:
+    """Fit the transformers of an entry, and transform the items."""
+    X = data.views[entry.view]
+    if not sp.issparse(X) or entry.expansion == "rbf":
+        what = f"the features of the member {entry.name!r}"
+        advice = "drop it from members="
+        check_matrix_fits(*feature_shape(entry, data), what, advice, n_matrices=FEATURE_COPIES)
+    scaler = _scaler(entry, is_sparse=sp.issparse(X))
+    scaled = fit_transform(scaler, X, data.groups)
+    n_dense = None
+    if entry.view == "wide":  # do not give rare values and words more weight than frequent ones
+        n_dense = data.views["dense"].shape[1]
+        scaler.scale_[n_dense:] = 1.0
+        scaled = scaler.transform(X)
+    if entry.expansion == "linear":
+        return MemberFeatures([scaler], scaled)
+    expansion: Any
+    if entry.expansion == "rbf":
+        expansion = Nystroem(
+            gamma=RELATIVE_GAMMA / _median_squared_distance(scaled, seed),
+            n_components=min(N_BASIS, X.shape[0]),
+            random_state=seed,
+        )
+    else:
+        n_columns = scaled.shape[1] if n_dense is None else n_dense
+        expansion = HingeFeatures(n_knots(n_columns), n_columns=n_dense)
+    return MemberFeatures([scaler, expansion], expansion.fit_transform(scaled))
+
+
+def feature_shape(entry: CandidateMember, data: TrainingData) -> tuple[int, int]:
+    """Numbers of rows and columns of the features of an entry."""
+    n_rows, n_columns = data.views[entry.view].shape
+    n_dense = data.views["dense"].shape[1]
+    if entry.scaling.with_standard:
+        n_columns *= 2
+    if entry.expansion == "rbf":
+        n_columns = min(N_BASIS, n_rows)
+    elif entry.expansion == "hinges":
+        n_columns += n_dense * n_knots(n_dense)
+    return int(n_rows), int(n_columns)
+
+
+def _scaler(entry: CandidateMember, *, is_sparse: bool) -> Any:
+    scaling = entry.scaling
+    if not scaling.in_groups and not scaling.with_log:
+        return StandardScaler(with_mean=not is_sparse)
+    return GroupScaler(
+        with_log=scaling.with_log, with_standard=scaling.with_standard, with_mean=not is_sparse
+    )
+
+
+def _median_squared_distance(scaled: Array, seed: int) -> float:
+    """Median squared distance between random items; the mean if it is 0, and 1 if all are equal."""
+    rows = np.random.RandomState(seed).permutation(scaled.shape[0])[:DISTANCE_ITEMS]
+    squares = euclidean_distances(scaled[rows], squared=True)[np.triu_indices(len(rows), 1)]
+    for distance in (float(np.median(squares)), float(squares.mean())):
+        if distance:
+            return distance
+    return 1.0

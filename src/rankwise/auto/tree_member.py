@@ -1,0 +1,183 @@
+"""Evaluation of boosted trees as a member of AutoRanker, and selection of their number."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from rankwise.arrays import Array, Indices
+from rankwise.auto.boosted_trees import BoostedTrees
+from rankwise.auto.evaluated_member import EvaluatedMember, as_pipeline
+from rankwise.auto.expected_time import FIRST_TREE_SECONDS, SEEN_TREE_SHARE, TREE_FOLDS
+from rankwise.auto.training_data import HoldOut, TrainingData
+from rankwise.auto.tree_features import TreeFeatures
+from rankwise.auto.tree_growth import grow_trees, predict_trees
+from rankwise.metrics.by_group import check_scoring, nanmean
+from rankwise.model_selection.folds import Folds
+from rankwise.runtime.memory import check_matrix_fits
+
+STAGES = (20, 40, 80, 160, 320, 640, 1280, 2560)  # numbers of trees
+MIN_TREES = 80  # trees that are grown even if fewer were the best
+USUAL_TREES = 640  # grow beyond only while doubling removes at least `LEAST_GAIN` of wrong pairs
+LEAST_GAIN = 0.02
+MAX_WORK = 2e11  # trees times cells beyond `USUAL_TREES`: more would take a quarter of an hour
+FEATURE_MATRICES = 1.5  # of the size of the cells in memory
+REFIT_TIME = 0.5  # of a refit on all items, relative to the evaluation in three folds
+REFIT_TIME_AFTER_SAMPLE = 1.25  # relative to the evaluation on a sample
+
+
+class TreePlan(NamedTuple):
+    """How trees are held out.
+
+    Attributes
+    ----------
+    folds : list of ndarray of int
+        Held-out items, numbers in the data of the hold-out.
+    train_share : float
+        Share of the groups that the trees are trained on.
+    refit_time : float
+        Time of the refit relative to the evaluation; 0 if the evaluated trees are the member.
+    """
+
+    folds: Folds
+    train_share: float
+    refit_time: float
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the evaluated trees are the member."""
+        return self.refit_time == 0.0
+
+
+class GrowingFold(NamedTuple):
+    """Training data of one fold, and the features of its held-out items."""
+
+    step: TreeFeatures
+    R: Array
+    graph: Any
+    held_out_items: Indices
+    held_out_R: Array
+
+
+class GrownTrees(NamedTuple):
+    """The best number of trees, their held-out scores, and the model of the first fold."""
+
+    n_trees: int
+    scores: Array
+    first_model: Any
+
+
+def evaluate_trees(hold_out: HoldOut, seconds: float, pace: float) -> EvaluatedMember:
+    """Grow trees without each fold, and stop when the share of wrong pairs rises.
+
+    Folds are of groups, or those of one list. A sample of a large data set is one fold, and the
+    trees are trained on all other items, or on as many as there is time for. The number of trees is
+    doubled while that helps and while there is time: the next trees take as long as all before.
+    """
+    start = time.perf_counter()
+    every = hold_out.every
+    n_items, n_columns = every.views["trees"].shape
+    n_cells = n_columns - sum(every.trees.sizes)
+    advice = "drop them from members="
+    check_matrix_fits(
+        n_items, n_cells, "the features of trees", advice, n_matrices=FEATURE_MATRICES
+    )
+    categorical = every.trees.categorical(n_columns)
+    plan = plan_trees(hold_out, seconds, pace)
+    folds = _make_folds(hold_out, plan)
+    grown = _grow(folds, hold_out, categorical, start, seconds / (1 + plan.refit_time))
+    trees = BoostedTrees(grown.n_trees, categorical=categorical)
+    if plan.is_final:
+        n_features = folds[0].R.shape[1]
+        trees.store(grown.first_model, grown.n_trees, n_features)
+        train = partial(Pipeline, as_pipeline([folds[0].step], trees).steps)
+    else:
+        train = partial(fit_trees, trees, every)
+    return EvaluatedMember(
+        np.nan, grown.scores, hold_out.evaluate(grown.scores), train, "trees", grown.n_trees
+    )
+
+
+def plan_trees(hold_out: HoldOut, seconds: float, pace: float) -> TreePlan:
+    """Folds of the trees, and how many of the items they are trained on."""
+    n_held_out = hold_out.graph.n_items
+    n_items, n_columns = hold_out.every.views["trees"].shape
+    if n_held_out == n_items:
+        return TreePlan(hold_out.group_folds(TREE_FOLDS), 1.0, REFIT_TIME)
+    first_seconds = FIRST_TREE_SECONDS * n_columns * (n_items - n_held_out)
+    train_share = seconds / (pace * first_seconds)
+    is_final = train_share < 1 or n_held_out <= SEEN_TREE_SHARE * n_items
+    refit_time = 0.0 if is_final else REFIT_TIME_AFTER_SAMPLE
+    return TreePlan([np.arange(n_held_out)], train_share, refit_time)
+
+
+def fit_trees(trees: BoostedTrees, data: TrainingData) -> Pipeline:
+    """Grow trees on all items."""
+    step = clone(data.trees)
+    y = data.relevance.y
+    weight = data.relevance.weight
+    R = step.fit_transform(data.views["trees"], y, data.groups, weight)
+    return as_pipeline([step], trees.fit(R, y, data.groups, weight))
+
+
+def _make_folds(hold_out: HoldOut, plan: TreePlan) -> list[GrowingFold]:
+    """Features of the training items and the held-out items of each fold."""
+    every = hold_out.every
+    X = every.views["trees"]
+    graph = every.graph
+    unit = graph.groups if graph.n_groups > 1 else np.arange(graph.n_items)
+    is_trained = np.random.default_rng(0).random(unit.max() + 1) < plan.train_share
+    candidates = np.flatnonzero(is_trained[unit])
+    folds = []
+    for fold in plan.folds:
+        held_out_rows = hold_out.rows[fold]
+        rows = np.setdiff1d(candidates, held_out_rows)
+        step = clone(every.trees)
+        target = every.relevance.take(rows)
+        R = step.fit_transform(X, target.y, every.labels(rows), target.weight, rows)
+        held_out_R = step.transform(X[held_out_rows], every.labels(held_out_rows))
+        folds.append(GrowingFold(step, R, graph.subset(rows), fold, held_out_R))
+    return folds
+
+
+def _grow(
+    folds: list[GrowingFold],
+    hold_out: HoldOut,
+    categorical: tuple[int, ...],
+    start: float,
+    seconds: float,
+) -> GrownTrees:
+    """Grow the trees of all folds in stages; keep the stage with the fewest wrong pairs.
+
+    `seconds` is the time for the evaluation since `start`.
+    """
+    disagreement = check_scoring("disagreement")
+    n_cells = sum(fold.R.size for fold in folds)
+    models: list[Any] = [None] * len(folds)
+    least_wrong = np.inf
+    best_scores = np.zeros(hold_out.graph.n_items)
+    n_trees = 0
+    for stage in STAGES:
+        if stage > USUAL_TREES and stage * n_cells > MAX_WORK:
+            break
+        scores = np.empty(hold_out.graph.n_items)
+        for k, fold in enumerate(folds):
+            models[k] = grow_trees(models[k], stage, fold.R, fold.graph, categorical)
+            scores[fold.held_out_items] = predict_trees(models[k], fold.held_out_R)
+        wrong = float(nanmean(hold_out.evaluate(scores, disagreement)))
+        gains_little = stage >= USUAL_TREES and wrong > (1 - LEAST_GAIN) * least_wrong
+        if wrong < least_wrong or n_trees == 0:
+            least_wrong = wrong
+            n_trees = stage
+            best_scores = scores
+        is_past_best = n_trees < stage and stage >= MIN_TREES
+        if gains_little or is_past_best:
+            break
+        if 2 * (time.perf_counter() - start) > seconds:
+            break
+    return GrownTrees(n_trees, best_scores, models[0])
