@@ -84,7 +84,7 @@ class RankerMixin:
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Mean over groups of the fraction of pairs that are ordered rightly.
+        """Mean over groups of the fraction of correctly ordered pairs.
 
         Parameters
         ----------

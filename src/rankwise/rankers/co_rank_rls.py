@@ -245,11 +245,11 @@ class CoRankRLS(TaskModel, KernelParameters):
         (4, 3, 2)
         """
         model = clone(self)
-        checked = check_alphas(alphas, "alphas")
-        several = check_alphas([self.nu], "nu") if nus is None else check_alphas(nus, "nus")
+        checked_alphas = check_alphas(alphas, "alphas")
+        checked_nus = check_alphas([self.nu], "nu") if nus is None else check_alphas(nus, "nus")
         task = model._prepare(X, read_y(y, groups, sample_weight, X=X, allow_nan=True))
-        coef = task.coefficients(several, checked)
-        return CoRankRLSPath(checked, several, coef, model, squeeze=nus is None)
+        coef = task.coefficients(checked_nus, checked_alphas)
+        return CoRankRLSPath(checked_alphas, checked_nus, coef, model, squeeze=nus is None)
 
     @single_threaded
     def predict(self, X: Any) -> NDArray[Any]:
@@ -305,61 +305,77 @@ class CoRankRLS(TaskModel, KernelParameters):
             one view only count one half; nan if a view ties everything.
         """
         scores = np.ascontiguousarray(self.predict_views(X).T)
-        metric, encoded = get_metric("disagreement"), encode_groups(groups, scores.shape[1])
-        out = np.zeros((len(scores), len(scores)))
-        for v, u in itertools.permutations(range(len(scores)), 2):
-            ranking = Ranking(GroupedTargets(scores[v], encoded), scores[u])
-            out[v, u] = nanmean_by_group(metric.by_group(ranking).values)
-        return 0.5 * (out + out.T)
+        metric = get_metric("disagreement")
+        encoded_groups = encode_groups(groups, scores.shape[1])
+        n_views = len(scores)
+        disagreement = np.zeros((n_views, n_views))
+        for v, u in itertools.permutations(range(n_views), 2):
+            ranking = Ranking(GroupedTargets(scores[v], encoded_groups), scores[u])
+            disagreement[v, u] = nanmean_by_group(metric.by_group(ranking).values)
+        return 0.5 * (disagreement + disagreement.T)
 
     def _prepare(self, X: Any, target: TrainingTarget) -> CoTask:
-        """Check everything, choose the bases, and say what is to be minimized."""
+        """Validate the data and choose the bases; the task minimizes the objective."""
         X = validate_X(self, X)
-        known = split_unscored(target, X.shape[0])
-        loss = known.loss(self.cost, self.ties, self.group_weight)
+        partial = split_unscored(target, X.shape[0])
+        loss = partial.loss(self.cost, self.ties, self.group_weight)
         self.views_ = self._fit_views(X)
-        self.view_coef_: list[Array] = []  # the task will know them
+        self.view_coef_: list[Array] = []  # set by the task
         self.basis_indices_ = [
             view.basis if isinstance(view, BasisFeatures) else None for view in self.views_
         ]
-        self.n_scored_, self.n_unscored_ = len(known.scored), len(known.unscored)
+        self.n_scored_ = len(partial.scored)
+        self.n_unscored_ = len(partial.unscored)
         self.n_pairs_ = loss.graph.n_pairs
-        return CoTask(self, X, known, loss)
+        return CoTask(self, X, partial, loss)
 
     def _fit_views(self, X: Any) -> list[ColumnFeatures | BasisFeatures]:
-        """The views that the user gave, or as many random bases of all items as asked for."""
+        """Feature maps of the views: those of a list of View, or random bases of all items."""
         rng = check_random_state(self.random_state)
         n_basis = check_int("n_basis", self.n_basis, least=1)
         views: Any = self.views
-        n_items, n_features = X.shape
         if isinstance(views, int | np.integer):
-            if not 1 <= views <= n_items:
-                raise ValueError(
-                    f"views={views}; expected a number of views from 1 to {n_items}, the number of "
-                    "training items, or a list of View."
-                )
-            size = min(n_basis, n_items // views)
-            if views > 1 and self.kernel == "linear" and size >= n_features:
-                warn_user(
-                    f"{views} linear views of all {n_features} features with {size} basis items "
-                    "each are the same view: all of them learn what RankRLS learns. Use a kernel, "
-                    "fewer basis items than features, or a list of View with different columns.",
-                )
-            bases = rng.permutation(n_items)[: views * size].reshape(views, size)
-            kernel = self.make_kernel()
-            return [basis_map(kernel, X, None, np.sort(rows), rng) for rows in bases]
+            return self._random_views(X, int(views), n_basis, rng)
         names = getattr(self, "feature_names_in_", None)
-        maps: list[ColumnFeatures | BasisFeatures] = []
-        for view in check_views(views):
-            kernel, columns = view.make_kernel(), view_columns(view, n_features, names)
-            is_named = view.n_basis is not None or not isinstance(view.basis, str)
-            if kernel.is_linear and not is_named:
-                n_columns = n_features if columns is None else len(columns)
-                maps.append(ColumnFeatures(columns, n_columns))
-            else:
-                count = view.n_basis if is_named else min(n_basis, n_items)
-                maps.append(basis_map(kernel, X, count, view.basis, rng, columns))
-        return maps
+        return [
+            self._view_map(view, X, min(n_basis, X.shape[0]), names, rng)
+            for view in check_views(views)
+        ]
+
+    def _random_views(
+        self, X: Any, n_views: int, n_basis: int, rng: Any
+    ) -> list[ColumnFeatures | BasisFeatures]:
+        """Views with disjoint random bases and the kernel of the estimator."""
+        n_items, n_features = X.shape
+        if not 1 <= n_views <= n_items:
+            raise ValueError(
+                f"views={n_views}; expected a number of views from 1 to {n_items}, the number of "
+                "training items, or a list of View."
+            )
+        size = min(n_basis, n_items // n_views)
+        if n_views > 1 and self.kernel == "linear" and size >= n_features:
+            warn_user(
+                f"{n_views} linear views of all {n_features} features with {size} basis items each "
+                "are the same view: each of them is the model of RankRLS. Use a kernel, fewer "
+                "basis items than features, or a list of View with different columns.",
+            )
+        bases = rng.permutation(n_items)[: n_views * size].reshape(n_views, size)
+        kernel = self.make_kernel()
+        return [basis_map(kernel, X, None, np.sort(rows), rng) for rows in bases]
+
+    def _view_map(
+        self, view: View, X: Any, default_size: int, names: Sequence[str] | None, rng: Any
+    ) -> ColumnFeatures | BasisFeatures:
+        """Feature map of a View: its columns, or kernel values to its basis."""
+        n_features = X.shape[1]
+        kernel = view.make_kernel()
+        columns = view_columns(view, n_features, names)
+        has_basis = view.n_basis is not None or not isinstance(view.basis, str)
+        if kernel.is_linear and not has_basis:
+            n_columns = n_features if columns is None else len(columns)
+            return ColumnFeatures(columns, n_columns)
+        size = view.n_basis if has_basis else default_size
+        return basis_map(kernel, X, size, view.basis, rng, columns)
 
     def _scores(self, X: Any, coef: Sequence[Array]) -> list[NDArray[Any]]:
         """Scores of each view, for coefficients of shape (n,) or (n, k)."""
@@ -405,7 +421,8 @@ class CoRankRLSPath:
     def model(self, alpha: int, nu: int = 0) -> CoRankRLS:
         """The fitted estimator of ``alphas[alpha]`` and ``nus[nu]``."""
         model = copy.copy(self.template)
-        model.alpha, model.nu = float(self.alphas[alpha]), float(self.nus[nu])
+        model.alpha = float(self.alphas[alpha])
+        model.nu = float(self.nus[nu])
         model.view_coef_ = [coef[:, nu, alpha].copy() for coef in self.view_coef]
         return model
 
@@ -439,7 +456,10 @@ class CoTask(HoldOutTask):
         self, model: CoRankRLS, X: Any, target: PartialRelevance, loss: SquaredLoss
     ) -> None:
         super().__init__(model, loss.graph, target.scored, X.shape[0])
-        self._X, self.target, self.loss, self.views = X, target, loss, model.views_
+        self._X = X
+        self.target = target
+        self.loss = loss
+        self.views = model.views_
         self._sizes = [view.n_features for view in self.views]
 
     @cached_property
@@ -448,7 +468,9 @@ class CoTask(HoldOutTask):
         n = sum(self._sizes)
         advice = "give the views fewer columns or a smaller n_basis, linear ones, too"
         check_matrix_fits(n, n, "the stacked system of all views", advice)
-        X, grams, moments = self._X[self.target.scored], [], []
+        X_scored = self._X[self.target.scored]
+        grams = []
+        moments = []
         for view in self.views:
             gram, moment = self.loss.system(view.transform(X))
             grams.append(gram)
@@ -481,24 +503,27 @@ class CoTask(HoldOutTask):
         system indefinite.
         """
         B, E = self.system
-        solutions, smallest = [], 0.0
+        weights_by_nu = []
+        smallest_alpha = 0.0  # that is not lost in rounding
         for nu in nus:
             A = B + nu * self.coupling
-            floor = len(A) * np.finfo(float).eps * float(np.diag(A).max())
-            w, _ = solve_shifted(A, E, np.maximum(alphas, floor))
-            solutions.append(w[:, :, 0].T)
-            smallest = max(smallest, floor)
-        if warns and alphas.min() < smallest:
+            rounding = len(A) * np.finfo(float).eps * float(np.diag(A).max())
+            w, _ = solve_shifted(A, E, np.maximum(alphas, rounding))
+            weights_by_nu.append(w[:, :, 0].T)
+            smallest_alpha = max(smallest_alpha, rounding)
+        if warns and alphas.min() < smallest_alpha:
             warn_user(
-                f"alpha={alphas.min():g} is lost in rounding beside nu={nus.max():g}; "
-                f"{smallest:.2g} is used instead. Use a larger alpha or a smaller nu.",
+                f"alpha={alphas.min():g} is below the rounding error of a system with "
+                f"nu={nus.max():g}; {smallest_alpha:.2g} is used instead. Use a larger alpha or a "
+                "smaller nu.",
             )
-        stacked, coef = np.stack(solutions, axis=1), []
-        parts = np.split(stacked, np.cumsum(self._sizes)[:-1])
-        for view, w in zip(self.views, parts, strict=True):
+        stacked_weights = np.stack(weights_by_nu, axis=1)
+        first_of_next_view = np.cumsum(self._sizes)[:-1]
+        coefficients = []
+        for view, w in zip(self.views, np.split(stacked_weights, first_of_next_view), strict=True):
             flat = view.coefficients(w.reshape(len(w), -1))
-            coef.append(flat.reshape(-1, *w.shape[1:]))
-        return coef
+            coefficients.append(flat.reshape(-1, *w.shape[1:]))
+        return coefficients
 
     def default_values(self, name: str) -> Array:
         """40 alphas as for RankRLS, averaged over the views, and seven nus."""
@@ -507,28 +532,32 @@ class CoTask(HoldOutTask):
         return default_alphas(float(np.trace(self.system[0])) / len(self.views))
 
     def scores_without(self, held: Indices, candidates: CandidateGrid) -> Array:
-        """The mean of the views, trained without some of the scored rows, counted among these.
+        """Mean of the views, trained without scored rows given by their position among these.
 
-        They are left out altogether, also of what views agree on. So where views agree on the
-        unscored rows, C stays as it is and is not computed again.
+        Held-out rows do not take part in the agreement of the views either. If the views agree on
+        the unscored rows, C is the same for all folds and is computed once.
         """
-        kept = np.setdiff1d(np.arange(len(self.target.scored)), held)
-        loss = SquaredLoss(self.loss.graph.subset(kept))
+        train_positions = np.delete(np.arange(len(self.target.scored)), held)
+        loss = SquaredLoss(self.loss.graph.subset(train_positions))
         check_rest(loss.graph.n_pairs > 0)
-        rest = CoTask(self.learner, self._X, self.target.without(held), loss)
+        task = CoTask(self.learner, self._X, self.target.without(held), loss)
         if self.target.agrees_on_unscored:
-            rest.coupling = self.coupling
-        nus, alphas = candidates.axes["nu"], candidates.axes["alpha"]
-        coef = rest.coefficients(nus, alphas, warns=False)
-        flat = [values.reshape(len(values), -1) for values in coef]
-        X = self._X[self.target.scored[held]]
-        scores = [view.scores(X, c) for view, c in zip(self.views, flat, strict=True)]
+            task.coupling = self.coupling
+        coefficients = task.coefficients(
+            candidates.axes["nu"], candidates.axes["alpha"], warns=False
+        )
+        X_held = self._X[self.target.scored[held]]
+        scores = [
+            view.scores(X_held, coef.reshape(len(coef), -1))
+            for view, coef in zip(self.views, coefficients, strict=True)
+        ]
         return np.asarray(np.mean(scores, axis=0))
 
     def train(self, **values: Any) -> CoRankRLS:
         """The learner trained on all data."""
         model: CoRankRLS = self.learner.set_params(**values)
-        nus, alphas = check_alphas([model.nu], "nu"), check_alphas([model.alpha], "alpha")
+        nus = check_alphas([model.nu], "nu")
+        alphas = check_alphas([model.alpha], "alpha")
         model.view_coef_ = [coef[:, 0, 0] for coef in self.coefficients(nus, alphas)]
         return model
 

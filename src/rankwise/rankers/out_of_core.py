@@ -1,4 +1,4 @@
-"""Sums: all that RankRLS needs to know of rows, added up over batches in any order."""
+"""Sufficient statistics of RankRLS, added up over batches of rows in any order."""
 
 from __future__ import annotations
 
@@ -159,20 +159,23 @@ class SufficientStatistics:
         ValueError
             If a group comes back that is no longer kept; nothing is added then.
         """
-        X, target, members = self._read(X, y, groups, sample_weight)
-        self._check_groups(members)
+        X, target, rows_by_group = self._read(X, y, groups, sample_weight)
+        self._check_groups(rows_by_group)
         pairs, rows = self._parts(X, target)
-        is_kept, last = self.takes_parts and not whole_groups, len(target.y) - 1
-        counts, opened = {}, {}
-        for name, own in members.items():
-            may_go_on = is_kept and (not is_sorted or own[0] == 0 or own[-1] == last)
-            counted = _counted(target, own)
-            if not may_go_on:
-                counts[name] = len(counted)
-            if len(counted) and (may_go_on or name in self._open):
-                opened[name] = _open_group(X, target, counted)
-        self._absorb(pairs, rows, opened)
-        self._close(counts)
+        can_continue = self.takes_parts and not whole_groups
+        last_row = len(target.y) - 1
+        n_rows_of_closed: dict[Hashable, int] = {}
+        open_groups: dict[Hashable, GroupMoments] = {}
+        for name, group_rows in rows_by_group.items():
+            is_at_edge = group_rows[0] == 0 or group_rows[-1] == last_row
+            stays_open = can_continue and (is_at_edge or not is_sorted)
+            weighted_rows = _weighted_rows(target, group_rows)
+            if not stays_open:
+                n_rows_of_closed[name] = len(weighted_rows)
+            if len(weighted_rows) and (stays_open or name in self._open):
+                open_groups[name] = _group_moments(X, target, weighted_rows)
+        self._absorb(pairs, rows, open_groups)
+        self._close(n_rows_of_closed)
         return self
 
     def merge(self, other: SufficientStatistics) -> Self:
@@ -181,8 +184,8 @@ class SufficientStatistics:
         Both may have rows of the same groups, if `add` may. The order of merges does not matter.
         """
         if self._is_like(other):
-            for own, theirs in ((self, other), (other, self)):
-                own._check_groups([*theirs._open, *theirs._closed])
+            self._check_groups([*other._open, *other._closed])
+            other._check_groups([*self._open, *self._closed])
             self._model = copy.copy(other._model)
             self._absorb(other._pairs, other._rows, other._open)
             self._closed |= other._closed
@@ -196,25 +199,32 @@ class SufficientStatistics:
         """
         if not self._is_like(other):
             return self
-        pairs, left = self._pairs, {}
-        here, leaving = self._counts(), other._counts()
-        for name, n_items in leaving.items():
-            if n_items == here.get(name):
+        pairs = self._pairs
+        n_rows = self._n_rows_by_group()
+        n_removed_rows = other._n_rows_by_group()
+        remaining: dict[Hashable, GroupMoments] = {}
+        for name, n_removed in n_removed_rows.items():
+            if n_removed == n_rows.get(name):
                 continue
-            own, part = self._open.get(name), other._open.get(name)
-            if own is None or part is None or own.n_items < n_items:
+            group = self._open.get(name)
+            removed = other._open.get(name)
+            if group is None or removed is None or group.n_items < n_removed:
                 raise ValueError(
-                    f"{n_items} rows of {_named(name)} cannot be subtracted: {here.get(name, 0)} "
-                    "rows of it are there. Subtract what was added before, in whole groups."
+                    f"{n_removed} rows of {_group_text(name)} cannot be subtracted: "
+                    f"{n_rows.get(name, 0)} rows of it were added. Subtract what was added before, "
+                    "in whole groups."
                 )
-            left[name] = own.joined(part, -1)
-            for group, factor in ((left[name], 1), (own, -1), (part, 1)):
-                pairs = pairs.plus(group.pairs(*self._settings), factor)
-        self._pairs, self._rows = pairs.plus(other._pairs, -1), self._rows.plus(other._rows, -1)
-        for name in leaving:
+            remaining[name] = group.joined(removed, -1)
+            # pairs between the removed rows and the remaining ones
+            pairs = pairs.plus(remaining[name].pairs(*self._settings), 1)
+            pairs = pairs.plus(group.pairs(*self._settings), -1)
+            pairs = pairs.plus(removed.pairs(*self._settings), 1)
+        self._pairs = pairs.plus(other._pairs, -1)
+        self._rows = self._rows.plus(other._rows, -1)
+        for name in n_removed_rows:
             self._open.pop(name, None)
             self._closed.pop(name, None)
-        self._open.update(left)
+        self._open.update(remaining)
         return self
 
     @single_threaded
@@ -272,40 +282,47 @@ class SufficientStatistics:
         ndarray of shape (n_rows, n_alphas) or (n_rows, n_outputs, n_alphas)
             Held-out scores.
         """
-        checked, beta = check_alphas(alphas, "alphas"), self.rule["beta"]
+        checked_alphas = check_alphas(alphas, "alphas")
         if groups is None or ONE_LIST in (self._open or self._closed):
             raise ValueError("without groups all rows are one list, and none can be left out.")
-        X, target, members = self._read(X, y, groups, sample_weight)
-        out = np.empty((*target.y.shape, len(checked)))
-        for name, rows in members.items():
-            counted = _counted(target, rows)
-            if name in self._open:
-                own = self._open[name]
-                pairs, items = own.pairs(*self._settings), own.rows(self._settings[0])
-            elif self._closed.get(name) == len(counted):
-                one_list = encode_groups(None, len(counted))
-                weight = None if target.weight is None else target.weight[counted]
-                pairs, items = self._parts(
-                    X[counted], Relevance(target.y[counted], one_list, weight)
-                )
-            else:
-                raise ValueError(
-                    f"{_named(name)} has {len(counted)} rows in this batch, but "
-                    f"{self._closed.get(name, 0)} were added; give all rows of a group together."
-                )
-            pairs, items = self._pairs.plus(pairs, -1), self._rows.plus(items, -1)
+        X, target, rows_by_group = self._read(X, y, groups, sample_weight)
+        scores = np.empty((*target.y.shape, len(checked_alphas)))
+        beta = self.rule["beta"]
+        for name, group_rows in rows_by_group.items():
+            group_pairs, group_items = self._parts_of_group(name, X, target, group_rows)
+            pairs = self._pairs.plus(group_pairs, -1)
+            items = self._rows.plus(group_items, -1)
             if not pairs.n and beta < 1:
-                raise ValueError(f"without {_named(name)} there is no pair to train on.")
-            for k, w in enumerate(solve_normal_equations(pairs, items, beta, checked)):
-                out[rows, :, k] = X[rows] @ w
-        return out.reshape((len(out), *self.output_shape, len(checked)))
+                raise ValueError(f"without {_group_text(name)} there is no pair to train on.")
+            coefficients = solve_normal_equations(pairs, items, beta, checked_alphas)
+            for k, weights in enumerate(coefficients):
+                scores[group_rows, :, k] = X[group_rows] @ weights
+        return scores.reshape((len(scores), *self.output_shape, len(checked_alphas)))
+
+    def _parts_of_group(
+        self, name: Hashable, X: Any, target: Relevance, group_rows: Indices
+    ) -> tuple[NormalEquations, NormalEquations]:
+        """Sums over the pairs and over the rows of a group that was added before."""
+        if name in self._open:
+            group = self._open[name]
+            n_features, _ = self._settings
+            return group.pairs(*self._settings), group.rows(n_features)
+        rows = _weighted_rows(target, group_rows)
+        if self._closed.get(name) != len(rows):
+            raise ValueError(
+                f"{_group_text(name)} has {len(rows)} rows in this batch, but "
+                f"{self._closed.get(name, 0)} were added; pass all rows of a group together."
+            )
+        one_list = encode_groups(None, len(rows))
+        weight = None if target.weight is None else target.weight[rows]
+        return self._parts(X[rows], Relevance(target.y[rows], one_list, weight))
 
     def to_bytes(self) -> bytes:
         """The sums as bytes, to be sent or kept; `from_bytes` reads them.
 
         Numbers and words only, no pickle: group labels must be numbers or text.
         """
-        if not all(isinstance(name, str | int | float | None) for name in self._counts()):
+        if not all(isinstance(name, str | int | float | None) for name in self._n_rows_by_group()):
             raise ValueError("group labels can be written if they are numbers and text only.")
         groups = list(self._open.values())
         facts = {
@@ -385,11 +402,9 @@ class SufficientStatistics:
                 f"{self.output_shape}; give every batch the same outputs."
             )
         if weight is not None:
-            asked, weight = (
-                check_float_array("sample_weight", weight),
-                check_weights(weight, len(scores)),
-            )
-            if not np.array_equal(asked, weight):
+            original_weight = check_float_array("sample_weight", weight)
+            weight = check_weights(weight, len(scores))
+            if not np.array_equal(original_weight, weight):
                 raise ValueError(
                     "sample_weight is so large or so small that products of weights cannot be "
                     "held; multiply all weights by one factor that brings them near 1."
@@ -421,15 +436,17 @@ class SufficientStatistics:
         self, pairs: NormalEquations, rows: NormalEquations, opened: dict[Hashable, GroupMoments]
     ) -> None:
         """Add sums, and the pairs between the new rows and the old ones of the same groups."""
-        for name, group in opened.items():
-            before = self._open.pop(name, None)
-            if before is not None:
-                joined = group.joined(before)
-                for one, factor in ((joined, 1), (group, -1), (before, -1)):
-                    pairs = pairs.plus(one.pairs(*self._settings), factor)
-                group = joined
+        for name, new_group in opened.items():
+            old_group = self._open.pop(name, None)
+            group = new_group
+            if old_group is not None:
+                group = new_group.joined(old_group)
+                pairs = pairs.plus(group.pairs(*self._settings), 1)
+                pairs = pairs.plus(new_group.pairs(*self._settings), -1)
+                pairs = pairs.plus(old_group.pairs(*self._settings), -1)
             self._open[name] = group
-        self._pairs, self._rows = self._pairs.plus(pairs), self._rows.plus(rows)
+        self._pairs = self._pairs.plus(pairs)
+        self._rows = self._rows.plus(rows)
         excess = self.open_bytes - self._limit
         for name, group in list(self._open.items()):
             if excess <= 0:
@@ -437,17 +454,22 @@ class SufficientStatistics:
             excess -= group.nbytes
             self._close({name: group.n_items})
 
-    def _close(self, counts: dict[Hashable, int]) -> None:
-        for name, count in counts.items():
-            before = self._open.pop(name, None)
-            self._closed[name] = count if before is None else before.n_items
+    def _close(self, n_rows: dict[Hashable, int]) -> None:
+        """Drop the moments of groups, and store their number of rows of positive weight."""
+        for name, count in n_rows.items():
+            group = self._open.pop(name, None)
+            self._closed[name] = count if group is None else group.n_items
 
-    def _counts(self) -> dict[Hashable, int]:
-        """How many rows of positive weight each group has."""
-        return {**self._closed, **{name: group.n_items for name, group in self._open.items()}}
+    def _n_rows_by_group(self) -> dict[Hashable, int]:
+        """Number of rows of positive weight of each group."""
+        n_rows = dict(self._closed)
+        for name, group in self._open.items():
+            n_rows[name] = group.n_items
+        return n_rows
 
     @property
     def _limit(self) -> int:
+        """Bytes for the moments of open groups."""
         n_columns = self._settings[0] + int(np.prod(self.output_shape))
         return max(OPEN_BYTES, 32 * n_columns**2)
 
@@ -457,49 +479,54 @@ class SufficientStatistics:
             raise TypeError(
                 f"expected rankwise.SufficientStatistics, got a {type(other).__name__}."
             )
-        own, theirs = self._kind(), other._kind()
-        for name in own.keys() & theirs.keys():
-            if own[name] != theirs[name]:
+        kind = self._kind()
+        other_kind = other._kind()
+        for name in kind.keys() & other_kind.keys():
+            if kind[name] != other_kind[name]:
                 raise ValueError(
-                    f"{name} of the sums differ, {own[name]!r} and {theirs[name]!r}; only sums of "
-                    "the same problem and the same columns belong together."
+                    f"{name} of the sums differ, {kind[name]!r} and {other_kind[name]!r}; only "
+                    "sums of the same problem and the same columns can be combined."
                 )
         return other.n_items > 0
 
     def _kind(self) -> dict[str, Any]:
-        """What must be the same in sums that belong together; no columns before the first row."""
+        """Properties that sums to be combined share; no columns before the first row."""
         names = ("n_features_in_", "feature_names_in_", "output_shape_") if self.n_items else ()
         columns = {name: np.array(getattr(self._model, name, ())).tolist() for name in names}
         return {**self.rule, **columns}
 
     def _check_groups(self, names: Iterable[Hashable]) -> None:
-        known, names = self._open or self._closed, set(names)
-        if known and names and (ONE_LIST in known) != (ONE_LIST in names):
+        """Raise an error for groups that are closed, or missing in only one of the batches."""
+        earlier_names = self._open or self._closed
+        names = set(names)
+        if earlier_names and names and (ONE_LIST in earlier_names) != (ONE_LIST in names):
             raise ValueError(
                 "groups are given in some batches and None in others; give every batch its "
                 "groups, or none at all if all rows are one list."
             )
-        gone = self._closed.keys() & names
-        if gone:
+        closed = self._closed.keys() & names
+        if closed:
             raise ValueError(
-                f"{_named(min(gone, key=str))} has rows in several batches, but its earlier rows "
-                f"are no longer kept ({len(gone)} such groups). Only with cost='magnitude' and "
-                "ties='include' may a group be cut, in batches without whole_groups, and while the "
-                f"groups seen since take at most {self._limit / 2**20:,.0f} MiB. Bring the rows of "
-                "a group in the same batch, for example by sorting the rows by group."
+                f"{_group_text(min(closed, key=str))} has rows in several batches, but its earlier "
+                f"rows are no longer kept ({len(closed)} such groups). Only with "
+                "cost='magnitude' and ties='include' may a group be cut, in batches without "
+                "whole_groups, and while the groups seen since take at most "
+                f"{self._limit / 2**20:,.0f} MiB. Pass the rows of a group in the same batch, for "
+                "example by sorting the rows by group."
             )
 
 
-def _counted(target: Relevance, rows: Indices) -> Indices:
-    """Those of the rows that have a positive weight."""
+def _weighted_rows(target: Relevance, rows: Indices) -> Indices:
+    """Rows with a positive weight."""
     return rows if target.weight is None else rows[target.weight[rows] > 0]
 
 
-def _open_group(X: Any, target: Relevance, rows: Indices) -> GroupMoments:
-    """The group of rows of positive weight."""
+def _group_moments(X: Any, target: Relevance, rows: Indices) -> GroupMoments:
+    """Moments of a group from its rows of positive weight."""
     weight = np.ones(len(rows)) if target.weight is None else target.weight[rows]
     return GroupMoments.of_rows(np.hstack([dense_rows(X[rows]), target.y[rows]]), weight)
 
 
-def _named(name: Hashable) -> str:
+def _group_text(name: Hashable) -> str:
+    """Name of a group in messages."""
     return "the one list of all rows" if name is ONE_LIST else f"group {name!r}"

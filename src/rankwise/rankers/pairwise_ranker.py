@@ -258,7 +258,8 @@ class PairwiseTask(HoldOutTask):
         features: SolverInput,
     ) -> None:
         super().__init__(learner, graph)
-        self.loss, self.features = loss, features
+        self.loss = loss
+        self.features = features
 
     def default_values(self, _: str) -> Array:
         """21 alphas from 1e-9 to 10 times the mean squared distance in a pair."""
@@ -268,23 +269,29 @@ class PairwiseTask(HoldOutTask):
 
     def scores_without(self, held: Indices, candidates: CandidateGrid) -> Array:
         """Train on the features of the others."""
-        rest = np.setdiff1d(np.arange(self.n_rows), held)
-        return self._scores(rest, self.graph.subset(rest), candidates, held)
+        train_rows = np.delete(np.arange(self.n_rows), held)
+        return self._scores(train_rows, self.graph.subset(train_rows), candidates, held)
 
     def from_edges(self, edges: PairGraph, candidates: CandidateGrid) -> Array:
         """Train on the features of all items."""
-        every = np.arange(self.n_rows)
-        return self._scores(every, edges, candidates, every)
+        all_rows = np.arange(self.n_rows)
+        return self._scores(all_rows, edges, candidates, all_rows)
 
     def _scores(
-        self, rows: Indices, graph: PreferenceGraph, candidates: CandidateGrid, judged: Indices
+        self,
+        train_rows: Indices,
+        graph: PreferenceGraph,
+        candidates: CandidateGrid,
+        test_rows: Indices,
     ) -> Array:
-        """Scores of some items by the models of other rows and their graph."""
-        R, loss = self.features.matrix, self.loss.of_items(rows, graph)
+        """Scores of the test rows by models of the training rows and their graph."""
+        R = self.features.matrix
+        loss = self.loss.of_items(train_rows, graph)
         check_rest(loss.graph.n_pairs > 0)
-        objective = make_objective(R[rows], loss, 0.0)
+        objective = make_objective(R[train_rows], loss, 0.0)
         solutions = solve_path(self.learner, objective, candidates.axes["alpha"])
-        return row_products(R[judged], np.stack([one.w for one in solutions], axis=1))
+        weights = np.stack([solution.w for solution in solutions], axis=1)
+        return row_products(R[test_rows], weights)
 
     def train(
         self, *, start: Array | None = None, keep_interrupted: bool = False, **values: Any

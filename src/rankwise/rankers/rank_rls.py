@@ -56,15 +56,15 @@ from rankwise.solvers.least_squares import SHARED_STEPS
 from rankwise.solvers.methods import choose_method
 from rankwise.validation import check_alphas, restored_on_failure
 
-PASSES = 3000  # over the non-zeros of sparse X, which iterations of a whole search take
-GAIN = 10  # times faster, from which a search goes by iterations
-MOST_REFITS = 10  # folds that are trained by iterations; more are dearer than a Gram matrix
-ITERATIVE_DECADES = (-7.0, 0.0)  # where alphas start and end that iterations can tell apart
-JUDGED_TOL = 1e-4  # of the residuals of models that are judged and not kept
+PASSES = 3000  # over the non-zeros of sparse X, in the iterations of a whole search
+GAIN = 10  # speedup from which a search uses iterations
+MOST_REFITS = 10  # folds trained by iterations; with more folds a Gram matrix is cheaper
+ITERATIVE_DECADES = (-7.0, 0.0)  # of the default alphas that iterations can distinguish
+HELD_OUT_TOL = 1e-4  # residual of models that are evaluated and dropped
 
 
 def _learns_in_chunks(model: Any) -> bool:
-    """Whether the features do not depend on rows that are yet to come; an error otherwise."""
+    """Whether the features do not depend on later chunks; an AttributeError otherwise."""
     is_linear = isinstance(model.kernel, str) and model.kernel == "linear"
     has_basis = not isinstance(model.basis, str) or model.n_basis is not None
     if is_linear == has_basis or model.kernel == "precomputed":
@@ -77,7 +77,7 @@ def _learns_in_chunks(model: Any) -> bool:
 
 
 def fixed_map(model: Any, X: Any) -> FeatureMap:
-    """The features of all chunks: the columns themselves, or a basis chosen from the first one."""
+    """Features of all chunks: the columns, or a basis chosen from the first chunk."""
     kernel = model.make_kernel()
     if kernel.is_linear:
         return ColumnFeatures(None, X.shape[1])
@@ -401,7 +401,7 @@ class RankRLS(PathModel):
         return RankRLSTask(self, *self._read(X, target))
 
     def _read(self, X: Any, target: TrainingTarget) -> tuple[Any, SquaredLoss]:
-        """Check everything, and say what is to be minimized."""
+        """Validate the items and the target, and build the loss."""
         check_beta(self.beta)
         X = validate_X(self, X)
         loss, self.output_shape_ = ranking_loss(
@@ -412,11 +412,11 @@ class RankRLS(PathModel):
         return X, loss
 
     def _make_features(self, X: Any, loss: SquaredLoss, *, to_fit: bool) -> SolverInput:
-        """How to solve, and what the solver sees.
+        """Solver and its input.
 
-        `to_fit` allows what serves one fit only: a dual linear model may shift the features, which
-        changes kernel values but not the weights; and features of a basis are made as they are
-        read.
+        `to_fit` allows what is right for a single fit only: a dual linear model may shift the
+        features, which changes kernel values but not the weights, and the features of a basis may
+        be computed block by block.
         """
         kernel = self.make_kernel()
         is_on_basis = has_basis(self.n_basis, self.basis)
@@ -434,13 +434,13 @@ class RankRLS(PathModel):
             return features if to_fit and self.beta in (0, 1) else features.stored()
         if features.method == "iterative":
             raise ValueError(
-                f"X has shape {X.shape}, which is solved by iterations, and these take no "
-                "nuisance; reduce the number of columns, or use solver='primal'."
+                f"X has shape {X.shape}, which needs the iterative solver, and that does not "
+                "support nuisance; reduce the number of columns, or use solver='primal'."
             )
         return features.stored()
 
     def _learn(self, loss: SquaredLoss, features: SolverInput, alphas: Array) -> Array:
-        """Coefficients of shape (n_alphas, n, n_outputs); sets all attributes but them."""
+        """Coefficients of shape (n_alphas, n, n_outputs); sets all other fitted attributes."""
         line = Progress("RankRLS")
         solutions = minimize(
             features.method,
@@ -458,7 +458,8 @@ class RankRLS(PathModel):
                 "the squares of some features or kernel values overflow; scale the features, for "
                 "example with sklearn.preprocessing.StandardScaler."
             )
-        self.n_pairs_, self.solver_ = loss.graph.n_pairs, features.method
+        self.n_pairs_ = loss.graph.n_pairs
+        self.solver_ = features.method
         self.n_iter_ = solutions.n_iter
         self._store_features(features.map)
         warn_about_solutions(solutions, self.kernel, self.tol)
@@ -489,7 +490,9 @@ class RankRLSTask(HoldOutTask):
 
     def __init__(self, learner: RankRLS, X: Any, loss: SquaredLoss) -> None:
         super().__init__(learner, loss.graph)
-        self.output_shape, self.loss, self._X = learner.output_shape_, loss, X
+        self.output_shape = learner.output_shape_
+        self.loss = loss
+        self._X = X
         self.refits = False
         if sp.issparse(X) and (learner.kernel, learner.solver) == ("linear", "auto"):
             n_products = X.shape[0] * X.shape[1] * min(X.shape)  # of a Gram matrix
@@ -526,16 +529,16 @@ class RankRLSTask(HoldOutTask):
         features = self.features(len(folds), spend=True)
         limits = self._limits
         if self.refits and len(candidates) > 1:
-            limits = {"tol": max(limits["tol"], JUDGED_TOL), "max_iter": SHARED_STEPS}
+            limits = {"tol": max(limits["tol"], HELD_OUT_TOL), "max_iter": SHARED_STEPS}
         return cross_val_scores(self.loss, features, folds, candidates.axes["alpha"], limits)
 
     def from_edges(self, edges: PairGraph, candidates: CandidateGrid) -> Array:
-        """By training again."""
+        """Scores of all items by refits on the edges."""
         features = self.features()
-        method, matrix = features.method, features.matrix
         loss = self.loss.of_items(np.arange(self.n_rows), edges)
-        w = minimize(method, loss, matrix, candidates.axes["alpha"], **self._limits).coef
-        return row_products(matrix, w[:, :, 0].T)
+        alphas = candidates.axes["alpha"]
+        coef = minimize(features.method, loss, features.matrix, alphas, **self._limits).coef
+        return row_products(features.matrix, coef[:, :, 0].T)
 
     def needs_refits(self, units: HoldOutUnits) -> bool:
         """Whether `coefficients_without` has to refit the model for each unit."""
