@@ -46,6 +46,8 @@ from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.least_squares import solve_shifted
 from rankwise.validation import check_alphas, check_int, restored_on_failure
 
+ViewMap = ColumnFeatures | BasisFeatures
+
 NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
 
 
@@ -329,7 +331,7 @@ class CoRankRLS(TaskModel, KernelParameters):
         self.n_pairs_ = loss.graph.n_pairs
         return CoTask(self, X, partial, loss)
 
-    def _fit_views(self, X: Any) -> list[ColumnFeatures | BasisFeatures]:
+    def _fit_views(self, X: Any) -> list[ViewMap]:
         """Feature maps of the views: those of a list of View, or random bases of all items."""
         rng = check_random_state(self.random_state)
         n_basis = check_int("n_basis", self.n_basis, least=1)
@@ -342,9 +344,7 @@ class CoRankRLS(TaskModel, KernelParameters):
             for view in check_views(views)
         ]
 
-    def _random_views(
-        self, X: Any, n_views: int, n_basis: int, rng: Any
-    ) -> list[ColumnFeatures | BasisFeatures]:
+    def _random_views(self, X: Any, n_views: int, n_basis: int, rng: Any) -> list[ViewMap]:
         """Views with disjoint random bases and the kernel of the estimator."""
         n_items, n_features = X.shape
         if not 1 <= n_views <= n_items:
@@ -365,7 +365,7 @@ class CoRankRLS(TaskModel, KernelParameters):
 
     def _view_map(
         self, view: View, X: Any, default_size: int, names: Sequence[str] | None, rng: Any
-    ) -> ColumnFeatures | BasisFeatures:
+    ) -> ViewMap:
         """Feature map of a View: its columns, or kernel values to its basis."""
         n_features = X.shape[1]
         kernel = view.make_kernel()
@@ -472,7 +472,7 @@ class CoTask(HoldOutTask):
         grams = []
         moments = []
         for view in self.views:
-            gram, moment = self.loss.system(view.transform(X))
+            gram, moment = self.loss.system(view.transform(X_scored))
             grams.append(gram)
             moments.append(moment)
         return scipy.linalg.block_diag(*grams), np.concatenate(moments)
