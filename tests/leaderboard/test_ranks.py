@@ -15,8 +15,9 @@ from experiments.boards.few_clusters import (
     ranks_by_largest_error,
     ranks_of_board,
 )
+from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
-from rankwise.leaderboard.inference.ranks import FEW_UNITS, simultaneous_ranks
+from rankwise.leaderboard.inference.ranks import FEW_UNITS, effective_number, simultaneous_ranks
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot, joint_quantile, possible_ranks
 
 
@@ -87,3 +88,32 @@ def test_all_true_ranks_of_equal_items_are_inside_with_few_clusters(n_clusters):
         n_inside_by_largest_error += coverage(truth, *ranks_by_largest_error(board))[0]
     assert n_inside >= 57
     assert n_inside_by_largest_error < 54
+
+
+def votes_of_unequal_judges(seed, n_judges=30, n_items=12, n_votes=600):
+    """Votes on equal items by judges with tastes; the first judge has half of the votes."""
+    rng = np.random.default_rng(seed)
+    share = np.full(n_judges, 0.5 / (n_judges - 1))
+    share[0] = 0.5
+    judge = rng.choice(n_judges, n_votes, p=share)
+    first = rng.integers(n_items, size=n_votes)
+    second = (first + rng.integers(1, n_items, n_votes)) % n_items
+    taste = 0.7 * rng.normal(size=(n_judges, n_items))
+    margin = taste[judge, first] - taste[judge, second]
+    outcome = np.where(rng.random(n_votes) < 1 / (1 + np.exp(-margin)), 1.0, -1.0)
+    data = PairData(first, second, outcome, np.ones(n_votes), np.arange(n_items))
+    return data, judge
+
+
+def test_ranks_at_once_hold_where_one_judge_has_half_of_the_votes():
+    n_held = 0
+    for seed in range(20):
+        data, judge = votes_of_unequal_judges(seed)
+        rows = rate(data, clusters=judge, alpha=1e-3).rows
+        n_held += all(row.best_of_all == 1 and row.worst_of_all == len(rows) for row in rows)
+    assert n_held >= 18
+
+
+def test_the_effective_number_of_equal_units_is_their_number():
+    assert effective_number(np.full(7, 1e200)) == pytest.approx(7)
+    assert effective_number(np.array([29.0, *np.ones(29)])) == pytest.approx(58**2 / (29**2 + 29))

@@ -27,7 +27,13 @@ from rankwise.leaderboard.board_records import (
 from rankwise.leaderboard.covariates import Covariates, Effect, effect_table
 from rankwise.leaderboard.forecast import Chances, Forecast, fit_board_chances, predict_games
 from rankwise.leaderboard.inference.intransitivity import Intransitivity, measure_intransitivity
-from rankwise.leaderboard.inference.ranks import RatedItems, WinCounts, rank_table, win_counts
+from rankwise.leaderboard.inference.ranks import (
+    RatedItems,
+    WinCounts,
+    effective_number,
+    rank_table,
+    win_counts,
+)
 from rankwise.leaderboard.inference.robustness import (
     VotesToFlip,
     blocks_to_flip,
@@ -208,8 +214,20 @@ class Leaderboard:
             records=records,
             is_rated=is_rated,
             is_ranked=is_rated & (records.n >= self.presentation.min_comparisons),
+            n_effective_units=self._n_effective_units,
         )
         return rank_table(rated, confidence=self.confidence, order=self.presentation.order)
+
+    @property
+    def _n_effective_units(self) -> float:
+        """Effective number of the units that intervals leave out; a posterior leaves out none."""
+        if self.parts is not None:
+            return np.inf
+        weights = self.comparisons.weight
+        if self.inputs.clusters is None:
+            return effective_number(weights)
+        cluster_weights = np.bincount(self.inputs.clusters, weights)
+        return effective_number(np.asarray(cluster_weights, np.float64))
 
     @property
     def n_clusters(self) -> int | None:

@@ -257,7 +257,7 @@ def rate(
 
     >>> matches = {"home": list("ABC"), "away": list("BCA"), "hg": [3, 1, 0], "ag": [1, 1, 2]}
     >>> board = rate(matches, sides=("home", "away"), scores=("hg", "ag"), margin=True)
-    >>> board.model, board.expected_margin("A", "C").value.round(2)
+    >>> board.model, round(board.expected_margin("A", "C").value, 2)
     ('least-squares', 2.0)
 
     Rankings, the best item first:
