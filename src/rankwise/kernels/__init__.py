@@ -1,1 +1,1 @@
-"""Features: from items to what a solver sees, and from its solution to scores of new items."""
+"""Kernels, and the features that solvers receive: from items to R, from weights to scores."""

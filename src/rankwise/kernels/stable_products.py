@@ -1,12 +1,13 @@
-"""Rows of a matrix: products that treat equal rows alike, and which rows are equal.
+"""Matrix products in which equal rows have equal results, and a search for equal rows.
 
-The way BLAS rounds a row of a product depends on the place of the row. So equal rows may get scores
-that differ in the last digit, and a ranking would separate them.
+BLAS rounds a row of a product differently at different positions of the matrix. Without these
+products, equal items could get scores that differ in the last digit, and a ranking would separate
+them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,17 +15,18 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Indices
 
-FEW_COLUMNS = 8  # as fast without BLAS
-BLOCK_ENTRIES = 2**15  # of a few arrays at a time: little beside any kernel matrix
+MAX_COLUMNS_WITHOUT_BLAS = 8  # up to this number of columns BLAS is not faster
+BLOCK_ENTRIES = 2**15  # entries of a block, few compared to any kernel matrix
+LABEL_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: mixes labels into hashes
 
 
 def row_products(X: Any, W: NDArray[Any]) -> NDArray[Any]:
-    """``X W``, in which equal rows of X give equal rows, to the last bit.
+    """``X W``, with equal results for equal rows of X, to the last bit.
 
-    For at most `FEW_COLUMNS` columns, and for sparse X, a row of the result depends on that row of
-    X alone (and on whether X is stored by rows or by columns), not on the others: parts of X give
-    parts of the result. For more columns BLAS is faster, and equal rows get the product of the
-    first of them.
+    For at most `MAX_COLUMNS_WITHOUT_BLAS` columns, and for sparse X, a row of the result depends on
+    that row of X only (and on whether X is stored by rows or by columns): a subset of the rows has
+    the same results. For more columns BLAS is faster, and equal rows get the product of the first
+    of them.
 
     Parameters
     ----------
@@ -32,19 +34,30 @@ def row_products(X: Any, W: NDArray[Any]) -> NDArray[Any]:
         Rows.
     W : ndarray of shape (p,) or (p, k)
         Columns.
+
+    Returns
+    -------
+    ndarray of shape (m,) or (m, k)
+        The product.
     """
     if sp.issparse(X):
         return np.asarray(_in_order(X) @ W)
-    if W.ndim == 2 and W.shape[1] > FEW_COLUMNS:
-        product = X @ W
+    if W.ndim == 2 and W.shape[1] > MAX_COLUMNS_WITHOUT_BLAS:
+        product: NDArray[Any] = X @ W
         first = first_equal_rows(X)
-        return product if first is None else np.asarray(product[first])
-    by_columns = abs(X.strides[0]) < abs(X.strides[1])
-    if len(X) == 1:  # einsum sums a lone row in another order
-        twice = np.asarray(np.repeat(X, 2, axis=0), order="F" if by_columns else "C")
+        if first is None:
+            return product
+        return np.asarray(product[first])
+    order: Literal["C", "F"] = "C"
+    smallest_stride = X.strides[1]
+    if abs(X.strides[0]) < abs(X.strides[1]):
+        order = "F"
+        smallest_stride = X.strides[0]
+    if len(X) == 1:  # einsum sums a single row in another order
+        twice = np.asarray(np.repeat(X, 2, axis=0), order=order)
         return row_products(twice, W)[:1]
-    if X.strides[0 if by_columns else 1] != X.itemsize:  # and one with gaps, too
-        X = np.asarray(X, order="F" if by_columns else "C")
+    if smallest_stride != X.itemsize:  # and rows that are not contiguous, too
+        X = np.asarray(X, order=order)
     if W.ndim == 1:
         return np.asarray(np.einsum("ij,j->i", X, W))
     columns = [np.einsum("ij,j->i", X, np.ascontiguousarray(w)) for w in W.T]
@@ -52,68 +65,97 @@ def row_products(X: Any, W: NDArray[Any]) -> NDArray[Any]:
 
 
 def first_equal_rows(X: Any, labels: Indices | None = None) -> Indices | None:
-    """For each row the number of the first row that is equal to it; None if all rows differ.
+    """For each row the number of the first row that is equal to it.
 
-    Only rows of the same label are equal, if labels are given. Rows are found by a hash of 64 bits
-    and then compared. Objects that cannot be hashed are taken to differ.
+    Candidates have equal hashes of 64 bits; then they are compared.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (m, p)
+        Rows; of objects, if they cannot be hashed, all are taken to differ.
+    labels : ndarray of int, shape (m,), optional
+        Only rows with the same label count as equal.
+
+    Returns
+    -------
+    ndarray of int, shape (m,), or None
+        None if all rows differ.
     """
     if X.dtype == object:
         return _first_equal_objects(X)
     rng = np.random.default_rng(0)
-    factors = rng.integers(0, 2**63, X.shape[1], np.uint64) * np.uint64(2) + np.uint64(1)
-    key = _hash_sparse(X, factors) if sp.issparse(X) else _hash_dense(X, factors)
+    odd_factors = rng.integers(0, 2**63, X.shape[1], np.uint64) * np.uint64(2) + np.uint64(1)
+    if sp.issparse(X):
+        hashes = _hash_sparse(X, odd_factors)
+    else:
+        hashes = _hash_dense(X, odd_factors)
     if labels is not None:
-        key += np.asarray(labels).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    order = np.argsort(key, kind="stable")
-    fresh = np.empty(len(key), dtype=bool)
-    fresh[:1] = True
-    np.not_equal(key[order[1:]], key[order[:-1]], out=fresh[1:])
-    if fresh.all():
+        hashes += np.asarray(labels).astype(np.uint64) * LABEL_FACTOR
+    first = _first_equal_values(hashes)
+    if first is None:
         return None
-    first = np.empty(len(key), dtype=np.intp)
-    first[order] = order[np.maximum.accumulate(np.where(fresh, np.arange(len(key)), 0))]
-    later = np.flatnonzero(first != np.arange(len(key)))
+    later = np.flatnonzero(first != np.arange(len(first)))
     if labels is not None:
         later = later[labels[later] == labels[first[later]]]
     equal = later[_are_equal(X, later, first[later])]
-    first_equal = np.arange(len(key))
+    first_equal = np.arange(len(first))
     first_equal[equal] = first[equal]
     return first_equal
 
 
+def _first_equal_values(values: NDArray[np.uint64]) -> Indices | None:
+    """For each value the number of the first value that is equal to it; None if all differ."""
+    order = np.argsort(values, kind="stable")
+    is_new = np.empty(len(values), dtype=bool)
+    is_new[:1] = True
+    np.not_equal(values[order[1:]], values[order[:-1]], out=is_new[1:])
+    if is_new.all():
+        return None
+    position_of_first = np.maximum.accumulate(np.where(is_new, np.arange(len(values)), 0))
+    first = np.empty(len(values), dtype=np.intp)
+    first[order] = order[position_of_first]
+    return first
+
+
 def _first_equal_objects(X: NDArray[Any]) -> Indices | None:
-    rows: dict[Any, int] = {}
+    first_rows: dict[Any, int] = {}
+    first = np.empty(len(X), dtype=np.intp)
     try:
-        first = np.array([rows.setdefault(tuple(row), k) for k, row in enumerate(X)], dtype=np.intp)
+        for number, row in enumerate(X):
+            first[number] = first_rows.setdefault(tuple(row), number)
     except TypeError:
         return None
-    return first if len(rows) < len(X) else None
+    if len(first_rows) == len(X):
+        return None
+    return first
 
 
 def _hash_dense(X: NDArray[Any], factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Sums of the bits of each row times odd random numbers, modulo 2⁶⁴."""
-    bits = np.uint32 if X.dtype == np.float32 else np.uint64
-    key = np.empty(len(X), dtype=np.uint64)
+    hashes = np.empty(len(X), dtype=np.uint64)
     size = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
     for start in range(0, len(X), size):
-        block = np.add(X[start : start + size], 0.0, order="C")  # −0.0 becomes 0.0
-        block = (block if bits is np.uint32 else block.astype(np.float64, copy=False)).view(bits)
-        mixed = block.astype(np.uint64)
-        mixed ^= mixed >> np.uint64(29)  # whole numbers differ in their high bits only
-        key[start : start + size] = mixed @ factors
-    return key
+        rows = slice(start, start + size)
+        block = np.add(X[rows], 0.0, order="C")  # −0.0 becomes 0.0
+        if X.dtype == np.float32:
+            bits = block.view(np.uint32).astype(np.uint64)
+        else:
+            bits = block.astype(np.float64, copy=False).view(np.uint64)
+        bits ^= bits >> np.uint64(29)  # whole numbers differ in their high bits only
+        hashes[rows] = bits @ factors
+    return hashes
 
 
 def _hash_sparse(X: Any, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
     X = _in_order(X)
-    values = np.asarray(X.data + 0.0, dtype=np.float64).view(np.uint64)
-    mixed = (values ^ (values >> np.uint64(29))) * factors[X.indices]
-    total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-    return np.asarray(total[X.indptr[1:]] - total[X.indptr[:-1]])
+    bits = np.asarray(X.data + 0.0, dtype=np.float64).view(np.uint64)
+    products = (bits ^ (bits >> np.uint64(29))) * factors[X.indices]
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(products, dtype=np.uint64)])
+    return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
 
 
 def _in_order(X: Any) -> Any:
-    """X with the entries of each row in the order of the columns, which is that of sums."""
+    """X with the entries of each row in the order of the columns, in which products are summed."""
     X = X.tocsr()
     if not X.has_canonical_format:
         X = X.copy()
@@ -122,15 +164,20 @@ def _in_order(X: Any) -> Any:
 
 
 def _are_equal(X: Any, rows: Indices, others: Indices) -> NDArray[np.bool_]:
+    """Whether each of these rows is equal to its counterpart among the others."""
     equal = np.ones(len(rows), dtype=bool)
     if not X.shape[1]:
         return equal
-    width = X.nnz // X.shape[0] + 1 if sp.issparse(X) else X.shape[1]
-    size = max(1, BLOCK_ENTRIES // width)
+    is_sparse = sp.issparse(X)
+    entries_per_row = X.nnz // X.shape[0] + 1 if is_sparse else X.shape[1]
+    size = max(1, BLOCK_ENTRIES // entries_per_row)
     for start in range(0, len(rows), size):
-        here, there = X[rows[start : start + size]], X[others[start : start + size]]
-        if sp.issparse(X):
-            equal[start : start + size] = abs(here - there).max(axis=1).toarray().ravel() == 0
+        chunk = slice(start, start + size)
+        first_block = X[rows[chunk]]
+        second_block = X[others[chunk]]
+        if is_sparse:
+            largest = abs(first_block - second_block).max(axis=1).toarray().ravel()
+            equal[chunk] = largest == 0
         else:
-            equal[start : start + size] = (here == there).all(axis=1)
+            equal[chunk] = (first_block == second_block).all(axis=1)
     return equal

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Indices
 from rankwise.kernels.basis import check_numbers
@@ -16,11 +16,11 @@ from rankwise.kernels.kernel import KernelParameters
 
 @dataclass(eq=False)
 class View(KernelParameters):
-    """One way of looking at the items, for the learners that take several.
+    """A view of the items, for learners that train one model per view.
 
-    Views differ in the columns that they see, in the kernel, or in the basis items alone: a basis
-    of its own makes a hypothesis space of its own ([CoRankRLS10] section 3.4). A view is a bundle
-    of parameters; it can be cloned and compared like an estimator, but has no `fit`.
+    Views differ in their columns, in the kernel, or in the basis items only: each basis has its
+    own hypothesis space ([CoRankRLS10] section 3.4). A view is a set of parameters; it can be
+    cloned and compared like an estimator, but has no `fit`.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class View(KernelParameters):
 
 
 def check_views(views: Any) -> list[View]:
-    """A list of views that the user gave."""
+    """The user's list of views, checked."""
     is_list = isinstance(views, (list, tuple))
     if not is_list or not views or not all(isinstance(view, View) for view in views):
         raise ValueError(
@@ -70,11 +70,7 @@ def view_columns(view: View, n_features: int, names: Sequence[str] | None) -> In
     if not isinstance(columns, slice):
         columns = np.atleast_1d(np.asarray(columns))
         if columns.dtype.kind in "UO" or not len(columns):
-            position = {name: k for k, name in enumerate(() if names is None else names)}
-            unknown = [name for name in columns if name not in position]
-            if unknown:
-                raise ValueError(f"a view names the column '{unknown[0]}', which X does not have.")
-            columns = np.array([position[name] for name in columns], dtype=np.intp)
+            columns = _numbers_of_names(columns, names)
     try:
         numbers = np.arange(n_features)[columns]
     except IndexError as error:
@@ -84,3 +80,14 @@ def view_columns(view: View, n_features: int, names: Sequence[str] | None) -> In
             f"a view has no columns (columns={columns!r}); give at least one, or None for all."
         )
     return check_numbers("a view", "column", numbers, n_features)
+
+
+def _numbers_of_names(columns: NDArray[Any], names: Sequence[str] | None) -> Indices:
+    """Numbers of the columns with these names."""
+    number_of_name = {}
+    if names is not None:
+        number_of_name = {name: number for number, name in enumerate(names)}
+    unknown = [name for name in columns if name not in number_of_name]
+    if unknown:
+        raise ValueError(f"a view names the column '{unknown[0]}', which X does not have.")
+    return np.array([number_of_name[name] for name in columns], dtype=np.intp)
