@@ -170,15 +170,7 @@ def permutation_importance(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     metric = get_metric(scoring)
-    if isinstance(y, PreferenceGraph):
-        if not y.has_relevance:
-            raise ValueError(
-                "y is a graph of explicit preferences; a metric needs scores of items."
-            )
-        if groups is None:
-            groups = y.groups
-        y = y.y
-    y, groups = unpack_unweighted_target(y, groups)
+    y, groups = _unpack_relevance(y, groups)
     truth, scores, encoded, _ = check_data(y, predict_items(model, X, groups), groups)
     if scores.ndim != 1:
         raise ValueError(f"the model predicts shape {scores.shape}; expected one output.")
@@ -216,6 +208,15 @@ def permutation_importance(
         metric=metric,
         score=float(nanmean(unpermuted)),
     )
+
+
+def _unpack_relevance(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
+    """Return the relevance and the groups of y, which may be a graph or a target with groups."""
+    if not isinstance(y, PreferenceGraph):
+        return unpack_unweighted_target(y, groups)
+    if not y.has_relevance:
+        raise ValueError("y is a graph of explicit preferences; a metric needs scores of items.")
+    return y.y, y.groups if groups is None else groups
 
 
 def _average_losses(losses: Array) -> tuple[Array, Array, int]:

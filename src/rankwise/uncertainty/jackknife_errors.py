@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
@@ -185,13 +185,20 @@ def joint_quantile(spread: CovarianceRoot, lists: Indices, confidence: float) ->
     errors = (root @ (normal / scale)).astype(np.float32)
     largest = np.zeros(JOINT_DRAWS)
     for items in members:
-        for k, i in enumerate(items[:-1]):
-            later = items[k + 1 :]
-            s = np.linalg.norm(root[later] - root[i], axis=1)
-            has_error = s > 0
-            ratios = np.abs(errors[later[has_error]] - errors[i]) / s[has_error, None]
-            largest = np.maximum(largest, ratios.max(axis=0, initial=0.0))
+        largest = np.maximum(largest, _largest_ratios(errors[items], root[items]))
     return float(np.quantile(largest, confidence))
+
+
+def _largest_ratios(errors: NDArray[np.float32], root: Array) -> Array:
+    """Largest |e_i − e_j| / s_ij over the pairs of a list, for each draw of the errors e."""
+    largest = np.zeros(errors.shape[1])
+    for i in range(len(root) - 1):
+        s = np.linalg.norm(root[i + 1 :] - root[i], axis=1)
+        has_error = s > 0
+        differences = np.abs(errors[i + 1 :][has_error] - errors[i])
+        ratios = differences / s[has_error, None]
+        largest = np.maximum(largest, ratios.max(axis=0, initial=0.0))
+    return largest
 
 
 class Difference(NamedTuple):
