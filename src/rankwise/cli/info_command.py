@@ -23,53 +23,70 @@ def info(model: Path | None, as_json: bool) -> None:
     from rankwise.persistence import read_header
 
     if model is None:
-        found = describe_environment()
+        facts = describe_environment()
+        lines = _installation_lines(facts)
     else:
-        found = dict(read_header(location(str(model))))
+        facts = dict(read_header(location(str(model))))
+        lines = _header_lines(facts)
     if as_json:
-        terminal.print_json(found)
+        terminal.print_json(facts)
     else:
-        terminal.print_key_values(
-            _installation_lines(found) if model is None else _header_lines(found)
-        )
+        terminal.print_key_values(lines)
 
 
-def _installation_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
-    sweep = "active" if found["compiled"] else "missing: NumPy sweeps in use, several times slower"
+def _installation_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Versions, extras and memory as names and values."""
+    compiled = "active"
+    if not facts["compiled"]:
+        compiled = "missing: NumPy sweeps in use, several times slower"
+    extras = [name for name, is_installed in facts["extras"].items() if is_installed]
     return [
-        *found["versions"].items(),
-        ("compiled sweep", sweep),
-        ("BLAS", "; ".join(found["blas"]) or "unknown"),
-        ("extras", ", ".join(k for k, v in found["extras"].items() if v) or "none"),
-        ("memory", f"{found['available_gib']} GiB available"),
-        ("platform", found["platform"]),
+        *facts["versions"].items(),
+        ("compiled sweep", compiled),
+        ("BLAS", "; ".join(facts["blas"]) or "unknown"),
+        ("extras", ", ".join(extras) or "none"),
+        ("memory", f"{facts['available_gib']} GiB available"),
+        ("platform", facts["platform"]),
     ]
 
 
-def _header_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+def _header_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """The header of a model file as names and values."""
     from rankwise.cli.input_files import SHOWN_NAMES
     from rankwise.cli.training_notes import read_notes
 
-    written = ("written by", f"rankwise {found['rankwise']}; file format {found['version']}")
-    if found["model"] == "Leaderboard":
-        return [("model", "Leaderboard, for rankwise.persistence.load in Python"), written]
-    notes = read_notes(found["notes"])
-    parameters = found["parameters"]
-    chosen = {name: v for name, v in notes.chosen.items() if v is not None}
-    versions = "".join(f", {name} {value}" for name, value in found["written_with"].items())
-    columns = found["columns"] or {}
-    names, features = list(columns), len(columns) or found["n_features"]
+    file_format = f"file format {facts['version']}"
+    if facts["model"] == "Leaderboard":
+        return [
+            ("model", "Leaderboard, for rankwise.persistence.load in Python"),
+            ("written by", f"rankwise {facts['rankwise']}; {file_format}"),
+        ]
+    notes = read_notes(facts["notes"])
+    columns = facts["columns"] or {}
     categories = [name for name, kind in columns.items() if kind == "category"]
+    model = facts["ranker"]
+    if facts["model"] == "Pipeline":
+        model += " after scaling"
+    features = f"{len(columns) or facts['n_features']:,}"
+    if columns:
+        features += f": {join_words(list(columns), SHOWN_NAMES)}"
+    parameters = []
+    for name, value in notes.chosen.items():
+        if value is not None:
+            text = f"{value:.6g}" if isinstance(value, float) else str(value)
+            parameters.append((name, text))
+    packages = [f"rankwise {facts['rankwise']}"]
+    packages += [f"{name} {version}" for name, version in facts["written_with"].items()]
     return [
-        ("model", found["ranker"] + (" after scaling" if found["model"] == "Pipeline" else "")),
-        ("kernel", str(parameters.get("kernel", ""))),
-        *((name, f"{v:.6g}" if isinstance(v, float) else str(v)) for name, v in chosen.items()),
-        ("features", f"{features:,}" + (f": {join_words(names, SHOWN_NAMES)}" if names else "")),
+        ("model", model),
+        ("kernel", str(facts["parameters"].get("kernel", ""))),
+        *parameters,
+        ("features", features),
         ("categories", join_words(categories, SHOWN_NAMES)),
         ("data", notes.data),
         ("n_rows", str(notes.n_rows or "")),
         ("target", notes.target),
         ("group", notes.group),
         ("command", notes.command),
-        ("written by", f"rankwise {found['rankwise']}{versions}; file format {found['version']}"),
+        ("written by", f"{', '.join(packages)}; {file_format}"),
     ]

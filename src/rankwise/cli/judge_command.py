@@ -12,6 +12,7 @@ import click
 from rankwise.cli import terminal
 from rankwise.cli.command import FILE, Command, option
 from rankwise.cli.shared_options import output_option
+from rankwise.formatting import count
 
 if TYPE_CHECKING:
     from rankwise.judge.item_set import ItemSet
@@ -107,24 +108,24 @@ def judge(
         raise ValueError(f"--top {top}: expected at least 1.")
     path = database or Path(f"{str(items).rstrip('/')}.judged.db")
     terminal.check_files([items, path], output)
-    shown = [column.strip() for column in show.split(",")] if show else []
     if output is not None and not path.exists():
-        raise ValueError(f"there are no answers yet: {path} is not there.")
-    found = read_items(
+        raise ValueError(f"there are no answers yet: {path} does not exist.")
+    columns = [column.strip() for column in show.split(",")] if show else []
+    item_set = read_items(
         items,
         name=name,
-        show=shown,
+        show=columns,
         image=image,
         use_features=not no_features,
         is_blind=blind,
     )
-    with closing(AnswerStore(path, found.items, accept_changes=accept_changes)) as store:
+    with closing(AnswerStore(path, item_set.items, accept_changes=accept_changes)) as store:
         if output is not None:
             terminal.write_text(output, store.csv())
             return
         address = Address(host, port, token)
         session = JudgingSession(
-            found,
+            item_set,
             store,
             goal=goal,
             top=top,
@@ -132,23 +133,23 @@ def judge(
             is_blind=blind,
             random_state=random_state,
         )
-        _tell(found, store, address)
+        _print_start(item_set, store, address)
         if open_browser:
             import webbrowser
 
             webbrowser.open(address.url)
         serve(session, address, title=title, is_markdown=markdown)
-        n = store.n_answers()
-    terminal.echo(f"\n{n:,} answer{'s' * (n != 1)} in {path}. Run the same command to continue.")
+        n_answers = store.n_answers()
+    terminal.echo(f"\n{count(n_answers, 'answer')} in {path}. Run the same command to continue.")
     terminal.echo(f"rankwise judge {items} -o comparisons.csv writes them for rankwise rank.")
 
 
-def _tell(found: ItemSet, store: AnswerStore, address: Address) -> None:
-    n = store.n_answers()
-    terminal.echo(
-        f"{len(found.items):,} items, {n:,} answer{'s' * (n != 1)} so far in {store.path}"
-    )
-    if found.feature_names:
-        terminal.note(f"questions are chosen with the help of {', '.join(found.feature_names)}")
-    terminal.echo(f"Open {address.url}  (Ctrl-C stops, nothing is lost)")
+def _print_start(item_set: ItemSet, store: AnswerStore, address: Address) -> None:
+    """Print what is judged, and the address of the page."""
+    n_items = f"{len(item_set.items):,} items"
+    terminal.echo(f"{n_items}, {count(store.n_answers(), 'answer')} so far in {store.path}")
+    if item_set.feature_names:
+        names = ", ".join(item_set.feature_names)
+        terminal.note(f"questions are selected with the help of {names}")
+    terminal.echo(f"Open {address.url}  (Ctrl-C stops, no answer is lost)")
     sys.stdout.flush()

@@ -17,7 +17,7 @@ from rankwise.metrics.registry import get_metrics
 from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.validation import check_option
 
-CLASSES = {  # names in the front door of the package
+CLASSES = {  # of the package rankwise
     "rankrls": "RankRLS",
     "ranksvm": "RankSVM",
     "ranklogistic": "RankLogistic",
@@ -26,7 +26,12 @@ CLASSES = {  # names in the front door of the package
     "auto": "AutoRanker",
 }
 SCALES = ("auto", "standard", "group", "log+group", "standard+group", "none")
-DEFAULT_METRIC = "disagreement"  # chooses parameters
+DEFAULT_METRIC = "disagreement"  # selects parameters
+UNSCALED_KERNELS = (  # kernel values are no features; chi2 needs non-negative features
+    "precomputed",
+    "chi2",
+    "additive_chi2",
+)
 
 
 def settings(options: ModelOptions) -> dict[str, Any]:
@@ -40,84 +45,121 @@ def settings(options: ModelOptions) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals:
             raise ValueError(f"--set {text}: expected NAME=VALUE, such as n_basis=300.")
-        try:
-            number = ast.literal_eval(value.strip())
-        except (ValueError, SyntaxError):  # a word
-            number = value.strip()
-        values[name.strip().replace("-", "_")] = (
-            list(number) if isinstance(number, tuple) else number
-        )
+        values[name.strip().replace("-", "_")] = _python_value(value.strip())
     return values
+
+
+def _python_value(text: str) -> Any:
+    """A number, a list of numbers, or the text itself."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    if isinstance(value, tuple):
+        return list(value)
+    return value
 
 
 def make_model(
     options: ModelOptions, metric: str | None = None, *, search: bool | None = None
 ) -> Any:
-    """The estimator that the options describe, unfitted.
+    """Make the unfitted estimator that the options describe.
 
     Parameters
     ----------
     options : ModelOptions
-        As given on the command line.
+        Options of the command.
     metric : str, optional
-        Chooses the parameters.
+        Metric that selects the parameters.
     search : bool, optional
-        Whether it chooses its parameters by cross-validation; by default if there is a choice.
+        Whether the estimator selects its parameters by cross-validation; by default if there are
+        several candidates.
     """
     check_option("--model", options.model, list(CLASSES))
     check_option("--feature-scaling", options.feature_scaling, SCALES)
-    package, name = import_module("rankwise"), CLASSES[options.model]
-    plain, values = getattr(package, name), settings(options)
-    known = plain().get_params(deep=False)
-    asked = [*values, *(["alpha"] if options.alpha != "auto" else [])]
-    unknown = [parameter for parameter in asked if parameter not in known]
-    if unknown:
-        has = ", ".join(known)
-        raise ValueError(f"the model {options.model} has no parameter {unknown[0]}; it has {has}.")
+    package = import_module("rankwise")
+    name = CLASSES[options.model]
+    plain_class = getattr(package, name)
+    values = settings(options)
+    _check_parameters(options, values, plain_class().get_params(deep=False))
     scoring = None if metric is None else get_metric(read_metric(metric))
     if options.model == "auto":
-        return plain(scoring=scoring, **values)
-    alphas = None if options.alpha == "auto" else numbers_in("--alpha", options.alpha)
+        return plain_class(scoring=scoring, **values)
+    alphas = None
+    if options.alpha != "auto":
+        alphas = numbers_in("--alpha", options.alpha)
     if search is None:
         search = options.model == "pursuit" or alphas is None or len(alphas) > 1
         if not search and metric is not None:
             raise ValueError(
-                f"--metric {metric} has no effect with --alpha {options.alpha}, which "
-                "leaves nothing to choose; leave one of them out."
+                f"--metric {metric} has no effect with --alpha {options.alpha}, a single "
+                "candidate; leave one of them out."
             )
-    takes_one = not search or options.model == "corankrls"
-    if takes_one and isinstance(values.get("gamma"), list):
+    searches_gamma = search and options.model != "corankrls"
+    if isinstance(values.get("gamma"), list) and not searches_gamma:
         raise ValueError(
-            f"--set gamma={values['gamma']}: one value is needed here; several are chosen among "
-            "with --alpha auto, by all models but corankrls."
+            f"--set gamma={values['gamma']}: expected one value; several values are candidates "
+            "with --alpha auto, for all models but corankrls."
         )
     if not search:
-        return plain(**values, **({"alpha": alphas[0]} if alphas else {}))
+        if alphas:
+            values["alpha"] = alphas[0]
+        return plain_class(**values)
     values["scoring"] = scoring or DEFAULT_METRIC
     if options.model != "pursuit":
         values["alphas"] = alphas
     if options.model == "corankrls" and "nu" in values:
         values["nus"] = [values.pop("nu")]
-    return getattr(package, f"{name}CV")(**values)
+    search_class = getattr(package, f"{name}CV")
+    return search_class(**values)
+
+
+def _check_parameters(
+    options: ModelOptions, values: dict[str, Any], parameters: dict[str, Any]
+) -> None:
+    """Refuse values for parameters that the model does not have."""
+    names = list(values)
+    if options.alpha != "auto":
+        names.append("alpha")
+    for name in names:
+        if name not in parameters:
+            raise ValueError(
+                f"the model {options.model} has no parameter {name}; it has "
+                f"{', '.join(parameters)}."
+            )
 
 
 def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
-    """What scales the features, or None; sparse features are not centered, to stay sparse."""
-    scale, kernel = options.feature_scaling, getattr(model, "kernel", "precomputed")
-    if options.model == "auto" and scale not in ("auto", "none"):
+    """Make the scaler of the features, or None; sparse features are not centered.
+
+    Parameters
+    ----------
+    options : ModelOptions
+        Options of the command.
+    model : estimator
+        The unfitted ranker.
+    is_sparse : bool
+        Whether the features are sparse.
+    """
+    scaling = options.feature_scaling
+    kernel = getattr(model, "kernel", "precomputed")
+    if options.model == "auto" and scaling not in ("auto", "none"):
+        raise ValueError("the model auto tries several scalings; leave out --feature-scaling.")
+    if scaling == "auto":
+        scaling = "none" if kernel in UNSCALED_KERNELS else "standard"
+    elif kernel == "precomputed" and scaling != "none":
         raise ValueError(
-            "the model auto tries several scalings itself; leave out --feature-scaling."
+            f"--feature-scaling {scaling} has no meaning for --kernel precomputed; use none."
         )
-    if scale == "auto":  # kernel values are no features, and chi2 wants them non-negative
-        scale = "none" if kernel in ("precomputed", "chi2", "additive_chi2") else "standard"
-    elif kernel == "precomputed" and scale != "none":
-        raise ValueError(
-            f"--feature-scaling {scale} has no meaning for --kernel precomputed; use none."
+    if "group" in scaling:
+        return GroupScaler(
+            with_log="log" in scaling,
+            with_standard="standard" in scaling,
+            with_mean=not is_sparse,
         )
-    if "group" in scale:
-        log, standard = "log" in scale, "standard" in scale
-        return GroupScaler(with_log=log, with_standard=standard, with_mean=not is_sparse)
-    return StandardScaler(with_mean=not is_sparse) if scale == "standard" else None
+    if scaling == "standard":
+        return StandardScaler(with_mean=not is_sparse)
+    return None
 
 
 def metrics_for(names: Sequence[str | Metric] | None, y: Any, weights: Any = None) -> list[Metric]:
@@ -128,7 +170,7 @@ def metrics_for(names: Sequence[str | Metric] | None, y: Any, weights: Any = Non
 
 
 def read_metric(name: str | Metric) -> Any:
-    """A metric by its name, or a function as MODULE:FUNCTION, from the folder one is in."""
+    """Return a metric, or a function as MODULE:FUNCTION; the working directory is searched."""
     if not isinstance(name, str) or ":" not in name:
         return name
     module, _, function = name.partition(":")
@@ -152,7 +194,7 @@ def perfect_score_note(metric: str, score: float, n_items: int) -> str:
 def numbers_in(option: str, text: str) -> list[float]:
     """Numbers separated by commas."""
     try:
-        return [float(part) for part in text.split(",")]
+        return [float(word) for word in text.split(",")]
     except ValueError:
         auto = "auto, " if option == "--alpha" else ""
         raise ValueError(

@@ -30,6 +30,7 @@ from rankwise.formatting import TextTable, without_markup
 
 if TYPE_CHECKING:
     from rankwise.cli.training_input import TrainingSet
+    from rankwise.uncertainty import CalibratedRanker
 
 COMBINED = {"stack": "a stack of", "mean": "the mean of the best of", "best": "the best of"}
 HINT = "--model auto combines several models: often better, slower, harder to explain"
@@ -107,66 +108,88 @@ def train(
     start = time.perf_counter()
     fitted = training.fit(ranker)
     seconds = time.perf_counter() - start
-    inner = ranker.estimator_ if calibrate else ranker
-    chosen = describe(inner)
-    if chosen.get("held_out_score") is not None:
+    trained = ranker.estimator_ if calibrate else ranker
+    chosen = describe(trained)
+    score = chosen.get("held_out_score")
+    if score is not None:
         n_items = training.X.shape[0]
-        terminal.note(
-            perfect_score_note(metric or chosen["metric"], chosen["held_out_score"], n_items)
-        )
-    short = {name: v for name, v in chosen.items() if not isinstance(v, (list, dict))}
-    notes = training.notes(shlex.join(["rankwise", *sys.argv[1:]]), short)
-    save(fitted, output, notes=notes.as_notes())
-    calibration = None
-    if calibrate:
-        facts = ("units", "n_units", "n_pairs", "log_loss")
-        calibration = {name: getattr(ranker, f"{name}_") for name in facts}
-        calibration["trained_again"] = ranker.members_ is not None
+        terminal.note(perfect_score_note(metric or chosen["metric"], score, n_items))
+    parameters = {
+        name: value for name, value in chosen.items() if not isinstance(value, list | dict)
+    }
+    command = shlex.join(["rankwise", *sys.argv[1:]])
+    save(fitted, output, notes=training.notes(command, parameters).as_notes())
+    is_default_model = model.model == "rankrls" and training.pairs is None
     summary: dict[str, Any] = {
         "data": training.summary,
-        "model": type(inner).__name__.removesuffix("CV"),
+        "model": type(trained).__name__.removesuffix("CV"),
         "kernel": getattr(estimator, "kernel", None),
         "chosen": chosen,
-        "calibration": calibration,
-        "nuisance": nuisance_effects(inner),
+        "calibration": describe_calibration(ranker) if calibrate else None,
+        "nuisance": nuisance_effects(trained),
         "scaler": training.scaler_name,
         "seconds": round(seconds, 3),
         "output": output,
-        "hint": HINT if model.model == "rankrls" and training.pairs is None else "",
+        "hint": HINT if is_default_model else "",
     }
     if as_json:
         terminal.print_json(summary)
     elif not terminal.current.quiet:
         training.print_columns()
-        terminal.print_key_values(_lines(summary, training))
-        if summary["nuisance"]:
-            effects = [list(row.values()) for row in summary["nuisance"]]
-            rows = [[name, *map(terminal.format_number, numbers)] for name, *numbers in effects]
-            terminal.echo("")
-            terminal.print_table(TextTable(["nuisance", "effect", "standard error"], rows))
-        if "members" in chosen:
-            print_members(chosen)
+        print_summary(summary, training)
+
+
+def print_summary(summary: dict[str, Any], training: TrainingSet) -> None:
+    """Print the summary, the effects of nuisance columns, and the members of the model auto."""
+    terminal.print_key_values(_lines(summary, training))
+    if summary["nuisance"]:
+        rows = []
+        for effect in summary["nuisance"]:
+            name, *numbers = effect.values()
+            rows.append([name, *map(terminal.format_number, numbers)])
+        terminal.echo("")
+        terminal.print_table(TextTable(["nuisance", "effect", "standard error"], rows))
+    if "members" in summary["chosen"]:
+        print_members(summary["chosen"])
 
 
 def nuisance_effects(ranker: Any) -> list[dict[str, Any]]:
     """Names, effects and standard errors of the nuisance columns."""
     if not hasattr(ranker, "nuisance_names_"):
         return []
+    effects = []
     columns = (ranker.nuisance_names_, ranker.nuisance_coef_, ranker.nuisance_se_)
-    keys = ("name", "effect", "standard_error")
-    return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+    for name, effect, standard_error in zip(*columns, strict=True):
+        effects.append({"name": name, "effect": effect, "standard_error": standard_error})
+    return effects
+
+
+def describe_calibration(ranker: CalibratedRanker) -> dict[str, Any]:
+    """What the standard errors and probabilities are computed from."""
+    return {
+        "units": ranker.units_,
+        "n_units": ranker.n_units_,
+        "n_pairs": ranker.n_pairs_,
+        "log_loss": ranker.log_loss_,
+        "trained_again": ranker.members_ is not None,
+    }
 
 
 def describe(ranker: Any) -> dict[str, Any]:
-    """Parameters that were chosen or given, and how good the chosen ones were; JSON has no nan."""
+    """Selected or fixed parameters, and the held-out score of a selection; NaN becomes None."""
+    from rankwise.auto.auto_ranker import AutoRanker
     from rankwise.metrics import get_metric
 
-    if hasattr(ranker, "members_"):
-        facts = ("combine", "best_member", "estimate", "members", "notes")
+    chosen: dict[str, Any] = {}
+    if isinstance(ranker, AutoRanker):
         chosen = {
             "metric": ranker.scoring_,
             "held_out_score": ranker.score_,
-            **{name: getattr(ranker, f"{name}_") for name in facts},
+            "combine": ranker.combine_,
+            "best_member": ranker.best_member_,
+            "estimate": ranker.estimate_,
+            "members": ranker.members_,
+            "notes": ranker.notes_,
         }
     elif hasattr(ranker, "cv_results_"):
         chosen = {
@@ -177,49 +200,23 @@ def describe(ranker: Any) -> dict[str, Any]:
             "n_candidates": ranker.cv_results_["mean_score"].size,
         }
     else:
-        chosen = {name: getattr(ranker, name) for name in ("alpha", "nu") if hasattr(ranker, name)}
+        parameters = ranker.get_params(deep=False)
+        chosen = {name: parameters[name] for name in ("alpha", "nu") if name in parameters}
     described: dict[str, Any] = without_markup(chosen)
     return described
 
 
 def _lines(summary: dict[str, Any], training: TrainingSet) -> list[tuple[str, str]]:
-    """The summary for people."""
-    chosen, calibration = summary["chosen"], summary["calibration"]
-    kernel = f", kernel {summary['kernel']}" if summary["kernel"] else ""
-    lines = [*training.lines(), ("model", f"{summary['model']}{kernel}")]
-    if kernel:
+    """The summary as names and values."""
+    lines = training.lines()
+    if summary["kernel"]:
+        lines.append(("model", f"{summary['model']}, kernel {summary['kernel']}"))
         lines.append(("scaling", summary["scaler"] or "none"))
-    values = ", ".join(
-        f"{name} {chosen[name]:.4g}"
-        for name in ("alpha", "nu", "gamma", "n_basis")
-        if chosen.get(name) is not None
-    )
-    if "members" in chosen:
-        judged = sum("score" in row for row in chosen["members"])
-        how = COMBINED[chosen["combine"]]
-        lines += [
-            ("chosen", f"{how} {judged} members by {chosen['metric']}"),
-            ("best member", chosen["best_member"]),
-            *(("note", text) for text in chosen["notes"]),
-        ]
-    elif "held_out_score" in chosen:
-        score = f"{chosen['metric']} {chosen['held_out_score'] + 0.0:.4f}"
-        lines += [
-            ("chosen", f"{values}, of {chosen['n_candidates']} candidates"),
-            ("held-out score", f"{score} by {chosen['held_out_by']}"),
-        ]
     else:
-        lines.append(("given", values))
-    if calibration is not None:
-        units = f"{calibration['n_units']} {calibration['units']}"
-        if calibration["trained_again"]:
-            folds = f"{calibration['n_units']} folds of {calibration['units']}"
-            units = f"{folds}, refitted for each"
-        loss = f"log loss {calibration['log_loss']:.3f} (a coin 0.693)"
-        lines += [
-            ("errors", f"by leaving out {units}"),
-            ("probabilities", f"from {calibration['n_pairs']:,} held-out pairs, {loss}"),
-        ]
+        lines.append(("model", summary["model"]))
+    lines += _selection_lines(summary["chosen"])
+    if summary["calibration"] is not None:
+        lines += _calibration_lines(summary["calibration"])
     return [
         *lines,
         ("training time", f"{summary['seconds']:.2f} s"),
@@ -228,16 +225,54 @@ def _lines(summary: dict[str, Any], training: TrainingSet) -> list[tuple[str, st
     ]
 
 
+def _selection_lines(chosen: dict[str, Any]) -> list[tuple[str, str]]:
+    """Which parameters or members were selected."""
+    if "members" in chosen:
+        n_evaluated = sum("score" in row for row in chosen["members"])
+        combination = COMBINED[chosen["combine"]]
+        return [
+            ("chosen", f"{combination} {n_evaluated} members by {chosen['metric']}"),
+            ("best member", chosen["best_member"]),
+            *(("note", text) for text in chosen["notes"]),
+        ]
+    parameters = []
+    for name in ("alpha", "nu", "gamma", "n_basis"):
+        if chosen.get(name) is not None:
+            parameters.append(f"{name} {chosen[name]:.4g}")
+    values = ", ".join(parameters)
+    if "held_out_score" not in chosen:
+        return [("given", values)]
+    score = chosen["held_out_score"] + 0.0  # minus zero becomes zero
+    return [
+        ("chosen", f"{values}, of {chosen['n_candidates']} candidates"),
+        ("held-out score", f"{chosen['metric']} {score:.4f} by {chosen['held_out_by']}"),
+    ]
+
+
+def _calibration_lines(calibration: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the standard errors and probabilities are computed from."""
+    units = f"{calibration['n_units']} {calibration['units']}"
+    if calibration["trained_again"]:
+        units = f"{calibration['n_units']} folds of {calibration['units']}, refitted for each"
+    loss = f"log loss {calibration['log_loss']:.3f} (random order: 0.693)"
+    return [
+        ("errors", f"by leaving out {units}"),
+        ("probabilities", f"from {calibration['n_pairs']:,} held-out pairs, {loss}"),
+    ]
+
+
 def print_members(chosen: dict[str, Any]) -> None:
-    """One row for each member of the model auto."""
+    """Print one row for each member of the model auto."""
     rows = []
-    for row in chosen["members"]:
-        name = f"{row['name']} ({row['note']})" if row["note"] else row["name"]
-        judged = (
-            [terminal.format_number(row["score"]), f"{row['weight']:+.3f}"]
-            if "score" in row
-            else ["", ""]
-        )
-        rows.append([name, *judged, f"{row['seconds']:.1f}"])
+    for member in chosen["members"]:
+        name = member["name"]
+        if member["note"]:
+            name += f" ({member['note']})"
+        score = ""
+        weight = ""
+        if "score" in member:
+            score = terminal.format_number(member["score"])
+            weight = f"{member['weight']:+.3f}"
+        rows.append([name, score, weight, f"{member['seconds']:.1f}"])
     terminal.echo("")
     terminal.print_table(TextTable(["member", chosen["metric"], "weight", "seconds"], rows))
