@@ -221,6 +221,8 @@ def test_bad_columns_are_explained(options, message):
 
 def test_misspelled_arguments_are_explained():
     with pytest.raises(TypeError, match="no argument 'side_s'; did you mean 'sides'"):
+        pairs_from_frame(BATTLES, side_s=("model_a", "model_b"))
+    with pytest.raises(TypeError, match="side_s"):
         rate(BATTLES, side_s=("model_a", "model_b"))
     with pytest.raises(ValueError, match="sides name columns of a data frame"):
         rate(PairGraph([0], [1]), sides=("a", "b"))

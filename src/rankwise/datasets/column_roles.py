@@ -18,8 +18,16 @@ Column: TypeAlias = str | int
 TARGET_NAMES = ("y", "label", "relevance", "target", "score", "rating")
 
 GROUP_NAMES = (  # without underscores and blanks
-    *("group", "groups", "groupid", "qid", "query", "queryid"),
-    *("user", "userid", "session", "sessionid"),
+    "group",
+    "groups",
+    "groupid",
+    "qid",
+    "query",
+    "queryid",
+    "user",
+    "userid",
+    "session",
+    "sessionid",
 )
 
 _PANDAS_INDEX = re.compile(r"(__index_level_\d+__)?")  # or no name
@@ -28,80 +36,147 @@ _LISTED = 30
 
 
 def choose_columns(
-    table: TableFile, asked: Mapping[str, Any], target_needed: bool = True
+    table: TableFile, arguments: Mapping[str, Any], target_needed: bool = True
 ) -> tuple[dict[str, list[int]], list[int]]:
-    """Positions of the columns with a role, and those of the features.
+    """Find the columns with a role and the features.
 
-    `asked` has the parameters of `read_ranking` that name columns.
+    Parameters
+    ----------
+    table : TableFile
+        The table.
+    arguments : mapping
+        The arguments of `read_ranking` that name columns.
+    target_needed : bool, default=True
+        Whether a table without target is an error.
+
+    Returns
+    -------
+    roles : dict from str to list of int
+        Positions of the columns with a role.
+    features : list of int
+        Positions of the features.
 
     Raises
     ------
     TableFormatError
         If the names do not say which column is meant; the message lists them.
     """
+    _check_names(table)
+    positions: dict[str, list[int]] = {}
+    for role, columns in arguments.items():
+        named = _named_columns(role, columns)
+        if role == "target" and not target_needed:
+            named = [name for name in named if name in table.names or not isinstance(name, str)]
+        positions[role] = [position_of(table, column, role) for column in named]
+    used = _used_once(table, positions)
+    for role, usual_names in (("target", TARGET_NAMES), ("group", GROUP_NAMES)):
+        if arguments[role] in ("auto", ["auto"]):
+            positions[role] = _usual_columns(table, role, usual_names, used)
+    if arguments["target"] == "auto" and target_needed and not positions["target"]:
+        problem = f"no column is called {', '.join(TARGET_NAMES[:-1])} or {TARGET_NAMES[-1]}."
+        raise table.error(f"{problem} {_listing(table)}. Pass target= with the right one.")
+    features = positions.pop("features")
+    ignored = positions.pop("ignore")
+    if arguments["features"] is None:
+        with_role = {*ignored, *chain(*positions.values())}
+        features = _free_columns(table, with_role)
+    roles = {role: columns for role, columns in positions.items() if columns}
+    return roles, features
+
+
+def _check_names(table: TableFile) -> None:
+    """Refuse a header of numbers, and names that occur twice."""
     names = table.names
-    if len(names) > 1 and all(finite_number(n) is not None for n in names) and table.has_names:
+    are_numbers = all(finite_number(name) is not None for name in names)
+    if len(names) > 1 and are_numbers and table.has_names:
         raise table.error(
             "the first line has only numbers, expected the names of the columns. Add a line of "
             "names on top of the file. Or pass header=False and name the columns by number."
         )
-    for name, n in Counter(filter(None, names)).items():
+    for name, n_columns in Counter(filter(None, names)).items():
+        if n_columns > 1:
+            raise _repeated_name(table, name)
+
+
+def _named_columns(role: str, columns: Any) -> list[Column]:
+    """The columns that an argument names; "auto" names none."""
+    if columns is None:
+        return []
+    if isinstance(columns, (str, int)):
+        columns = [columns]
+    if role in ("target", "group") and list(columns) == ["auto"]:
+        return []
+    return list(columns)
+
+
+def _used_once(table: TableFile, positions: Mapping[str, list[int]]) -> set[int]:
+    """Positions of the named columns; a column with two roles is refused.
+
+    The column of times may have a second role: groups may be dates.
+    """
+    n_roles = Counter(
+        position for role, columns in positions.items() if role != "time" for position in columns
+    )
+    for position, n in n_roles.items():
         if n > 1:
-            position_of(table, name, "features")  # says that it is there twice
-    at: dict[str, list[int]] = {}
-    for role, columns in asked.items():
-        named = [columns] if isinstance(columns, (str, int)) else columns
-        if named is None or (role in ("target", "group") and list(named) == ["auto"]):
-            named = ()
-        if role == "target" and not target_needed:
-            named = [name for name in named if name in names or not isinstance(name, str)]
-        at[role] = [position_of(table, column, role) for column in named]
-    # groups may be dates
-    taken = Counter(place for role, places in at.items() if role != "time" for place in places)
-    for place, n in taken.items():
-        if n > 1:
-            problem = f"the column {shown_value(names[place])} is named for two things; choose one."
-            raise table.error(problem)
-    for role, usual in (("target", TARGET_NAMES), ("group", GROUP_NAMES)):
-        if asked[role] in ("auto", ["auto"]):
-            at[role] = _usual_columns(table, role, usual, set(taken))
-    if asked["target"] == "auto" and target_needed and not at["target"]:
-        problem = f"no column is called {', '.join(TARGET_NAMES[:-1])} or {TARGET_NAMES[-1]}."
-        raise table.error(f"{problem} {_listing(table)}. Pass target= with the right one.")
-    features, ignored = at.pop("features"), at.pop("ignore")
-    if asked["features"] is None:
-        used = {*ignored, *chain(*at.values())}
-        free = (place for place in range(len(names)) if place not in used)
-        features = [place for place in free if not _PANDAS_INDEX.fullmatch(names[place])]
-        if not features:
-            raise table.error(f"no column is left for the features. {_listing(table)}.")
-    return {role: places for role, places in at.items() if places}, features
+            name = shown_value(table.names[position])
+            raise table.error(f"the column {name} has two roles; choose one.")
+    return set(n_roles)
 
 
-def position_of(table: Any, column: Column, role: str, hint: str = "") -> int:
-    """Position of a column that is named, or numbered from 0, for a role.
+def _free_columns(table: TableFile, with_role: set[int]) -> list[int]:
+    """Positions of the columns without a role, except an index that pandas wrote."""
+    free = []
+    for position, name in enumerate(table.names):
+        if position not in with_role and not _PANDAS_INDEX.fullmatch(name):
+            free.append(position)
+    if not free:
+        raise table.error(f"no column is left for the features. {_listing(table)}.")
+    return free
 
-    Raises the error of the table if it is not there, or twice; the message lists the columns, and
-    ends with `hint`.
+
+def _repeated_name(table: TableFile, name: str) -> Exception:
+    return table.error(f"the column {shown_value(name)} is there twice. Rename one of them.")
+
+
+def position_of(table: TableFile, column: Column, role: str, hint: str = "") -> int:
+    """Position of a column for a role.
+
+    Parameters
+    ----------
+    table : TableFile
+        The table.
+    column : str or int
+        Name, or position counted from 0.
+    role : str
+        The argument that names the column.
+    hint : str, default=""
+        End of the message if there is no such column.
+
+    Raises
+    ------
+    TableFormatError or ValueError
+        The error of the table, if no column has the name, or two have it.
     """
     names = table.names
     if isinstance(column, str) and names.count(column) == 1:
-        return int(names.index(column))
+        return names.index(column)
     if not isinstance(column, (str, bool)) and 0 <= column < len(names):
         return int(column)
     if column in names:
-        raise table.error(
-            f"the column {shown_value(str(column))} is there twice. Rename one of them."
-        )
+        raise _repeated_name(table, str(column))
+    name = shown_value(column) if isinstance(column, str) else repr(column)
+    problem = f"there is no column {name} for the {role}"
     guess = suggestion(column, names).strip()
-    what = shown_value(column) if isinstance(column, str) else repr(column)
-    raise table.error(
-        f"there is no column {what} for the {role}{'; ' + guess if guess else '.'} "
-        f"{_listing(table)}. Pass {role}= with the right one.{hint}"
-    )
+    if guess:
+        problem += f"; {guess}"
+    else:
+        problem += "."
+    raise table.error(f"{problem} {_listing(table)}. Pass {role}= with the right one.{hint}")
 
 
-def _listing(table: Any) -> str:
+def _listing(table: TableFile) -> str:
+    """The names of the columns as a sentence without its point."""
     if len(table.names) == 1:
         return (
             f"The only column is {shown_value(table.names[0])}; delimiter= sets what separates "
@@ -110,14 +185,19 @@ def _listing(table: Any) -> str:
     return f"The columns are {join_words(map(shown_value, table.names), _LISTED)}"
 
 
-def _usual_columns(table: TableFile, role: str, usual: Sequence[str], taken: set[int]) -> list[int]:
+def _usual_columns(
+    table: TableFile, role: str, usual_names: Sequence[str], used: set[int]
+) -> list[int]:
     """The column with one of the usual names, or none."""
-    words = [re.sub("[ _-]", "", name).lower() for name in table.names]
-    places = [at for at, word in enumerate(words) if at not in taken and word in usual]
-    if len(places) > 1:
-        candidates = ", ".join(shown_value(table.names[at]) for at in places)
+    positions = []
+    for position, name in enumerate(table.names):
+        plain_name = re.sub("[ _-]", "", name).lower()
+        if position not in used and plain_name in usual_names:
+            positions.append(position)
+    if len(positions) > 1:
+        candidates = ", ".join(shown_value(table.names[position]) for position in positions)
         raise table.error(
             f"several columns may be the {role}: {candidates}. Pass {role}= with the right one. "
             "Leave the others out with ignore= unless they are features."
         )
-    return places
+    return positions

@@ -71,11 +71,13 @@ class Rankings:
 
     def among(self, pairs: Any, items: Indices) -> Rankings:
         """The rankings that some of the pairs are of, with these items numbered from 0."""
-        chosen = np.zeros(self.n_rankings, bool)
-        chosen[self.pairs.ranking[pairs]] = True
-        number, rows = np.cumsum(chosen) - 1, chosen[self.ranking]
+        is_chosen = np.zeros(self.n_rankings, bool)
+        is_chosen[self.pairs.ranking[pairs]] = True
+        new_number = np.cumsum(is_chosen) - 1
+        rows = is_chosen[self.ranking]
         item = np.searchsorted(items, self.item[rows])
-        return Rankings(number[self.ranking[rows]], item, self.place[rows], self.weight[chosen])
+        ranking = new_number[self.ranking[rows]]
+        return Rankings(ranking, item, self.place[rows], self.weight[is_chosen])
 
     def with_all(self, n_items: int) -> Rankings:
         """The same with every item that a ranking does not name, without a place."""
@@ -91,37 +93,44 @@ class Rankings:
 
     @cached_property
     def pairs(self) -> RankedPairs:
-        """Every two items of a ranking, but those that have no place both."""
+        """All pairs of items of a ranking of which at least one has a place."""
         order = np.argsort(self.ranking, kind="stable")
         sizes = np.bincount(self.ranking, minlength=self.n_rankings)
-        n_alone = int(np.sum(sizes < 2))
-        if 0 < n_alone < len(sizes):
+        n_single = int(np.sum(sizes < 2))
+        if 0 < n_single < len(sizes):
             warn_user(
-                f"{n_alone:,} of {len(sizes):,} rankings have one item only, and compare nothing."
+                f"{n_single:,} of {len(sizes):,} rankings have one item only, and compare nothing."
             )
         starts = np.cumsum(sizes) - sizes
-        columns: list[list[Any]] = [[], [], [], [], []]
-        for m in np.unique(sizes[sizes > 1]):
-            number = np.flatnonzero(sizes == m)
-            rows = order[starts[number][:, None] + np.arange(m)]
-            i, j = np.triu_indices(m, 1)
-            first, second = rows[:, i].ravel(), rows[:, j].ravel()
-            of_pair = np.repeat(number, len(i))
-            is_known = np.isfinite(np.minimum(self.place[first], self.place[second]))
-            first, second, of_pair = first[is_known], second[is_known], of_pair[is_known]
-            above = (self.place[first] < self.place[second]).astype(np.float64)
-            below = self.place[first] > self.place[second]
-            values = (self.item[first], self.item[second], above - below)
-            for column, value in zip(
-                columns, (*values, 2 / m * self.weight[of_pair], of_pair), strict=True
-            ):
-                column.append(value)
-        if not columns[0] or not sum(map(len, columns[0])):
+        blocks = []
+        for size in np.unique(sizes[sizes > 1]):
+            rankings = np.flatnonzero(sizes == size)
+            rows = order[starts[rankings][:, None] + np.arange(size)]
+            blocks.append(self._pairs_of_rows(rankings, rows))
+        if not any(len(block.first) for block in blocks):
             raise ValueError(
                 "no ranking has two items, so nothing is compared; check which column is the "
                 "ranking (a race, a ballot) and which the item, and that there are places."
             )
+        columns = zip(*blocks, strict=True)
         return RankedPairs(*(np.concatenate(column) for column in columns))
+
+    def _pairs_of_rows(self, rankings: Indices, rows: NDArray[np.intp]) -> RankedPairs:
+        """The pairs of rankings of one size; `rows` has the rows of each ranking."""
+        size = rows.shape[1]
+        i, j = np.triu_indices(size, 1)
+        first = rows[:, i].ravel()
+        second = rows[:, j].ravel()
+        ranking = np.repeat(rankings, len(i))
+        has_place = np.isfinite(np.minimum(self.place[first], self.place[second]))
+        first = first[has_place]
+        second = second[has_place]
+        ranking = ranking[has_place]
+        is_above = self.place[first] < self.place[second]
+        is_below = self.place[first] > self.place[second]
+        outcome = is_above.astype(np.float64) - is_below
+        weight = 2 / size * self.weight[ranking]
+        return RankedPairs(self.item[first], self.item[second], outcome, weight, ranking)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,16 +219,30 @@ class PairData:
 
     def take(self, rows: NDArray[Any]) -> PairData:
         """Some of the comparisons, by their numbers or a mask, each as often as it is named."""
-        per_row = (
-            *("first", "second", "outcome", "weight", "groups", "judges", "clusters", "times"),
+        rankings = self.rankings
+        if rankings is not None:
+            rankings = rankings.among(rows, np.arange(self.n_items))
+        return replace(
+            self,
+            first=self.first[rows],
+            second=self.second[rows],
+            outcome=self.outcome[rows],
+            weight=self.weight[rows],
+            groups=_take(self.groups, rows),
+            judges=_take(self.judges, rows),
+            clusters=_take(self.clusters, rows),
+            times=_take(self.times, rows),
+            covariates={name: values[rows] for name, values in self.covariates.items()},
+            contexts={name: values[rows] for name, values in self.contexts.items()},
+            rankings=rankings,
         )
-        known = {name: getattr(self, name) for name in per_row}
-        taken = {name: values[rows] for name, values in known.items() if values is not None}
-        for kind in ("covariates", "contexts"):
-            taken[kind] = {name: column[rows] for name, column in getattr(self, kind).items()}
-        if self.rankings is not None:
-            taken["rankings"] = self.rankings.among(rows, np.arange(self.n_items))
-        return replace(self, **taken)
+
+
+def _take(values: NDArray[Any] | None, rows: NDArray[Any]) -> NDArray[Any] | None:
+    if values is None:
+        return None
+    taken: NDArray[Any] = values[rows]
+    return taken
 
 
 # Reading ----------------------------------------------------------------------------------------
