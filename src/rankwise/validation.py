@@ -1,4 +1,4 @@
-"""Checks of what a user passes: options, numbers, scores, weights and items."""
+"""Validation of arguments: options, numbers, scores, weights and items."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 def restored_on_failure(fit: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a method that fits: if it raises, the estimator is what it was before.
+    """Decorate `fit`: if it raises, the attributes of the estimator are restored.
 
-    A fitted estimator still predicts after a refit that was refused or interrupted, and one that
-    was not fitted is still not fitted.
+    A fitted estimator still predicts after a refit that failed or was interrupted, and an unfitted
+    estimator remains unfitted.
     """
 
     @functools.wraps(fit)
@@ -32,7 +32,7 @@ def restored_on_failure(fit: Callable[P, T]) -> Callable[P, T]:
         before = vars(estimator).copy()
         try:
             return fit(*args, **kwargs)
-        except BaseException:  # KeyboardInterrupt, too
+        except BaseException:  # including KeyboardInterrupt
             estimator.__dict__ = before
             raise
 
@@ -40,19 +40,22 @@ def restored_on_failure(fit: Callable[P, T]) -> Callable[P, T]:
 
 
 def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
-    """Raise a ValueError that lists the choices unless the value is one of them."""
-    if not isinstance(value, str) or value not in allowed:
-        choices = ", ".join(map(repr, allowed))
-        raise ValueError(
-            f"{name}={value!r} is unknown; {suggestion(value, allowed)}choose one of {choices}."
-        )
+    """Raise a ValueError that lists the allowed values unless `value` is one of them."""
+    if isinstance(value, str) and value in allowed:
+        return
+    choices = ", ".join(map(repr, allowed))
+    raise ValueError(
+        f"{name}={value!r} is unknown; {suggestion(value, allowed)}choose one of {choices}."
+    )
 
 
 def suggestion(value: object, allowed: Sequence[str]) -> str:
-    """Return ``"did you mean 'x'? "`` if some allowed word looks like `value`, else nothing."""
+    """``"did you mean 'x'? "`` for the allowed word most similar to `value`; "" if none is."""
     words = {word.lower(): word for word in reversed(allowed)}
-    close = difflib.get_close_matches(str(value).lower(), words, n=1)
-    return f"did you mean {words[close[0]]!r}? " if close else ""
+    similar = difflib.get_close_matches(str(value).lower(), words, n=1)
+    if not similar:
+        return ""
+    return f"did you mean {words[similar[0]]!r}? "
 
 
 def reject_dtype(name: str, X: Any) -> None:
@@ -62,16 +65,16 @@ def reject_dtype(name: str, X: Any) -> None:
     dtype = getattr(X, "dtype", None)
     if getattr(dtype, "kind", "") in ("m", "M", "V"):
         raise ValueError(
-            f"{name} has dtype {dtype}; features are real numbers, so turn these into numbers "
-            "(days since a date, for example) or leave them out."
+            f"{name} has dtype {dtype}; features must be real numbers, so convert these to numbers "
+            "(days since a date, for example) or drop them."
         )
 
 
 def as_objects(name: str, items: Any) -> NDArray[Any] | None:
-    """Items that are no numbers, one in each row of a matrix of objects; None if they are numbers.
+    """Items that are not numbers as a matrix of objects with one row per item; None for numbers.
 
-    Such items are texts, graphs or anything else that a kernel function compares: a list, a
-    column, or a matrix of them.
+    Such items are texts, graphs or other objects that a kernel function compares, in a list, a
+    column or a matrix.
     """
     values = as_array(items, name)
     if hasattr(values, "tocsr"):  # a sparse matrix
@@ -88,11 +91,14 @@ def as_objects(name: str, items: Any) -> NDArray[Any] | None:
         objects = np.empty((len(values), 1), dtype=object)
         for row, value in enumerate(values):
             objects[row, 0] = str(value) if isinstance(value, str) else value
-    missing = [row for row, entries in enumerate(objects) if any(_is_missing(e) for e in entries)]
-    if missing:
+    rows_with_missing = []
+    for row, entries in enumerate(objects):
+        if any(_is_missing(entry) for entry in entries):
+            rows_with_missing.append(row)
+    if rows_with_missing:
         raise ValueError(
-            f"{name} has {len(missing)} missing items, the first in row {missing[0]}; leave them "
-            "out, or give an empty text."
+            f"{name} has {len(rows_with_missing)} missing items, the first in row "
+            f"{rows_with_missing[0]}; drop these rows, or replace missing items by an empty text."
         )
     return objects
 
@@ -103,31 +109,31 @@ def _is_missing(value: Any) -> bool:
 
 
 def check_float_array(name: str, values: Any, advice: str = "pass real numbers") -> Array:
-    """Numbers as float64, of any shape; NaN and infinity are left to the caller.
+    """Convert numbers of any shape to float64; NaN and infinity are accepted.
 
-    Refused are complex numbers, dates and durations, which NumPy would turn into numbers; masked
-    entries; and whole numbers so large that different ones become equal. Missing entries (None,
-    pandas.NA) are NaN. Columns and frames may be of pandas, polars or Arrow.
+    A ValueError is raised for complex numbers, for dates and durations, which NumPy would convert
+    to numbers, for masked entries, and for integers so large that different integers become equal.
+    Missing entries (None, pandas.NA) become NaN. Columns and frames of pandas, polars and Arrow are
+    accepted.
     """
     array = np.asarray(as_array(values, name))
     if array.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
+        raise ValueError(f"Complex data not supported: {name} must contain real numbers.")
     if array.dtype == object:
         entries = [np.nan if _is_missing(value) else value for value in array.flat]
         array = np.array(entries, dtype=object).reshape(array.shape)
+    not_numbers = ValueError(f"{name} has dtype {array.dtype}, expected real numbers; {advice}.")
+    if array.dtype.kind in "mMV":
+        raise not_numbers
     try:
-        if array.dtype.kind in "mMV":
-            raise TypeError
         real = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(
-            f"{name} has dtype {array.dtype}, expected real numbers; {advice}."
-        ) from None
+        raise not_numbers from None
     is_large = array.dtype.kind in "iu" and np.abs(real).max(initial=0.0) >= 2.0**53
     if is_large and len(np.unique(real)) < len(np.unique(array)):
         raise ValueError(
-            f"{name} has whole numbers beyond 2**53, of which different ones become equal as "
-            "float64; subtract a constant from all of them."
+            f"{name} has integers beyond 2**53, and different integers become equal as float64; "
+            "subtract a constant from all of them."
         )
     return real
 
@@ -141,32 +147,34 @@ def refuse_column_name(name: str, values: Any) -> None:
 
 
 def check_int(name: str, value: Any, meaning: str = "", least: int = 0) -> int:
-    """A whole number of at least `least`; a NumPy integer, too, but no bool, float or text."""
+    """Check an integer of at least `least`; NumPy integers are accepted, bool and float are not."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not is_whole or not least <= value <= np.iinfo(np.intp).max:
-        expected = f"a whole number from {least}{meaning and ', '}{meaning}"
-        raise ValueError(f"{name}={value!r}; expected {expected}.")
-    return int(value)
+    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if is_integer and least <= value <= np.iinfo(np.intp).max:
+        return int(value)
+    expected = f"a whole number from {least}"
+    if meaning:
+        expected += f", {meaning}"
+    raise ValueError(f"{name}={value!r}; expected {expected}.")
 
 
 def check_sample_weight(sample_weight: ArrayLike, n_items: int) -> Array:
-    """Weights of items as in `check_weights`; a ValueError if all are 0."""
+    """Check weights of items as `check_weights` does; raise a ValueError if all are 0."""
     weights = check_weights(sample_weight, n_items)
     if not weights.any():
         raise ValueError(
-            "all sample weights are zero, so that no row counts; give a positive weight to the "
-            "rows that do, or leave out sample_weight."
+            "all sample weights are zero, so no row counts; pass positive weights for the rows "
+            "that should count, or no sample_weight."
         )
     return weights
 
 
 def check_weights(sample_weight: ArrayLike, n_items: int) -> Array:
-    """Weights of items as float64: finite numbers of at least 0, one for each item.
+    """Check weights of items: finite numbers of at least 0, one for each item.
 
-    Only ratios count, so weights whose products would overflow or vanish are divided by a power of
-    two near the largest.
+    Only ratios of weights matter. Weights whose products would overflow or underflow are divided
+    by a power of two near the largest weight.
     """
     weights = check_float_array("sample_weight", sample_weight)
     if weights.shape != (n_items,):
@@ -174,39 +182,41 @@ def check_weights(sample_weight: ArrayLike, n_items: int) -> Array:
             f"sample_weight has shape {weights.shape} but there are {n_items} rows; "
             f"pass one weight per row, shape ({n_items},)."
         )
-    bad = ~(weights >= 0) | np.isinf(weights)
-    if bad.any():
-        row = int(np.argmax(bad))
+    is_invalid = ~(weights >= 0) | np.isinf(weights)
+    if is_invalid.any():
+        row = int(np.argmax(is_invalid))
         raise ValueError(
             f"sample_weight[{row}] is {weights[row]}; weights must be 0 or larger, and finite. "
-            "Give 0 to a row that should not count."
+            "Set the weight of a row that should not count to 0."
         )
     return rescale_weights("sample_weight", weights)
 
 
 def rescale_weights(name: str, weights: Array) -> Array:
-    """Weights whose products neither overflow nor vanish: as they are, or times a power of two."""
+    """Weights whose products neither overflow nor underflow: unchanged, or times a power of two."""
     positive = weights[weights > 0]
-    smallest, largest = positive.min(initial=np.inf), positive.max(initial=0.0)
+    smallest = positive.min(initial=np.inf)
+    largest = positive.max(initial=0.0)
     if smallest < largest / 1e150:
         raise ValueError(
             f"{name} has values from {smallest:g} to {largest:g}; weights must be within a factor "
-            "of 1e150. Give 0 to a row that should not count."
+            "of 1e150. Set the weight of a row that should not count to 0."
         )
     if smallest > 1e-100 and largest < 1e100:
         return weights
-    return np.asarray(np.ldexp(weights, -np.frexp(largest)[1]))
+    exponent = np.frexp(largest)[1]
+    return np.asarray(np.ldexp(weights, -exponent))
 
 
 def check_y(y: Any, *, allow_nan: bool = False) -> Array:
-    """Finite real scores as float64, shape (n_items,) or (n_items, n_outputs).
+    """Check scores: finite real numbers of shape (n_items,) or (n_items, n_outputs).
 
-    With `allow_nan` a score may be NaN, "not scored", as the semi-supervised learners take it. An
-    array of float64 is not copied: the result is a view of it that cannot be written.
+    With `allow_nan` a score may be NaN, "not scored", for the semi-supervised learners. An array of
+    float64 is not copied: the result is a read-only view of it.
     """
     if y is None:
         raise ValueError(
-            "this ranker requires y to be passed, but the target y is None; give scores, "
+            "this ranker requires y to be passed, but the target y is None; pass scores, "
             "a target of make_target, or a preference graph."
         )
     if type(y) is np.ndarray and y.dtype == np.float64:
@@ -232,31 +242,32 @@ def check_y(y: Any, *, allow_nan: bool = False) -> Array:
     try:
         assert_all_finite(scores, allow_nan=allow_nan, input_name="y")
     except ValueError as error:
-        bad = np.isinf(scores) if allow_nan else ~np.isfinite(scores)
-        row = int(np.argmax(bad.reshape(len(scores), -1).any(axis=1)))
+        is_invalid = np.isinf(scores) if allow_nan else ~np.isfinite(scores)
+        row = int(np.argmax(is_invalid.reshape(len(scores), -1).any(axis=1)))
         raise ValueError(
-            f"{error} The first such row is {row}; give every item a finite score or drop the row "
-            "(only the semi-supervised learners take NaN, as 'not scored')."
+            f"{error} The first such row is {row}; pass a finite score for every item or drop the "
+            "row (only the semi-supervised learners accept NaN, as 'not scored')."
         ) from None
     return scores
 
 
 def check_alphas(alphas: ArrayLike, name: str) -> Array:
-    """Finite numbers as an array of one dimension: positive alphas, or nus from 0."""
+    """Check a flat list of regularization parameters: alphas above 0, or nus of at least 0."""
     is_nu = name.startswith("nu")
-    expected = (
-        "a finite number from 0 (the views are trained independently) upwards (they agree more "
-        "and more)"
-        if is_nu
-        else "a positive finite number. For almost no regularization use a small value such as 1e-9"
-    )
+    if is_nu:
+        expected = "a finite number of at least 0; 0 trains the views independently"
+    else:
+        expected = (
+            "a positive finite number. For almost no regularization use a small value such as 1e-9"
+        )
     try:
         checked = check_float_array(name, alphas)
     except ValueError:
         raise ValueError(f"{name}: got {alphas!r}, expected {expected}.") from None
     if checked.ndim != 1 or not len(checked):
         raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")
-    bad = ~(np.isfinite(checked) & (checked >= 0 if is_nu else checked > 0))
-    if bad.any():
-        raise ValueError(f"{name}: got {checked[bad][0]}, expected {expected}.")
+    is_in_range = checked >= 0 if is_nu else checked > 0
+    is_invalid = ~(np.isfinite(checked) & is_in_range)
+    if is_invalid.any():
+        raise ValueError(f"{name}: got {checked[is_invalid][0]}, expected {expected}.")
     return checked

@@ -146,7 +146,7 @@ def test_a_single_column_keeps_its_axis():
         (lambda: ndcg(1, 2), r"y_true has shape \(\); pass shape \(n_items,\)"),
         (lambda: ndcg(["a", "b"], [1, 2]), "y_true has dtype <U1, expected real numbers"),
         (lambda: ndcg([1, {}], [1, 2]), "y_true has dtype object, expected real numbers"),
-        (lambda: ndcg([1, 0], [1j, 2]), "y_score must hold real numbers"),
+        (lambda: ndcg([1, 0], [1j, 2]), "y_score must contain real numbers"),
         (lambda: ndcg([1, -1], [1, 2]), "0 or larger, y_true has -1.*kendall_tau or disagreement"),
         (lambda: ndcg([1, 99], [1, 2]), r"too large for y = 99.*pass gain='linear'"),
         (lambda: expected_reciprocal_rank([99], [1]), r"use ndcg\(..., gain='linear'\)"),

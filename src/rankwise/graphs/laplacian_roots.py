@@ -9,19 +9,17 @@ not be strictly positive definite.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from rankwise.arrays import Array, Indices
+from rankwise.graphs.levels import Levels
 from rankwise.groups import indices_by_group
 
-if TYPE_CHECKING:
-    from rankwise.graphs.levels import Levels
-
 BLOCK_ENTRIES = 2**19
-FEW_LEVELS = 16  # with one level for so many items, what belongs to levels is small beside K
+FEW_LEVELS = 16  # with at least this many items per level, arrays by level are small next to K
 
 
 class LevelRoot:
@@ -38,39 +36,41 @@ class LevelRoot:
     """
 
     def __init__(self, levels: Levels, within: Array, between: Array, shift: float) -> None:
+        of_groups = np.full(len(within), shift)
         self._levels = levels
-        self._half = None if levels.weight is None else np.sqrt(levels.weight)
-        self._factors = np.sqrt([within, between, np.full(len(within), shift)])
+        self._root_weight = None if levels.weight is None else np.sqrt(levels.weight)
+        self._factors = np.sqrt([within, between, of_groups])
 
     def apply(self, V: Array) -> Array:
         """``F V``."""
-        return _times(self._half, self._scale_parts(V, self._factors))
+        return _times(self._root_weight, self._scale_parts(V, self._factors))
 
     def adjoint(self, V: Array) -> Array:
         """``Fᵀ V``."""
-        return self._scale_parts(_times(self._half, V), self._factors)
+        return self._scale_parts(_times(self._root_weight, V), self._factors)
 
     def solve(self, d: Array) -> Array:
-        """Some b with ``F b = d``, for d in the range of F."""
-        return self._scale_parts(_times(_inverse(self._half), d), _inverse(self._factors))
+        """A vector b with ``F b = d``, for d in the range of F."""
+        return self._scale_parts(_times(_inverse(self._root_weight), d), _inverse(self._factors))
 
     def solve_adjoint(self, r: Array) -> Array:
-        """Some f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
-        return _times(_inverse(self._half), self._scale_parts(r, _inverse(self._factors)))
+        """A vector f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
+        return _times(_inverse(self._root_weight), self._scale_parts(r, _inverse(self._factors)))
 
     def sandwich(self, K: Array) -> Array:
-        """``Fᵀ K F`` in place of the symmetric matrix K.
+        """``Fᵀ K F``, written to the symmetric matrix K.
 
-        N = S + E with S diagonal, and E V the same in all rows of a level: U for V = K, C for
+        N = S + E with S diagonal; all rows of a level of E V are equal: U for V = K, C for
         V = Uᵀ. So ``(N K N)_ij = s_i K_ij s_j + U_cj s_j + s_i U_ci + C_cc``, in two halves and one
         pass. With many levels U is as large as K, so N is applied from both sides, by blocks.
         """
-        if self._half is not None:
-            K *= self._half
-            K *= self._half[:, None]
-        if self._half is not None or FEW_LEVELS * len(self._levels.group) > len(K):
+        if self._root_weight is not None:
+            K *= self._root_weight
+            K *= self._root_weight[:, None]
+        if self._root_weight is not None or FEW_LEVELS * len(self._levels.group) > len(K):
             return self._two_passes(K)
-        levels, scale = self._levels, self._factors[0][self._levels.of_item]
+        levels = self._levels
+        scale = self._factors[0][levels.of_item]
         offset = self._offset(K, self._factors)
         corner = self._offset(np.ascontiguousarray(offset.T), self._factors)
         half = offset * scale + 0.5 * corner[:, levels.of_item]
@@ -99,14 +99,14 @@ class LevelRoot:
         offset = self._offset(V, factors)
         within = factors[0] if V.ndim == 1 else factors[0][:, None]
         out: Array = V * within[self._levels.of_item]
-        out += _times(self._half, offset[self._levels.of_item])
+        out += _times(self._root_weight, offset[self._levels.of_item])
         return out
 
     def _offset(self, V: Array, factors: Array) -> Array:
-        """What the items of each level get beside V times the factor of the level."""
-        within, between, top = factors if V.ndim == 1 else factors[:, :, None]
-        level_mean, group_mean = self._levels.means(V, self._half)
-        offset: Array = (between - within) * level_mean + (top - between) * group_mean
+        """Constant of each level that is added to the factor of the level times V."""
+        within, between, of_groups = factors if V.ndim == 1 else factors[:, :, None]
+        level_mean, group_mean = self._levels.means(V, self._root_weight)
+        offset: Array = (between - within) * level_mean + (of_groups - between) * group_mean
         return offset
 
 
@@ -117,7 +117,7 @@ def _times(factor: Array | None, V: Array) -> Array:
 
 
 def _inverse(factor: Any) -> Any:
-    """One over each number; zero for zero, and None for None."""
+    """Reciprocals, with 0 for 0 and None for None."""
     if factor is None:
         return None
     return np.divide(1.0, factor, out=np.zeros_like(factor), where=factor > 0)
@@ -131,11 +131,11 @@ class CholeskyRoot:
     """
 
     def __init__(self, L: Any, shift: Array, components: Indices) -> None:
-        """F of a sparse matrix L and a diagonal, one block for each component."""
-        self._blocks = [
-            (items, _cholesky_root(L[items][:, items].toarray(), shift[items]))
-            for items in indices_by_group(components)
-        ]
+        """Factorize ``L + diag(shift)`` of each component; L is sparse."""
+        self._blocks = []
+        for items in indices_by_group(components):
+            block = L[items][:, items].toarray()
+            self._blocks.append((items, _cholesky_root(block, shift[items])))
 
     def apply(self, V: Array) -> Array:
         """``F V``."""
@@ -152,11 +152,11 @@ class CholeskyRoot:
         return out
 
     def solve(self, d: Array) -> Array:
-        """Some b with ``F b = d``, for d in the range of F."""
+        """A vector b with ``F b = d``, for d in the range of F."""
         return self._solve_triangles(d, transpose=False)
 
     def solve_adjoint(self, r: Array) -> Array:
-        """Some f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
+        """A vector f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
         return self._solve_triangles(r, transpose=True)
 
     def _solve_triangles(self, d: Array, *, transpose: bool) -> Array:
@@ -164,14 +164,14 @@ class CholeskyRoot:
         for items, F in self._blocks:
             rank = len(items) if F[-1, -1] > 0 else len(items) - 1
             if rank:
-                known = d[items[:rank]]
-                out[items[:rank]] = scipy.linalg.solve_triangular(
-                    F[:rank, :rank], known, trans=int(transpose), lower=True
+                rows = items[:rank]
+                out[rows] = scipy.linalg.solve_triangular(
+                    F[:rank, :rank], d[rows], trans=int(transpose), lower=True
                 )
         return out
 
     def sandwich(self, K: Array) -> Array:
-        """``Fᵀ K F`` in place of the symmetric matrix K."""
+        """``Fᵀ K F``, written to the symmetric matrix K."""
         for items, F in self._blocks:
             K[items] = F.T @ K[items]
         for items, F in self._blocks:
