@@ -24,7 +24,7 @@ from rankwise.rankers.rank_rls import RankRLS, RankRLSPath
 from rankwise.rankers.ranking_problem import check_beta
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import single_threaded
-from rankwise.solvers.normal_equations import GroupMoments, NormalEquations, solve_normal_equations
+from rankwise.solvers.normal_equations import GroupMoments, NormalEquations, WeightedSums
 from rankwise.validation import check_alphas, check_float_array, check_weights
 
 OPEN_BYTES = 2**27  # for groups that may go on, at least four Gram matrices
@@ -89,19 +89,19 @@ class SufficientStatistics:
         options = {"cost": cost, "ties": ties, "group_weight": group_weight}
         self.rule: dict[str, Any] = {**options, "beta": float(beta)}
         self._model = RankRLS(**self.rule)  # knows the features and outputs
-        self._pairs = self._rows = NormalEquations(0.0, 0.0, 0.0, 0)
+        self._equations = NormalEquations()
         self._open: dict[Hashable, GroupMoments] = {}  # those seen last are last
         self._closed: dict[Hashable, int] = {}  # and how many rows of positive weight they had
 
     @property
     def n_items(self) -> int:
         """Rows so far."""
-        return self._rows.n
+        return self._equations.rows.n
 
     @property
     def n_pairs(self) -> int:
         """Pairs so far."""
-        return self._pairs.n
+        return self._equations.pairs.n
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -161,7 +161,7 @@ class SufficientStatistics:
         """
         X, target, rows_by_group = self._read(X, y, groups, sample_weight)
         self._check_groups(rows_by_group)
-        pairs, rows = self._parts(X, target)
+        equations = self._batch_equations(X, target)
         can_continue = self.takes_parts and not whole_groups
         last_row = len(target.y) - 1
         n_rows_of_closed: dict[Hashable, int] = {}
@@ -174,7 +174,7 @@ class SufficientStatistics:
                 n_rows_of_closed[name] = len(weighted_rows)
             if len(weighted_rows) and (stays_open or name in self._open):
                 open_groups[name] = _group_moments(X, target, weighted_rows)
-        self._absorb(pairs, rows, open_groups)
+        self._absorb(equations, open_groups)
         self._close(n_rows_of_closed)
         return self
 
@@ -187,7 +187,7 @@ class SufficientStatistics:
             self._check_groups([*other._open, *other._closed])
             other._check_groups([*self._open, *self._closed])
             self._model = copy.copy(other._model)
-            self._absorb(other._pairs, other._rows, other._open)
+            self._absorb(other._equations, other._open)
             self._closed |= other._closed
         return self
 
@@ -199,7 +199,7 @@ class SufficientStatistics:
         """
         if not self._is_like(other):
             return self
-        pairs = self._pairs
+        equations = self._equations
         n_rows = self._n_rows_by_group()
         n_removed_rows = other._n_rows_by_group()
         remaining: dict[Hashable, GroupMoments] = {}
@@ -216,11 +216,10 @@ class SufficientStatistics:
                 )
             remaining[name] = group.joined(removed, -1)
             # pairs between the removed rows and the remaining ones
-            pairs = pairs.plus(remaining[name].pairs(*self._settings), 1)
-            pairs = pairs.plus(group.pairs(*self._settings), -1)
-            pairs = pairs.plus(removed.pairs(*self._settings), 1)
-        self._pairs = pairs.plus(other._pairs, -1)
-        self._rows = self._rows.plus(other._rows, -1)
+            equations = equations.add_pairs(remaining[name].pairs(*self._settings))
+            equations = equations.add_pairs(group.pairs(*self._settings), -1)
+            equations = equations.add_pairs(removed.pairs(*self._settings))
+        self._equations = equations.subtract(other._equations)
         for name in n_removed_rows:
             self._open.pop(name, None)
             self._closed.pop(name, None)
@@ -253,7 +252,7 @@ class SufficientStatistics:
 
     def coefficients(self, alphas: Array) -> Array:
         """Weights of the features, shape (n_alphas, n_features, n_outputs); 0 without a pair."""
-        return solve_normal_equations(self._pairs, self._rows, self.rule["beta"], alphas)
+        return self._equations.solve(self.rule["beta"], alphas)
 
     @single_threaded
     def held_out(
@@ -289,24 +288,21 @@ class SufficientStatistics:
         scores = np.empty((*target.y.shape, len(checked_alphas)))
         beta = self.rule["beta"]
         for name, group_rows in rows_by_group.items():
-            group_pairs, group_items = self._parts_of_group(name, X, target, group_rows)
-            pairs = self._pairs.plus(group_pairs, -1)
-            items = self._rows.plus(group_items, -1)
-            if not pairs.n and beta < 1:
+            group = self._group_equations(name, X, target, group_rows)
+            equations = self._equations.subtract(group)
+            if not equations.pairs.n and beta < 1:
                 raise ValueError(f"without {_group_text(name)} there is no pair to train on.")
-            coefficients = solve_normal_equations(pairs, items, beta, checked_alphas)
+            coefficients = equations.solve(beta, checked_alphas)
             for k, weights in enumerate(coefficients):
                 scores[group_rows, :, k] = X[group_rows] @ weights
         return scores.reshape((len(scores), *self.output_shape, len(checked_alphas)))
 
-    def _parts_of_group(
+    def _group_equations(
         self, name: Hashable, X: Any, target: Relevance, group_rows: Indices
-    ) -> tuple[NormalEquations, NormalEquations]:
-        """Sums over the pairs and over the rows of a group that was added before."""
+    ) -> NormalEquations:
+        """The normal equations of a group that was added before."""
         if name in self._open:
-            group = self._open[name]
-            n_features, _ = self._settings
-            return group.pairs(*self._settings), group.rows(n_features)
+            return self._open[name].equations(*self._settings)
         rows = _weighted_rows(target, group_rows)
         if self._closed.get(name) != len(rows):
             raise ValueError(
@@ -315,7 +311,7 @@ class SufficientStatistics:
             )
         one_list = encode_groups(None, len(rows))
         weight = None if target.weight is None else target.weight[rows]
-        return self._parts(X[rows], Relevance(target.y[rows], one_list, weight))
+        return self._batch_equations(X[rows], Relevance(target.y[rows], one_list, weight))
 
     def to_bytes(self) -> bytes:
         """The sums as bytes, to be sent or kept; `from_bytes` reads them.
@@ -331,7 +327,7 @@ class SufficientStatistics:
             "n_features": self._settings[0] if self.n_items else 0,
             "feature_names": list(getattr(self._model, "feature_names_in_", [])),
             "output_shape": self.output_shape,
-            "totals": [*self._pairs[2:], *self._rows[2:]],
+            "totals": [*self._equations.pairs[2:], *self._equations.rows[2:]],
             "open": [[name, *group[:3]] for name, group in self._open.items()],
             "closed": list(self._closed.items()),
         }
@@ -340,7 +336,7 @@ class SufficientStatistics:
         means = np.array([group.mean for group in groups])
         text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
         stream = io.BytesIO()
-        sums = *self._pairs[:2], *self._rows[:2]
+        sums = *self._equations.pairs[:2], *self._equations.rows[:2]
         np.savez(stream, text, *sums, means, np.vstack(roots), ends)
         return stream.getvalue()
 
@@ -359,8 +355,10 @@ class SufficientStatistics:
             ) from error
         sums = cls(**facts["rule"])
         weight, n_pairs, row_weight, n_items = facts["totals"]
-        sums._pairs = NormalEquations(gram, moment, weight, n_pairs)
-        sums._rows = NormalEquations(row_gram, row_moment, row_weight, n_items)
+        sums._equations = NormalEquations(
+            WeightedSums(gram, moment, weight, n_pairs),
+            WeightedSums(row_gram, row_moment, row_weight, n_items),
+        )
         groups = zip(facts["open"], means, np.split(roots, ends[:-1]), strict=False)
         for (name, n, total, pair_weight), mean, root in groups:
             sums._open[name] = GroupMoments(n, total, pair_weight, mean, root)
@@ -414,8 +412,8 @@ class SufficientStatistics:
         columns = scores.reshape(len(scores), -1)
         return X, replace(target, y=columns, weight=weight), members
 
-    def _parts(self, X: Any, target: Relevance) -> tuple[NormalEquations, NormalEquations]:
-        """Sums over the pairs of a batch, and over its rows; the latter's only if beta > 0."""
+    def _batch_equations(self, X: Any, target: Relevance) -> NormalEquations:
+        """The normal equations of a batch; sums over its rows only if beta > 0."""
         y, weight = target.y, target.weight
         options = {name: value for name, value in self.rule.items() if name != "beta"}
         scores = y[:, 0] if y.shape[1] == 1 else y
@@ -428,25 +426,23 @@ class SufficientStatistics:
         rows: tuple[Any, Any] = (0.0, 0.0)
         if self.rule["beta"] > 0:
             rows = plain_system(X, y if weight is None else y * weight[:, None], weight)
-        return NormalEquations(*system, graph.total_weight, graph.n_pairs), NormalEquations(
-            *rows, total, len(y)
+        return NormalEquations(
+            WeightedSums(*system, graph.total_weight, graph.n_pairs),
+            WeightedSums(*rows, total, len(y)),
         )
 
-    def _absorb(
-        self, pairs: NormalEquations, rows: NormalEquations, opened: dict[Hashable, GroupMoments]
-    ) -> None:
+    def _absorb(self, equations: NormalEquations, opened: dict[Hashable, GroupMoments]) -> None:
         """Add sums, and the pairs between the new rows and the old ones of the same groups."""
         for name, new_group in opened.items():
             old_group = self._open.pop(name, None)
             group = new_group
             if old_group is not None:
                 group = new_group.joined(old_group)
-                pairs = pairs.plus(group.pairs(*self._settings), 1)
-                pairs = pairs.plus(new_group.pairs(*self._settings), -1)
-                pairs = pairs.plus(old_group.pairs(*self._settings), -1)
+                equations = equations.add_pairs(group.pairs(*self._settings))
+                equations = equations.add_pairs(new_group.pairs(*self._settings), -1)
+                equations = equations.add_pairs(old_group.pairs(*self._settings), -1)
             self._open[name] = group
-        self._pairs = self._pairs.plus(pairs)
-        self._rows = self._rows.plus(rows)
+        self._equations = self._equations.add(equations)
         excess = self.open_bytes - self._limit
         for name, group in list(self._open.items()):
             if excess <= 0:
