@@ -1,4 +1,4 @@
-"""Boards as facts: the comparisons and what was asked, from which `rate` makes the board again."""
+"""Leaderboards in model files: comparisons and arguments, from which `rate` computes the board."""
 
 from __future__ import annotations
 
@@ -12,60 +12,88 @@ from rankwise.datasets import PairData
 from rankwise.datasets.pair_data import Rankings
 from rankwise.leaderboard import Leaderboard, PriorScales, rate
 
-OPTIONS = {
-    *("side", "scale", "anchor", "order", "ties", "min_comparisons", "intervals", "confidence"),
-    *("clusters", "features", "prior", "model", "alpha", "scales"),
+RATE_ARGUMENTS = {
+    "alpha",
+    "anchor",
+    "clusters",
+    "confidence",
+    "features",
+    "intervals",
+    "min_comparisons",
+    "model",
+    "order",
+    "prior",
+    "scale",
+    "scales",
+    "side",
+    "ties",
 }
 
-MOST_PAIRS = 10**5  # of rankings beyond those among the comparisons
+MAX_PAIRS = 10**5  # of rankings, in addition to a multiple of the comparisons
 
 
 def board_facts(board: Leaderboard) -> dict[str, Any]:
-    """Numbers and words that say everything about a board."""
+    """The comparisons of a board and the arguments of `rate`, as plain values and arrays."""
     data = board.comparisons
-    known = {one.name: getattr(data, one.name) for one in fields(data)}
+    comparisons = {field.name: getattr(data, field.name) for field in fields(data)}
     if data.rankings is not None:
-        known["rankings"] = {one.name: getattr(data.rankings, one.name) for one in fields(Rankings)}
-    is_dates = data.times is not None and data.times.dtype.kind == "M"
-    if known.get("times") is not None and is_dates:
-        known["times"] = known["times"].astype("datetime64[s]").astype(np.int64)
-    options = board.rate_arguments()
-    options["scales"] = None if board.scales is None else list(board.scales)
-    return {"comparisons": known, "is_dates": is_dates, "options": options}
+        rankings = {field.name: getattr(data.rankings, field.name) for field in fields(Rankings)}
+        comparisons["rankings"] = rankings
+    is_dates = False
+    if data.times is not None and data.times.dtype.kind == "M":
+        is_dates = True
+        comparisons["times"] = data.times.astype("datetime64[s]").astype(np.int64)
+    arguments = board.rate_arguments()
+    arguments["scales"] = None if board.scales is None else list(board.scales)
+    return {"comparisons": comparisons, "is_dates": is_dates, "options": arguments}
 
 
 def board_from(facts: dict[str, Any]) -> Leaderboard:
-    """The board that the facts are of."""
-    known, options = dict(facts["comparisons"]), dict(facts["options"])
-    unknown = set(options) - OPTIONS | set(known) - {one.name for one in fields(PairData)}
-    if unknown:
-        raise ValueError(f"a board has no {min(unknown)!r:.60}")
-    if known["times"] is not None and facts["is_dates"]:
-        known["times"] = known["times"].astype("datetime64[s]")
-    if known["rankings"] is not None:
-        known["rankings"] = Rankings(**known["rankings"])
-    if options["scales"] is not None:
-        options["scales"] = PriorScales(*options["scales"])
-    data = PairData(**known)
-    is_whole = all(ends.dtype.kind == "i" for ends in (data.first, data.second))
-    shapes = {each.shape for each in (data.first, data.second, data.outcome, data.weight)}
-    if not is_whole or len(shapes) > 1 or np.unique(data.items).shape != data.items.shape:
-        raise ValueError("the comparisons of a board do not fit together")
-    if data.rankings is not None:
-        _check_rankings(data.rankings, data.n_pairs)
+    """Compute the board from the values of `board_facts`."""
+    arguments = dict(facts["options"])
+    _check_names(arguments, RATE_ARGUMENTS)
+    if arguments["scales"] is not None:
+        arguments["scales"] = PriorScales(*arguments["scales"])
+    data = _read_comparisons(facts)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        board = rate(data, covariates=list(data.covariates) or None, **options)
+        board = rate(data, covariates=list(data.covariates) or None, **arguments)
     if not np.isfinite(board.ratings).all():
         raise ValueError("the ratings of a board are not finite")
     return board
 
 
+def _read_comparisons(facts: dict[str, Any]) -> PairData:
+    comparisons = dict(facts["comparisons"])
+    _check_names(comparisons, {field.name for field in fields(PairData)})
+    if comparisons["times"] is not None and facts["is_dates"]:
+        comparisons["times"] = comparisons["times"].astype("datetime64[s]")
+    if comparisons["rankings"] is not None:
+        comparisons["rankings"] = Rankings(**comparisons["rankings"])
+    data = PairData(**comparisons)
+    columns = (data.first, data.second, data.outcome, data.weight)
+    has_positions = data.first.dtype.kind == "i" and data.second.dtype.kind == "i"
+    has_one_length = len({column.shape for column in columns}) == 1
+    has_unique_items = np.unique(data.items).shape == data.items.shape
+    if not (has_positions and has_one_length and has_unique_items):
+        raise ValueError("the comparisons of a board do not fit together")
+    if data.rankings is not None:
+        _check_rankings(data.rankings, data.n_pairs)
+    return data
+
+
+def _check_names(values: dict[str, Any], names: set[str]) -> None:
+    unknown = set(values) - names
+    if unknown:
+        raise ValueError(f"a board has no {min(unknown)!r:.60}")
+
+
 def _check_rankings(rankings: Rankings, n_pairs: int) -> None:
-    """Whether there are no more rankings, and pairs of their items, than the board has of both."""
+    """Refuse rankings with invalid numbers, or with far more pairs than the board has."""
     number = rankings.ranking
     if number.dtype.kind != "i" or number.min() < 0 or number.max() >= rankings.n_rankings:
-        raise ValueError("a board has a ranking whose number is another one")
+        raise ValueError("a board has a ranking with an invalid number")
     sizes = np.bincount(number).astype(float)
-    if (sizes * (sizes - 1) / 2).sum() > 4 * n_pairs + MOST_PAIRS:
-        raise ValueError("the rankings of a board have other pairs than it has")
+    n_ranked_pairs = (sizes * (sizes - 1) / 2).sum()
+    if n_ranked_pairs > 4 * n_pairs + MAX_PAIRS:
+        raise ValueError("the rankings of a board have more pairs than the board")

@@ -1,4 +1,4 @@
-"""Linear models as plain JSON, with the scaling of features folded into the weights."""
+"""Export of linear models to JSON, with the scaling of features folded into the weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def export_linear(
     feature_names: Sequence[str] | None = None,
     name: str = "rankwise",
 ) -> dict[str, Any]:
-    """A linear ranker as a dictionary for ``json.dumps``, for use without rankwise.
+    """Export a linear ranker to a dictionary for ``json.dumps``.
+
+    Use it to score items without rankwise, for example in a search engine.
 
     Parameters
     ----------
@@ -62,9 +64,9 @@ def export_linear(
     """
     check_option("format", format, FORMATS)
     check_is_fitted(model)
-    line = _fold(model)
-    names = input_names(model, feature_names, len(line.weights))
-    weights = dict(zip(names, map(float, line.weights), strict=True))
+    linear = _fold_scaling(model)
+    names = input_names(model, feature_names, len(linear.weights))
+    weights = dict(zip(names, linear.weights.tolist(), strict=True))
     if format == "solr":
         return {
             "class": "org.apache.solr.ltr.model.LinearModel",
@@ -74,23 +76,29 @@ def export_linear(
         }
     if format == "opensearch":
         return {"model": {"name": name, "model": {"type": "model/linear", "definition": weights}}}
-    return {"name": name, "weights": weights, "intercept": float(line.intercept)}
+    return {"name": name, "weights": weights, "intercept": float(linear.intercept)}
 
 
-def _fold(model: Any) -> LinearWeights:
-    """The function of the features as they come, before any scaling."""
-    *steps, ranker = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    line = linear_weights(ranker)
-    for step in reversed(steps):
-        if not is_passthrough(step):
-            scale, shift = scaling(step, len(line.weights))
-            intercept = line.intercept + float(line.weights @ shift)
-            line = LinearWeights(line.weights * scale, intercept)
-    return line
+def _steps_of(model: Any) -> list[Any]:
+    if isinstance(model, Pipeline):
+        return [step for _, step in model.steps]
+    return [model]
+
+
+def _fold_scaling(model: Any) -> LinearWeights:
+    """The linear function of the unscaled features."""
+    *scalers, ranker = _steps_of(model)
+    linear = linear_weights(ranker)
+    for scaler in reversed(scalers):
+        if not is_passthrough(scaler):
+            scale, shift = scaling(scaler, len(linear.weights))
+            intercept = linear.intercept + float(linear.weights @ shift)
+            linear = LinearWeights(linear.weights * scale, intercept)
+    return linear
 
 
 def scaling(scaler: Any, n_features: int) -> tuple[Array, Array]:
-    """What a fitted scaler multiplies features by, and what it then adds."""
+    """Scale and shift of a fitted scaler: it maps features x to ``scale * x + shift``."""
     if getattr(scaler, "clip", False):
         raise ValueError(f"{type(scaler).__name__}(clip=True) is not linear; use clip=False.")
     if isinstance(scaler, TableVectorizer):
@@ -106,8 +114,12 @@ def scaling(scaler: Any, n_features: int) -> tuple[Array, Array]:
     center = getattr(scaler, "center_", None)
     if getattr(scaler, "with_mean", False):
         center = scaler.mean_
-    scale = np.ones(n_features) if scaler.scale_ is None else 1 / scaler.scale_
-    return scale, np.zeros(n_features) if center is None else -center * scale
+    scale = np.ones(n_features)
+    if scaler.scale_ is not None:
+        scale = 1 / scaler.scale_
+    if center is None:
+        return scale, np.zeros(n_features)
+    return scale, -center * scale
 
 
 def _scaling_of_columns(columns: TableVectorizer) -> tuple[Array, Array]:
@@ -123,20 +135,28 @@ def _scaling_of_columns(columns: TableVectorizer) -> tuple[Array, Array]:
     return scale, -scale * np.array([column.means[0] for column in used])
 
 
-def input_names(model: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
-    """Names of the features: as given, as seen in `fit`, or f1, f2, …; each one once."""
-    first = model[0] if isinstance(model, Pipeline) else model
-    if given is None and isinstance(first, TableVectorizer):
-        given = [column.name for column in first.facts_ if column.kind != "left out"]
-    elif given is None:
-        parts = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-        seen = [part.feature_names_in_ for part in parts if hasattr(part, "feature_names_in_")]
-        given = seen[0] if seen else [f"f{k}" for k in range(1, n_features + 1)]
-    names = [str(name) if isinstance(name, str) else name for name in given]
-    are_words = all(isinstance(name, str) and name for name in names)
-    if not are_words or not len(names) == len(set(names)) == n_features:
+def input_names(model: Any, feature_names: Sequence[str] | None, n_features: int) -> list[str]:
+    """Unique names of the features: the given names, those seen in `fit`, or f1, f2, …"""
+    if feature_names is None:
+        feature_names = _names_seen_in_fit(model)
+    if feature_names is None:
+        feature_names = [f"f{number}" for number in range(1, n_features + 1)]
+    names = [str(name) if isinstance(name, str) else name for name in feature_names]
+    are_strings = all(isinstance(name, str) and name for name in names)
+    if not are_strings or len(set(names)) != len(names) or len(names) != n_features:
         raise ValueError(
             f"the names of the features are {', '.join(map(repr, names))}; expected {n_features} "
             "different names: pass feature_names= with one for each feature."
         )
     return names
+
+
+def _names_seen_in_fit(model: Any) -> Sequence[str] | None:
+    steps = _steps_of(model)
+    if isinstance(steps[0], TableVectorizer):
+        return [column.name for column in steps[0].facts_ if column.kind != "left out"]
+    for step in steps:
+        if hasattr(step, "feature_names_in_"):
+            names: Sequence[str] = step.feature_names_in_
+            return names
+    return None

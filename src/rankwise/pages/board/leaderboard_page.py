@@ -14,20 +14,18 @@ from rankwise.leaderboard.render import footnotes
 from rankwise.pages.page import Page, assemble
 from rankwise.pages.page_values import as_text, short_numbers
 
-MATRIX_ITEMS = 120  # the first of a board, whose meetings are on the page
-SURPRISES = 50  # pairs that differ most from what was expected
-NAMED = 5  # items that a sentence names
+MATRIX_ITEMS = 120  # the first items of a board, whose head-to-head results are on the page
+N_SURPRISES = 50  # pairs whose results differ most from the expected ones
+MAX_NAMES = 5  # of items in a sentence
 DIGITS = 8
-MANY_BOARDS = 10  # above, each has a smaller matrix
+MANY_BOARDS = 10  # with more boards each one has a smaller matrix
 SCRIPTS = (
-    *(
-        "charts.js",
-        "tables.js",
-        "theme.js",
-        "board/ratings.js",
-        "board/meetings.js",
-        "board/over_time.js",
-    ),
+    "charts.js",
+    "tables.js",
+    "theme.js",
+    "board/ratings.js",
+    "board/meetings.js",
+    "board/over_time.js",
     "board/board.js",
 )
 
@@ -63,17 +61,26 @@ def board_page(
     True
     """
     boards = dict(board) if isinstance(board, Mapping) else {"": board}
-    wrong = [each for each in boards.values() if not isinstance(each, Leaderboard)]
-    if wrong or not boards:
-        came = f"a {type(wrong[0]).__name__}" if wrong else "no board"
-        raise TypeError(f"{came} came; expected a Leaderboard of rate, or a dict of them.")
-    n_matrix = MATRIX_ITEMS if len(boards) <= MANY_BOARDS else MATRIX_ITEMS // 3
-    data = {"boards": [describe_board(each, label, n_matrix) for label, each in boards.items()]}
+    if not boards:
+        raise TypeError(
+            "board is an empty dict; expected a Leaderboard of rate, or a dict of them."
+        )
+    for value in boards.values():
+        if not isinstance(value, Leaderboard):
+            raise TypeError(
+                f"board is or contains a {type(value).__name__}; expected a Leaderboard of rate, "
+                "or a dict of them."
+            )
+    n_matrix = MATRIX_ITEMS
+    if len(boards) > MANY_BOARDS:
+        n_matrix = MATRIX_ITEMS // 3
+    described = [describe_board(value, label, n_matrix) for label, value in boards.items()]
+    data = {"boards": described}
     return Page(assemble("board/board", ["page.css", "board/board.css"], SCRIPTS, data, title))
 
 
 def describe_board(board: Leaderboard, label: Any, n_matrix: int = MATRIX_ITEMS) -> dict[str, Any]:
-    """One board as JSON has it; items are numbered in the order of the board.
+    """Describe a board for the page's JSON; items are numbered in the order of the board.
 
     Parameters
     ----------
@@ -82,7 +89,7 @@ def describe_board(board: Leaderboard, label: Any, n_matrix: int = MATRIX_ITEMS)
     label : object
         Name of its group.
     n_matrix : int
-        The first items, whose meetings are listed.
+        Number of first items whose head-to-head results are listed.
     """
     return {
         "label": as_text(label),
@@ -106,33 +113,41 @@ def describe_board(board: Leaderboard, label: Any, n_matrix: int = MATRIX_ITEMS)
 
 
 def headline(board: Leaderboard) -> str:
-    """Who may be the best, in one sentence; names are isolated, whatever their direction."""
+    """Say in one sentence which items may be the best; names of any direction are isolated."""
     ranked = [row for row in board.rows if row.component == 1 and row.rank is not None]
-    where = " of the largest part" if board.n_components > 1 else ""
+    where = ""
+    if board.n_components > 1:
+        where = " of the largest part"
     if not ranked:
         return "No item has enough comparisons for a rank."
     if board.intervals is None:
         return (
-            f"{_isolated(ranked[0].item)} is first{where}; without intervals nothing says how "
-            "sure that is."
+            f"{_isolated(ranked[0].item)} is first{where}; without intervals the uncertainty is "
+            "unknown."
         )
-    able = [row.item for row in ranked if row.best_rank == 1]
-    at_once = sum(row.best_of_all == 1 for row in ranked)
-    sure = f"{100 * board.confidence:g}%"
-    if at_once == 1:
-        return f"{_isolated(able[0])} is above all other items{where}, {sure} sure."
-    names = ", ".join(map(_isolated, able[:NAMED]))
-    more = f" and {len(able) - NAMED:,} more" if len(able) > NAMED else ""
-    items = "items" if len(ranked) == len(board) or where else "ranked items"
-    said = f"{len(able):,} of {len(ranked):,} {items}{where} may be the best: {names}{more}."
-    if at_once == len(able):
-        return said
-    return f"{said} That is {sure} sure for each item; for all of them at once {at_once:,} may be."
+    candidates = [row.item for row in ranked if row.best_rank == 1]
+    n_at_once = sum(row.best_of_all == 1 for row in ranked)
+    confidence = f"{100 * board.confidence:g}%"
+    if n_at_once == 1:
+        return f"{_isolated(candidates[0])} is above all other items{where}, {confidence} sure."
+    names = ", ".join(_isolated(name) for name in candidates[:MAX_NAMES])
+    if len(candidates) > MAX_NAMES:
+        names += f" and {len(candidates) - MAX_NAMES:,} more"
+    items = "ranked items"
+    if where or len(ranked) == len(board):
+        items = "items"
+    sentence = f"{len(candidates):,} of {len(ranked):,} {items}{where} may be the best: {names}."
+    if n_at_once == len(candidates):
+        return sentence
+    return (
+        f"{sentence} That is {confidence} sure for each item; for all of them at once "
+        f"{n_at_once:,} may be."
+    )
 
 
 def _isolated(name: Any) -> str:
-    inside = as_text(name, 60).replace("\u2069", "")  # would end the isolation
-    return f"\u2068{inside}\u2069"
+    text = as_text(name, 60).replace("\u2069", "")  # would end the isolation
+    return f"\u2068{text}\u2069"
 
 
 def _rows(board: Leaderboard) -> dict[str, list[Any] | None]:
@@ -163,12 +178,13 @@ def _meetings(board: Leaderboard, n_matrix: int) -> dict[str, Any]:
     met = board.head_to_head
     place = {label: k for k, label in enumerate(np.asarray(board.columns["item"]).tolist())}
     at = np.array([place[label] for label in board.items.tolist()], np.intp)
-    first, second = at[met.first], at[met.second]
+    first = at[met.first]
+    second = at[met.second]
     deviation = np.nan_to_num((met.observed - met.expected) * np.sqrt(met.n))
     typical = float(np.sqrt(np.mean(deviation**2))) if len(deviation) else 0.0
     surprise = deviation / (typical or 1.0)
     shown = np.flatnonzero((first < n_matrix) & (second < n_matrix))
-    most = np.argsort(-np.abs(surprise), kind="stable")[:SURPRISES]
+    most = np.argsort(-np.abs(surprise), kind="stable")[:N_SURPRISES]
 
     def columns(chosen: Any) -> dict[str, list[Any]]:
         return {
@@ -196,9 +212,13 @@ def _paths(board: Leaderboard) -> list[dict[str, Any]]:
     curves = []
     for item, path in board.paths().items():
         is_date = path.times.dtype.kind == "M"
-        x = 1970 + in_days(path.times) / 365.2425 if is_date else path.times
-        bounds = {"low": path.low, "high": path.high} if board.intervals else {}
-        columns = {"x": x, "mean": path.rating, **bounds}
+        x = path.times
+        if is_date:
+            x = 1970 + in_days(path.times) / 365.2425
+        columns = {"x": x, "mean": path.rating}
+        if board.intervals:
+            columns["low"] = path.low
+            columns["high"] = path.high
         short = {name: short_numbers(column, DIGITS) for name, column in columns.items()}
         curves.append({"label": as_text(item), "isDate": is_date, **short})
     return curves
@@ -213,12 +233,14 @@ def _are_verdicts(board: Leaderboard) -> bool:
 
 
 def _fields(rows: tuple[Any, ...]) -> list[dict[str, Any]]:
-    """Effects or judges with short numbers."""
+    """Effects or judges with rounded numbers."""
     return [{name: _plain(value) for name, value in row._asdict().items()} for row in rows]
 
 
 def _plain(value: Any) -> Any:
-    is_number = isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**53)
     if value is None:
         return None
-    return short_numbers([value], DIGITS)[0] if is_number else as_text(value)
+    is_number = isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**53)
+    if is_number:
+        return short_numbers([value], DIGITS)[0]
+    return as_text(value)

@@ -1,4 +1,4 @@
-"""What a model must beat: a random order, the best single feature, the model before it."""
+"""Baselines of a model: a random order, the best single feature, the previous model."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from rankwise.pages.report.report_data import (
     predict_scores,
 )
 
-# Metrics that say nothing of a random order: of tied scores they take one order, or the values.
+# Metrics without a value for tied scores: they use one order, or the values of the scores.
 NOT_AVERAGED = ("err", "letor_ndcg", "mse")
-MOST_COLUMNS = 200  # those that differ most between items are tried
-MOST_ITEMS = 10_000  # in whole groups, on which the best column is found
+MAX_COLUMNS = 200  # that are evaluated: those with the largest standard deviation
+MAX_ITEMS = 10_000  # in whole groups, on which the columns are evaluated
 
 
 class Baseline(NamedTuple):
-    """Another order of the same items.
+    """A baseline: other scores of the same items.
 
     Attributes
     ----------
     kind : {"random", "feature", "previous"}
-        Where it comes from.
+        Kind of the baseline.
     name : str
-        As people say it; the name of a feature is not ours.
+        Name on the page; the name of a feature comes from the user.
     scores : ndarray of shape (m,)
         All equal for a random order.
     """
@@ -53,21 +53,23 @@ class Baseline(NamedTuple):
 
 
 def find_baselines(subject: ReportModel, previous: Any, metric: Metric) -> list[Baseline]:
-    """Those that there are, the easiest to beat first.
+    """Find the baselines of a report, the easiest to beat first.
 
     Parameters
     ----------
-    subject : Subject
-        The model, whose features are tried one by one, and the items of the page.
+    subject : ReportModel
+        The model, whose features are evaluated one by one, and the items of the page.
     previous : Any
         Another model or its scores, or None.
     metric : Metric
-        By which the best feature is found.
+        Metric that selects the best feature.
     """
     scored = subject.scored
-    rivals = [Baseline("random", "random order", np.zeros(len(scored.y)))]
-    feature = None if subject.parts.learner is None else _best_feature(subject, metric)
-    rivals += [] if feature is None else [feature]
+    baselines = [Baseline("random", "random order", np.zeros(len(scored.y)))]
+    if subject.parts.learner is not None:
+        feature = _best_feature(subject, metric)
+        if feature is not None:
+            baselines.append(feature)
     if previous is not None:
         scores = predict_scores(previous, subject.X, subject.groups)
         n_rows = len(scored.y) + scored.n_unscored
@@ -77,14 +79,14 @@ def find_baselines(subject: ReportModel, previous: Any, metric: Metric) -> list[
                 f"the {n_rows} rows."
             )
         other = make_scored_items(scores[scored.rows], scored.y, scored.groups.codes)
-        rivals.append(Baseline("previous", "previous model", other.scores))
-    return rivals
+        baselines.append(Baseline("previous", "previous model", other.scores))
+    return baselines
 
 
 def _best_feature(subject: ReportModel, metric: Metric) -> Baseline | None:
     """The column that orders some groups best by itself, high or low values first."""
     scored = subject.scored
-    last = int(np.searchsorted(np.cumsum(scored.groups.sizes), MOST_ITEMS, side="right"))
+    last = int(np.searchsorted(np.cumsum(scored.groups.sizes), MAX_ITEMS, side="right"))
     rows = np.flatnonzero(scored.groups.codes < max(last, 1))
     try:
         features = subject.features()
@@ -95,7 +97,7 @@ def _best_feature(subject: ReportModel, metric: Metric) -> Baseline | None:
     with np.errstate(invalid="ignore", over="ignore"):
         width = np.nan_to_num(values.std(axis=0), nan=0.0, posinf=0.0)
     usable = np.flatnonzero((width > 0) & np.isfinite(values).all(axis=0))
-    usable = usable[np.argsort(-width[usable], kind="stable")][:MOST_COLUMNS]
+    usable = usable[np.argsort(-width[usable], kind="stable")][:MAX_COLUMNS]
     sign = 1.0 if metric.greater_is_better else -1.0
     best, chosen = -np.inf, None
     for j in np.sort(usable):

@@ -1,4 +1,4 @@
-"""The numbers of each section of the page: groups, items, features, margins, search."""
+"""Data of each section of the report: groups, items, features, margins, search."""
 
 from __future__ import annotations
 
@@ -75,10 +75,15 @@ class MetricResult(NamedTuple):
     def scale(self) -> tuple[float, float]:
         """The ends of the scale; where the metric has none, those of its values and 0."""
         values = np.append(self.values[~np.isnan(self.values)], 0.0)
-        low, high = self.metric.lowest, self.metric.highest
-        low = low if np.isfinite(low) else float(values.min())
-        high = high if np.isfinite(high) else float(values.max())
-        return low, high if high > low else low + 1.0
+        low = self.metric.lowest
+        if not np.isfinite(low):
+            low = float(values.min())
+        high = self.metric.highest
+        if not np.isfinite(high):
+            high = float(values.max())
+        if high <= low:
+            high = low + 1.0
+        return low, high
 
 
 def measure(
@@ -155,7 +160,7 @@ def describe_metric(result: MetricResult) -> dict[str, Any]:
 
 
 def choose_groups(result: MetricResult, among: Indices, n_wanted: int) -> Indices:
-    """Up to so many of the groups, worst first: of too many the worst half and the best half."""
+    """Select at most `n_wanted` groups, worst first: the worst half and the best half."""
     values = result.values[among]
     badness = -values if result.metric.greater_is_better else values
     order: Indices = among[np.argsort(-badness, kind="stable")]  # NaN last
@@ -220,7 +225,7 @@ def _shown_positions(true: Indices) -> Indices:
 
 
 def possible_ranks(subject: ReportModel, confidence: float) -> RankInterval | None:
-    """Of the items that have a true score; None if the model is not calibrated."""
+    """Rank intervals of the items with a true score; None if the model is not calibrated."""
     parts, scored, items = subject.parts, subject.scored, subject.X
     if parts.calibrated is None:
         return None
@@ -371,9 +376,15 @@ def describe_margins(scored: ScoredItems, rng: np.random.Generator) -> dict[str,
 def _edges(margins: Array) -> Array:
     """Edges of bins of equal width, 0 among them."""
     low, high = np.quantile(margins, [OUTER, 1 - OUTER])
-    low, high = min(float(low), 0.0), max(float(high), 0.0)
-    width = (high - low) / (MARGIN_BINS - 2) or float(np.abs(margins).max()) or 1.0
-    first, last = min(np.floor(low / width), -1), max(np.ceil(high / width), 1)
+    low = min(float(low), 0.0)
+    high = max(float(high), 0.0)
+    width = (high - low) / (MARGIN_BINS - 2)
+    if width == 0:
+        width = float(np.abs(margins).max())
+    if width == 0:
+        width = 1.0
+    first = min(np.floor(low / width), -1)
+    last = max(np.ceil(high / width), 1)
     return np.asarray(np.arange(first, last + 1) * width)
 
 
