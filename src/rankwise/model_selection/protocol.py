@@ -19,7 +19,7 @@ from rankwise.runtime.progress import track
 from rankwise.solvers.leave_items_out import Spectrum, pair_differences, pair_disagreement
 from rankwise.validation import check_alphas
 
-SPARSE_COLUMNS = 64  # columns of a kernel matrix that are looked at together
+SPARSE_COLUMNS = 64  # columns of a kernel matrix in a block
 
 
 class HeldOutPairs(NamedTuple):
@@ -65,58 +65,57 @@ class CandidateTask(ABC):
 
     @abstractmethod
     def train(self, **values: Any) -> Any:
-        """The learner trained on all data, with these values of its parameters."""
+        """Train the learner with these values of its parameters on all data."""
 
     @abstractmethod
     def default_values(self, name: str) -> Array:
-        """Candidates for a parameter of which the user named none."""
+        """Candidate values of a parameter for which the user passed none."""
 
     def candidates(self, **values: ArrayLike | None) -> CandidateGrid:
-        """Combinations of the values of parameters.
+        """All combinations of the values of the parameters.
 
-        None stands for default values; a parameter that is not named keeps the value that the
-        learner has.
+        None stands for default values; a parameter that is not passed has the value of the learner.
         """
         axes = {}
         for name in self.parameters:
-            asked = values.get(name, [getattr(self.learner, name)])
-            if asked is None:
+            requested = values.get(name, [getattr(self.learner, name)])
+            if requested is None:
                 axes[name] = self.default_values(name)
             elif name == "n_basis":
-                axes[name] = np.asarray(asked, dtype=np.intp)
+                axes[name] = np.asarray(requested, dtype=np.intp)
             else:
-                axes[name] = check_alphas(asked, f"{name}s")
+                axes[name] = check_alphas(requested, f"{name}s")
         return CandidateGrid(axes)
 
 
 class HoldOutTask(CandidateTask):
-    """A learner with its data: gives the scores of held-out items, for many candidates at once.
+    """A learner with its data, which predicts held-out items for many candidates at once.
 
-    Learners make it by ``hold_out_task(X, y, groups)``. `cross_validate_candidates`, the searches
-    and all
-    functions of `rankwise.model_selection` ask for nothing else. A learner that takes weights of
-    items has a fourth argument, ``sample_weight``; they are then those of the graph.
+    The method ``hold_out_task(X, y, groups)`` of a learner returns it. It is all that
+    `grid_search`, `cross_validate_candidates` and the other functions of
+    `rankwise.model_selection` need. A learner that supports weights of items has a fourth
+    argument, ``sample_weight``; the graph then contains the weights.
 
     Parameters
     ----------
     learner : estimator
-        With the values of its parameters.
+        Its parameters are the values that candidates do not change.
     graph : PreferenceGraph
-        What is known about the items, in all outputs.
-    rows : ndarray of int, optional
-        Rows of X that are the items of the graph; all if not given. Rows without a score are never
+        True preferences of the items, in all outputs.
+    rows : ndarray of int, default=None
+        Rows of X that are the items of the graph; None for all rows. Rows without a score are never
         held out.
-    n_rows : int, optional
-        Number of rows of X; by default that of the items.
+    n_rows : int, default=None
+        Number of rows of X; None if all rows are items.
 
     Attributes
     ----------
     output_shape : tuple
         () for one output, (n_outputs,) for y of two dimensions.
     parameters : tuple of str
-        What candidates may differ in.
+        Parameters of the candidates.
     refits : bool
-        Whether every fold is trained again. If not, "auto" may choose ways of many folds.
+        Whether every fold is refitted. If not, cv="auto" may use many folds.
     """
 
     output_shape: tuple[int, ...] = ()
@@ -129,38 +128,45 @@ class HoldOutTask(CandidateTask):
         rows: Indices | None = None,
         n_rows: int | None = None,
     ) -> None:
-        self.learner, self.graph, self.rows = learner, graph, rows
+        self.learner = learner
+        self.graph = graph
+        self.rows = rows
         self.n_rows = graph.n_items if n_rows is None else n_rows
 
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
-        """Scores of every item by models without its fold, (n_items, n_outputs, n_candidates).
+        """Predict every item by models that were trained without its fold.
 
         Parameters
         ----------
         folds : list of ndarray of int
             Items that are held out together; each item is in one of them.
-        candidates : Candidates
-            What `candidates` gave, or more of the kind.
+        candidates : CandidateGrid
+            Candidate values of `parameters`.
+
+        Returns
+        -------
+        ndarray of shape (n_items, n_outputs, n_candidates)
+            Held-out scores.
         """
-        out = np.empty((self.graph.n_items, 1, len(candidates)))
-        for held in track(folds, "training again without a fold"):
-            out[held, 0] = self.scores_without(held, candidates)
-        return out
+        scores = np.empty((self.graph.n_items, 1, len(candidates)))
+        for fold in track(folds, "refitting without a fold"):
+            scores[fold, 0] = self.scores_without(fold, candidates)
+        return scores
 
     def scores_without(self, held: Indices, candidates: CandidateGrid) -> Array:
-        """Scores of some items by models trained on the others, (n_held, n_candidates).
+        """Predict items by models trained on the other items, (n_held, n_candidates).
 
-        For learners of one output; others have a `held_out` of their own.
+        For learners of one output; a learner of several outputs overrides `held_out`.
         """
         raise NotImplementedError
 
     def from_edges(self, edges: PairGraph, candidates: CandidateGrid) -> Array:
-        """Scores of all items, (n_items, n_candidates), by models of some of the edges."""
+        """Predict all items by models trained on these edges, (n_items, n_candidates)."""
         raise NotImplementedError
 
     @property
     def has_pairs(self) -> bool:
-        """Whether every pair of one list can be held out by a shortcut."""
+        """Whether leave-pair-out has a shortcut."""
         return False
 
     def pairs(self) -> HeldOutPairs:
@@ -179,12 +185,12 @@ def hold_out_task(
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None = None,
 ) -> HoldOutTask:
-    """The task of an estimator; a TypeError if it offers none."""
+    """Hold-out task of an estimator; a TypeError if it has no method ``hold_out_task``."""
     if not hasattr(estimator, "hold_out_task"):
         raise TypeError(
             f"estimator is a {type(estimator).__name__}; expected RankRLS, RankSVM, "
-            "RankLogistic or another learner that has hold_out_task. For others use cross_validate "
-            "or cross_val_predict of scikit-learn."
+            "RankLogistic or another learner with a method hold_out_task. For other estimators use "
+            "cross_validate or cross_val_predict of scikit-learn."
         )
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     task: HoldOutTask = estimator.hold_out_task(X, y, groups, **weights)
