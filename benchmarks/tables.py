@@ -10,7 +10,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from benchmarks.row import Row, Works
 from rankwise import LabelRanker
 from rankwise.dyadic.loss import DyadicLoss
-from rankwise.dyadic.solver import DyadicProblem, KernelSide
+from rankwise.dyadic.sides import kernel_side
+from rankwise.dyadic.solver import DyadicProblem
 
 ALPHAS = np.logspace(-6, 2, 31)
 ITERATIONS = 10
@@ -21,7 +22,7 @@ def complete(size: str) -> Works:
     G, K, Y = _table(*{"tiny": (20, 10), "short": (600, 150), "full": (2000, 500)}[size])
 
     def hold_out() -> None:
-        sides = KernelSide(G, True), KernelSide(K, True, is_centered=True)
+        sides = kernel_side(G), kernel_side(K, is_centered=True)
         table = DyadicProblem(DyadicLoss(Y), *sides)
         table.without_rows(ALPHAS)
         table.without_columns(ALPHAS)
@@ -42,15 +43,15 @@ def incomplete(size: str) -> Works:
     """
     G, K, Y = _table(*{"tiny": (20, 10), "short": (600, 300), "full": (2000, 1000)}[size])
     Y[np.random.default_rng(1).random(Y.shape) < 0.5] = np.nan
-    sides = KernelSide(G, True), KernelSide(K, True, is_centered=True)
+    sides = kernel_side(G), kernel_side(K, is_centered=True)
     table = DyadicProblem(DyadicLoss(Y), *sides, tol=0.0, max_iter=ITERATIONS)
-    rows, columns = table.sides()
+    rows, columns = table.preconditioned_sides()
     alpha = np.array([1e-6])
     R, S = rows.features, columns.features
     B = np.ones((R.shape[1], S.shape[1]))
 
     def iterate() -> None:
-        table.iterate(rows, columns, alpha)
+        table.solve_iteratively(rows, columns, alpha)
 
     def products() -> None:
         for _ in range(ITERATIONS):

@@ -29,7 +29,7 @@ from rankwise import (
 )
 from rankwise.auto import (
     auto_ranker,
-    evaluation,
+    budgeted_evaluation,
     expected_time,
     member_evaluation,
     members,
@@ -433,13 +433,13 @@ def test_a_slow_machine_keeps_to_the_time_limit(many, monkeypatch, slow, later, 
         member.train = train
         return member
 
-    for module in (auto_ranker, evaluation, time_budget):
+    for module in (auto_ranker, budgeted_evaluation, time_budget):
         monkeypatch.setattr(module, "perf_counter", lambda: now[0])
     monkeypatch.setattr(time_budget, "measure_pace", lambda: slow)
-    monkeypatch.setattr(evaluation, "expected_seconds", expected)
-    monkeypatch.setattr(evaluation, "evaluate_member", slowly)
-    monkeypatch.setattr(evaluation, "MANY_ITEMS", 10**6)
-    monkeypatch.setattr(evaluation, "MIN_SAMPLE", 20)
+    monkeypatch.setattr(budgeted_evaluation, "expected_seconds", expected)
+    monkeypatch.setattr(budgeted_evaluation, "evaluate_member", slowly)
+    monkeypatch.setattr(budgeted_evaluation, "MANY_ITEMS", 10**6)
+    monkeypatch.setattr(budgeted_evaluation, "MIN_SAMPLE", 20)
     model = AutoRanker(time_limit=limit).fit(*many)
     assert now[0] <= (limit if later == 1.0 else 1.5 * limit)
     lost = [note for note in model.notes_ if "no time was left to train" in note]
@@ -453,14 +453,14 @@ def test_a_slow_machine_keeps_to_the_time_limit(many, monkeypatch, slow, later, 
 
 def test_members_side_by_side_are_the_same_to_the_bit(monkeypatch):
     X, y, groups = make_ranking(n_queries=60, n_documents=10, n_features=3, random_state=0)[:3]
-    monkeypatch.setattr(evaluation, "LARGE_STEP", 2**40)
+    monkeypatch.setattr(budgeted_evaluation, "LARGE_STEP", 2**40)
     models, workers = [], []
 
     def judge(*arguments):
         workers.append(threading.get_ident())
         return evaluate_member(*arguments)
 
-    monkeypatch.setattr(evaluation, "evaluate_member", judge)
+    monkeypatch.setattr(budgeted_evaluation, "evaluate_member", judge)
     with threadpool_limits(2):
         for n in (1, 2):
             count = {False: 1, True: n}
@@ -497,7 +497,7 @@ def test_trees_beyond_the_usual_number_have_a_limit_of_work(monkeypatch):
 @pytest.fixture
 def many(monkeypatch):
     """600 items that count as a great many; a fifth of them is the sample."""
-    monkeypatch.setattr(evaluation, "MANY_ITEMS", 600)
+    monkeypatch.setattr(budgeted_evaluation, "MANY_ITEMS", 600)
     monkeypatch.setattr(member_evaluation, "BLOCK_ITEMS", 100)
     monkeypatch.setattr(members, "MIN_ITEMS_FOR_TREES", 100)
     return make_ranking(n_queries=60, n_documents=10, n_features=3, random_state=0)[:3]

@@ -16,8 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
-from rankwise.auto.evaluated_member import EvaluatedMember
-from rankwise.auto.evaluation import (
+from rankwise.auto.budgeted_evaluation import (
     Evaluated,
     EvaluationPlan,
     Skipped,
@@ -25,12 +24,14 @@ from rankwise.auto.evaluation import (
     plan_hold_out,
     sum_of_expected_seconds,
 )
+from rankwise.auto.evaluated_member import EvaluatedMember
 from rankwise.auto.item_views import (
     frequent_values,
     prepare_table,
     views_of_matrix,
     views_of_table,
 )
+from rankwise.auto.member_table import print_result, summary_row, table_row
 from rankwise.auto.members import requested_members
 from rankwise.auto.stacking import Stack, Stacking
 from rankwise.auto.time_budget import TimeBudget
@@ -344,7 +345,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             low, high = estimate["low"], estimate["high"]
             headline += f" ({DEFAULT_CONFIDENCE:.0%} from {low:.4f} to {high:.4f})"
         header = ["member", self.scoring_, "weight", "seconds"]
-        rows = [_summary_row(row) for row in self.members_]
+        rows = [summary_row(row) for row in self.members_]
         lines = [headline, "", *TextTable(header, rows).lines(SUMMARY_WIDTH)]
         if self.table_ is not None:
             header = ["column", "used as", "because"]
@@ -436,7 +437,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
 
         results = evaluate_members(members, plan, report)
         progress.close()
-        self.members_: list[dict[str, Any]] = [_table_row(result) for result in results]
+        self.members_: list[dict[str, Any]] = [table_row(result) for result in results]
         evaluated = {}
         for result in results:
             if isinstance(result, Evaluated):
@@ -575,34 +576,3 @@ def seed_from(random_state: Any) -> int:
     if isinstance(random_state, numbers.Integral):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def print_result(result: Evaluated | Skipped, scoring: str) -> None:
-    """Print a member and its score to standard error."""
-    row = _table_row(result)
-    outcome = f"{scoring} {row['score']:.4f}" if "score" in row else row["note"]
-    sys.stderr.write(f"AutoRanker: {result.name}: {outcome}, {result.seconds:.1f} s\n")
-
-
-def _table_row(result: Evaluated | Skipped) -> dict[str, Any]:
-    """A row of `members_`, without the weight."""
-    if isinstance(result, Skipped):
-        note = f"left out: {result.reason}"
-        return {"name": result.name, "note": note, "seconds": result.seconds}
-    member = result.member
-    return {
-        "name": result.name,
-        "note": f"{member.n_trees} trees" if member.n_trees else "",
-        "alpha": member.alpha,
-        **mean_interval(member.by_unit),
-        "seconds": result.seconds,
-    }
-
-
-def _summary_row(row: dict[str, Any]) -> list[str]:
-    """The cells of a member in the summary."""
-    name = f"{row['name']} ({row['note']})" if row["note"] else row["name"]
-    seconds = f"{row['seconds']:.1f}"
-    if "score" not in row:
-        return [name, "", "", seconds]
-    return [name, f"{row['score']:.4f}", f"{row['weight']:+.3f}", seconds]

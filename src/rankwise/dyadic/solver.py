@@ -105,7 +105,7 @@ class DyadicProblem:
     def solve(self, alphas: Array, watch: Watch | None = None) -> Solutions:
         """B for every alpha, shape (n_alphas, n_row_functions, n_column_functions)."""
         if not self.has_closed_form:
-            return self._solve_iteratively(alphas, watch)
+            return self.solve_iteratively(*self.preconditioned_sides(), alphas, watch)
         if not isinstance(self.columns, DecomposedSide):
             system, target = self.rows.normal_equations(self._centered_target)
             shifts = self._shifts(alphas)
@@ -270,13 +270,18 @@ class DyadicProblem:
         g *= (n_cells / n_differences) / len(h)
         return self.rows.precondition(h), self.columns.precondition(g)
 
-    def _solve_iteratively(self, alphas: Array, watch: Watch | None) -> Solutions:
+    def solve_iteratively(
+        self,
+        rows: PreconditionedSide,
+        columns: PreconditionedSide,
+        alphas: Array,
+        watch: Watch | None = None,
+    ) -> Solutions:
         """Conjugate gradients; the largest alpha first, whose solution starts the next one.
 
         The unknowns are scaled by the root of the preconditioner. The norm of the residual is then
         the preconditioned one, in which features in small units count as those in large ones.
         """
-        rows, columns = self.preconditioned_sides()
         shape = (len(rows.norms), len(columns.norms))
         target = _to_features(self.loss.target, rows, columns)
         curvature = np.outer(rows.norms, columns.norms)
