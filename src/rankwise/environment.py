@@ -1,4 +1,4 @@
-"""What this installation is made of: versions, the compiled module, BLAS, memory."""
+"""Versions, compiled modules, BLAS and memory of this installation."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ EXTRAS = {
 
 
 def describe_environment() -> dict[str, Any]:
-    """Everything that a report of a problem should say.
+    """Facts about the installation for bug reports.
 
     Returns
     -------
     dict
-        "versions", "compiled" (False if the slower NumPy sweeps are in use), "blas" (a list with
-        library and threads of each), "extras" and "available_gib".
+        "versions", "platform", "compiled" (False if the slower NumPy fallbacks are used), "blas"
+        (library and number of threads of each pool), "extras" and "available_gib".
 
     Examples
     --------
@@ -63,7 +63,7 @@ def package_versions() -> dict[str, str]:
 
 
 def require(module: str, purpose: str) -> Any:
-    """Import a module of an optional package, or say what needs it and how to get it.
+    """Import a module of an optional package; if it is missing, explain how to install it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The exceptions of our own; everything else that is wrong with user input is a ValueError.
+"""Exceptions defined by rankwise; other errors in user input are ValueErrors.
 
 ValueError
  ├── UndefinedMetricError   a metric has no value for this group, or for all of them
@@ -14,15 +14,17 @@ import sys
 import warnings
 from pathlib import Path
 
-# Decorators that are contexts put a frame of contextlib between the user and us.
+# A context manager used as a decorator adds a contextlib frame to the stack.
 _OURS = (str(Path(__file__).parent) + os.sep, contextlib.__file__)
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, and name the line of the user: the nearest caller outside this package."""
-    frame, level = sys._getframe(1), 2
+    """Warn with the line of the nearest caller outside this package."""
+    frame = sys._getframe(1)
+    level = 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
-        frame, level = frame.f_back, level + 1
+        frame = frame.f_back
+        level += 1
     warnings.warn(message, category, stacklevel=level)
 
 

@@ -1,4 +1,4 @@
-"""Tables, lists of names and counts as text: what results, messages and the command print."""
+"""Text for results, messages and the command: tables, lists of names and counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from unicodedata import category, east_asian_width
 
 TABLE_FORMATS = ("text", "markdown", "latex", "html")
 GAP = "  "
-LEAST_NAME = 8  # columns of a terminal that a name keeps
+LEAST_NAME = 8  # smallest width of a column of names on a terminal
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {c: "\\" + c for c in "&%$#_{}"} | {"–": "--", "…": r"\ldots{}", "†": r"\dag{}"}
 _LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "−": "$-$"}
@@ -32,7 +32,7 @@ class TextTable:
     header : sequence of str
         Names of the columns.
     rows : sequence of sequences of str
-        Cells. Control characters become blanks, so that no name can steer a terminal.
+        Cells. Control characters are replaced by blanks.
     names : tuple of int
         Columns of names, which are aligned to the left; the others are numbers.
     title : str
@@ -53,8 +53,8 @@ class TextTable:
         Parameters
         ----------
         width : int, optional
-            Of the terminal: names go on in the next line until the table fits, numbers never do.
-            A name without a blank that is still too long is cut.
+            Width of the terminal. Names are wrapped until the table fits; numbers are not. A word
+            that is too long is cut.
         """
         cells = self._cells()
         widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
@@ -153,7 +153,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def one_line(name: Any) -> str:
-    """A name without line breaks and other characters that steer a terminal."""
+    """Replace line breaks and other control characters by blanks."""
     return "".join(" " if category(c) in ("Cc", "Zl", "Zp") else c for c in str(name))
 
 
@@ -164,19 +164,22 @@ def text_width(text: str) -> int:
 
 
 def join_words(names: Iterable[Any], n: int = 10) -> str:
-    """The first names, and how many more there are: ``"a, b, c and 4 more"``."""
-    every = list(map(str, names))
-    more = len(every) - n
-    return ", ".join(every[:n]) + (f" and {more:,} more" if more > 0 else "")
+    """The first `n` names and the number of the other names: ``"a, b, c and 4 more"``."""
+    all_names = list(map(str, names))
+    listed = ", ".join(all_names[:n])
+    n_more = len(all_names) - n
+    if n_more <= 0:
+        return listed
+    return f"{listed} and {n_more:,} more"
 
 
 def count(n: int, noun: str) -> str:
     """A number with its noun: ``"1 group"``, ``"2,000 groups"``."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def without_markup(value: Any) -> Any:
-    """The value in types of JSON, which has no NaN and no arrays."""
+    """Convert arrays, paths and NaN in a value to types of JSON; NaN becomes None."""
     if isinstance(value, Mapping):
         return {str(key): without_markup(item) for key, item in value.items()}
     if hasattr(value, "tolist"):  # arrays and numbers of NumPy

@@ -1,7 +1,7 @@
-"""Frames and columns of pandas, polars and Arrow as NumPy arrays; nothing else imports narwhals.
+"""Convert frames and columns of pandas, polars and Arrow to NumPy arrays.
 
-Arrays, lists and sparse matrices are let through at once: narwhals is imported when the first frame
-comes. A gap (null, None, NA) of a column of numbers is NaN.
+Arrays, lists and sparse matrices are returned unchanged: narwhals is imported only if a frame is
+passed. A missing value (null, None, NA) in a column of numbers becomes NaN.
 """
 
 from __future__ import annotations
@@ -21,31 +21,34 @@ MOST_SHOWN = 50  # columns that a message names one by one
 
 
 def as_array(values: Any, name: str = "values") -> Any:
-    """A column, or a frame of numbers, as an array; anything else as it is.
+    """Convert a column, or a frame of numbers, to an array; return other values unchanged.
 
-    Numbers keep their type, but with gaps they become floats. Text, categories and decimals become
-    objects, with None for a gap; dates are those of NumPy. A masked array is refused if entries are
-    masked: NumPy would use what is below.
+    Numbers keep their type; numbers with missing values become floats. Text, categories and
+    decimals become objects, with None for a missing value. Dates become dates of NumPy. A masked
+    array with masked entries is refused, because NumPy would use the values under the mask.
     """
     if np.ma.isMaskedArray(values):
         refuse_masked(name, values)
     frame = narwhals_frame(values, allow_series=True)
     if frame is None:
         return values
-    return frame_matrix(name, values) if hasattr(frame, "columns") else _array(frame)
+    if hasattr(frame, "columns"):
+        return frame_matrix(name, values)
+    return _array(frame)
 
 
 def with_names(frame: Any) -> Any:
-    """What tells scikit-learn the names of the columns of a frame of narwhals."""
+    """An object from which scikit-learn reads the column names of a narwhals frame."""
     from sklearn import __version__
 
-    knows_all = tuple(map(int, __version__.split(".")[:2])) >= (1, 9)
-    is_known = knows_all or frame.implementation.is_pandas_like()
-    return frame.to_native() if is_known else ColumnNames(frame)
+    reads_all_frames = tuple(map(int, __version__.split(".")[:2])) >= (1, 9)
+    if reads_all_frames or frame.implementation.is_pandas_like():
+        return frame.to_native()
+    return ColumnNames(frame)
 
 
 class ColumnNames:
-    """The names of a frame, for scikit-learn before 1.9, which asks polars for them in vain."""
+    """Column names of a frame, for scikit-learn before 1.9, which cannot read those of polars."""
 
     def __init__(self, frame: Any) -> None:
         self.shape = frame.shape
@@ -60,7 +63,7 @@ class ColumnNames:
 
 
 def frame_columns(X: Any) -> dict[str, Any] | None:
-    """The columns of a frame by name, for `as_array` and ``to_list``; None for anything else."""
+    """Columns of a frame by name, for `as_array` and ``to_list``; None for other values."""
     frame = narwhals_frame(X)
     if frame is None:
         return None
@@ -68,7 +71,7 @@ def frame_columns(X: Any) -> dict[str, Any] | None:
 
 
 def narwhals_frame(values: Any, *, allow_series: bool = False) -> Any:
-    """The frame (or series) as narwhals has it, for work on any kind; None for anything else."""
+    """The frame (or series) wrapped by narwhals; None for other values."""
     package = type(values).__module__.partition(".")[0]
     if package in PLAIN:
         return None
@@ -83,15 +86,16 @@ def narwhals_frame(values: Any, *, allow_series: bool = False) -> Any:
     import narwhals.stable.v2 as nw
 
     try:
-        known = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+        wrapped = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
     except nw.exceptions.DuplicateError as error:
         raise ValueError(f"the frame has columns of the same name: {error}.") from None
-    is_known = isinstance(known, nw.DataFrame) or (allow_series and isinstance(known, nw.Series))
-    return known if is_known else None
+    if isinstance(wrapped, nw.DataFrame) or (allow_series and isinstance(wrapped, nw.Series)):
+        return wrapped
+    return None
 
 
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Some rows of items of any kind: a frame, an array, a sparse matrix or a list."""
+    """Select rows of a frame, an array, a sparse matrix or a list."""
     frame = narwhals_frame(X)
     if frame is not None:
         return frame[rows.tolist()].to_native()
@@ -103,31 +107,32 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
 
 
 def column_names(X: Any) -> list[str] | None:
-    """Names of the columns of a frame; None for anything else."""
+    """Names of the columns of a frame; None for other values."""
     columns = frame_columns(X)
     return None if columns is None else list(columns)
 
 
 def frame_matrix(name: str, X: Any, *, gaps: bool = True) -> Any:
-    """The columns of a frame as one matrix, stored by columns as they are.
+    """Convert the columns of a frame to one matrix, stored by columns.
 
-    Float32 if all columns fit into it, else float64. A frame of pandas or polars that is one matrix
-    already is not copied. If all columns are sparse (pandas), so is the matrix.
+    The type is float32 if it can represent all columns, otherwise float64. A frame of pandas or
+    polars that is stored as one matrix is not copied. If all columns are sparse (pandas), the
+    matrix is sparse.
 
     Parameters
     ----------
     name : str
-        What messages call the frame.
+        Name of the frame in messages.
     X : data frame or Arrow table
-        Numbers, truth values and decimals.
-    gaps : bool
-        Whether a column may have gaps.
+        Numbers, bools and decimals.
+    gaps : bool, default=True
+        Whether a column may have missing values.
 
     Raises
     ------
     ValueError
-        If columns are of text, categories or dates, or have gaps they may not have: the message
-        names them all.
+        If a column contains text, categories or dates, or missing values although `gaps` is False.
+        The message names all such columns.
     """
     frame = narwhals_frame(X)
     native = frame.to_native()
@@ -150,31 +155,33 @@ def frame_matrix(name: str, X: Any, *, gaps: bool = True) -> Any:
             "rankwise.TableVectorizer() in front of the ranker in a Pipeline: it imputes missing "
             "values and encodes text."
         )
-    kinds, own = {array.dtype for array in arrays}, frame.implementation
+    dtypes = {array.dtype for array in arrays}
     is_float = all(column.dtype.is_float() for column in frame.iter_columns())
-    if is_float and len(kinds) == 1 and (own.is_pandas_like() or own.is_polars()):
-        matrix = np.asarray(frame.to_numpy())  # its own, if it has one
+    library = frame.implementation
+    if is_float and len(dtypes) == 1 and (library.is_pandas_like() or library.is_polars()):
+        matrix = np.asarray(frame.to_numpy())  # no copy if the frame is stored as one matrix
         if matrix.dtype in FLOATS:
             return matrix
-    dtype = np.float32 if kinds and np.result_type(*kinds) == np.float32 else np.float64
+    fits_float32 = bool(dtypes) and np.result_type(*dtypes) == np.float32
+    dtype = np.float32 if fits_float32 else np.float64
     return np.array(arrays, dtype).reshape(len(arrays), len(frame)).T
 
 
 def check_same_index(**inputs: Any) -> None:
-    """Raise a ValueError if two objects of pandas have one index in different orders.
+    """Raise a ValueError if two pandas objects have the same index in different orders.
 
-    Rows belong together by their place, as everywhere in scikit-learn. An index that says otherwise
-    is no accident: rows were sorted or drawn in one of the objects only.
+    Rows are matched by position, as in scikit-learn. Indices in different orders mean that the rows
+    of one of the objects were sorted or sampled.
     """
-    known: list[tuple[str, Any]] = []
+    indices: list[tuple[str, Any]] = []
     for name, values in inputs.items():
         if hasattr(values, "iloc"):
-            known.append((name, values.index))
-    for (first, one), (second, other) in itertools.combinations(known, 2):
-        if len(one) == len(other) and not one.equals(other) and set(one) == set(other):
+            indices.append((name, values.index))
+    for (first, index), (second, other) in itertools.combinations(indices, 2):
+        if len(index) == len(other) and not index.equals(other) and set(index) == set(other):
             raise ValueError(
                 f"{first} and {second} have the same pandas index, but in different orders. Rows "
-                f"are matched by their place, not by the index: pass {second}.loc[{first}.index] "
+                f"are matched by position, not by the index: pass {second}.loc[{first}.index] "
                 f"if the index is right, {second}.to_numpy() if the order is."
             )
 
@@ -188,14 +195,13 @@ def refuse_masked(name: str, values: Any) -> None:
     if rows.any():
         first = int(np.argwhere(rows)[0][0]) if rows.ndim else 0
         raise ValueError(
-            f"{name} is a masked array, and entries are masked, the first in row {first}; leave "
-            f"those rows out, or give values with {name}.filled(...) (np.nan where a learner takes "
-            "gaps)."
+            f"{name} is a masked array with masked entries, the first in row {first}; drop these "
+            f"rows, or pass {name}.filled(...) (np.nan if the learner accepts missing values)."
         )
 
 
 def _array(column: Any) -> NDArray[Any]:
-    """A column with its type; floats if whole numbers or truth values have gaps."""
+    """Convert a column and keep its type; integers and bools with missing values become floats."""
     import narwhals.stable.v2 as nw
 
     dtype = column.dtype
@@ -214,7 +220,7 @@ def _array(column: Any) -> NDArray[Any]:
 
 
 def _read(column: Any) -> tuple[str, Any]:
-    """What a column of features is, and its numbers if it is a "number"."""
+    """Kind of a column of features, and its numbers if the kind is "number"."""
     import narwhals.stable.v2 as nw
 
     dtype = column.dtype

@@ -46,7 +46,7 @@ def test_masked_entries_are_refused_wherever_they_enter(ranker, atol):
         ("groups", lambda: fitted.rank(X, masked_groups)),
         ("y", lambda: fitted.score(X, masked_y, GROUPS)),
     ]:
-        with pytest.raises(ValueError, match=rf"{name}\w* is a masked array.*in row 3; leave"):
+        with pytest.raises(ValueError, match=rf"{name}\w* is a masked array.*in row 3; drop"):
             call()
 
 

@@ -1,4 +1,4 @@
-"""What only a loop can do: compiled where a C compiler built it, in NumPy or Python elsewhere."""
+"""Compiled loops, with fallbacks in NumPy or Python if no C compiler built them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ IS_COMPILED = _sweep is not None
 
 
 @functools.cache
-def _say_once() -> None:
+def _warn_once() -> None:
     warnings.warn(
         "rankwise was installed without its compiled module (no C compiler was found): sweeps over "
         "pairs run in NumPy and LETOR files are read by Python, several times slower. Install a C "
@@ -59,7 +59,7 @@ def _best(
 
     @functools.wraps(slow)
     def noted(*arguments: Any) -> Any:
-        _say_once()
+        _warn_once()
         return slow(*arguments)
 
     return noted
