@@ -276,6 +276,6 @@ def test_boards_in_every_format(tmp_path, games):
         assert (tmp_path / name).read_text() == board.to_text(format)
     assert "Zoe is not on the board" in fail("rank", games, "--anchor", "Zoe", "--judge", "judge")
     shown = succeed("rank", games, "--judge", "judge", "--reweight").stdout
-    assert "judges who stand out" in shown
+    assert "judges with remarks" in shown
     succeed("rank", games, "--board-per", "league", "-o", tmp_path / "a.md")
     assert "**x**" in (tmp_path / "a.md").read_text()

@@ -214,112 +214,152 @@ def read_ranking(
     >>> data.y, data.groups
     (array([ 1.,  2., nan]), array([7, 7, 8]))
     """
-    asked = {"target": target, "group": group, "id": id, "weight": weight, "time": time}
-    asked |= {"ignore": ignore, "features": features}
-    if not isinstance(path, TableFile):
-        name = os.fspath(path)
-        table = open_unless_letor(name, delimiter, decimal, header, format)
+    arguments = {
+        "target": target,
+        "group": group,
+        "id": id,
+        "weight": weight,
+        "time": time,
+        "ignore": ignore,
+        "features": features,
+    }
+    table: TableFile | None
+    if isinstance(path, TableFile):
+        table = path
+    else:
+        file = os.fspath(path)
+        table = open_unless_letor(file, delimiter, decimal, header, format)
         if table is None:
-            return _read_letor(name, asked, n_features, zero_based)
-        path = table
+            return _read_letor(file, arguments, n_features, zero_based)
     if zero_based:
         raise ValueError(
-            f"{path.path} is a table, whose columns have names; leave out zero_based=."
+            f"{table.path} is a table, whose columns have names; leave out zero_based=."
         )
-    roles, used = choose_columns(path, asked, target_needed)
-    texts = [position_of(path, column, "text") for column in text]
-    numbers = [position_of(path, column, "numeric") for column in numeric]
-    words = ["group", "id", "time", *(["target"] if levels else [])]
-    spelled = [at for role in words for at in roles.get(role, ())]
-    typed = [at for role in ("target", "weight") for at in roles.get(role, ())]
-    columns = path.read([*spelled, *texts], [*typed, *used])
-    columns = {at: without_words(column, missing) for at, column in columns.items()}
+    roles, used = choose_columns(table, arguments, target_needed)
+    texts = [position_of(table, column, "text") for column in text]
+    numbers = [position_of(table, column, "numeric") for column in numeric]
+    text_roles = ["group", "id", "time"]
+    number_roles = ["weight"]
+    if levels:
+        text_roles.append("target")
+    else:
+        number_roles.append("target")
+    label_columns = _columns_of(roles, text_roles)
+    number_columns = _columns_of(roles, number_roles)
+    cells = table.read([*label_columns, *texts], [*number_columns, *used])
+    columns = {at: without_words(column, missing) for at, column in cells.items()}
     if levels and "target" in roles:
         (at,) = roles["target"]
-        columns[at] = places_of_words(path, at, columns[at], levels)
+        columns[at] = places_of_words(table, at, columns[at], levels)
     if as_frame:
-        X = _frame(path, used, columns, texts, numbers)
+        X = _frame(table, used, columns, texts, numbers)
     else:
-        X = column_matrix(path, used, columns)
+        X = column_matrix(table, used, columns)
     if n_features is not None and len(used) != n_features:
         raise TableFormatError(
-            path.path,
+            table.path,
             None,
             f"the table has {len(used)} features, expected {n_features}. Choose them with "
             "features= or ignore=.",
         )
-    return _with_roles(path, X, roles, used, columns)
+    return _with_roles(table, X, roles, used, columns)
+
+
+def _columns_of(roles: dict[str, list[int]], names: Sequence[str]) -> list[int]:
+    """Positions of the columns with these roles."""
+    return [position for name in names for position in roles.get(name, ())]
 
 
 def _read_letor(
-    path: str, asked: dict[str, Any], n_features: int | None, zero_based: bool
+    path: str, arguments: dict[str, Any], n_features: int | None, zero_based: bool
 ) -> RankingData:
+    """Read svmlight rows; refuse arguments that name columns."""
     from rankwise.datasets.letor import read_letor
 
-    foreign = [f"{name}=" for name, value in asked.items() if value not in (None, "auto", (), [])]
-    foreign += [f"{name}=" for name in ("target", "group") if asked[name] is None]
-    if foreign:
+    refused = []
+    for name, value in arguments.items():
+        if value not in (None, "auto", (), []):
+            refused.append(f"{name}=")
+    for name in ("target", "group"):
+        if arguments[name] is None:
+            refused.append(f"{name}=")
+    if refused:
         raise ValueError(
             f"{path} is read as a LETOR (svmlight) file, whose columns have no names; leave out "
-            f"{', '.join(foreign)}. Pass format='csv' if it is a table."
+            f"{', '.join(refused)}. Pass format='csv' if it is a table."
         )
     data: RankingData = read_letor(path, n_features=n_features, zero_based=zero_based, ids=True)
     has_comments = data.ids is not None and any(data.ids)
-    return data if has_comments else data._replace(ids=None)
+    if not has_comments:
+        return data._replace(ids=None)
+    return data
 
 
 def _frame(
     table: TableFile, used: list[int], columns: dict[int, Any], texts: list[int], numbers: list[int]
 ) -> Any:
-    """The features as an Arrow table; numbers are found in texts with marks and gaps, too."""
+    """The features as an Arrow table; texts that spell numbers become numbers."""
     arrow = import_arrow()
-    kept = []
+    features = []
     for at in used:
         column = columns[at]
         if at in numbers:
             floats = column_numbers(table, at, column, "feature")
             column = arrow.chunked_array([arrow.array(floats, from_pandas=True)])
         elif is_text(column):
-            spelled = None
+            parsed = None
             if isinstance(table, TextTable) and at not in {*texts, *table.codes}:
-                spelled, _ = parse_numbers(column, table.decimal, table.thousands)
-            column = with_missing(column) if spelled is None else spelled
-        kept.append(column)
-    return arrow.table(kept, names=[table.names[at] for at in used])
+                parsed, _ = parse_numbers(column, table.decimal, table.thousands)
+            column = with_missing(column) if parsed is None else parsed
+        features.append(column)
+    return arrow.table(features, names=[table.names[at] for at in used])
 
 
 def _with_roles(
     table: TableFile, X: Any, roles: dict[str, list[int]], used: list[int], columns: dict[int, Any]
 ) -> RankingData:
-    """The data with scores, groups, names and weights; rows that lack a group or weight go."""
-    names = np.array([table.names[at] for at in used], dtype=object)
-    said = {role: ", ".join(table.names[at] for at in places) for role, places in roles.items()}
-    values: dict[str, Any] = {"y": None, "groups": None}
-    has_gap: dict[str, NDArray[np.bool_]] = {}
-    group: Any = None
+    """The data with scores, groups, names, weights and times, without incomplete rows."""
+    is_missing: dict[str, NDArray[np.bool_]] = {}
+    data = RankingData(
+        X,
+        y=None,
+        groups=None,
+        feature_names=np.array([table.names[at] for at in used], dtype=object),
+        roles={
+            role: ", ".join(table.names[at] for at in positions)
+            for role, positions in roles.items()
+        },
+    )
+    group_column: Any = None
     for role, (at, *further) in roles.items():
         column = columns[at]
         if role == "target":
-            values["y"] = column_numbers(table, at, column, role)
+            data = data._replace(y=column_numbers(table, at, column, role))
         elif role == "group":
-            group = joined_labels([column, *(columns[k] for k in further)]) if further else column
-            values["groups"] = labels = label_column(group)
-            is_text_label = labels.dtype.kind == "U"
-            has_gap[role] = labels == "" if is_text_label else np.zeros(len(labels), bool)
+            group_column = column
+            if further:
+                group_column = joined_labels([column, *(columns[k] for k in further)])
+            groups = label_column(group_column)
+            data = data._replace(groups=groups)
+            is_missing[role] = np.zeros(len(groups), bool)
+            if groups.dtype.kind == "U":
+                is_missing[role] = groups == ""
         elif role == "id":
-            values["ids"] = np.array([as_text(v) for v in column.to_pylist()], dtype=object)
+            ids = [as_text(value) for value in column.to_pylist()]
+            data = data._replace(ids=np.array(ids, dtype=object))
         elif role == "weight":
-            values[role] = weight = column_numbers(table, at, column, role)
+            weight = column_numbers(table, at, column, role)
             refuse_first(table, at, column, weight < 0, role)
-            has_gap[role] = np.isnan(weight)
+            data = data._replace(weight=weight)
+            is_missing[role] = np.isnan(weight)
         else:
-            values[role] = column_times(table, at, column)
-            has_gap[role] = np.isnan(values[role])
-    data = RankingData(X, feature_names=names, roles=said, **values)
-    kept = complete_rows(table, has_gap)
-    if kept is None:
+            time = column_times(table, at, column)
+            data = data._replace(time=time)
+            is_missing[role] = np.isnan(time)
+    rows = complete_rows(table, is_missing)
+    if rows is None:
         return data
-    data = data.take(kept)
-    if group is not None:  # a gap made strings of whole numbers
-        data = data._replace(groups=label_column(group.take(kept)))
+    data = data.take(rows)
+    if group_column is not None:  # a missing label made strings of whole numbers
+        data = data._replace(groups=label_column(group_column.take(rows)))
     return data
