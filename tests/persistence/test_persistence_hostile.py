@@ -248,7 +248,7 @@ def test_texts_of_many_n_grams_and_characters_that_there_are_not_are_refused(pat
     labels = np.load(io.BytesIO(arrays[f"{number}.npy"]))
     labels.view(np.uint32)[0] = 2**31 - 1
     rewrite(path, document, arrays | {f"{number}.npy": array_bytes(labels)})
-    refused(path, "characters that there are not")
+    refused(path, "invalid Unicode")
 
 
 def test_200_mutated_files_load_and_predict_or_are_refused(path):

@@ -1,4 +1,4 @@
-"""Model files: a zip of one JSON document and arrays of NumPy, without objects and compression."""
+"""Model files: a zip of one JSON document and NumPy arrays, without objects and compression."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ FORMAT = "rankwise model"
 FORMAT_VERSION = 3  # raised by every change that older versions of rankwise could not read
 
 DOCUMENT = "model.json"
-LARGEST_DOCUMENT = 2**22  # bytes: numbers in great number are arrays
-MOST_VALUES = 500_000  # in the document: each takes some hundred bytes of memory
-LARGEST_DIRECTORY = 2**21  # bytes: forty thousand arrays
-LARGEST_EMPTY = 10**4  # sizes of arrays that have no entries
-DENSE_FEATURES = 10**5  # of items that a model is tried on, if its arrays have fewer numbers
+MAX_DOCUMENT_BYTES = 2**22
+MAX_DOCUMENT_VALUES = 500_000  # each takes some hundred bytes of memory
+MAX_DIRECTORY_BYTES = 2**21  # enough for forty thousand arrays
+MAX_EMPTY_LENGTH = 10**4  # of an axis of an array without entries
+MAX_DENSE_FEATURES = 10**5  # of the items of the trial prediction; with more they are sparse
 
 
 def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) -> None:
@@ -113,7 +113,7 @@ def save(model: Any, path: PathLike, *, notes: Mapping[str, Any] | None = None) 
         text = json.dumps(document, allow_nan=False).encode()
     except Exception as error:  # a model that was changed by hand may raise anything
         raise ValueError(f"the model cannot be saved: {str(error).rstrip('.')}.") from error
-    if len(text) > LARGEST_DOCUMENT or _has_too_many_values(text):
+    if len(text) > MAX_DOCUMENT_BYTES or _has_too_many_values(text):
         raise ValueError(f"the notes and words of the model take {len(text):,} bytes, too many.")
     with replace_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(zipfile.ZipInfo(DOCUMENT), text)  # of 1980: equal models, equal bytes
@@ -165,7 +165,7 @@ def load(path: PathLike) -> Any:
 
 
 def load_with_notes(path: PathLike) -> tuple[Any, dict[str, Any] | None]:
-    """The model and the notes of one and the same file."""
+    """Read the model and the notes of a file."""
     with _opened(path) as (archive, document):
         numbers = range(len(archive.namelist()) - 1)
         arrays = [_read_array(archive, f"{k}.npy") for k in numbers]
@@ -231,7 +231,7 @@ def read_header(path: PathLike) -> dict[str, Any]:
 
 @contextmanager
 def _opened(path: PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
-    """The zip and its document; whatever goes wrong with them is told with the name of the file."""
+    """Open the zip and read its document; errors name the file."""
     name = os.fspath(path)
     with open(path, "rb") as stream:
         try:
@@ -245,14 +245,14 @@ def _opened(path: PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
 
 
 def _read_zip(stream: IO[bytes]) -> zipfile.ZipFile:
-    """The zip, if all its entries are ours, not compressed and together no larger than the file."""
+    """Open the zip and check that its entries are uncompressed and not larger than the file."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size - 42))
     end = stream.read().rjust(42)
     if not end[-22:].startswith(b"PK\x05\x06") or not end.endswith(b"\0\0"):
         raise ValueError("it is not a rankwise model, or its end is missing")
     n_bytes = int.from_bytes(end[-10:-6], "little")  # of the list of entries
-    if n_bytes > LARGEST_DIRECTORY or (end.startswith(b"PK\x06\x07") and size < 2**31):
+    if n_bytes > MAX_DIRECTORY_BYTES or (end.startswith(b"PK\x06\x07") and size < 2**31):
         raise ValueError("the list of its entries is too long")
     archive = zipfile.ZipFile(stream)
     entries = archive.infolist()
@@ -268,8 +268,8 @@ def _read_zip(stream: IO[bytes]) -> zipfile.ZipFile:
 
 
 def _read_document(archive: zipfile.ZipFile) -> dict[str, Any]:
-    """The JSON document, if it is one that this version can read."""
-    if archive.getinfo(DOCUMENT).file_size > LARGEST_DOCUMENT:
+    """Read the JSON document and check its version."""
+    if archive.getinfo(DOCUMENT).file_size > MAX_DOCUMENT_BYTES:
         raise ValueError(f"{DOCUMENT} is too large")
     text = archive.read(DOCUMENT)
     if _has_too_many_values(text):
@@ -297,15 +297,15 @@ def _check_version(document: dict[str, Any]) -> None:
 
 
 def _has_too_many_values(text: bytes) -> bool:
-    return sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES
+    return sum(map(text.count, (b",", b"[", b"{"))) > MAX_DOCUMENT_VALUES
 
 
 def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
-    """An array, if its size is that of its entry in the zip."""
+    """Read an array and check that its size is that of its entry in the zip."""
     n_bytes = archive.getinfo(name).file_size
     with archive.open(name) as entry:
         if npy.read_magic(entry) != (1, 0):
-            raise ValueError(f"{name} is no array of NumPy's format 1.0")
+            raise ValueError(f"{name} is not an array in NumPy's format 1.0")
         shape, by_columns, dtype = npy.read_array_header_1_0(entry)
         _check_type(dtype, shape)
         n_entries = int(np.prod(shape, dtype=object))
@@ -313,7 +313,7 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
             raise ValueError(f"{name} has shape {shape}, which is not the size of its data")
         array = np.frombuffer(bytearray(entry.read()), dtype)
     if dtype.kind == "U" and array.view(np.uint32).max(initial=0) > sys.maxunicode:
-        raise ValueError(f"{name} has characters that there are not")
+        raise ValueError(f"{name} has invalid Unicode")
     return array.reshape(shape, order="F" if by_columns else "C")
 
 
@@ -324,13 +324,14 @@ def _check_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
         raise ValueError(
             f"an array has the type {dtype!s:.40}; expected plain numbers or text, little-endian"
         )
-    if any(size < 0 for size in shape) or (0 in shape and max(shape) > LARGEST_EMPTY):
+    if any(size < 0 for size in shape) or (0 in shape and max(shape) > MAX_EMPTY_LENGTH):
         raise ValueError(f"an array has the shape {shape!s:.60}")
 
 
 def _build(document: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -> Any:
-    """The model of a document, which must score items."""
-    n_bytes, unused = sum(array.nbytes for array in arrays), dict(enumerate(arrays))
+    """Build the model of a document, and check that it scores items."""
+    n_bytes = sum(array.nbytes for array in arrays)
+    unused = dict(enumerate(arrays))
     with (
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
@@ -344,11 +345,11 @@ def _build(document: dict[str, Any], arrays: list[np.ndarray[Any, Any]]) -> Any:
             return model
         _check_kind(model)
         check_is_fitted(model)
-        _try(model, n_bytes)
+        _check_predictions(model, n_bytes)
     return model
 
 
-def _try(model: Any, n_bytes: int) -> None:
+def _check_predictions(model: Any, n_bytes: int) -> None:
     """Raise ValueError unless the model scores zeros and other items in finite numbers."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     steps = [step for step in steps if hasattr(step, "n_features_in_")]
@@ -362,7 +363,7 @@ def _try(model: Any, n_bytes: int) -> None:
         raise ValueError(f"a model has {n_features:,} features, and the file less of them")
     *transformers, ranker = steps
     items: Any = sp.csr_array((4, n_features))
-    if n_features <= max(DENSE_FEATURES, n_bytes // 8):
+    if n_features <= max(MAX_DENSE_FEATURES, n_bytes // 8):
         items = np.random.default_rng(0).uniform(size=(4, n_features))
         items[:2] = [[0.0], [1.0]]
         if _compares_texts(steps[0]):
@@ -371,11 +372,13 @@ def _try(model: Any, n_bytes: int) -> None:
         items = transform_step(step, items, [0] * 4)
     columns = getattr(getattr(ranker, "best_estimator_", ranker), "columns_fit_", None)
     if columns is None:
-        scores, one = predict_items(ranker, items, [0] * 4), predict_items(ranker, items[:1], [0])
-    else:  # a table of scores: two of its columns will do
-        scores, one = ranker.predict(items, columns[:2]), ranker.predict(items[:1], columns[:2])
-    if scores.shape[0] != 4 or one.shape != (1, *scores.shape[1:]) or scores.dtype.kind != "f":
-        raise ValueError(f"scores of 1 and 4 items have the shapes {one.shape}, {scores.shape}")
+        scores = predict_items(ranker, items, [0] * 4)
+        score = predict_items(ranker, items[:1], [0])
+    else:  # a table of scores: two of its columns are enough
+        scores = ranker.predict(items, columns[:2])
+        score = ranker.predict(items[:1], columns[:2])
+    if scores.shape[0] != 4 or score.shape != (1, *scores.shape[1:]) or scores.dtype.kind != "f":
+        raise ValueError(f"scores of 1 and 4 items have the shapes {score.shape}, {scores.shape}")
     _check_finite(scores)
     if hasattr(ranker, "predict_above"):
         groups = group_metadata(ranker, "predict", [0] * 4)
