@@ -274,6 +274,6 @@ def test_bad_views_are_explained(data, options, message):
 def test_a_graph_holds_no_unscored_rows(data):
     X = data[0]
     with pytest.raises(
-        (ValueError, IndexError), match="PairGraph, which cannot hold unscored rows"
+        (ValueError, IndexError), match="PairGraph, which cannot have unscored rows"
     ):
         RankingPursuit(views=2).fit(X, PairGraph([0], [1], n_items=M))

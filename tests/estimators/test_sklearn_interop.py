@@ -256,6 +256,6 @@ def test_routing_without_groups_is_one_list_and_groups_by_both_routes_an_error(d
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(RankRLS(), {"alpha": [0.1, 1.0]}, cv=3).fit(X, y)
         options = {"cv": CV, "params": {"groups": groups}, "error_score": "raise"}
-        with pytest.raises(ValueError, match="pass one of them"):
+        with pytest.raises(ValueError, match="pass them once"):
             cross_validate(RankRLS(), X, make_target(y, groups), **options)
     assert_same_model(search.best_estimator_, RankRLS(**search.best_params_).fit(X, y))

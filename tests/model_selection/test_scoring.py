@@ -146,7 +146,7 @@ def test_bad_options_are_refused_at_once(name, options, message):
 def test_searches_refuse_a_mean_over_pairs_instead_of_taking_another(data, search):
     X, y, groups = data
     y = np.where(np.arange(len(y)) % 5, y, np.nan) if search is CoRankRLSCV else y
-    with pytest.raises(ValueError, match="the groups count alike; leave out average"):
+    with pytest.raises(ValueError, match="groups have equal weights; omit average"):
         search(scoring="disagreement(average=pairs)").fit(X, y, groups)
     kernel = {"kernel": "rbf"} if search is CoRankRLSCV else {}
     model = search(scoring="disagreement(average=groups)", **kernel).fit(X, y, groups)
