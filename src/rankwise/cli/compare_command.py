@@ -11,16 +11,15 @@ import click
 
 from rankwise.cli import terminal
 from rankwise.cli.command import FILE, Command, option
+from rankwise.cli.pair_options import PairOptions, pair_options
 from rankwise.cli.shared_options import (
     OUTPUT,
-    PairOptions,
     TableOptions,
     confidence_option,
     data_argument,
     items_option,
     json_option,
     metric_option,
-    pair_options,
     table_options,
 )
 from rankwise.formatting import TABLE_FORMATS, TextTable, join_tables, text_width
@@ -76,8 +75,9 @@ def compare(
     DATA has the items with their true scores. Each RANKER is a model, or a file with one score a
     line; two or more are compared.
     """
-    from rankwise.cli.input_files import open_data, open_ranker
+    from rankwise.cli.input_files import open_data
     from rankwise.cli.model_options import metrics_for
+    from rankwise.cli.trained_model import open_ranker
     from rankwise.metrics import evaluate
     from rankwise.model_selection import compare as paired_test
     from rankwise.model_selection.comparison import TESTS

@@ -12,10 +12,10 @@ import click
 
 from rankwise.cli import terminal
 from rankwise.cli.command import Command, option
+from rankwise.cli.pair_options import PairOptions, pair_options
 from rankwise.cli.shared_options import (
     FeatureOptions,
     ModelOptions,
-    PairOptions,
     TableOptions,
     data_argument,
     feature_options,
@@ -25,7 +25,6 @@ from rankwise.cli.shared_options import (
     metric_option,
     model_options,
     output_option,
-    pair_options,
     per_group_option,
     table_options,
 )
@@ -45,8 +44,7 @@ PREPARED = "features scaled and imputed from all rows, without the scores"
     "--leave",
     metavar="UNIT",
     default="auto",
-    help="What is held out: one group, one pair of items, or one of N folds; of comparisons also "
-    "folds by judge or edge (comparison).",
+    help="What is held out: group, pair (of items), a number of folds, judge or edge.",
 )
 @metric_option
 @output_option

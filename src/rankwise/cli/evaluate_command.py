@@ -9,8 +9,8 @@ import click
 
 from rankwise.cli import terminal
 from rankwise.cli.command import Command, option
+from rankwise.cli.pair_options import PairOptions, pair_options
 from rankwise.cli.shared_options import (
-    PairOptions,
     TableOptions,
     data_argument,
     item_weight_option,
@@ -18,7 +18,6 @@ from rankwise.cli.shared_options import (
     json_option,
     metric_option,
     model_argument,
-    pair_options,
     per_group_option,
     table_options,
 )
@@ -67,8 +66,9 @@ def evaluate(
     MODEL is a model, a file with one score a line, or a TREC run. DATA has the items with their
     true scores, or comparisons of the items of --items; for a TREC run it is the file of qrels.
     """
-    from rankwise.cli.input_files import open_data, open_ranker
+    from rankwise.cli.input_files import open_data
     from rankwise.cli.model_options import metrics_for, perfect_score_note
+    from rankwise.cli.trained_model import open_ranker
     from rankwise.datasets.trec import is_trec_run
     from rankwise.metrics import evaluate as evaluate_scores
 

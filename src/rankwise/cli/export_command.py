@@ -33,7 +33,7 @@ def export(model: Path, file: Path | None, to: str | None, name: str, output: Pa
     MODEL is a file of rankwise train. FILE, or --output, is the file to write; a name that ends in
     .onnx selects ONNX: a graph with all steps from the columns of the table to the score.
     """
-    from rankwise.cli.input_files import open_model
+    from rankwise.cli.trained_model import open_model
     from rankwise.persistence import export_linear, export_onnx
 
     if file is not None and output is not None:

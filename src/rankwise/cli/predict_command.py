@@ -74,7 +74,8 @@ def predict(
     MODEL is a file of rankwise train. DATA is a table (CSV, TSV, Parquet, Feather, JSON) or
     svmlight rows; - is standard input.
     """
-    from rankwise.cli.input_files import DataFile, open_model
+    from rankwise.cli.input_files import DataFile
+    from rankwise.cli.trained_model import open_model
     from rankwise.datasets import write_table_with_scores
     from rankwise.rankers.base import ranks_in_groups
 

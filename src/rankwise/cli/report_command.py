@@ -9,15 +9,14 @@ import click
 
 from rankwise.cli import terminal
 from rankwise.cli.command import FILE, Command, option
+from rankwise.cli.pair_options import PairOptions, pair_options
 from rankwise.cli.shared_options import (
     OUTPUT,
-    PairOptions,
     TableOptions,
     data_argument,
     items_option,
     metric_option,
     model_argument,
-    pair_options,
     table_options,
 )
 
@@ -62,8 +61,9 @@ def report(
     """
     import numpy as np
 
-    from rankwise.cli.input_files import open_data, open_model, open_ranker
+    from rankwise.cli.input_files import open_data
     from rankwise.cli.model_options import metrics_for
+    from rankwise.cli.trained_model import open_model, open_ranker
     from rankwise.report import report as make_page
 
     terminal.check_files([model, data, previous, items], output)

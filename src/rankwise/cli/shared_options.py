@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import click
 
-from rankwise.cli.command import FILE, Decorator, option, option_group
+from rankwise.cli.command import FILE, option, option_group
 from rankwise.defaults import DEFAULT_CONFIDENCE
 
 DATA = "Data"  # sections of the help
@@ -278,7 +277,7 @@ model_options = option_group(
         metavar="NAME",
         default="rankrls",
         section=MODEL,
-        help="rankrls, ranksvm, ranklogistic, corankrls, pursuit, auto.",
+        help="rankrls, ranksvm, ranklogistic, corankrls, pursuit or auto.",
     ),
     option(
         "--alpha",
@@ -317,154 +316,6 @@ model_options = option_group(
         help="For --model auto: no further member is started after this time.",
     ),
 )
-
-
-@dataclass(frozen=True)
-class PairOptions:
-    """Which columns of a file of comparisons have which role."""
-
-    winner: str | None
-    loser: str | None
-    sides: str | None
-    outcome: str | None
-    scores: str | None
-    judge: str | None
-    map: tuple[str, ...]
-    wins: str | None
-    margin: bool
-    magnitude: str | None
-    tie: str | None
-
-    def is_empty(self) -> bool:
-        """Whether none of the options was passed."""
-        return not any(vars(self).values())
-
-    def columns(self) -> dict[str, Any]:
-        """The arguments of `rankwise.datasets.read_pairs`."""
-        if self.sides is not None and self.loser is not None:
-            raise ValueError("--sides names both items; leave out --loser.")
-        return {
-            "winner": self.winner or "winner",
-            "loser": self.loser or "loser",
-            "sides": _column_names(self.sides),
-            "outcome": self.outcome,
-            "outcome_words": self._outcome_words(),
-            "wins": _column_names(self.wins),
-            "scores": _column_names(self.scores),
-            "margin": self.margin,
-            "magnitude": self.magnitude,
-            "tie": self.tie,
-            "judge": self.judge,
-        }
-
-    def _outcome_words(self) -> dict[str, str]:
-        outcome_words = {}
-        for text in self.map:
-            word, equals, side = text.rpartition("=")
-            if not equals:
-                raise ValueError(f"--map {text}: expected WORD=first, WORD=second or WORD=tie.")
-            outcome_words[word] = side
-        return outcome_words
-
-
-def pair_options(*, is_advanced: bool) -> Decorator:
-    """Options of the columns of comparisons.
-
-    Parameters
-    ----------
-    is_advanced : bool
-        Whether only --help-all lists them: in commands that usually read scored items.
-    """
-    return option_group(
-        PairOptions,
-        "pair_columns",
-        option(
-            "--winner",
-            metavar="COLUMN",
-            section=COMPARISONS,
-            is_advanced=is_advanced,
-            help="Item that won; default: winner.",
-        ),
-        option(
-            "--loser",
-            metavar="COLUMN",
-            section=COMPARISONS,
-            is_advanced=is_advanced,
-            help="Item that lost; default: loser.",
-        ),
-        option(
-            "--sides",
-            metavar="A,B",
-            section=COMPARISONS,
-            is_advanced=is_advanced,
-            help="Two columns of items, the first side first.",
-        ),
-        option(
-            "--outcome",
-            metavar="COLUMN",
-            section=COMPARISONS,
-            is_advanced=is_advanced,
-            help="Who won, with --sides: first, left, a, 1, the name of the column or of the "
-            "item, tie, …",
-        ),
-        option(
-            "--scores",
-            metavar="A,B",
-            section=COMPARISONS,
-            is_advanced=is_advanced,
-            help="Points of each side, with --sides.",
-        ),
-        option(
-            "--judge",
-            metavar="COLUMN",
-            section=COMPARISONS,
-            is_advanced=is_advanced,
-            help="Who judged; judges are held out as a whole.",
-        ),
-        option(
-            "--map",
-            metavar="WORD=SIDE",
-            multiple=True,
-            section=COMPARISONS,
-            is_advanced=True,
-            help="Meaning of a word of the outcome: first, second or tie; repeatable.",
-        ),
-        option(
-            "--wins",
-            metavar="A,B[,TIES]",
-            section=COMPARISONS,
-            is_advanced=True,
-            help="Numbers of wins of each side, and of ties, with --sides.",
-        ),
-        option(
-            "--margin",
-            is_flag=True,
-            section=COMPARISONS,
-            is_advanced=True,
-            help="Use the difference of --scores, not only who won.",
-        ),
-        option(
-            "--magnitude",
-            metavar="COLUMN",
-            section=COMPARISONS,
-            is_advanced=True,
-            help="Size of the difference; 0 is a tie.",
-        ),
-        option(
-            "--tie",
-            metavar="COLUMN",
-            section=COMPARISONS,
-            is_advanced=True,
-            help="Whether the comparison is a tie.",
-        ),
-    )
-
-
-def _column_names(text: str | None) -> list[str] | None:
-    """Names of columns separated by commas, or None if there are none."""
-    if text is None:
-        return None
-    return split_names([text]) or None
 
 
 def split_names(texts: Iterable[str], columns: Sequence[str] = ()) -> list[str]:

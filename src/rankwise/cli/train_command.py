@@ -12,18 +12,17 @@ import click
 
 from rankwise.cli import terminal
 from rankwise.cli.command import FILE, Command, option
+from rankwise.cli.pair_options import PairOptions, pair_options
 from rankwise.cli.shared_options import (
     MODEL,
     FeatureOptions,
     ModelOptions,
-    PairOptions,
     TableOptions,
     data_argument,
     feature_options,
     item_weight_option,
     items_option,
     model_options,
-    pair_options,
     table_options,
 )
 from rankwise.formatting import TextTable, without_markup

@@ -1,0 +1,252 @@
+"""Options of `rankwise rank`: columns of comparisons, and how items are rated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rankwise.cli.command import FILE, option, option_group
+from rankwise.cli.shared_options import COMPARISONS, OUTPUT, confidence_option, split_names
+
+TIME = "Time"  # section of the help
+
+
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """Columns and files that only boards use."""
+
+    weight: str | None
+    board_per: str | None
+    cluster: str | None
+    covariates: tuple[str, ...]
+    delimiter: str | None
+    item_features: Path | None
+    prior: tuple[Path, ...]
+    item: str
+    ranking: str | None
+    place: str
+    places: tuple[str, ...]
+    unlisted: str
+    time: str | None
+    context: tuple[str, ...]
+
+    def columns(self) -> dict[str, Any]:
+        """The arguments of `rankwise.datasets.read_pairs`."""
+        return {
+            "weight": self.weight,
+            "group": self.board_per,
+            "cluster": self.cluster,
+            "covariates": split_names(self.covariates) or None,
+            "item": self.item,
+            "ranking": self.ranking,
+            "place": self.place,
+            "places": split_names(self.places) or None,
+            "unlisted": self.unlisted,
+            "time": self.time,
+            "context": split_names(self.context) or None,
+        }
+
+
+comparison_options = option_group(
+    ComparisonOptions,
+    "comparisons",
+    option(
+        "--weight",
+        metavar="COLUMN",
+        section=COMPARISONS,
+        help="Weight of the comparison.",
+    ),
+    option(
+        "--board-per",
+        metavar="COLUMN",
+        section=COMPARISONS,
+        help="Make one board for each value of this column.",
+    ),
+    option(
+        "--item-features",
+        metavar="FILE",
+        type=FILE,
+        section=COMPARISONS,
+        help="Table with features of the items.",
+    ),
+    option(
+        "--cluster",
+        metavar="COLUMN",
+        section=COMPARISONS,
+        is_advanced=True,
+        help="Comparisons that depend on each other, such as those of a user or a match.",
+    ),
+    option(
+        "--covariates",
+        metavar="COLUMNS",
+        multiple=True,
+        section=COMPARISONS,
+        is_advanced=True,
+        help="Covariates: numeric (from the first side's view) or categorical.",
+    ),
+    option(
+        "--delimiter",
+        metavar="CHARACTER",
+        section=COMPARISONS,
+        is_advanced=True,
+        help="Separates the columns of a text table; by default recognized.",
+    ),
+    option(
+        "--prior",
+        metavar="FILE",
+        type=FILE,
+        multiple=True,
+        section=COMPARISONS,
+        is_advanced=True,
+        help="Prior ratings, such as those of an LLM judge, as rank -o writes them; repeatable.",
+    ),
+    option(
+        "--item",
+        metavar="COLUMN",
+        default="item",
+        section=COMPARISONS,
+        is_advanced=True,
+        help="Items of rankings, of --item-features and of --prior.",
+    ),
+    option(
+        "--ranking",
+        metavar="COLUMN",
+        section=COMPARISONS,
+        is_advanced=True,
+        help="Name of the ranking: a race, a ballot. One item a row.",
+    ),
+    option(
+        "--place",
+        metavar="COLUMN",
+        default="place",
+        section=COMPARISONS,
+        is_advanced=True,
+        help="Place of the item in its ranking; an empty cell or DNF is below all places.",
+    ),
+    option(
+        "--places",
+        metavar="COLUMNS",
+        multiple=True,
+        section=COMPARISONS,
+        is_advanced=True,
+        help="Best item, second best item, …: one ranking a row.",
+    ),
+    option(
+        "--unlisted",
+        metavar="absent|last",
+        default="absent",
+        section=COMPARISONS,
+        is_advanced=True,
+        help="Items that a ranking does not list did not take part, or are last.",
+    ),
+    option(
+        "--time",
+        metavar="COLUMN",
+        section=TIME,
+        is_advanced=True,
+        help="Dates or numbers; rows is the order of the rows.",
+    ),
+    option(
+        "--context",
+        metavar="COLUMNS",
+        multiple=True,
+        section=COMPARISONS,
+        is_advanced=True,
+        help="Conditions under which strength may differ, such as the surface of a court.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class RatingOptions:
+    """How items are rated: options of `rankwise.leaderboard.rate`."""
+
+    rating_model: str | None
+    ties: str
+    alpha: str | None
+    side: bool
+    reweight: bool
+    confidence: float
+    half_life: float | None
+    rating_scale: str
+    anchor: str | None
+    sort_by: str
+    min_comparisons: int
+
+
+rating_options = option_group(
+    RatingOptions,
+    "rating",
+    option(
+        "--rating-model",
+        metavar="NAME",
+        help="bradley-terry, least-squares or plackett-luce; default: bradley-terry for wins, "
+        "ties and losses, least-squares for margins.",
+    ),
+    option(
+        "--ties",
+        metavar="NAME",
+        default="half",
+        is_advanced=True,
+        help="Model of ties: half; davidson with bradley-terry.",
+    ),
+    option(
+        "--alpha",
+        metavar="auto|X",
+        is_advanced=True,
+        help="Regularization; default: almost none. auto selects it by leave-one-comparison-out.",
+    ),
+    option(
+        "--side",
+        is_flag=True,
+        is_advanced=True,
+        help="Estimate the advantage of the first side and remove it.",
+    ),
+    option(
+        "--reweight",
+        is_flag=True,
+        is_advanced=True,
+        help="Weight judges by their agreement with the other judges.",
+    ),
+    confidence_option,
+    option(
+        "--half-life",
+        metavar="DAYS",
+        type=float,
+        section=TIME,
+        is_advanced=True,
+        help="Half-life of rating changes; default: chosen on later games.",
+    ),
+    option(
+        "--rating-scale",
+        metavar="NAME",
+        default="margin",
+        section=OUTPUT,
+        help="Unit of the ratings: margin (that of the model), logit, or elo.",
+    ),
+    option(
+        "--anchor",
+        metavar="ITEM",
+        section=OUTPUT,
+        is_advanced=True,
+        help="Item with rating 0, or 1000 Elo points.",
+    ),
+    option(
+        "--sort-by",
+        metavar="rating|lower",
+        default="rating",
+        section=OUTPUT,
+        is_advanced=True,
+        help="Rank by the rating, or by the lower end of its interval.",
+    ),
+    option(
+        "--min-comparisons",
+        metavar="N",
+        type=int,
+        default=0,
+        section=OUTPUT,
+        is_advanced=True,
+        help="Items with fewer comparisons are listed without a rank.",
+    ),
+)
