@@ -28,7 +28,7 @@ from rankwise.cli.shared_options import (
 from rankwise.formatting import TextTable, without_markup
 
 if TYPE_CHECKING:
-    from rankwise.cli.training_input import TrainingSet
+    from rankwise.cli.training_set import TrainingSet
     from rankwise.uncertainty import CalibratedRanker
 
 COMBINED = {"stack": "a stack of", "mean": "the mean of the best of", "best": "the best of"}

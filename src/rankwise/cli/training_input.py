@@ -2,291 +2,36 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise.caching import cached_property
 from rankwise.cli import terminal
-from rankwise.cli.input_files import SHOWN_NAMES, DataFile, PairFile
+from rankwise.cli.input_files import DataFile, PairFile
 from rankwise.cli.model_options import make_model, make_scaler, numbers_in, settings
 from rankwise.cli.shared_options import FeatureOptions, ModelOptions, split_names
-from rankwise.cli.training_notes import TrainingNotes
+from rankwise.cli.training_set import TrainingSet, used_names
 from rankwise.datasets import RankingData
 from rankwise.datasets.column_values import is_number
 from rankwise.datasets.files import import_arrow
-from rankwise.datasets.overlap import fingerprint_rows
-from rankwise.formatting import TextTable, join_words
-from rankwise.graphs import PairGraph, ScoreGraph
+from rankwise.graphs import PairGraph
 from rankwise.graphs.supervision import read_y
 from rankwise.metrics import Metric
 from rankwise.model_selection import CrossValidationResult, cross_validate_candidates
 from rankwise.preprocessing.column_types import ColumnInfo, Reason
-from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
-from rankwise.rankers.pipelines import fit_transform
 
-ROLES = {"id": "names of the items", "weight": "weights of the items"}  # in the table of columns
 N_EDGE_FOLDS = 10
 SEMI_SUPERVISED_MODELS = ("corankrls", "pursuit")  # learn from items without a score
 LARGEST_FEATURE = 1e100  # sums of squares of larger numbers overflow
 MIN_SKEWED_LEVELS = 20  # distinct scores and skewness from which a note is printed
 MIN_SKEWNESS = 3.0
-
-
-@dataclass
-class TrainingSet:
-    """Training data, and the use of each column of the file.
-
-    Attributes
-    ----------
-    file : DataFile
-        The items, or the comparisons of items.
-    data : RankingData
-        The training rows with all columns without a role: they identify training rows later.
-    X : pyarrow.Table, ndarray or sparse matrix
-        The columns of a table that are used, or the features of svmlight rows.
-    y : ndarray or PairGraph
-        Scores, or comparisons of the items.
-    steps : list of (str, transformer)
-        The steps before the ranker in a Pipeline; a TableVectorizer is fitted, other steps are
-        fitted by `prepared`.
-    facts : list of ColumnInfo
-        Use of each column of a table without a role.
-    n_dropped : int
-        Number of rows that are not used.
-    nuisance : pyarrow.Table or None
-        Columns whose effects are estimated and removed.
-    folds : list of (train, test) or None
-        What a search holds out; None: the default of the search.
-    """
-
-    file: DataFile
-    data: RankingData
-    X: Any
-    y: Any
-    steps: list[tuple[str, Any]]
-    facts: list[ColumnInfo] = field(default_factory=list)
-    n_dropped: int = 0
-    nuisance: Any = None
-    folds: list[tuple[Any, Any]] | None = None
-
-    @property
-    def path(self) -> Path:
-        """The file of scores or of comparisons."""
-        return self.file.data_path
-
-    @property
-    def pairs(self) -> PairFile | None:
-        """The comparisons, or None for scored items."""
-        if isinstance(self.file, PairFile):
-            return self.file
-        return None
-
-    @property
-    def groups(self) -> Any:
-        """Groups of scored items, or None; a graph of comparisons contains its groups."""
-        if self.pairs is not None:
-            return None
-        return self.data.groups
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the columns of a table that are used."""
-        return _used_names(self.facts)
-
-    @property
-    def scaler_name(self) -> str | None:
-        """Class of the scaler, or None."""
-        for _, step in self.steps:
-            if isinstance(step, StandardScaler | GroupScaler):
-                return str(type(step).__name__)
-            if isinstance(step, TableVectorizer) and step.scale:
-                return "StandardScaler"
-        return None
-
-    @cached_property
-    def prepared(self) -> Any:
-        """The features as the ranker gets them."""
-        X = self.X
-        for _, step in self.steps:
-            if isinstance(step, TableVectorizer):
-                X = step.transform(X)
-            else:
-                X = fit_transform(step, X, self.groups)
-        return X
-
-    def fit(self, model: Any) -> Any:
-        """Fit a ranker and return it, in a Pipeline with the steps before it if there are any.
-
-        The steps before the ranker are not weighted.
-        """
-        arguments = {"groups": self.groups, "sample_weight": self.data.weight}
-        if self.data.time is not None:
-            if "time" not in inspect.signature(model.fit).parameters:
-                raise ValueError(
-                    f"--time holds out later groups to choose parameters, but "
-                    f"{type(model).__name__} does not choose parameters; leave out --time, or "
-                    "--alpha, --calibrate or --model auto."
-                )
-            arguments["time"] = self.data.time
-        if self.nuisance is not None:
-            arguments["nuisance"] = self.nuisance
-        model.fit(self.prepared, self.y, **arguments)
-        if not self.steps:
-            return model
-        return Pipeline([*self.steps, ("rank", model)])
-
-    def notes(self, command: str, chosen: dict[str, Any]) -> TrainingNotes:
-        """Facts about the training for the model file."""
-        table = self.file.table
-        roles = self.data.roles
-        fingerprints = self._fingerprints()
-        return TrainingNotes(
-            command=command,
-            data=self.path.name,
-            n_rows=self.X.shape[0],
-            target=roles.get("target") or "",
-            group=roles.get("group") or "",
-            sparse=bool(issparse(self.X)),
-            zero_based=table.zero_based,
-            missing=list(table.missing),
-            levels=table.levels(),
-            lower=table.lower_is_better,
-            chosen=chosen,
-            **fingerprints,
-        )
-
-    def _fingerprints(self) -> dict[str, Any]:
-        """Fingerprints of the training rows, as fields of TrainingNotes."""
-        if self.pairs is not None:
-            return {"rows": fingerprint_rows(*self.pairs.rows())}
-        if self.file.is_letor:
-            return {"rows": fingerprint_rows(self.X, self.y, self.groups)}
-        all_columns = self.data.X
-        features = all_columns.select(self.names)
-        return {
-            "rows": fingerprint_rows(features, self.y, self.groups),
-            "whole_rows": fingerprint_rows(all_columns, self.y, self.groups),
-            "columns": list(all_columns.column_names),
-        }
-
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """Columns and counts."""
-        roles = self.data.roles
-        n_items = self.X.shape[0]
-        if self.pairs is not None:
-            counts = self.y.describe()
-        else:
-            rows = np.flatnonzero(~np.isnan(self.y))
-            scored = self.data.take(rows)
-            counts = ScoreGraph(self.y[rows], scored.groups, sample_weight=scored.weight).describe()
-        return {
-            "file": self.path,
-            "items_file": None if self.pairs is None else self.pairs.path,
-            "items": n_items,
-            "items_without_score": n_items - counts.n_items,
-            "rows_left_out": self.n_dropped,
-            "target": roles.get("target"),
-            "group": roles.get("group"),
-            "weight": roles.get("weight"),
-            "nuisance": [] if self.nuisance is None else self.nuisance.column_names,
-            "n_features": len(self.names) or int(self.X.shape[1]),
-            "features": self.names or None,
-            "columns": [
-                {
-                    "name": column.name,
-                    "use": column.kind,
-                    "n_missing": column.n_missing,
-                    "why": column.why,
-                }
-                for column in self.facts
-            ],
-            "groups": counts.n_groups,
-            "pairs": counts.n_pairs,
-            "tied_pairs": counts.n_tied_pairs,
-            "groups_without_pairs": counts.n_groups_without_pairs,
-        }
-
-    def lines(self) -> list[tuple[str, str]]:
-        """The summary as names and values."""
-        summary = self.summary
-        pairs_name = "pairs" if self.pairs is None else "comparisons"
-        return [
-            ("data", str(self.path)),
-            ("items", self._items_text()),
-            ("scores", summary["target"] or ""),
-            ("weights", summary["weight"] or ""),
-            ("nuisance", ", ".join(summary["nuisance"])),
-            ("features", _features_text(summary["n_features"], self.names)),
-            ("groups", self._groups_text()),
-            (pairs_name, f"{summary['pairs']:,}, {summary['tied_pairs']:,} of them tied"),
-        ]
-
-    def _items_text(self) -> str:
-        text = f"{self.summary['items']:,}"
-        if self.pairs is not None:
-            text += f", {self.data.roles['id']} in {self.pairs.path}"
-        n_unscored = self.summary["items_without_score"]
-        if n_unscored:
-            text += f", {n_unscored:,} without score"
-        return text
-
-    def _groups_text(self) -> str:
-        n_groups = self.summary["groups"]
-        text = f"{n_groups:,}"
-        if self.summary["group"]:
-            text += f" by {self.summary['group']}"
-        elif self.pairs is None:
-            text += ": no column of groups, so one list"
-        elif n_groups > 1:
-            text += " that no comparison connects"
-        else:
-            text += ": all are connected"
-        n_without_pairs = self.summary["groups_without_pairs"]
-        if n_without_pairs:
-            text += f", {n_without_pairs:,} without pairs"
-        return text
-
-    def print_columns(self) -> None:
-        """Print the use of each column, unless all columns are plain numbers."""
-        plain = [
-            column.name for column in self.facts if column.words == "number" and not column.why
-        ]
-        if len(plain) == len(self.facts):
-            return
-        rows = []
-        for role, name in self.data.roles.items():
-            if name:
-                rows.append([name, ROLES.get(role, role), ""])
-        if plain:
-            rows.append([join_words(plain, SHOWN_NAMES), "number", ""])
-        for column in self.facts:
-            if column.name not in plain:
-                rows.append([column.name or "(no name)", column.words, column.why])
-        terminal.echo("")
-        terminal.print_table(TextTable(["column", "used as", "because"], rows, names=(0, 1, 2)))
-        terminal.echo("")
-
-
-def _used_names(facts: Iterable[ColumnInfo]) -> list[str]:
-    """Names of the columns that are not left out, each once."""
-    return list(dict.fromkeys(column.name for column in facts if column.kind != "left out"))
-
-
-def _features_text(n_features: int, names: Sequence[str]) -> str:
-    if not names:
-        return f"{n_features:,}"
-    return f"{n_features:,}: {join_words(names, SHOWN_NAMES)}"
 
 
 def read_training(
@@ -372,7 +117,7 @@ def _read_table(
     has_column_options = names.features or names.categorical or names.numeric or file.table.order
     if options.model == "auto" and not has_column_options:
         # AutoRanker encodes the columns itself: trees take categories and missing values
-        X = data.X.select(_used_names(facts))
+        X = data.X.select(used_names(facts))
         steps = []
     else:
         X = data.X
