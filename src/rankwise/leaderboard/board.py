@@ -53,7 +53,6 @@ from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT, CovarianceRo
 from rankwise.validation import check_option
 
 MOST_FLIP_ENTRIES = 2_500_000  # items times outcomes; more votes to flip take over a second
-PATH_ITEMS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -484,7 +483,7 @@ class Leaderboard:
         if self.parts is None or data.times is None:
             raise ValueError("the board was made without time=; pass it to rate.")
         if items is None:
-            items = [row.item for row in self.rows[:PATH_ITEMS]]
+            items = [row.item for row in self.rows[:8]]
         days = in_days(data.times)
         moments = np.linspace(days.min(), days.max(), n_times)
         times: NDArray[Any] = moments
