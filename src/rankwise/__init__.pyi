@@ -36,12 +36,12 @@ from .rankers.pairwise_ranker import PairwisePath as PairwisePath
 from .rankers.rank_logistic import RankLogistic as RankLogistic
 from .rankers.rank_logistic import RankLogisticCV as RankLogisticCV
 from .rankers.rank_rls import RankRLS as RankRLS
-from .rankers.rank_rls import RankRLSCV as RankRLSCV
 from .rankers.rank_rls import RankRLSPath as RankRLSPath
+from .rankers.rank_rls_cv import RankRLSCV as RankRLSCV
 from .rankers.rank_svm import RankSVM as RankSVM
 from .rankers.rank_svm import RankSVMCV as RankSVMCV
 from .rankers.ranking_pursuit import RankingPursuit as RankingPursuit
-from .rankers.ranking_pursuit import RankingPursuitCV as RankingPursuitCV
+from .rankers.ranking_pursuit_cv import RankingPursuitCV as RankingPursuitCV
 from .uncertainty import CalibratedRanker as CalibratedRanker
 
 __version__: str

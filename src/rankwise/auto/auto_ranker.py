@@ -25,12 +25,7 @@ from rankwise.auto.budgeted_evaluation import (
     sum_of_expected_seconds,
 )
 from rankwise.auto.evaluated_member import EvaluatedMember
-from rankwise.auto.item_views import (
-    frequent_values,
-    prepare_table,
-    views_of_matrix,
-    views_of_table,
-)
+from rankwise.auto.item_views import frequent_values, prepare_table, views_of_matrix, views_of_table
 from rankwise.auto.member_table import print_result, summary_row, table_row
 from rankwise.auto.members import requested_members
 from rankwise.auto.stacking import Stack, Stacking

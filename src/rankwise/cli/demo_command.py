@@ -79,7 +79,7 @@ def _train(train: Any) -> dict[str, Any]:
     from sklearn.preprocessing import StandardScaler
 
     from rankwise.auto.auto_ranker import AutoRanker
-    from rankwise.rankers.rank_rls import RankRLSCV
+    from rankwise.rankers.rank_rls_cv import RankRLSCV
     from rankwise.rankers.rank_svm import RankSVMCV
 
     start = time.perf_counter()

@@ -16,12 +16,7 @@ from rankwise.datasets.comparison_columns import ComparisonColumns
 from rankwise.datasets.numeric_columns import column_numbers
 from rankwise.datasets.table_files import TableFile
 from rankwise.datasets.times import read_times
-from rankwise.datasets.vocabulary import (
-    MISSING,
-    distinct_labels,
-    is_gap,
-    shown_value,
-)
+from rankwise.datasets.vocabulary import MISSING, distinct_labels, is_gap, shown_value
 from rankwise.formatting import join_words
 from rankwise.validation import check_float_array
 

@@ -10,11 +10,7 @@ from rankwise.leaderboard.board_records import (
 )
 from rankwise.leaderboard.covariates import Effect
 from rankwise.leaderboard.forecast import Forecast, ForecastScore
-from rankwise.leaderboard.inference.pair_suggestions import (
-    NextPairs,
-    SuggestedPair,
-    next_pairs,
-)
+from rankwise.leaderboard.inference.pair_suggestions import NextPairs, SuggestedPair, next_pairs
 from rankwise.leaderboard.inference.posterior import RatingPosterior, fit_posterior
 from rankwise.leaderboard.inference.robustness import VotesToFlip
 from rankwise.leaderboard.judges import Judge

@@ -17,15 +17,7 @@ from rankwise.auto.boosted_trees import BoostedTrees
 from rankwise.auto.tree_features import TreeFeatures
 from rankwise.dyadic.conditional_rank_rls import ConditionalRankRLS, ConditionalRankRLSCV
 from rankwise.dyadic.label_ranker import LabelRanker, LabelRankerCV
-from rankwise.fitted_schema import (
-    Field,
-    FittedSchema,
-    Floats,
-    Ints,
-    Length,
-    Values,
-    fitted_schema,
-)
+from rankwise.fitted_schema import Field, FittedSchema, Floats, Ints, Length, Values, fitted_schema
 from rankwise.kernels.feature_maps import BasisFeatures, ColumnFeatures, KernelFeatures
 from rankwise.kernels.kernel import Kernel
 from rankwise.kernels.views import View
@@ -35,9 +27,11 @@ from rankwise.preprocessing.hinge_features import HingeFeatures
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from rankwise.rankers.co_rank_rls import CoRankRLS, CoRankRLSCV
 from rankwise.rankers.rank_logistic import RankLogistic, RankLogisticCV
-from rankwise.rankers.rank_rls import RankRLS, RankRLSCV
+from rankwise.rankers.rank_rls import RankRLS
+from rankwise.rankers.rank_rls_cv import RankRLSCV
 from rankwise.rankers.rank_svm import RankSVM, RankSVMCV
-from rankwise.rankers.ranking_pursuit import PursuitFunction, RankingPursuit, RankingPursuitCV
+from rankwise.rankers.ranking_pursuit import PursuitFunction, RankingPursuit
+from rankwise.rankers.ranking_pursuit_cv import RankingPursuitCV
 from rankwise.uncertainty import CalibratedRanker
 
 

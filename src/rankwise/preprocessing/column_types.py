@@ -13,12 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Indices
-from rankwise.datasets.parse_numbers import (
-    NumberFormat,
-    find_format,
-    is_format,
-    parse_quantity,
-)
+from rankwise.datasets.parse_numbers import NumberFormat, find_format, is_format, parse_quantity
 from rankwise.fitted_schema import EnumMember, Integer, TupleOf, Word, saved_fields
 from rankwise.preprocessing.cells import (
     DATE_PARTS,

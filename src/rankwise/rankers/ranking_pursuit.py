@@ -32,7 +32,6 @@ from rankwise.kernels.views import View, check_views, view_columns
 from rankwise.losses import SquaredLoss
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.candidate_grid import CandidateGrid
-from rankwise.model_selection.grid_search import grid_search
 from rankwise.model_selection.protocol import HoldOutTask
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.preprocessing.validate_features import validate_X
@@ -46,18 +45,12 @@ from rankwise.rankers.pursuit_dictionary import (
     function_values,
     kernel_functions,
 )
-from rankwise.rankers.ranking_problem import check_beta, no_nuisance, one_output, ranking_loss
-from rankwise.rankers.search import Search
+from rankwise.rankers.ranking_problem import check_beta, one_output, ranking_loss
 from rankwise.rankers.semi_supervised import PartialRelevance, split_unscored
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.pursuit import AllPairs, PursuitProblem, SharedIndices, Step, pursue
-from rankwise.validation import (
-    check_alphas,
-    check_int,
-    check_option,
-    restored_on_failure,
-)
+from rankwise.validation import check_alphas, check_int, check_option, restored_on_failure
 
 
 @saved_fields(
@@ -556,189 +549,6 @@ class RankingPursuit(TaskModel, KernelParameters):
             for name in ("basis_indices_", "dual_coef_", "coef_path_"):
                 setattr(self, name, getattr(self, name)[0])
             self.choice_path_ = self.choice_path_[:, 0]
-
-
-class RankingPursuitCV(Search):
-    """RankingPursuit that chooses its number of steps, and parameters given as lists, by folds.
-
-    Use it in place of `RankingPursuit` if the number of steps is not known.
-
-    One pursuit for each fold serves all numbers of steps up to `n_basis`. The model is then trained
-    on all data with the best one; of equally good ones it is the smallest. Only scored items are
-    held out: unscored ones take part in every fold.
-
-    Parameters
-    ----------
-    n_basis : int
-        Largest number of steps to try.
-    cv : "auto", None, int, splitter or iterable
-        "auto" makes five folds of whole groups, or of items if there is one group; None leaves out
-        one group at a time; anything else as in `RankRLSCV`.
-    scoring : str, Metric or function
-        A ranking metric such as "disagreement" or "ndcg@10", averaged over the held-out groups.
-    gamma, degree, coef0, nu
-        As in `RankingPursuit`; a list of values is searched.
-    store_predictions : bool
-        Keep the held-out scores in ``cv_results_["predictions"]``.
-    kernel, kernel_params, dictionary, beta, fit_intercept, backfit, views, search, cost, ties, \
-group_weight, random_state
-        As in `RankingPursuit`.
-
-    Attributes
-    ----------
-    n_basis_ : int
-        Chosen number of steps.
-    best_score_ : float
-        Its score, in the units of `scoring`.
-    best_params_ : dict
-        "n_basis" and the chosen ones of the parameters given as lists.
-    cv_results_ : dict
-        "n_basis" (numbers of steps), "params" (list of dict), "mean_score" of shape (n_params,
-        n_basis), "group_score", a list of arrays of shape (n_groups, n_basis), nan where a group
-        has no score, "groups" (their labels), "n_undefined", "cv" (which way was taken), and
-        "predictions" if asked for, nan in rows without a score.
-    best_estimator_ : RankingPursuit
-        The model trained on all data.
-    basis_indices_, choice_path_, coef_, coef_path_, dual_coef_, intercept_, n_pairs_, search_, \
-train_error_
-        As in `RankingPursuit`.
-
-    Examples
-    --------
-    >>> from rankwise import RankingPursuitCV
-    >>> from rankwise.datasets import make_ranking
-    >>> X, y, groups = make_ranking(n_queries=20, noise=0.5, random_state=0)[:3]
-    >>> model = RankingPursuitCV(30, gamma=[0.001, 0.01]).fit(X, y, groups)
-    >>> model.n_basis_ <= 30, model.best_params_["gamma"] in (0.001, 0.01)
-    (True, True)
-    """
-
-    _fitted: ClassVar[FittedSchema] = {
-        "n_basis_": Values(),
-    }
-
-    allows_unscored = True
-
-    def __init__(
-        self,
-        n_basis: int = 50,
-        *,
-        cv: Any = "auto",
-        scoring: Any = "disagreement",
-        store_predictions: bool = False,
-        kernel: str | Callable[..., float] = "rbf",
-        gamma: float | Sequence[float] | None = None,
-        degree: float | Sequence[float] = 3,
-        coef0: float | Sequence[float] = 1,
-        kernel_params: dict[str, Any] | None = None,
-        dictionary: str | int | ArrayLike = "items",
-        beta: float = 0.0,
-        fit_intercept: bool = True,
-        backfit: str | None = "final",
-        views: int | Sequence[View] | None = None,
-        nu: float | Sequence[float] = 1.0,
-        search: str = "auto",
-        cost: str = "magnitude",
-        ties: str = "include",
-        group_weight: str = "pairs",
-        random_state: Any = None,
-    ) -> None:
-        self.n_basis = n_basis
-        self.cv = cv
-        self.scoring = scoring
-        self.store_predictions = store_predictions
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.dictionary = dictionary
-        self.beta = beta
-        self.fit_intercept = fit_intercept
-        self.backfit = backfit
-        self.views = views
-        self.nu = nu
-        self.search = search
-        self.cost = cost
-        self.ties = ties
-        self.group_weight = group_weight
-        self.random_state = random_state
-
-    @refuse_other_keywords
-    @single_threaded
-    @restored_on_failure
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        time: ArrayLike | None = None,
-        nuisance: Any = None,
-    ) -> Self:
-        """Select the parameters on held-out data, and train on all data.
-
-        Parameters
-        ----------
-        X, y, groups, sample_weight
-            As in ``RankingPursuit.fit``. The weights also apply to the evaluation of held-out
-            items.
-        time : array-like of shape (n_items,), default=None
-            Time of each item, as dates or numbers. Groups are then evaluated by models of earlier
-            groups only, in five blocks.
-        nuisance : None
-            Not supported by RankingPursuit; a value raises a ValueError.
-
-        Returns
-        -------
-        RankingPursuitCV
-            The fitted estimator.
-        """
-        target = read_y(y, groups, sample_weight, nuisance, X=X, allow_nan=True)
-        no_nuisance(type(self).__name__, target)
-        X = check_groups(self, X, y, groups)
-        learner = RankingPursuit(
-            self.n_basis,
-            kernel=self.kernel,
-            kernel_params=self.kernel_params,
-            dictionary=self.dictionary,
-            beta=self.beta,
-            fit_intercept=self.fit_intercept,
-            backfit=self.backfit,
-            views=self.views,
-            search=self.search,
-            cost=self.cost,
-            ties=self.ties,
-            group_weight=self.group_weight,
-            random_state=self.random_state,
-        )
-        result = grid_search(
-            learner,
-            (X, target),
-            candidates={"n_basis": None},
-            parameter_lists={
-                "gamma": self.gamma,
-                "degree": self.degree,
-                "coef0": self.coef0,
-                "nu": self.nu,
-            },
-            cv=self.cv,
-            scoring=self.scoring,
-            time=time,
-            store_predictions=self.store_predictions,
-        )
-        return self._store_search(result)
-
-    def predict_views(self, X: Any) -> Array:
-        """Scores by each view; see ``RankingPursuit.predict_views``."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict_views(X))
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Scores after each step; see ``RankingPursuit.staged_predict``."""
-        check_is_fitted(self)
-        yield from self.best_estimator_.staged_predict(X)
 
 
 class PursuitTask(HoldOutTask):

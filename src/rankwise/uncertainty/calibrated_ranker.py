@@ -29,7 +29,8 @@ from rankwise.model_selection.folds import (
 from rankwise.model_selection.scorer import needs_groups, predict_items
 from rankwise.preprocessing.group_columns import refuse_other_keywords
 from rankwise.rankers.base import RankerMixin
-from rankwise.rankers.rank_rls import RankRLSCV, RankRLSTask
+from rankwise.rankers.rank_rls import RankRLSTask
+from rankwise.rankers.rank_rls_cv import RankRLSCV
 from rankwise.runtime.threads import single_threaded
 from rankwise.uncertainty.jackknife_errors import (
     Difference,
