@@ -227,7 +227,7 @@ def test_bad_input_is_refused(data):
     X, y, groups = data
     for options, message in [
         ({"alphas": [1.0, -1.0]}, "positive"),
-        ({"nus": [-1.0]}, "from 0"),
+        ({"nus": [-1.0]}, "nus"),
         ({"nus": []}, "flat list"),
         ({"cv": "loo"}, "'auto'"),
         ({"cv": 6}, "5 groups"),

@@ -207,5 +207,5 @@ def test_bad_nuisance_is_named():
             model.fit(X, y, groups, nuisance=Z)
     with pytest.raises(ValueError, match="beta=0 and one output"):
         RankRLS(beta=0.5).fit(X, y, groups, nuisance=Z)
-    with pytest.raises(ValueError, match="iterations"):
+    with pytest.raises(ValueError, match="iterative"):
         RankRLS(solver="iterative").fit(X, y, groups, nuisance=Z)

@@ -327,7 +327,7 @@ BAD = [
     ({"n_basis": 2.5}, "n_basis=2.5"),
     ({"backfit": "last"}, r"backfit='last' is unknown.*'final', 'every'"),
     ({"beta": 1.5}, r"beta=1.5; expected a number from 0"),
-    ({"nu": -1.0}, r"nu: got -1.0, expected a finite number from 0"),
+    ({"nu": -1.0}, r"nu: got -1.0, expected a finite number"),
     ({"nu": np.inf}, "nu: got inf"),
     ({"search": "best"}, "search='best' is unknown"),
     ({"kernel": "gauss"}, "kernel='gauss' is unknown"),

@@ -65,14 +65,14 @@ class SufficientStatistics:
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import RankRLS, Sums
+    >>> from rankwise import RankRLS, SufficientStatistics
     >>> rng = np.random.default_rng(0)
     >>> X, y, groups = rng.random((90, 2)), rng.random(90), np.repeat(np.arange(9), 10)
     >>> one, two = SufficientStatistics(), SufficientStatistics()
     >>> one.add(X[:25], y[:25], groups[:25]).add(X[60:], y[60:], groups[60:]).n_items
     55
     >>> sent = two.add(X[25:60], y[25:60], groups[25:60]).to_bytes()  # in another process
-    >>> path = one.merge(Sums.from_bytes(sent)).solve([0.01, 0.1])
+    >>> path = one.merge(SufficientStatistics.from_bytes(sent)).solve([0.01, 0.1])
     >>> np.allclose(path.model(1).coef_, RankRLS(0.1).fit(X, y, groups).coef_, rtol=1e-10)
     True
     """

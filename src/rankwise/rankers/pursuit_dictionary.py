@@ -126,3 +126,30 @@ def deal_functions(chosen: Indices, is_scored: Any, n_views: int, rng: Any) -> l
         [rng.permutation(chosen[is_scored]), rng.permutation(chosen[~is_scored])]
     )
     return [np.sort(shuffled[v::n_views]) for v in range(n_views)]
+
+
+def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
+    """Search of several views: "pairs" or "shared"; "single" for one view."""
+    check_option("search", search, ("auto", "pairs", "shared"))
+    n_views = len(dictionaries)
+    first = dictionaries[0]
+    if n_views == 1:
+        return "single"
+    if search == "auto":
+        search = "pairs" if n_views == 2 else "shared"
+    if search == "pairs" and n_views != 2:
+        raise ValueError(
+            f"search='pairs' is for two views, and there are {n_views}; use 'shared' (one item for "
+            "all views)."
+        )
+    if search == "pairs":
+        matrix = "a matrix of all pairs of functions"
+        advice = "use search='shared', or a random part of the items (for example dictionary=2000)"
+        check_matrix_fits(len(first.indices), len(dictionaries[1].indices), matrix, advice)
+    elif not all(np.array_equal(d.indices, first.indices) for d in dictionaries):
+        raise ValueError(
+            f"{n_views} views that take the same item need the same dictionary, and theirs differ "
+            "(a number of views, n_basis of a View or columns as functions make them differ); use "
+            "two views and search='pairs', or a list of View with one dictionary."
+        )
+    return search

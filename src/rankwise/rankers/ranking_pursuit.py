@@ -40,6 +40,7 @@ from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.rankers.pursuit_dictionary import (
     Dictionary,
     choose_functions,
+    choose_search,
     column_functions,
     deal_functions,
     function_values,
@@ -47,7 +48,6 @@ from rankwise.rankers.pursuit_dictionary import (
 )
 from rankwise.rankers.ranking_problem import check_beta, one_output, ranking_loss
 from rankwise.rankers.semi_supervised import PartialRelevance, split_unscored
-from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.pursuit import AllPairs, PursuitProblem, SharedIndices, Step, pursue
 from rankwise.validation import check_alphas, check_int, check_option, restored_on_failure
@@ -638,30 +638,3 @@ def _check_not_constant(norms: list[Array]) -> None:
                 "none of them can order the scored items. Pass features (or columns of the view) "
                 "that vary inside a group, another kernel, or more functions."
             )
-
-
-def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
-    """Search of several views: "pairs" or "shared"; "single" for one view."""
-    check_option("search", search, ("auto", "pairs", "shared"))
-    n_views = len(dictionaries)
-    first = dictionaries[0]
-    if n_views == 1:
-        return "single"
-    if search == "auto":
-        search = "pairs" if n_views == 2 else "shared"
-    if search == "pairs" and n_views != 2:
-        raise ValueError(
-            f"search='pairs' is for two views, and there are {n_views}; use 'shared' (one item for "
-            "all views)."
-        )
-    if search == "pairs":
-        matrix = "a matrix of all pairs of functions"
-        advice = "use search='shared', or a random part of the items (for example dictionary=2000)"
-        check_matrix_fits(len(first.indices), len(dictionaries[1].indices), matrix, advice)
-    elif not all(np.array_equal(d.indices, first.indices) for d in dictionaries):
-        raise ValueError(
-            f"{n_views} views that take the same item need the same dictionary, and theirs differ "
-            "(a number of views, n_basis of a View or columns as functions make them differ); use "
-            "two views and search='pairs', or a list of View with one dictionary."
-        )
-    return search
