@@ -151,7 +151,7 @@ class SufficientStatistics:
 
         Returns
         -------
-        Sums
+        SufficientStatistics
             Itself.
 
         Raises

@@ -344,7 +344,7 @@ class RankRLS(PathModel):
 
         See Also
         --------
-        Sums : Batches added up in several processes, merged, subtracted, solved for many alphas.
+        SufficientStatistics : Batches added up in several processes, merged, subtracted, solved for many alphas.
 
         Notes
         -----
