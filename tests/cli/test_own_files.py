@@ -228,6 +228,7 @@ def test_sigterm_leaves_no_copy_of_standard_input_behind(tmp_path):
                 break
             time.sleep(0.1)
         assert len(list(copies.iterdir())) == 1
+        time.sleep(0.5)  # all is read, and the command waits for more input
         running.send_signal(signal.SIGTERM)
         assert running.wait(30) == 143
     assert list(copies.iterdir()) == []

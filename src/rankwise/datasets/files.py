@@ -16,6 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from io import BufferedReader
 from typing import IO, Any, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
@@ -48,7 +49,10 @@ def location(path: str) -> str:
         return path
     if sys.stdin not in _standard_input:
         copy = tempfile.NamedTemporaryFile(prefix="rankwise-")  # noqa: SIM115
-        shutil.copyfileobj(sys.stdin.buffer, copy)
+        # one system call at a time, so that Python handles a signal before it waits for more input
+        stream = cast("BufferedReader", sys.stdin.buffer)
+        while chunk := stream.read1(BLOCK_BYTES):
+            copy.write(chunk)
         copy.flush()
         _standard_input[sys.stdin] = cast("IO[bytes]", copy)
     return str(_standard_input[sys.stdin].name)

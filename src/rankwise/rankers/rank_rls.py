@@ -344,7 +344,7 @@ class RankRLS(PathModel):
 
         See Also
         --------
-        SufficientStatistics : Batches added up in several processes, merged, subtracted, solved for many alphas.
+        SufficientStatistics : Batches of several processes, merged and solved for many alphas.
 
         Notes
         -----
