@@ -22,7 +22,7 @@ from rankwise.leaderboard import rate
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import leave_group_out_predict, leave_pair_out
 from rankwise.solvers.least_squares import conjugate_gradients
-from tests.rankers import VIEWS, every_ranker
+from tests.ranker_cases import VIEWS, every_ranker
 
 M = 30
 RNG = np.random.default_rng(0)

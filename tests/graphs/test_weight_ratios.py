@@ -8,7 +8,7 @@ import pytest
 from rankwise import PairGraph, RankRLS, ScoreGraph
 from rankwise.graphs import PreferenceGraph
 from tests import oracle
-from tests.rankers import every_ranker
+from tests.ranker_cases import every_ranker
 
 FACTORS = [1e-300, 1e-162, 1e300, 5e-324 * 2**20]
 

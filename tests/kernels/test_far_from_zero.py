@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from rankwise import ConditionalRankRLS, RankingPursuit, RankRLS, View
 from rankwise.kernels.kernel import Kernel
-from tests.rankers import kernel_rankers
+from tests.ranker_cases import kernel_rankers
 
 RBF = {"kernel": "rbf", "gamma": 0.3}
 VIEWS = [View(slice(0, 2), **RBF), View(slice(1, 3), **RBF)]

@@ -12,7 +12,7 @@ from rankwise.kernels.kernel import Kernel
 from rankwise.kernels.ngram import ngram_kernel
 from rankwise.model_selection import leave_group_out_predict, leave_pair_out
 from rankwise.persistence import load, save
-from tests.rankers import kernel_rankers
+from tests.ranker_cases import kernel_rankers
 
 RNG = np.random.default_rng(0)
 WORDS = ["".join(RNG.choice(list("abcd"), size=RNG.integers(3, 12))) for _ in range(24)]

@@ -22,7 +22,7 @@ from rankwise import (
 from rankwise.losses import HingeLoss, LogisticLoss
 from rankwise.model_selection.scorer import predict_items
 from rankwise.uncertainty import jackknife
-from tests.rankers import RANKERS
+from tests.ranker_cases import RANKERS
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 3))

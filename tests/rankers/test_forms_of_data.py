@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from rankwise import CoRankRLS, View, make_target
-from tests.rankers import every_ranker
+from tests.ranker_cases import every_ranker
 
 M, NAMES = 60, list("abcde")
 FORMS = {
