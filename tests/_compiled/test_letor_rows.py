@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rankwise.datasets import files, read_letor
 from rankwise.errors import LetorFormatError
-from tests.datasets.test_fuzz import LETOR, PLAIN, mutated
+from tests.datasets.data import LETOR, PLAIN, mutated
 
 compiled = pytest.importorskip("rankwise._compiled.letor_rows")
 from rankwise._compiled import letor_rows_fallback  # noqa: E402

@@ -621,7 +621,7 @@ def rng():
 
 
 def test_random_order_on_a_card_is_that_of_a_constant_score(rng):
-    # which is the mean over all orders: tests/metrics/test_metrics_invariants.py
+    # which is the mean over all orders: tests/metrics/test_invariants.py
     y, groups = rng.integers(0, 3, 24), np.repeat([0, 1, 2], 8)
     names = ["ndcg@3", "map", "p@2", "recall@2", "mrr", "disagreement", "tau"]
     words = words_of(make_report(rng.random(24), None, y, groups, metrics=names))

@@ -208,10 +208,10 @@ def try_files(models, n_files, path, rng):
 
 
 if __name__ == "__main__":
+    from tests.persistence.saved_boards import BOARDS
     from tests.persistence.saved_models import all_models
-    from tests.persistence.test_boards import KINDS
 
-    models = all_models() | {f"board, {kind}": (make(), None) for kind, make in KINDS.items()}
+    models = all_models() | {f"board, {kind}": (make(), None) for kind, make in BOARDS.items()}
     n_files, start = int(sys.argv[1]), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.rw"

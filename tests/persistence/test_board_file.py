@@ -9,31 +9,17 @@ import numpy as np
 import pytest
 
 from rankwise.errors import ModelFileError
-from rankwise.leaderboard import PriorScales, rate
+from rankwise.leaderboard import rate
 from rankwise.persistence import load, read_header, save
 from rankwise.persistence.board_file import board_facts, board_from
-from tests.leaderboard.data import COLUMNS, IN_CONTEXT, games, random_lists
+from tests.leaderboard.data import COLUMNS, games, random_lists
 from tests.persistence.mutations import try_files, write
-
-PRIOR = {"a": 1.0, "b": 0.0, "c": 0.5, "d": 2.0}
-KINDS = {
-    "plain": lambda: rate(games(), side=True, scale="elo", anchor="b", alpha="auto", **COLUMNS),
-    "in context": lambda: rate(games(), scales=PriorScales(1.0, 0.5, 2.0, 0.3), **IN_CONTEXT),
-    "dates": lambda: rate(
-        {**games(), "when": ["2001-01-01"] * 60 + ["2002-01-01"] * 60},
-        time="when",
-        half_life=99.0,
-        **COLUMNS,
-    ),
-    "rankings": lambda: rate(random_lists(), confidence=0.9),
-    "features": lambda: rate(games(), features=np.eye(4)[:, :2] + 1, alpha=0.1, **COLUMNS),
-    "prior": lambda: rate(games(), prior=[PRIOR, {"d": 1.0, "a": 2.0, "e": 0.0}], **COLUMNS),
-}
+from tests.persistence.saved_boards import BOARDS
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", BOARDS)
 def test_a_board_comes_back_as_it_was(tmp_path, kind):
-    board, file = KINDS[kind](), tmp_path / "board.rw"
+    board, file = BOARDS[kind](), tmp_path / "board.rw"
     save(board, file, notes={"of": kind})
     again = load(file)
     assert str(again) == str(board)
@@ -52,7 +38,7 @@ def test_a_damaged_board_is_refused(tmp_path):
 
 
 def test_changed_boards_load_and_have_finite_ratings_or_are_refused(tmp_path):
-    boards = {kind: (make(), None) for kind, make in KINDS.items()}
+    boards = {kind: (make(), None) for kind, make in BOARDS.items()}
     with np.errstate(all="ignore"):
         n_loaded, _ = try_files(boards, 60, tmp_path / "board.rw", np.random.default_rng(0))
     assert 1 < n_loaded < 30

@@ -178,3 +178,24 @@ def test_only_packages_list_public_names():
         if path.stem not in ("__init__", "report") and "\n__all__" in path.read_text("utf-8")
     ]
     assert not listing
+
+
+def test_no_test_imports_another_test():
+    importing = set()
+    for path in sorted((REPOSITORY / "tests").rglob("*.py")):
+        for node in ast.walk(tree_of(path)):
+            names = []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or "", *(alias.name for alias in node.names)]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            if any(name.split(".")[-1].startswith("test_") for name in names):
+                importing.add(str(path.relative_to(REPOSITORY)))
+    assert not importing
+
+
+def test_folders_of_tests_are_packages():
+    other = {"base", "baseline", "experiments", "project"}  # base: modules outside packages
+    folders = {path.parent for path in (REPOSITORY / "tests").rglob("test_*.py")}
+    names = {path.name for path in folders if path.name != "tests"}
+    assert names - other <= set(LAYERS)
