@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,14 +12,10 @@ from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
 from rankwise.datasets import PairData
 from rankwise.datasets.times import in_days
-from rankwise.environment import require
-from rankwise.formatting import join_words
 from rankwise.groups import encode_groups
 from rankwise.leaderboard import render
 from rankwise.leaderboard.board_records import (
-    RANK_COLUMNS,
     HeadToHead,
-    LeaderboardRow,
     RatingDifference,
     RatingHistory,
 )
@@ -47,6 +42,7 @@ from rankwise.leaderboard.models.dynamic import DynamicBradleyTerry
 from rankwise.leaderboard.models.least_squares_model import LeastSquares
 from rankwise.leaderboard.models.rating_components import PriorScales, RatingComponents
 from rankwise.leaderboard.prior import Prior, Priors
+from rankwise.leaderboard.ranked_board import RankedBoard
 from rankwise.leaderboard.rating_scale import RatingScale
 from rankwise.runtime.threads import single_threaded
 from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT, CovarianceRoot
@@ -115,7 +111,7 @@ class Presentation:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Leaderboard:
+class Leaderboard(RankedBoard):
     """Result of `rate`; prints as a table, best item first.
 
     ``board["Ann"]`` is the row of an item; iterating yields the rows. A board is a fitted model and
@@ -294,34 +290,6 @@ class Leaderboard:
         if not self.presentation.has_intervals:
             return None
         return "jackknife" if self.parts is None else "posterior"
-
-    @cached_property
-    def rows(self) -> tuple[LeaderboardRow, ...]:
-        """Rows by component, the largest first, and rank; items without a rank are last."""
-        lists = [self._row_values(name) for name in LeaderboardRow._fields]
-        return tuple(map(LeaderboardRow._make, zip(*lists, strict=True)))
-
-    def _row_values(self, name: str) -> list[Any]:
-        """Return a column as a list, with None for missing values."""
-        column = self.columns[name]
-        if column is None:
-            return [None] * len(self)
-        values: list[Any] = column.tolist()
-        if name in RANK_COLUMNS:
-            return [None if value == 0 else value for value in values]
-        if name in ("low", "high"):
-            return [None if np.isnan(value) else value for value in values]
-        return values
-
-    def __iter__(self) -> Iterator[LeaderboardRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __getitem__(self, item: Any) -> LeaderboardRow:
-        self.position(item)
-        return self._row_of[item]
 
     def expected_margin(self, a: Any, b: Any) -> RatingDifference:
         """Return the difference of two ratings: the expected margin of a over b without covariates.
@@ -620,11 +588,6 @@ class Leaderboard:
             "rows": [row._asdict() for row in self.rows],
         }
 
-    def to_frame(self) -> Any:
-        """Return a pandas DataFrame with the fields of `LeaderboardRow` as columns."""
-        pandas = require("pandas", "Leaderboard.to_frame")
-        return pandas.DataFrame(list(self.rows), columns=list(LeaderboardRow._fields))
-
     def to_text(self, format: str = "text") -> str:
         """Return the board as text, Markdown, CSV, JSON, LaTeX or HTML.
 
@@ -634,27 +597,6 @@ class Leaderboard:
             CSV has the fields of `LeaderboardRow` in full precision.
         """
         return render.render(self, format)
-
-    def __repr__(self) -> str:
-        return self.to_text()
-
-    def _repr_html_(self) -> str:
-        return self.to_text("html")
-
-    @cached_property
-    def _positions(self) -> dict[Any, int]:
-        return {label: k for k, label in enumerate(self.items.tolist())}
-
-    @cached_property
-    def _row_of(self) -> dict[Any, LeaderboardRow]:
-        return {row.item: row for row in self.rows}
-
-    def position(self, item: Any) -> int:
-        """Return the position of an item in `items`."""
-        if item not in self._positions:
-            items = join_words(map(repr, self._positions))
-            raise KeyError(f"{item!r} is not on the board; its items are {items}")
-        return self._positions[item]
 
     def comparable(self, a: Any, b: Any) -> tuple[int, int]:
         """Return the positions of two items of the same component."""

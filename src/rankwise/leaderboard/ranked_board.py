@@ -1,0 +1,94 @@
+"""RankedBoard: what the leaderboards of comparisons and of scores have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.caching import cached_property
+from rankwise.environment import require
+from rankwise.formatting import join_words
+from rankwise.leaderboard.board_records import RANK_COLUMNS, LeaderboardRow
+
+
+class RankedBoard(ABC):
+    """Rows of rated items, best item first; base class of the leaderboards.
+
+    ``board["Ann"]`` is the row of an item; iterating yields the rows. A subclass computes the
+    columns and renders itself.
+    """
+
+    @property
+    @abstractmethod
+    def items(self) -> NDArray[Any]:
+        """Labels in the order of the data."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> Mapping[str, NDArray[Any] | None]:
+        """The rows by column, for many items; the names are those of `LeaderboardRow`.
+
+        A rank or tier of None is 0 here, and a low or high of None is NaN.
+        """
+
+    @abstractmethod
+    def to_text(self, format: str = "text") -> str:
+        """Return the board in a format."""
+
+    @cached_property
+    def rows(self) -> tuple[LeaderboardRow, ...]:
+        """Rows by component, the largest first, and rank; items without a rank are last."""
+        lists = [self._row_values(name) for name in LeaderboardRow._fields]
+        return tuple(map(LeaderboardRow._make, zip(*lists, strict=True)))
+
+    def _row_values(self, name: str) -> list[Any]:
+        """Return a column as a list, with None for missing values."""
+        column = self.columns[name]
+        if column is None:
+            return [None] * len(self)
+        values: list[Any] = column.tolist()
+        if name in RANK_COLUMNS:
+            return [None if value == 0 else value for value in values]
+        if name in ("low", "high"):
+            return [None if np.isnan(value) else value for value in values]
+        return values
+
+    def __iter__(self) -> Iterator[LeaderboardRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, item: Any) -> LeaderboardRow:
+        self.position(item)
+        return self._row_of[item]
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame with the fields of `LeaderboardRow` as columns."""
+        pandas = require("pandas", "Leaderboard.to_frame")
+        return pandas.DataFrame(list(self.rows), columns=list(LeaderboardRow._fields))
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.to_text("html")
+
+    @cached_property
+    def _positions(self) -> dict[Any, int]:
+        return {label: k for k, label in enumerate(self.items.tolist())}
+
+    @cached_property
+    def _row_of(self) -> dict[Any, LeaderboardRow]:
+        return {row.item: row for row in self.rows}
+
+    def position(self, item: Any) -> int:
+        """Return the position of an item in `items`."""
+        if item not in self._positions:
+            items = join_words(map(repr, self._positions))
+            raise KeyError(f"{item!r} is not on the board; its items are {items}")
+        return self._positions[item]
