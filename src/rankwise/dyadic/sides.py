@@ -375,7 +375,8 @@ def _reflect_mean(R: Array, constant: float) -> tuple[Array, Array | None]:
         reflected = np.hstack([np.zeros((len(R), 1)), reflected])
     if not mean.any():
         return reflected, None
-    length = np.copysign(np.linalg.norm(mean), mean[0])
+    with np.errstate(over="ignore"):  # an overflow is reported below
+        length = np.copysign(np.linalg.norm(mean), mean[0])
     if not np.isfinite(length):
         raise ValueError(OVERFLOW)
     reflector = mean.copy()
