@@ -7,7 +7,7 @@ import pytest
 
 from rankwise import PairGraph, RankRLS
 from rankwise.datasets import PairData, pairs_from_frame, read_pairs
-from rankwise.datasets.vocabulary import WORDS, meanings
+from rankwise.datasets.comparison_words import WORDS, meanings
 from rankwise.errors import TableFormatError
 from rankwise.leaderboard import rate, rate_groups
 

@@ -130,7 +130,7 @@ def rank(
 def _note_people(file: TableFile, columns: dict[str, Any]) -> None:
     """Name columns of people with several rows each, which have no role."""
     from rankwise.datasets.column_values import distinct_cells
-    from rankwise.datasets.vocabulary import is_person
+    from rankwise.datasets.comparison_words import is_person
 
     columns_with_role = _names_in(columns)
     for position, name in enumerate(file.names):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.datasets import vocabulary
+from rankwise.datasets import comparison_words
 from rankwise.datasets.column_values import complete_rows, distinct_cells
 from rankwise.datasets.comparison_columns import ComparisonColumns
 from rankwise.datasets.numeric_columns import column_numbers
@@ -180,10 +180,10 @@ def _is_tie(columns: ComparisonColumns, labels: Mapping[int, Labels]) -> NDArray
     is_tie = np.zeros(1, bool)
     if columns.outcome is not None:
         outcome = labels[columns.outcome]
-        sides = vocabulary.meanings(outcome.texts)
-        is_tie = is_tie | outcome.per_row([side == vocabulary.TIE for side in sides])
+        sides = comparison_words.meanings(outcome.texts)
+        is_tie = is_tie | outcome.per_row([side == comparison_words.TIE for side in sides])
     if columns.tie is not None:
-        is_tie = is_tie | labels[columns.tie].is_in(vocabulary.IS_TIE)
+        is_tie = is_tie | labels[columns.tie].is_in(comparison_words.IS_TIE)
     return is_tie
 
 

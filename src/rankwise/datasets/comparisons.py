@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.datasets import vocabulary
+from rankwise.datasets import comparison_words
 from rankwise.datasets.comparison_columns import find_columns, is_row_order
 from rankwise.datasets.comparison_rows import ComparisonRows, Labels, read_rows
 from rankwise.datasets.files import PathLike
@@ -334,8 +334,8 @@ def _signed_magnitudes(rows: ComparisonRows, sign: Array) -> Array:
     if columns.tie is not None:
         tie = rows.labels[columns.tie]
         problem = "the tie is {}, expected 1 or 0, true or false, yes or no."
-        rows.refuse(~tie.is_in(vocabulary.IS_TIE | vocabulary.IS_NO_TIE), problem, tie)
-        is_tie = is_tie | tie.is_in(vocabulary.IS_TIE)
+        rows.refuse(~tie.is_in(comparison_words.IS_TIE | comparison_words.IS_NO_TIE), problem, tie)
+        is_tie = is_tie | tie.is_in(comparison_words.IS_TIE)
     magnitude = np.where(is_tie, 0.0, 1.0)
     if columns.magnitude is not None:
         magnitude = rows.values[columns.magnitude]
@@ -351,13 +351,13 @@ def _winning_sides(rows: ComparisonRows) -> Array:
     """1 if the first side won, -1 if the second side won, 0 for a tie.
 
     A word of the outcome is the name of a side's column, an item if it is one of the two items in
-    all its rows, or a word of `rankwise.datasets.vocabulary`.
+    all its rows, or a word of `rankwise.datasets.comparison_words`.
     """
     assert rows.columns.outcome is not None
     outcome = rows.labels[rows.columns.outcome]
     words = outcome.texts
     by_item, is_item = _winners_by_item(rows, outcome)
-    sides = vocabulary.meanings(words)
+    sides = comparison_words.meanings(words)
     names = rows.names(rows.columns.items)
     side_of_column = {names[0].lower(): 1.0, names[1].lower(): -1.0}
     side_of_word = np.full(len(words), np.nan)
@@ -400,7 +400,7 @@ def _winners_by_item(rows: ComparisonRows, outcome: Labels) -> tuple[Array, NDAr
     n_rows = np.bincount(outcome.codes)
     is_item = np.bincount(outcome.codes, ~np.isnan(by_item)) == n_rows
     is_number = np.array([finite_number(word) is not None for word in words])
-    sides = np.array(vocabulary.meanings(words), dtype=object)
+    sides = np.array(comparison_words.meanings(words), dtype=object)
     if not is_item[is_number].all() and None not in sides[is_number]:
         # a column is read in one way: these numbers are results, although some are items, too
         is_item &= ~is_number
@@ -420,7 +420,7 @@ def _refuse_words(
         np.isin(outcome.codes, unknown),
         f"the winner is {join_words(words, 20)}, expected "
         f"{', '.join(map(shown_value, side_names))}, one of the two items or 'tie'; also "
-        f"understood: {', '.join(vocabulary.EXAMPLES)}, 1, 2, 0.5.",
+        f"understood: {', '.join(comparison_words.EXAMPLES)}, 1, 2, 0.5.",
     )
 
 
@@ -515,7 +515,7 @@ def _refuse_repeated_items(rows: ComparisonRows, table: _RankingTable) -> None:
 def _places(rows: ComparisonRows, cells: Labels) -> Array:
     """Places as numbers, inf for items without a place."""
     places = [
-        np.inf if text.lower() in vocabulary.UNPLACED else finite_number(text)
+        np.inf if text.lower() in comparison_words.UNPLACED else finite_number(text)
         for text in cells.texts
     ]
     rows.refuse(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
-from rankwise.datasets import vocabulary
+from rankwise.datasets import comparison_words
 from rankwise.datasets.column_roles import Column
 from rankwise.errors import warn_user
 from rankwise.validation import check_option, suggestion
@@ -355,9 +355,9 @@ def infer_columns(options: PairColumns, names: Sequence[str]) -> tuple[PairColum
                 columns.append([names[plain_names.index(name)] for name in usual])
         return columns
 
-    sides = find(vocabulary.SIDES)
-    outcomes = find(vocabulary.OUTCOMES)
-    scores = find(vocabulary.SCORES)
+    sides = find(comparison_words.SIDES)
+    outcomes = find(comparison_words.OUTCOMES)
+    scores = find(comparison_words.SCORES)
     if len(sides) != 1 or len(outcomes or scores) != 1:
         return options, ""
     first, second = sides[0]
