@@ -17,3 +17,4 @@ Texts = NDArray[np.object_]  # strings of Python
 
 Labels = NDArray[Any]  # of groups or items: integers or strings
 Numbers = NDArray[Any]  # integers or floats, whose type is preserved
+AnyArray = NDArray[Any]  # numbers, text, dates or objects

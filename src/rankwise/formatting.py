@@ -11,16 +11,36 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 from unicodedata import category, east_asian_width
+
+#: A value that `json.dumps` can write.
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+
+#: An object of JSON.
+JsonObject: TypeAlias = "dict[str, Json]"
 
 TABLE_FORMATS = ("text", "markdown", "latex", "html")
 GAP = "  "
-LEAST_NAME = 8  # smallest width of a column of names on a terminal
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_LATEX |= {c: "\\" + c for c in "&%$#_{}"} | {"–": "--", "…": r"\ldots{}", "†": r"\dag{}"}
-_LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "−": "$-$"}
+MIN_NAME_WIDTH = 8  # of a column of names on a terminal
+
+CONTROL_CATEGORIES = ("Cc", "Zl", "Zp")  # control characters, line and paragraph separators
+
+MARKDOWN_SPECIAL = re.compile(r"([|\\*_`<>\[\]&~$])")
+
+LATEX_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "–": "--",
+    "−": "$-$",
+    "…": r"\ldots{}",
+    "†": r"\dag{}",
+    **{character: "\\" + character for character in "&%$#_{}"},
+}
 
 
 @dataclass(frozen=True)
@@ -58,58 +78,77 @@ class TextTable:
         """
         cells = self._cells()
         widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
-        while width is not None and sum(widths) + len(GAP) * (len(widths) - 1) > width:
-            widest = max(self.names, key=widths.__getitem__, default=None)
-            if widest is None or widths[widest] <= LEAST_NAME:
-                break
+        if width is not None:
+            self._narrow_names(widths, width)
+        return [line for row in cells for line in self._lines_of_row(row, widths)]
+
+    def _narrow_names(self, widths: list[int], width: int) -> None:
+        """Reduce the widths of columns of names until the table fits, as far as possible."""
+        gaps = len(GAP) * (len(widths) - 1)
+        while self.names and sum(widths) + gaps > width:
+            widest = max(self.names, key=widths.__getitem__)
+            if widths[widest] <= MIN_NAME_WIDTH:
+                return
             widths[widest] -= 1
+
+    def _lines_of_row(self, row: Sequence[str], widths: Sequence[int]) -> list[str]:
+        """Lines of one row, several if a name is wrapped."""
+        wrapped_cells = [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
         lines = []
-        for row in cells:
-            parts = [_wrapped(cell, wide) for cell, wide in zip(row, widths, strict=True)]
-            for part in zip_longest(*parts, fillvalue=""):
-                fitted = (
-                    _fitted(cell, wide, is_name=k in self.names)
-                    for k, (cell, wide) in enumerate(zip(part, widths, strict=True))
-                )
-                lines.append(GAP.join(fitted).rstrip())
+        for line_of_cells in zip_longest(*wrapped_cells, fillvalue=""):
+            padded = []
+            for column, (text, width) in enumerate(zip(line_of_cells, widths, strict=True)):
+                padded.append(_padded(text, width, align_left=column in self.names))
+            lines.append(GAP.join(padded).rstrip())
         return lines
 
     def text(self) -> str:
         """Aligned columns for a terminal."""
-        return "\n".join([*([self.title] if self.title else []), *self.lines(), *self.notes])
+        lines = [*self.lines(), *self.notes]
+        if self.title:
+            lines.insert(0, self.title)
+        return "\n".join(lines)
 
     def markdown(self) -> str:
         """A table of GitHub's Markdown, its title in bold, its notes as a list."""
-        header, *rows = (
-            "| " + " | ".join(re.sub(r"([|\\*_`<>\[\]&~$])", r"\\\1", cell) for cell in row) + " |"
-            for row in self._cells()
-        )
-        rule = [":--" if k in self.names else "--:" for k in range(len(self.header))]
-        title = [f"**{self.title}**", ""] if self.title else []
-        notes = ["", *(f"* {note}" for note in self.notes)] if self.notes else []
-        return "\n".join([*title, header, "| " + " | ".join(rule) + " |", *rows, *notes, ""])
+        header, *rows = [_markdown_row(row) for row in self._cells()]
+        alignment = [":--" if k in self.names else "--:" for k in range(len(self.header))]
+        lines = [header, "| " + " | ".join(alignment) + " |", *rows]
+        if self.title:
+            lines = [f"**{self.title}**", "", *lines]
+        if self.notes:
+            lines += ["", *(f"* {note}" for note in self.notes)]
+        return "\n".join([*lines, ""])
 
     def latex(self) -> str:
         """A tabular, its title and notes as comments."""
-        header, *rows = (
-            " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in row) + r" \\"
-            for row in self._cells()
-        )
+        header, *rows = [_latex_row(row) for row in self._cells()]
         columns = "".join("l" if k in self.names else "r" for k in range(len(self.header)))
-        lines = [r"\begin{tabular}{" + columns + "}", r"\hline", header, r"\hline"]
-        lines += [*rows, r"\hline", r"\end{tabular}"]
-        title = [f"% {self.title}"] if self.title else []
-        return "\n".join([*title, *lines, *(f"% {note}" for note in self.notes), ""])
+        lines = [
+            r"\begin{tabular}{" + columns + "}",
+            r"\hline",
+            header,
+            r"\hline",
+            *rows,
+            r"\hline",
+            r"\end{tabular}",
+            *(f"% {note}" for note in self.notes),
+            "",
+        ]
+        if self.title:
+            lines.insert(0, f"% {self.title}")
+        return "\n".join(lines)
 
     def html(self) -> str:
         """A table element, its title as a caption, its notes as a paragraph."""
-        body = ""
-        for k, row in enumerate(self._cells()):
-            tag = "td" if k else "th"
-            cells = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
-            body += f"<tr>{cells}</tr>"
-        caption = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
-        notes = f"<p>{'<br>'.join(map(html.escape, self.notes))}</p>" if self.notes else ""
+        header, *rows = self._cells()
+        body = "".join([_html_row(header, "th"), *(_html_row(row, "td") for row in rows)])
+        caption = ""
+        if self.title:
+            caption = f"<caption>{html.escape(self.title)}</caption>"
+        notes = ""
+        if self.notes:
+            notes = f"<p>{'<br>'.join(map(html.escape, self.notes))}</p>"
         return f"<table>{caption}{body}</table>{notes}"
 
     def _cells(self) -> list[list[str]]:
@@ -117,53 +156,77 @@ class TextTable:
         return [[one_line(cell) for cell in row] for row in (self.header, *self.rows)]
 
 
+def _markdown_row(cells: Sequence[str]) -> str:
+    escaped = [MARKDOWN_SPECIAL.sub(r"\\\1", cell) for cell in cells]
+    return "| " + " | ".join(escaped) + " |"
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    escaped = ["".join(LATEX_ESCAPES.get(char, char) for char in cell) for cell in cells]
+    return " & ".join(escaped) + r" \\"
+
+
+def _html_row(cells: Sequence[str], tag: str) -> str:
+    elements = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+    return f"<tr>{elements}</tr>"
+
+
 def _wrapped(cell: str, width: int) -> list[str]:
-    """The cell in lines of whole words, or as it is if it fits or has a longer word."""
+    """Lines of whole words; a single line if the cell fits or a word is too long."""
     if text_width(cell) <= width:
         return [cell]
     lines = textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
-    return [cell] if any(text_width(line) > width for line in lines) else lines
+    if any(text_width(line) > width for line in lines):
+        return [cell]
+    return lines
 
 
-def _fitted(cell: str, width: int, *, is_name: bool) -> str:
-    """The cell with blanks, or cut."""
-    if text_width(cell) > width:
-        while text_width(cell) > width - 1:
-            cell = cell[:-1]
-        cell += "…"
-    blanks = " " * (width - text_width(cell))
-    return cell + blanks if is_name else blanks + cell
+def _padded(text: str, width: int, *, align_left: bool) -> str:
+    """The text in exactly `width` columns of the terminal, cut if it is longer."""
+    if text_width(text) > width:
+        while text_width(text) > width - 1:
+            text = text[:-1]
+        text += "…"
+    blanks = " " * (width - text_width(text))
+    if align_left:
+        return text + blanks
+    return blanks + text
 
 
 def join_tables(tables: Sequence[TextTable], format: str) -> str:
     """Several tables in one of the `TABLE_FORMATS`."""
-    between = {"html": "", "text": "\n\n"}.get(format, "\n")
-    return between.join(getattr(table, format)() for table in tables)
+    if format == "text":
+        return "\n\n".join(table.text() for table in tables)
+    if format == "markdown":
+        return "\n".join(table.markdown() for table in tables)
+    if format == "latex":
+        return "\n".join(table.latex() for table in tables)
+    return "".join(table.html() for table in tables)
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """CSV in full precision; what is missing is an empty cell."""
+def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """CSV in full precision; missing values are empty cells."""
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
+    writer = csv.writer(stream, lineterminator="\n")  # writes None as an empty cell
     writer.writerow(header)
-    writer.writerows(
-        ["" if cell is None else cell for cell in map(without_markup, row)] for row in rows
-    )
+    for row in rows:
+        writer.writerow([to_json_values(cell) for cell in row])
     return stream.getvalue()
 
 
-def one_line(name: Any) -> str:
+def one_line(name: object) -> str:
     """Replace line breaks and other control characters by blanks."""
-    return "".join(" " if category(c) in ("Cc", "Zl", "Zp") else c for c in str(name))
+    return "".join(" " if category(char) in CONTROL_CATEGORIES else char for char in str(name))
 
 
 def text_width(text: str) -> int:
     """Columns of a terminal: two for a wide character, none for a mark on the one before."""
-    wide = sum(east_asian_width(c) in "WF" for c in text)
-    return len(text) + wide - sum(category(c) in ("Mn", "Me", "Cf") for c in text)
+    n_wide = sum(east_asian_width(char) in "WF" for char in text)
+    n_marks = sum(category(char) in ("Mn", "Me", "Cf") for char in text)
+    return len(text) + n_wide - n_marks
 
 
-def join_words(names: Iterable[Any], n: int = 10) -> str:
+def join_words(names: Iterable[object], n: int = 10) -> str:
     """The first `n` names and the number of the other names: ``"a, b, c and 4 more"``."""
     all_names = list(map(str, names))
     listed = ", ".join(all_names[:n])
@@ -175,17 +238,21 @@ def join_words(names: Iterable[Any], n: int = 10) -> str:
 
 def count(n: int, noun: str) -> str:
     """A number with its noun: ``"1 group"``, ``"2,000 groups"``."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+    if n == 1:
+        return f"1 {noun}"
+    return f"{n:,} {noun}s"
 
 
-def without_markup(value: Any) -> Any:
+def to_json_values(value: object) -> Json:
     """Convert arrays, paths and NaN in a value to types of JSON; NaN becomes None."""
     if isinstance(value, Mapping):
-        return {str(key): without_markup(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
+        return {str(key): to_json_values(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):  # arrays and numbers of NumPy, which is not imported here
         value = value.tolist()
     if isinstance(value, (list, tuple)):
-        return [without_markup(item) for item in value]
+        return [to_json_values(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return str(value) if isinstance(value, Path) else value
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)

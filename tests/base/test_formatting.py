@@ -12,7 +12,7 @@ from rankwise.formatting import (
     csv_text,
     join_tables,
     join_words,
-    without_markup,
+    to_json_values,
 )
 
 BOARD = TextTable(
@@ -59,7 +59,7 @@ def test_what_is_missing_is_empty_in_csv_and_none_in_json():
     assert csv_text(["a", "b"], [[np.float64(0.1), float("nan")], [None, "x,y"]]) == (
         'a,b\n0.1,\n,"x,y"\n'
     )
-    assert without_markup({"a": np.array([1.0, np.inf]), "b": (np.int64(2),)}) == {
+    assert to_json_values({"a": np.array([1.0, np.inf]), "b": (np.int64(2),)}) == {
         "a": [1.0, None],
         "b": [2],
     }

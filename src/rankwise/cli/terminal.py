@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from rankwise.cli.argument_names import with_options
-from rankwise.formatting import TextTable, one_line, text_width, without_markup
+from rankwise.formatting import TextTable, one_line, text_width, to_json_values
 from rankwise.runtime.interrupts import no_interrupted_fits
 from rankwise.runtime.progress import Progress
 
@@ -225,7 +225,7 @@ def format_number(value: float, style: str = ".4f") -> str:
 
 def print_json(document: Any) -> None:
     """Print one JSON document on standard output."""
-    echo(json.dumps(without_markup(document), indent=2, allow_nan=False, ensure_ascii=False))
+    echo(json.dumps(to_json_values(document), indent=2, allow_nan=False, ensure_ascii=False))
 
 
 def print_key_values(rows: Iterable[tuple[str, str]]) -> None:

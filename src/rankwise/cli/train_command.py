@@ -25,7 +25,7 @@ from rankwise.cli.shared_options import (
     model_options,
     table_options,
 )
-from rankwise.formatting import TextTable, without_markup
+from rankwise.formatting import TextTable, to_json_values
 
 if TYPE_CHECKING:
     from rankwise.cli.training_set import TrainingSet
@@ -201,8 +201,7 @@ def describe(ranker: Any) -> dict[str, Any]:
     else:
         parameters = ranker.get_params(deep=False)
         chosen = {name: parameters[name] for name in ("alpha", "nu") if name in parameters}
-    described: dict[str, Any] = without_markup(chosen)
-    return described
+    return {name: to_json_values(value) for name, value in chosen.items()}
 
 
 def _lines(summary: dict[str, Any], training: TrainingSet) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from rankwise.arrays import Array
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.environment import require
 from rankwise.errors import warn_user
-from rankwise.formatting import TABLE_FORMATS, TextTable, count, join_tables, without_markup
+from rankwise.formatting import TABLE_FORMATS, TextTable, count, join_tables, to_json_values
 from rankwise.frames import frame_columns
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_float_array, check_option
@@ -122,7 +122,7 @@ class Comparison:
             "left_out": self.n_dropped,
             "confidence": self.confidence,
             "test": self.test,
-            "comparisons": [without_markup(row._asdict()) for row in self.rows],
+            "comparisons": [to_json_values(row._asdict()) for row in self.rows],
         }
 
     def table(self) -> TextTable:
