@@ -31,10 +31,12 @@ from rankwise.metrics.retrieval import (
     top_k,
 )
 from rankwise.metrics.runs import RunEvaluation, evaluate_runs
+from rankwise.metrics.shared_items import ComparisonMean, dyadic_robust_mean
 from rankwise.metrics.unjudged import Bounds, judgments_to_flip, ndcg_bounds
 
 __all__ = [
     "Bounds",
+    "ComparisonMean",
     "Evaluation",
     "EvaluationRow",
     "Metric",
@@ -42,6 +44,7 @@ __all__ = [
     "auc",
     "average_precision",
     "disagreement_error",
+    "dyadic_robust_mean",
     "evaluate",
     "evaluate_runs",
     "expected_reciprocal_rank",

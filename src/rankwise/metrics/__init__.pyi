@@ -13,12 +13,15 @@ from rankwise.metrics.registry import metric_names as metric_names
 from rankwise.metrics.retrieval import top_k as top_k
 from rankwise.metrics.runs import RunEvaluation as RunEvaluation
 from rankwise.metrics.runs import evaluate_runs as evaluate_runs
+from rankwise.metrics.shared_items import ComparisonMean as ComparisonMean
+from rankwise.metrics.shared_items import dyadic_robust_mean as dyadic_robust_mean
 from rankwise.metrics.unjudged import Bounds as Bounds
 from rankwise.metrics.unjudged import judgments_to_flip as judgments_to_flip
 from rankwise.metrics.unjudged import ndcg_bounds as ndcg_bounds
 
 __all__ = [
     "Bounds",
+    "ComparisonMean",
     "Evaluation",
     "EvaluationRow",
     "Metric",
@@ -26,6 +29,7 @@ __all__ = [
     "auc",
     "average_precision",
     "disagreement_error",
+    "dyadic_robust_mean",
     "evaluate",
     "evaluate_runs",
     "expected_reciprocal_rank",

@@ -1,0 +1,171 @@
+"""Standard errors and tests of means over comparisons that share items."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t as student
+
+from rankwise.arrays import Array, Indices
+from rankwise.defaults import DEFAULT_CONFIDENCE
+from rankwise.validation import check_float_array
+
+ROUNDING = 1e-12  # relative size below which a variance is rounding noise
+
+
+class ComparisonMean(NamedTuple):
+    """Mean over comparisons, with an error that allows for shared items.
+
+    Attributes
+    ----------
+    mean : float
+        Weighted mean of the values.
+    standard_error : float
+        Dyadic-robust standard error; NaN for a single comparison.
+    low, high : float
+        Confidence interval, by Student's t with ``n_items − 1`` degrees of freedom.
+    p : float
+        Two-sided p-value of a mean of 0.
+    n_items : int
+        Number of different items in the comparisons.
+    """
+
+    mean: float
+    standard_error: float
+    low: float
+    high: float
+    p: float
+    n_items: int
+
+
+def dyadic_robust_mean(
+    values: ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+) -> ComparisonMean:
+    """Mean of one value per comparison, where comparisons with a common item are correlated.
+
+    Use it for the share of wrong comparisons or the log loss of a model, and for the paired test of
+    two models: the values are then the differences of their losses. Tests that take comparisons
+    as independent, such as McNemar's, give standard errors that are too small: on 50,000
+    comparisons of 784 items by a factor of 1.7.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_comparisons,)
+        One value per comparison.
+    first, second : array-like of shape (n_comparisons,)
+        The two items of each comparison: numbers or labels.
+    sample_weight : array-like of shape (n_comparisons,), default=None
+        Weights of the comparisons; 1 if None.
+    confidence : float, default=0.95
+        Level of the interval.
+
+    Returns
+    -------
+    ComparisonMean
+        Mean, standard error, interval and p-value.
+
+    Notes
+    -----
+    With the weighted deviations from the mean e, as shares of the total weight, the variance is
+    ``Σ_i S_i² − Σ_{i<j} P_ij²``: S_i sums the deviations of the comparisons with item i, and P_ij
+    those between i and j. This is the sum of ``e_k e_l`` over all comparisons k, l with a common
+    item (Fafchamps and Gubert, 2007; Aronow, Samii and Assenova, 2015), in linear time. If it is
+    not positive, which happens with few items, the variance of independent comparisons is used.
+
+    Examples
+    --------
+    >>> from rankwise.metrics import dyadic_robust_mean
+    >>> is_wrong = [0, 1, 0, 0, 1, 0]
+    >>> result = dyadic_robust_mean(is_wrong, [0, 0, 0, 1, 1, 2], [1, 2, 3, 2, 3, 3])
+    >>> round(result.mean, 3), round(result.standard_error, 3), result.n_items
+    (0.333, 0.192, 4)
+    """
+    numbers = check_float_array("values", values)
+    if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
+        raise ValueError(
+            f"values has shape {numbers.shape}; expected one finite number per comparison."
+        )
+    weight = _check_weight(sample_weight, len(numbers))
+    items = encode_sides(first, second, len(numbers))
+    mean = float(np.average(numbers, weights=weight))
+    n_items = len(np.unique(items))
+    if len(numbers) < 2:
+        return ComparisonMean(mean, np.nan, np.nan, np.nan, np.nan, n_items)
+    deviations = weight * (numbers - mean) / weight.sum()
+    variance = dyadic_robust_variance(deviations, items[0], items[1])
+    standard_error = float(np.sqrt(variance))
+    half_width = standard_error * float(student.ppf((1 + confidence) / 2, n_items - 1))
+    return ComparisonMean(
+        mean,
+        standard_error,
+        mean - half_width,
+        mean + half_width,
+        _p_value(mean, standard_error, n_items),
+        n_items,
+    )
+
+
+def dyadic_robust_variance(deviations: Array, first: Indices, second: Indices) -> float:
+    """Variance of a sum over comparisons whose terms are correlated if they share an item.
+
+    Parameters
+    ----------
+    deviations : ndarray of shape (n_comparisons,)
+        Terms of the sum, minus their expectation.
+    first, second : ndarray of int, shape (n_comparisons,)
+        Numbers of the items.
+
+    Returns
+    -------
+    float
+        The sum of products of terms with a common item, or, if that is not positive, the sum of
+        squares.
+    """
+    n_items = int(max(first.max(), second.max())) + 1
+    item_sums = np.bincount(first, deviations, n_items) + np.bincount(second, deviations, n_items)
+    pair = np.minimum(first, second) * n_items + np.maximum(first, second)
+    pair_sums = np.bincount(np.unique(pair, return_inverse=True)[1], deviations)
+    sum_over_items = float(item_sums @ item_sums)
+    variance = sum_over_items - float(pair_sums @ pair_sums)
+    if variance <= ROUNDING * sum_over_items:
+        return float(deviations @ deviations)
+    return variance
+
+
+def encode_sides(first: ArrayLike, second: ArrayLike, n_comparisons: int) -> NDArray[np.intp]:
+    """Numbers of the items of both sides, shape (2, n_comparisons)."""
+    sides = [np.asarray(first), np.asarray(second)]
+    for name, side in zip(("first", "second"), sides, strict=True):
+        if side.shape != (n_comparisons,):
+            raise ValueError(
+                f"{name} has shape {side.shape}; expected one item for each of the "
+                f"{n_comparisons} values."
+            )
+    codes = np.unique(np.concatenate(sides), return_inverse=True)[1]
+    return np.asarray(codes.reshape(2, n_comparisons), dtype=np.intp)
+
+
+def _check_weight(sample_weight: ArrayLike | None, n_comparisons: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n_comparisons)
+    weight = check_float_array("sample_weight", sample_weight)
+    is_valid = weight.shape == (n_comparisons,) and (weight >= 0).all() and weight.any()
+    if not is_valid:
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}; expected {n_comparisons} numbers of at least "
+            "0, not all of them 0."
+        )
+    return weight
+
+
+def _p_value(mean: float, standard_error: float, n_items: int) -> float:
+    if standard_error == 0:
+        return 1.0 if mean == 0 else 0.0
+    return float(2 * student.sf(abs(mean) / standard_error, n_items - 1))
