@@ -103,9 +103,19 @@ class PreferenceGraph(ABC):
             return self.n_groups
         return int((np.bincount(self.components) > 1).sum())
 
+    def sampling_order(self) -> Indices | None:
+        """Items in an order of which every k-th item is a sample with about as typical pairs.
+
+        None if few pairs would remain among such items, as of explicit edges.
+        """
+        return None
+
     @property
     def hold_out_unit(self) -> str:
-        """What cross-validation holds out if there is one group: "items" or "edges"."""
+        """What cross-validation holds out if there is one group: "items" or "edges".
+
+        "edges" if the edges are given one by one, "items" if they follow from values of the items.
+        """
         return "items" if self.has_relevance else "edges"
 
     def supports_metric(self, name: str) -> bool:

@@ -9,6 +9,7 @@ not be strictly positive definite.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,38 @@ BLOCK_ENTRIES = 2**19
 FEW_LEVELS = 16  # with at least this many items per level, arrays by level are small next to K
 
 
-class LevelRoot:
+class GraphRoot(ABC):
+    """A square matrix F with ``F Fᵀ = scale·L + shift·D``; a subclass knows its products."""
+
+    @abstractmethod
+    def apply(self, V: Array) -> Array:
+        """``F V``."""
+
+    @abstractmethod
+    def adjoint(self, V: Array) -> Array:
+        """``Fᵀ V``."""
+
+    @abstractmethod
+    def solve(self, d: Array) -> Array:
+        """A vector b with ``F b = d``, for d in the range of F."""
+
+    @abstractmethod
+    def solve_adjoint(self, r: Array) -> Array:
+        """A vector f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
+
+    def sandwich(self, K: Array) -> Array:
+        """``Fᵀ K F``, written to the symmetric matrix K a block of columns or rows at a time."""
+        size = _block_rows(K)
+        for start in range(0, len(K), size):
+            columns = K[:, start : start + size]
+            columns[:] = self.adjoint(np.ascontiguousarray(columns))
+        for start in range(0, len(K), size):
+            rows = K[start : start + size].T
+            K[start : start + size] = self.adjoint(np.ascontiguousarray(rows)).T
+        return K
+
+
+class LevelRoot(GraphRoot):
     """Root of any combination of centering inside levels and inside groups.
 
     Every vector is the sum of three orthogonal parts: deviation from the mean of the level,
@@ -64,11 +96,8 @@ class LevelRoot:
         V = Uᵀ. So ``(N K N)_ij = s_i K_ij s_j + U_cj s_j + s_i U_ci + C_cc``, in two halves and one
         pass. With many levels U is as large as K, so N is applied from both sides, by blocks.
         """
-        if self._root_weight is not None:
-            K *= self._root_weight
-            K *= self._root_weight[:, None]
         if self._root_weight is not None or FEW_LEVELS * len(self._levels.group) > len(K):
-            return self._two_passes(K)
+            return super().sandwich(K)
         levels = self._levels
         scale = self._factors[0][levels.of_item]
         offset = self._offset(K, self._factors)
@@ -83,16 +112,6 @@ class LevelRoot:
             block *= scale[rows, None]
             block += half[levels.of_item[rows]]
             block += np.take(turned[rows], levels.of_item, axis=1)
-        return K
-
-    def _two_passes(self, K: Array) -> Array:
-        size = _block_rows(K)
-        for start in range(0, len(K), size):
-            columns = K[:, start : start + size]
-            columns[:] = self._scale_parts(np.ascontiguousarray(columns), self._factors)
-        for start in range(0, len(K), size):
-            rows = K[start : start + size].T
-            K[start : start + size] = self._scale_parts(np.ascontiguousarray(rows), self._factors).T
         return K
 
     def _scale_parts(self, V: Array, factors: Array) -> Array:
@@ -123,7 +142,7 @@ def _inverse(factor: Any) -> Any:
     return np.divide(1.0, factor, out=np.zeros_like(factor), where=factor > 0)
 
 
-class CholeskyRoot:
+class CholeskyRoot(GraphRoot):
     """Cholesky root of the Laplacian of each connected component, for graphs of any shape.
 
     Without shift the Laplacian of a component is singular (constants), but the matrix with the
@@ -177,9 +196,6 @@ class CholeskyRoot:
         for items, F in self._blocks:
             K[:, items] = K[:, items] @ F
         return K
-
-
-GraphRoot = LevelRoot | CholeskyRoot
 
 
 def _cholesky_root(L: Array, shift: Array) -> Array:

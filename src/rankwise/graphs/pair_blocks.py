@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import singledispatch
 from typing import NamedTuple
 
 import numpy as np
@@ -48,11 +49,21 @@ class PairBlock(NamedTuple):
         out[self.items] += np.bincount(self.first, flows, n) - np.bincount(self.second, flows, n)
 
 
+@singledispatch
 def pair_blocks(graph: PreferenceGraph) -> Iterator[PairBlock]:
-    """The pairs of any graph; the pairs of a ScoreGraph are never all in memory."""
-    if isinstance(graph, ScoreGraph) and graph.cost != "relative":
-        return _blocks_of_scores(graph)
+    """The pairs of any graph.
+
+    Edges are listed unless another function is registered for the class of the graph, which makes
+    the pairs a block at a time.
+    """
     return _blocks_of_edges(graph.pairs())
+
+
+@pair_blocks.register
+def _pair_blocks_of_scores(graph: ScoreGraph) -> Iterator[PairBlock]:
+    if graph.cost == "relative":
+        return _blocks_of_edges(graph.pairs())
+    return _blocks_of_scores(graph)
 
 
 def _blocks_of_edges(graph: PairGraph) -> Iterator[PairBlock]:
@@ -80,11 +91,56 @@ def _blocks_of_edges(graph: PairGraph) -> Iterator[PairBlock]:
         yield PairBlock(slice(None), first[block], second[block], weight[block], lost[block])
 
 
-def _blocks_of_scores(graph: ScoreGraph) -> Iterator[PairBlock]:
-    """Pairs of consecutive items, sorted by group and score, with the items before them.
+class PartnerBlock(NamedTuple):
+    """Consecutive items of an order, each paired with a range of earlier items.
 
-    The first item of a pair is compared with the items before it in its group; if ties are
-    excluded, with the items of lower score.
+    Attributes
+    ----------
+    start : int
+        Position of the first item of the block in the order.
+    items : ndarray of int
+        The distinct items of the block.
+    owner, partner : ndarray of int
+        Each item that has partners, and the partner, numbered among the items of the block.
+    """
+
+    start: int
+    items: Indices
+    owner: Indices
+    partner: Indices
+
+
+def partner_blocks(
+    order: Indices, first_partner: Indices, n_partners: Indices
+) -> Iterator[PartnerBlock]:
+    """Pair each item with a range of the items before it, about `BLOCK_PAIRS` pairs at a time.
+
+    Parameters
+    ----------
+    order : ndarray of int, shape (n_items,)
+        The items.
+    first_partner, n_partners : ndarray of int, shape (n_items,)
+        For each position in the order the position of the first partner, which does not decrease,
+        and the number of partners.
+    """
+    n_pairs_before = np.cumsum(n_partners)
+    cuts = np.flatnonzero(np.diff(n_pairs_before // BLOCK_PAIRS, prepend=0))
+    for start, stop in itertools.pairwise([0, *cuts.tolist(), len(order)]):
+        count = n_partners[start:stop]
+        if not count.any():
+            continue
+        base = first_partner[start]
+        owner = np.repeat(np.arange(start, stop) - base, count)
+        pairs_before_item = np.cumsum(count) - count
+        partner = np.repeat(first_partner[start:stop] - base - pairs_before_item, count)
+        partner += np.arange(len(partner))
+        yield PartnerBlock(int(base), order[base:stop], owner, partner)
+
+
+def _blocks_of_scores(graph: ScoreGraph) -> Iterator[PairBlock]:
+    """Items sorted by group and score, each with the items of its group before it.
+
+    If ties are excluded, these are the items of lower score only.
     """
     n_items = graph.n_items
     y = graph.y.reshape(n_items)
@@ -95,23 +151,14 @@ def _blocks_of_scores(graph: ScoreGraph) -> Iterator[PairBlock]:
     starts_level = starts_group | (np.diff(y[order], prepend=0.0) != 0)
     group_start = np.maximum.accumulate(np.where(starts_group, position, 0))
     level_start = np.maximum.accumulate(np.where(starts_level, position, 0))
-    end_of_seconds = position if graph.ties == "include" else level_start
-    n_seconds = end_of_seconds - group_start
-    n_pairs_before = np.cumsum(n_seconds)
-    cuts = np.flatnonzero(np.diff(n_pairs_before // BLOCK_PAIRS, prepend=0))
-    for start, stop in itertools.pairwise([0, *cuts.tolist(), n_items]):
-        count = n_seconds[start:stop]
-        if not count.any():
-            continue
-        base = group_start[start]
-        items = order[base:stop]
-        first = np.repeat(np.arange(start, stop) - base, count)
-        pairs_before_item = np.cumsum(count) - count
-        second = np.repeat(group_start[start:stop] - base - pairs_before_item, count)
-        second += np.arange(len(second))
-        weight = np.repeat(graph.pair_weights[group[start:stop]], count)
+    end_of_partners = position if graph.ties == "include" else level_start
+    for start, items, owner, partner in partner_blocks(
+        order, group_start, end_of_partners - group_start
+    ):
+        weight = graph.pair_weights[graph.groups[items]][owner]
         if graph.item_weights is not None:
-            weight *= graph.item_weights[items[first]] * graph.item_weights[items[second]]
-        is_tie = second >= np.repeat(level_start[start:stop] - base, count)
+            weight *= graph.item_weights[items[owner]] * graph.item_weights[items[partner]]
+        first_equal = level_start[start : start + len(items)] - start
+        is_tie = partner >= first_equal[owner]
         lost = np.where(is_tie, 0.5 * weight, 0.0)
-        yield PairBlock(items, first, second, weight, lost)
+        yield PairBlock(items, owner, partner, weight, lost)

@@ -252,6 +252,10 @@ class ScoreGraph(PreferenceGraph):
             return super().sparse_norms(R)
         return self._level_laplacian.column_norms(R)
 
+    def sampling_order(self) -> Indices:
+        """Items sorted by group and y."""
+        return np.lexsort((self.y.ravel(), self.groups))
+
     def subset(self, items: Indices) -> ScoreGraph:
         """The graph of the scores of these items."""
         return self._with_same_options(self._relevance().take(items))

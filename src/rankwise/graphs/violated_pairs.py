@@ -27,39 +27,52 @@ SMALL_GROUP = 200  # largest mean size of groups that are sorted one by one
 
 
 class OrderedPairs:
-    """All pairs of different score inside each group; the pairs are not listed.
+    """All pairs of different level inside each group; the pairs are not listed.
 
     With weights of items, the sweeps add up weights instead of counting.
 
     Parameters
     ----------
-    graph : ScoreGraph
-        A graph without ties and with one output.
+    graph : PreferenceGraph
+        Items, groups and weights of the pairs.
+    level : ndarray of int32, shape (n_items,)
+        Level of each item in its group; the item of the higher level is preferred.
+    group_factor : ndarray of shape (n_groups,), optional
+        Factor of the weights of the pairs of each group.
+    can_lose : ndarray of bool, shape (n_items,), optional
+        Items to which an item of a higher level is preferred; all items if not given.
     """
 
-    def __init__(self, graph: ScoreGraph) -> None:
+    def __init__(
+        self,
+        graph: PreferenceGraph,
+        level: NDArray[np.int32],
+        group_factor: Array | None = None,
+        can_lose: NDArray[np.bool_] | None = None,
+    ) -> None:
         self.graph = graph
         self.n_items = graph.n_items
         self.n_pairs = graph.n_pairs
         self.item_weights = graph.item_weights
-        self.level = graph.levels.in_group
+        self.level = level
+        self.can_lose = can_lose
         self.group = graph.groups.astype(np.int32)
         self.size = np.bincount(graph.groups, minlength=graph.n_groups)
         self.starts = np.cumsum(self.size) - self.size
         self._by_group = sort_by_group(np.arange(self.n_items), self.group, self.starts)
-        self.weight_of_item = self._weight_of_item()
+        self.weight_of_item = self._weight_of_item(group_factor)
         self.total_weight = graph.total_weight
         if self.item_weights is not None:  # added up in the same way as weights of violated pairs
             self.total_weight = self.violated(np.zeros(self.n_items)).weight
 
-    def _weight_of_item(self) -> Array | None:
+    def _weight_of_item(self, group_factor: Array | None) -> Array | None:
         """Factor of each item in the weights of its pairs; None if all are 1."""
-        if self.graph.group_weight == "pairs":
+        if group_factor is None:
             return self.item_weights
-        group_factor = self.graph.pair_weights[self.graph.groups]
+        factor = group_factor[self.graph.groups]
         if self.item_weights is None:
-            return group_factor
-        return np.asarray(group_factor * self.item_weights)
+            return factor
+        return np.asarray(factor * self.item_weights)
 
     def violated(self, f: NDArray[np.floating]) -> ViolatedOrderedPairs:
         """Pairs whose scores differ by less than one, or in the wrong direction.
@@ -94,12 +107,14 @@ class ViolatedOrderedPairs:
         self._order = order
         self._sorted_scores = scores[order]
         self._sorted_level = pairs.level[order]
-        if pairs.item_weights is None:
+        if pairs.item_weights is not None:
+            self._lost, self._won = self._sum_over_pairs(pairs.item_weights)
+        elif pairs.can_lose is not None:
+            self._lost, self._won = self._sum_over_pairs(np.ones(pairs.n_items))
+        else:
             self._lost, self._won = count_violated(
                 self._sorted_scores, self._sorted_level, pairs.starts
             )
-        else:
-            self._lost, self._won = self._sum_over_pairs(pairs.item_weights)
         self.divergence = self._scatter(self._won - self._lost)
         self.weight = float(self._scatter(self._lost).sum())
         self.slack = self.weight - float(scores @ self.divergence)
@@ -127,6 +142,15 @@ class ViolatedOrderedPairs:
 
     def _sum_over_pairs(self, values: Array) -> tuple[Array, Array]:
         """For each sorted item the sums of values over the pairs that it loses and wins."""
+        can_lose = self._pairs.can_lose
+        if can_lose is None:
+            return self._sweep(values)
+        lost, _ = self._sweep(values)
+        _, won = self._sweep(np.where(can_lose, values, 0.0))
+        return np.where(can_lose[self._order], lost, 0.0), won
+
+    def _sweep(self, values: Array) -> tuple[Array, Array]:
+        """`_sum_over_pairs` if every item can lose."""
         sums: tuple[Array, Array] = sum_violated(
             self._sorted_scores, self._sorted_level, self._pairs.starts, values[self._order]
         )
@@ -219,4 +243,6 @@ def _strict_pairs_of_scores(graph: ScoreGraph) -> OrderedPairs:
             "a ScoreGraph with cost='relative' weighs every pair differently, which the sweep "
             "over sorted scores cannot do; use cost='sign', or graph.pairs() for a small graph."
         )
-    return OrderedPairs(graph.sign_graph())
+    strict_graph = graph.sign_graph()
+    group_factor = None if graph.group_weight == "pairs" else strict_graph.pair_weights
+    return OrderedPairs(strict_graph, strict_graph.levels.in_group, group_factor)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.pair_blocks import PairBlock, pair_blocks
 from rankwise.graphs.violated_pairs import strict_pairs
 
@@ -124,7 +124,7 @@ class PairwiseLoss(ABC):
         """About one of `step` items, and the loss of the pairs among them.
 
         The sample contains every `step`-th group if there are many groups, else every `step`-th
-        item of each group in the order of y.
+        item of each group in the order of the graph (`PreferenceGraph.sampling_order`).
 
         Parameters
         ----------
@@ -138,13 +138,15 @@ class PairwiseLoss(ABC):
             small sample, and for a sample without pairs.
         """
         graph = self.graph
-        if not isinstance(graph, ScoreGraph) or graph.n_items < MIN_SAMPLE_ITEMS * step:
+        if graph.n_items < MIN_SAMPLE_ITEMS * step:
+            return None
+        order = graph.sampling_order()
+        if order is None:
             return None
         if graph.n_groups >= MIN_SAMPLE_GROUPS * step:
             rows = np.flatnonzero(graph.groups % step == 0)
         else:
-            by_group_and_y = np.lexsort((graph.y.ravel(), graph.groups))
-            rows = np.sort(by_group_and_y[::step])
+            rows = np.sort(order[::step])
         loss = self.of_items(rows, graph.subset(rows))
         if not loss.graph.n_pairs:
             return None

@@ -68,7 +68,7 @@ def _one_group_folds(graph: PreferenceGraph) -> Folds:
     folds = indices_by_group(graph.groups)
     if len(folds) < 2:
         advice = "pass groups, hold out items with cv=10, or use leave_pair_out"
-        if not graph.has_relevance:
+        if graph.hold_out_unit == "edges":
             advice = (
                 "build the PairGraph with the groups of the items, or hold out edges with "
                 "RankRLSCV(cv=10)"
@@ -205,8 +205,8 @@ def resolve_cv(task: Any, cv: Any, metrics: Sequence[Any]) -> CrossValidationPla
             metric.check_accepts_weights()
         if not graph.supports_metric(metric.name):
             raise ValueError(
-                f"scoring={metric.name!r} needs scores, but y is a graph of explicit preferences; "
-                "use scoring='disagreement' or 'concordance'."
+                f"scoring={metric.name!r} needs scores, but y is a {type(graph).__name__}, which "
+                "has preferences only; use scoring='disagreement' or 'concordance'."
             )
     if isinstance(cv, str) and cv not in ("auto", PAIR):
         raise ValueError(
@@ -244,7 +244,7 @@ def _auto_cv(task: Any, metrics: Sequence[Any]) -> tuple[str, int | None]:
     """Scheme of cv="auto", and the number of folds or None."""
     graph = task.graph
     n_folds = REFIT_FOLDS if task.refits else EXACT_FOLDS
-    if not graph.has_relevance and _is_mostly_connected(graph):
+    if graph.hold_out_unit == "edges" and _is_mostly_connected(graph):
         return EDGES, min(n_folds, max(2, graph.n_pairs))
     if graph.n_units > 1 and task.refits:
         return GROUPS, min(n_folds, graph.n_units)

@@ -173,8 +173,9 @@ class HoldOutTask(CandidateTask):
         """Every pair of one list held out; may spend a kernel matrix."""
         raise ValueError(
             "leave-pair-out is for RankRLS on one list in which all pairs are edges, and without "
-            f"weights or nuisance, but there are {self.graph.n_groups} groups, "
-            f"cost={self.graph.cost!r} and ties={self.graph.ties!r}; hold out groups or folds."
+            f"weights or nuisance, but y is a {type(self.graph).__name__} with "
+            f"{self.graph.n_groups} groups, cost={self.graph.cost!r} and ties={self.graph.ties!r}; "
+            "hold out groups or folds."
         )
 
 

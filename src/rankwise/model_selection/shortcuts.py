@@ -350,7 +350,9 @@ class ExplicitEdges(Shortcut):
     def applies(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
         """Whether the weight of an edge does not depend on other edges, and all fit in memory."""
         graph = problem.graph
-        if problem.is_iterative or problem.loss.nuisance is not None or graph.has_relevance:
+        if problem.is_iterative or problem.loss.nuisance is not None:
+            return False
+        if graph.hold_out_unit == "items":
             return False
         has_fixed_weights = graph.group_weight == "pairs" or graph.n_groups == 1
         n_entries = (graph.n_pairs + graph.n_items) * problem.features.matrix.shape[1]

@@ -616,13 +616,13 @@ def make_units(graph: PreferenceGraph, units: Any, *, beta: float = 0.0) -> Hold
 
 def _are_edges(kind: str, graph: PreferenceGraph) -> bool:
     """Whether units of this kind consist of comparisons instead of items."""
-    has_scores = graph.has_relevance
-    if kind == "comparisons" and has_scores:
+    has_explicit_edges = graph.hold_out_unit == "edges"
+    if kind == "comparisons" and not has_explicit_edges:
         raise ValueError(
-            "units='comparisons' is for explicit preferences (y is a PairGraph), but y has scores; "
-            "use units='groups' or 'items'."
+            "units='comparisons' is for explicit preferences (y is a PairGraph), but y is given "
+            "for items; use units='groups' or 'items'."
         )
-    return kind == "comparisons" or (kind == "clusters" and not has_scores)
+    return kind == "comparisons" or (kind == "clusters" and has_explicit_edges)
 
 
 def _cluster_codes(labels: Any, n_rows: int, *, of_edges: bool) -> Indices:
@@ -638,7 +638,7 @@ def _cluster_codes(labels: Any, n_rows: int, *, of_edges: bool) -> Indices:
 
 def _default_kind(graph: PreferenceGraph) -> str:
     """The kind of units="auto"."""
-    if graph.has_relevance:
+    if graph.hold_out_unit == "items":
         return "groups" if graph.n_units > 1 else "items"
     component_weight = np.bincount(graph.groups, graph.degrees)
     is_balanced = component_weight.max() < component_weight.sum() / 2
