@@ -144,7 +144,23 @@ def test_what_is_written_comes_back(tmp_path):
     assert ranks == ["1", "2", "1", "2"]
     with gzip.open(tmp_path / "qrels.gz", "wb") as stream:
         stream.write(b"q 0 d 2\n\nq 0 e -1\n")
-    assert read_qrels(tmp_path / "qrels.gz").relevance.tolist() == [2.0, 0.0]
+    qrels = read_qrels(tmp_path / "qrels.gz")
+    assert qrels.relevance.tolist() == [2.0, -1.0]
+    assert TrecRun.from_dict({"q": {"e": 1.0}}).judged_by(qrels).relevance.tolist() == [0.0, 2.0]
+
+
+def test_runs_and_qrels_become_dictionaries_and_come_back(files):
+    run, qrels = files
+    assert run.to_dict() == as_dict(run, "score")
+    assert qrels.to_dict() == as_dict(qrels, "relevance")
+    again = TrecRun.from_dict(run.to_dict())
+    for column, expected in zip(again, run, strict=True):
+        np.testing.assert_array_equal(column, expected)
+    judged_again = TrecRun.from_dict(qrels.to_dict(), field="relevance")
+    np.testing.assert_array_equal(judged_again.relevance, qrels.relevance)
+    pytrec_eval.RelevanceEvaluator(qrels.to_dict(), {"map"}).evaluate(run.to_dict())
+    with pytest.raises(ValueError, match="field"):
+        TrecRun.from_dict(run.to_dict(), field="grade")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
+import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
@@ -34,7 +35,16 @@ def lists():
         ("P_5", "P@5"),
         ("Rprec", "Rprec"),
         ("recip_rank", "recip_rank"),
+        ("map_cut_5", "map_cut_5"),
+        ("map_cut_5", "AP@5"),
+        ("ndcg_cut_5", "ndcg_cut_5"),
+        ("ndcg_cut_5", "nDCG(dcg='log2')@5"),
+        ("ndcg_cut_5", ir_measures.nDCG @ 5),
+        ("ndcg", ir_measures.nDCG),
+        ("P_5", ir_measures.P @ 5),
+        ("map", ir_measures.AP),
     ],
+    ids=str,
 )
 def test_values_are_those_of_trec_eval(lists, theirs, ours):
     y, score, groups = lists
@@ -48,6 +58,21 @@ def test_values_are_those_of_trec_eval(lists, theirs, ours):
     values = get_metric(ours)(y, score, groups, per_group=True)
     np.testing.assert_allclose(values, expected, atol=1e-12)
     assert 0 < values.mean() <= 1
+
+
+def test_options_of_ir_measures_have_the_names_of_ours():
+    assert get_metric("nDCG(dcg='exp-log2')@10").name == "ndcg(gain=exponential)@10"
+    assert get_metric(ir_measures.nDCG(dcg="exp-log2") @ 10).name == "ndcg(gain=exponential)@10"
+    assert get_metric("ndcg_cut_10").name == "ndcg(gain=linear)@10"
+    assert get_metric(ir_measures.P(rel=2) @ 5).name == "p(relevant=2)@5"
+    with pytest.raises(ValueError, match="judged_only"):
+        get_metric(ir_measures.nDCG(judged_only=True) @ 10)
+
+
+@pytest.mark.parametrize("name", ["Bpref", "infAP", "IPrec@0.1", ir_measures.Bpref], ids=str)
+def test_metrics_of_runs_are_refused_with_the_function_that_computes_them(name):
+    with pytest.raises(ValueError, match="evaluate_runs"):
+        get_metric(name)
 
 
 @pytest.mark.parametrize("metric", [r_precision, lambda *a, **o: success(*a, k=2, **o)])
@@ -72,7 +97,7 @@ def test_groups_without_relevant_items_are_skipped_or_zero_as_in_trec_eval():
 
 @pytest.mark.parametrize(
     "name",
-    ["bpref", "infAP", "ndcg_cut_10", "map_cut_10", "alpha_nDCG@10", "nERR@10", "gm_map", "q@3"],
+    ["bpref", "infAP", "alpha_nDCG@10", "nERR@10", "gm_map", "q@3"],
 )
 def test_names_of_other_measures_get_no_misleading_suggestion(name):
     with pytest.raises(ValueError, match="is not known") as error:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import collections
+import importlib.machinery
+import sys
+import types
+
 import ir_measures
 import numpy as np
 import pandas as pd
@@ -11,7 +16,7 @@ from scipy import stats
 
 from rankwise.datasets import TrecRun, write_qrels, write_trec_run
 from rankwise.metrics import evaluate_runs
-from rankwise.metrics.run_measures import get_measure
+from rankwise.metrics.run_metric_names import get_run_metric
 
 OF_TREC_EVAL = {
     "nDCG": "ndcg",
@@ -62,7 +67,7 @@ def values_of_pytrec_eval(qrels, run, name):
     return np.array([by_query[q][name] if q in by_query else 0.0 for q in sorted(qrels)])
 
 
-@pytest.mark.filterwarnings("ignore:judged queries missing")
+@pytest.mark.filterwarnings("ignore:.*judged queries are missing")
 @pytest.mark.parametrize("ours, theirs", OF_TREC_EVAL.items())
 def test_every_measure_equals_that_of_trec_eval(ours, theirs):
     for seed in range(20):
@@ -72,20 +77,20 @@ def test_every_measure_equals_that_of_trec_eval(ours, theirs):
         np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:judged queries missing")
+@pytest.mark.filterwarnings("ignore:.*judged queries are missing")
 def test_names_of_trec_eval_and_objects_of_ir_measures_mean_the_same():
     qrels, run = random_problem(0)
     for ours, theirs in OF_TREC_EVAL.items():
-        assert get_measure(ours).label == get_measure(theirs).label
+        assert get_run_metric(ours).name == get_run_metric(theirs).name
     result = evaluate_runs(qrels, run, [ir_measures.nDCG @ 10, ir_measures.P(rel=2) @ 5])
     expected = ir_measures.calc_aggregate([ir_measures.P(rel=2) @ 5], qrels, run)
     assert result[ir_measures.P(rel=2) @ 5] == pytest.approx(
         expected[ir_measures.P(rel=2) @ 5], abs=1e-12
     )
-    assert result.measures == ("ndcg(gain=linear)@10", "p(rel=2)@5")
+    assert result.metrics == ("ndcg(gain=linear)@10", "p(rel=2)@5")
 
 
-@pytest.mark.filterwarnings("ignore:judged queries missing")
+@pytest.mark.filterwarnings("ignore:.*judged queries are missing")
 def test_exponential_gain_by_hand():
     qrels = {"q": {"a": 3, "b": 1, "c": 0}}
     run = {"q": {"b": 3.0, "c": 2.0, "a": 1.0}}
@@ -93,12 +98,12 @@ def test_exponential_gain_by_hand():
     assert evaluate_runs(qrels, run, "nDCG(dcg='exp-log2')@10")["nDCG(dcg='exp-log2')@10"] == (
         pytest.approx(expected, rel=1e-14)
     )
-    assert evaluate_runs(qrels, run, "ndcg(gain=exponential)").measures == (
+    assert evaluate_runs(qrels, run, "ndcg(gain=exponential)").metrics == (
         "ndcg(gain=exponential)",
     )
 
 
-@pytest.mark.filterwarnings("ignore:judged queries missing")
+@pytest.mark.filterwarnings("ignore:.*judged queries are missing")
 def test_judged_documents_only_is_that_of_ir_measures():
     qrels, run = random_problem(1)
     for text in ("nDCG(judged_only=True)@10", "P(judged_only=True)@5"):
@@ -118,6 +123,33 @@ def test_rank_biased_precision_and_the_share_of_judged_documents_by_hand():
     assert result["Judged@2"] == 0.5
 
 
+@pytest.mark.parametrize("grades", [(-1, 0, 1, 2), (-2, 0, 1), (-3, -1, 1)], ids=str)
+@pytest.mark.parametrize("ours, theirs", OF_TREC_EVAL.items())
+def test_negative_grades_count_as_in_trec_eval(ours, theirs, grades):
+    rng = np.random.default_rng(7)
+    documents = [f"d{k}" for k in range(30)]
+    qrels, run = {}, {}
+    for query in range(20):
+        judged = rng.permutation(documents)[:20]
+        retrieved = rng.permutation(documents)[:20]
+        qrels[f"q{query}"] = {str(d): int(rng.choice(grades)) for d in judged}
+        run[f"q{query}"] = {str(d): float(rng.normal()) for d in retrieved}
+    values = evaluate_runs(qrels, run, ours).per_query(ours)
+    expected = values_of_pytrec_eval(qrels, run, theirs)
+    np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:.*judged queries are missing")
+def test_removing_unjudged_documents_is_the_option_judged_only_of_each_metric():
+    qrels, run = random_problem(5)
+    removed = evaluate_runs(qrels, run, ["nDCG@10", "P@5", "AP"], unjudged="judged_only")
+    for name in ("nDCG@10", "P@5", "AP"):
+        option = name.replace("@", "(judged_only=True)@") if "@" in name else "AP(judged_only=True)"
+        expected = evaluate_runs(qrels, run, option).per_query(option)
+        np.testing.assert_array_equal(removed.per_query(name), expected)
+    assert "without a judgment" in str(removed)
+
+
 def test_missing_queries_count_zero_or_are_left_out():
     qrels, run = random_problem(2)
     with pytest.warns(UserWarning, match="missing_queries"):
@@ -129,7 +161,7 @@ def test_missing_queries_count_zero_or_are_left_out():
     assert np.isnan(without.per_query("AP")).sum() == 1
 
 
-@pytest.mark.filterwarnings("ignore:judged queries missing")
+@pytest.mark.filterwarnings("ignore:.*judged queries are missing")
 def test_dictionaries_frames_files_and_trec_runs_are_read_alike(tmp_path):
     qrels, run = random_problem(3)
     rows = [(q, d, g) for q, documents in qrels.items() for d, g in documents.items()]
@@ -148,7 +180,7 @@ def test_dictionaries_frames_files_and_trec_runs_are_read_alike(tmp_path):
         (tmp_path / "qrels", tmp_path / "run"),
     ]:
         result = evaluate_runs(other_qrels, {"a": other_run})
-        for measure in expected.measures:
+        for measure in expected.metrics:
             np.testing.assert_allclose(
                 result.per_query(measure, "a"), expected.per_query(measure), rtol=1e-12
             )
@@ -188,7 +220,7 @@ def test_ties_are_broken_by_descending_id_in_single_precision():
         ({"q": {"a": 1}}, {"q": {}}, "AP", "documents"),
         ({"q": {"a": 1}}, {"q": {"a": float("nan")}}, "AP", "NaN"),
         ({"q": {"a": 1}}, {}, "AP", "runs"),
-        ({"q": {"a": 1}}, {"q": {"a": 1.0}}, [], "measures"),
+        ({"q": {"a": 1}}, {"q": {"a": 1.0}}, [], "metrics"),
         ({"q": {"a": 1}}, {"q": {"a": 1.0}}, "nDGC@10", "nDGC"),
         ({"q": {"a": 1}}, {"q": {"a": 1.0}}, "P", "cut-off"),
         ({"q": {"a": 1}}, {"q": {"a": 1.0}}, "Rprec@3", "cut-off"),
@@ -206,3 +238,30 @@ def test_a_document_twice_for_a_query_is_refused():
     frame = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "a"], "score": [1.0, 2.0]})
     with pytest.raises(ValueError, match="twice"):
         evaluate_runs({"q": {"a": 1}}, frame)
+
+
+def test_data_sets_of_ir_datasets_are_read_by_their_id(monkeypatch):
+    record = collections.namedtuple("record", ["query_id", "doc_id", "relevance", "score"])
+    records = [record("q", "a", 1, 0.5), record("q", "b", 0, 0.75)]
+    dataset = types.SimpleNamespace(
+        qrels_iter=lambda: iter(records), scoreddocs_iter=lambda: iter(records)
+    )
+    package = types.ModuleType("ir_datasets")
+    package.__spec__ = importlib.machinery.ModuleSpec("ir_datasets", None)
+    package.load = lambda name: {"antique/test": dataset, "only-docs": types.SimpleNamespace()}[
+        name
+    ]
+    monkeypatch.setitem(sys.modules, "ir_datasets", package)
+    result = evaluate_runs("antique/test", {"bm25": "antique/test"}, "RR")
+    assert result["RR"] == 0.5
+    with pytest.raises(FileNotFoundError, match="neither a file nor a data set"):
+        evaluate_runs("antique", {"q": {"a": 1.0}})
+    with pytest.raises(ValueError, match="has no qrels"):
+        evaluate_runs("only-docs", {"q": {"a": 1.0}})
+
+
+def test_without_ir_datasets_a_missing_file_is_reported(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        evaluate_runs(str(tmp_path / "none"), {"q": {"a": 1.0}})
+    with pytest.raises(ValueError, match="expected nested dictionaries"):
+        evaluate_runs([1, 2], {"q": {"a": 1.0}})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,13 +31,74 @@ class TrecRun(NamedTuple):
     score : ndarray of shape (n_rows,)
         Of a run: larger is better. NaN for documents that are judged only.
     relevance : ndarray of shape (n_rows,)
-        Of qrels: the grade. NaN for documents that nobody judged.
+        Of qrels: the grade. NaN for documents that nobody judged. Some qrels mark documents that
+        were in the pool and not judged by negative grades.
     """
 
     query: NDArray[Any]
     document: NDArray[Any]
     score: Array
     relevance: Array
+
+    @classmethod
+    def from_dict(cls, run: Mapping[str, Mapping[str, float]], *, field: str = "score") -> Self:
+        """Return a run or qrels from nested dictionaries, as pytrec_eval and ranx have them.
+
+        Parameters
+        ----------
+        run : dict
+            ``{query: {document: number}}``.
+        field : {"score", "relevance"}, default="score"
+            What the numbers are: "score" of a run, "relevance" of qrels.
+
+        Returns
+        -------
+        TrecRun
+            One row for each document; the other field is NaN.
+
+        Examples
+        --------
+        >>> from rankwise.datasets import TrecRun
+        >>> TrecRun.from_dict({"q1": {"a": 0.5, "b": 0.25}}).score
+        array([0.5 , 0.25])
+        """
+        check_option("field", field, ("score", "relevance"))
+        query = [str(name) for name, documents in run.items() for _ in documents]
+        document = [str(name) for documents in run.values() for name in documents]
+        numbers = [float(number) for documents in run.values() for number in documents.values()]
+        values = np.array(numbers, dtype=np.float64)
+        unknown = np.full(len(values), np.nan)
+        names = (np.array(query, dtype=np.str_), np.array(document, dtype=np.str_))
+        if field == "score":
+            return cls(*names, score=values, relevance=unknown)
+        return cls(*names, score=unknown, relevance=values)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return ``{query: {document: number}}``, as pytrec_eval and ir_measures accept it.
+
+        Returns
+        -------
+        dict
+            Scores of the documents that have one. Qrels, which have none, give grades; whole
+            grades are int, as pytrec_eval requires.
+
+        Examples
+        --------
+        >>> from rankwise.datasets import TrecRun
+        >>> TrecRun.from_dict({"q1": {"a": 2}}, field="relevance").to_dict()
+        {'q1': {'a': 2}}
+        """
+        is_run = bool((~np.isnan(self.score)).any())
+        numbers = self.score if is_run else self.relevance
+        nested: dict[str, dict[str, float]] = {}
+        for query, document, number in zip(
+            self.query.tolist(), self.document.tolist(), numbers.tolist(), strict=True
+        ):
+            if np.isnan(number):
+                continue
+            is_whole_grade = not is_run and number.is_integer()
+            nested.setdefault(query, {})[document] = int(number) if is_whole_grade else number
+        return nested
 
     def judged_by(self, qrels: TrecRun, *, missing_queries: str = "zero") -> TrecRun:
         """Join the run with relevance judgments, for `rankwise.metrics.evaluate`.
@@ -45,8 +107,8 @@ class TrecRun(NamedTuple):
         come last in their query, with a score below all others of the run: they belong to the
         ideal order of NDCG, and to all relevant documents of recall. So NDCG, precision, recall
         and reciprocal rank equal those of trec_eval, as long as the cut-off is no larger than the
-        lists. Queries of the run without judgments are left out. A UserWarning reports how many
-        queries are missing in the run, and how many have no judgments.
+        lists. Negative grades count as 0. Queries of the run without judgments are left out. A
+        UserWarning reports how many queries are missing in the run, and how many have no judgments.
 
         Parameters
         ----------
@@ -81,7 +143,8 @@ class TrecRun(NamedTuple):
         """
         check_option("missing_queries", missing_queries, ("zero", "skip"))
         judgments = zip(qrels.query, qrels.document, strict=True)
-        grade_of = dict(zip(judgments, qrels.relevance, strict=True))
+        grades = np.maximum(qrels.relevance, 0.0)
+        grade_of = dict(zip(judgments, grades, strict=True))
         has_judgments = np.isin(self.query, qrels.query)
         query, document, score = (column[has_judgments] for column in self[:3])
         rows = list(zip(query.tolist(), document.tolist(), strict=True))
@@ -197,7 +260,8 @@ def read_qrels(path: PathLike) -> TrecRun:
     Returns
     -------
     TrecRun
-        Its `score` is NaN. A relevance below 0 counts as 0, as in trec_eval.
+        Its `score` is NaN. Grades are those of the file; `TrecRun.judged_by` and
+        `rankwise.metrics.evaluate_runs` treat negative grades as trec_eval does.
 
     Raises
     ------
@@ -215,7 +279,7 @@ def read_qrels(path: PathLike) -> TrecRun:
     array([2., 0.])
     """
     query, document, relevance = _read(path, QRELS)
-    return TrecRun(query, document, np.full(len(query), np.nan), np.maximum(relevance, 0.0))
+    return TrecRun(query, document, np.full(len(query), np.nan), relevance)
 
 
 def write_trec_run(

@@ -67,12 +67,17 @@ METRICS: dict[str, Metric] = {function.metric.name: function.metric for function
 
 _FUNCTION_NAMES = {metric.function.__name__: name for name, metric in METRICS.items()}
 _ALIASES = _FUNCTION_NAMES | {"ap": "map", "rr": "mrr", "recip_rank": "mrr", "r": "recall"}
-_TREC_EVAL_NAME = re.compile(r"(?P<word>p|recall|success)_(?P<k>\d+)")  # P_10 for P@10
+_TREC_EVAL_NAME = re.compile(r"(?P<word>p|recall|success|map_cut|ndcg_cut)_(?P<k>\d+)")
+_TREC_EVAL_WORDS = {"map_cut": "map", "ndcg_cut": "ndcg(gain=linear)"}
+_OPTIONS_OF_IR_MEASURES = {"rel": "relevant", "dcg": "gain"}
+_GAINS_OF_IR_MEASURES = {"log2": "linear", "exp-log2": "exponential"}
 _UNSUPPORTED_PREFIX = re.compile(
-    r"alpha_|bpm|bpref|compat|err_ia|gm_|inf_?ap|inst|iprec|map_cut|ndcg_cut|nerr|nrbp|num_|"
-    r"numq|numrel|numret|relative_p|sdcg|set_|strec|utility"
+    r"alpha_|bpm|compat|err_ia|gm_|inst|nerr|nrbp|num_|numq|numrel|numret|relative_p|sdcg|set_|"
+    r"strec|utility"
 )
 """Prefixes of measures of trec_eval and ir_measures that rankwise does not compute."""
+_ONLY_OF_RUNS = re.compile(r"bpref|inf_?ap|iprec")
+"""Prefixes of measures that need the judgments of documents that a run lacks."""
 SHORTEST_TYPO = 3  # characters; shorter words resemble too many names
 MetricName: TypeAlias = "str | Metric | Callable[..., Any]"
 _NAME = re.compile(r"(?P<word>[a-z_]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^@]*))?")
@@ -169,12 +174,13 @@ def get_metric(name: MetricName) -> Metric:
     A name is a word of `metric_names`, in upper or lower case, with options of the metric's
     function in parentheses and a cut-off after ``@``: ``"map"``, ``"nDCG@10"``,
     ``"ndcg(gain=linear)@10"``, ``"p(relevant=2)@5"``. Function names such as ``"precision@5"``
-    and the names ``"R@100"``, ``"P_10"``, ``"recall_100"``, ``"success_5"`` and ``"recip_rank"``
-    of trec_eval and ir_measures are accepted as well.
+    and names of trec_eval and ir_measures are accepted as well: ``"R@100"``, ``"P_10"``,
+    ``"P(rel=2)@5"``, ``"recip_rank"``, ``"map_cut_10"``. ``"ndcg_cut_10"`` and objects of
+    ir_measures such as ``nDCG@10`` have the linear gain of trec_eval, which ``"ndcg@10"`` has not.
 
     Parameters
     ----------
-    name : str, Metric or callable
+    name : str, Metric, callable or object of ir_measures
         A metric is returned unchanged; a function is converted by `make_metric`.
 
     Returns
@@ -197,6 +203,8 @@ def get_metric(name: MetricName) -> Metric:
             "metric, such as 'ndcg(gain=linear)' for ndcg_score, or a function of the y and the "
             "scores of one group."
         )
+    if type(name).__module__.partition(".")[0] == "ir_measures":
+        return _parse_metric(_name_of_ir_measure(str(name)))
     if callable(name):
         metric = getattr(name, "metric", None)
         if isinstance(metric, Metric):
@@ -209,12 +217,26 @@ def get_metric(name: MetricName) -> Metric:
     return _parse_metric(name)
 
 
+def _name_of_ir_measure(name: str) -> str:
+    """Write the gain of trec_eval into a name such as "nDCG@10" of ir_measures."""
+    if not name.startswith("nDCG") or "dcg=" in name:
+        return name
+    measure, at, cutoff = name.partition("@")
+    if measure.endswith(")"):
+        measure = measure[:-1] + ",dcg=log2)"
+    else:
+        measure += "(dcg=log2)"
+    return measure + at + cutoff
+
+
 def _parse_metric(name: str) -> Metric:
     """Return the metric that a name such as "ndcg(gain=linear)@10" describes."""
     normalized = name.strip().lower().replace(" ", "").replace("-", "_")
+    normalized = normalized.replace("exp_log2", "exp-log2")
     trec_eval_name = _TREC_EVAL_NAME.fullmatch(normalized)
     if trec_eval_name is not None:
-        normalized = f"{trec_eval_name['word']}@{trec_eval_name['k']}"
+        word = trec_eval_name["word"]
+        normalized = f"{_TREC_EVAL_WORDS.get(word, word)}@{trec_eval_name['k']}"
     parts = _NAME.fullmatch(normalized)
     if parts is None:
         raise _unknown_metric(name, name.strip().lower(), normalized)
@@ -258,6 +280,8 @@ def _unknown_metric(name: str, word: str, normalized: str) -> ValueError:
     hint = ""
     if _UNSUPPORTED_PREFIX.match(normalized):
         hint = "it is a measure of trec_eval or ir_measures that rankwise does not compute; "
+    elif _ONLY_OF_RUNS.match(normalized):
+        hint = "rankwise.metrics.evaluate_runs computes it from a run and qrels; "
     elif len(word) >= SHORTEST_TYPO:
         hint = suggestion(word, [*METRICS, *_ALIASES])
     return ValueError(
@@ -317,6 +341,9 @@ def _parse_options(name: str, text: str, metric: Metric) -> tuple[tuple[str, Any
     options: dict[str, Any] = {}
     for item in filter(None, text.split(",")):
         key, _, value = item.partition("=")
+        if key not in option_names:
+            key = _OPTIONS_OF_IR_MEASURES.get(key, key)
+            value = _GAINS_OF_IR_MEASURES.get(value.strip("'\""), value)
         if key not in option_names or not value:
             raise ValueError(
                 f"metric {name!r}: {item!r} is not an option; {suggestion(key, option_names)}"

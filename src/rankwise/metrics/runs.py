@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array
-from rankwise.datasets.trec import TrecRun, read_qrels, read_trec_run
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.environment import require
 from rankwise.errors import warn_user
 from rankwise.formatting import TextTable
-from rankwise.frames import frame_columns
 from rankwise.metrics.by_group import mean_interval
-from rankwise.metrics.run_measures import JudgedList, NamedMeasure, get_measure
+from rankwise.metrics.run_input import (
+    ByQuery,
+    RunInput,
+    RunsInput,
+    judged_list,
+    ranked_documents,
+    read_judgments,
+    read_runs,
+)
+from rankwise.metrics.run_metric_names import RunMetricName, get_run_metric, get_run_metrics
+from rankwise.metrics.run_metrics import JudgedList, RunMetric
 from rankwise.validation import check_option
 
-DEFAULT_MEASURES = ("nDCG@10", "AP", "RR")
-QUERY_COLUMNS = ("query_id", "qid", "query", "topic")
-DOCUMENT_COLUMNS = ("doc_id", "docno", "docid", "document")
-GRADE_COLUMNS = ("relevance", "rel", "grade", "label")
-SCORE_COLUMNS = ("score", "sim")
+if TYPE_CHECKING:
+    import pandas
 
-Judgments = dict[str, dict[str, float]]
+DEFAULT_METRICS = ("nDCG@10", "AP", "RR")
+MISSING_QUERIES = ("zero", "skip")
+UNJUDGED = ("zero", "judged_only")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class RunEvaluation:
-    """Result of `evaluate_runs`: the value of every measure for every run and query.
+    """Result of `evaluate_runs`: the value of every metric for every run and query.
 
     ``evaluation["bm25", "nDCG@10"]`` is a mean over queries.
 
@@ -39,37 +46,48 @@ class RunEvaluation:
     ----------
     runs : tuple of str
         Names of the runs.
-    measures : tuple of str
-        Names of the measures, as tables print them.
+    metrics : tuple of str
+        Names of the metrics, as tables print them.
     queries : ndarray of str, shape (n_queries,)
         The judged queries, sorted.
-    values : dict from (run, measure) to ndarray of shape (n_queries,)
+    values : dict from (run, metric) to ndarray of shape (n_queries,)
         In the order of `queries`; NaN for queries that are left out.
     n_missing : dict from run to int
         Judged queries for which a run has no documents.
+    n_without_judgments : dict from run to int
+        Queries of a run that have no judgments. They are left out.
+    missing_queries, unjudged : str
+        The arguments of `evaluate_runs`.
     confidence : float
-        Of the intervals.
+        Level of the intervals.
     """
 
     runs: tuple[str, ...]
-    measures: tuple[str, ...]
-    queries: NDArray[Any]
+    metrics: tuple[str, ...]
+    queries: NDArray[np.str_]
     values: dict[tuple[str, str], Array]
     n_missing: dict[str, int]
+    n_without_judgments: dict[str, int]
+    missing_queries: str = "zero"
+    unjudged: str = "zero"
     confidence: float = DEFAULT_CONFIDENCE
 
-    def __getitem__(self, key: tuple[str, Any] | Any) -> float:
-        """Return the mean of a measure; the run may be left out if there is only one."""
-        run, measure = key if isinstance(key, tuple) else (self._only_run(), key)
-        return float(np.nanmean(self.per_query(measure, run)))
+    def __getitem__(self, key: tuple[str, RunMetricName] | RunMetricName) -> float:
+        """Return the mean of a metric; the run may be left out if there is only one."""
+        if isinstance(key, tuple):
+            run, metric = key
+        else:
+            run = self._only_run()
+            metric = key
+        return float(np.nanmean(self.per_query(metric, run)))
 
-    def per_query(self, measure: Any, run: str | None = None) -> Array:
-        """Return the values of a measure for the queries of `queries`.
+    def per_query(self, metric: RunMetricName, run: str | None = None) -> Array:
+        """Return the values of a metric for the queries of `queries`.
 
         Parameters
         ----------
-        measure : str or object of ir_measures
-            One of the measures that were evaluated, under any of its names.
+        metric : str or object of ir_measures
+            One of the metrics that were evaluated, under any of its names.
         run : str, optional
             Name of the run; it may be left out if there is only one.
 
@@ -78,21 +96,22 @@ class RunEvaluation:
         ndarray of shape (n_queries,)
             Values; NaN for queries that are left out.
         """
-        label = measure if measure in self.measures else get_measure(measure).label
-        name = self._only_run() if run is None else run
-        if (name, label) not in self.values:
+        label = get_run_metric(metric).name
+        if run is None:
+            run = self._only_run()
+        if (run, label) not in self.values:
             raise KeyError(
-                f"({name!r}, {label!r}) was not evaluated; runs are {', '.join(self.runs)}, "
-                f"measures are {', '.join(self.measures)}."
+                f"({run!r}, {label!r}) was not evaluated; runs are {', '.join(self.runs)}, "
+                f"metrics are {', '.join(self.metrics)}."
             )
-        return self.values[name, label]
+        return self.values[run, label]
 
-    def interval(self, measure: Any, run: str | None = None) -> tuple[float, float]:
-        """Return Student's interval of the mean over queries.
+    def interval(self, metric: RunMetricName, run: str | None = None) -> tuple[float, float]:
+        """Return Student's interval of the mean over queries, clipped to the range from 0 to 1.
 
         Parameters
         ----------
-        measure, run
+        metric, run
             As in `per_query`.
 
         Returns
@@ -100,37 +119,66 @@ class RunEvaluation:
         tuple of float
             Lower and upper end; NaN with fewer than two queries.
         """
-        summary = mean_interval(self.per_query(measure, run), self.confidence)
-        return summary["low"], summary["high"]
+        summary = mean_interval(self.per_query(metric, run), self.confidence)
+        low, high = np.clip([summary["low"], summary["high"]], 0.0, 1.0).tolist()
+        return low, high
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Return ``{run: {measure: mean}}``."""
-        return {
-            run: {measure: self[run, measure] for measure in self.measures} for run in self.runs
-        }
+        """Return ``{run: {metric: mean}}``.
 
-    def to_frame(self) -> Any:
-        """Return a pandas DataFrame with the columns run, query_id, measure and value."""
+        Returns
+        -------
+        dict
+            Means over queries.
+        """
+        return {run: {metric: self[run, metric] for metric in self.metrics} for run in self.runs}
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return the values of all queries as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per run, query and metric, with the columns run, query_id, metric and value.
+        """
         pandas = require("pandas", "RunEvaluation.to_frame")
         blocks = [
             pandas.DataFrame(
-                {"run": run, "query_id": self.queries, "measure": measure, "value": values}
+                {"run": run, "query_id": self.queries, "metric": metric, "value": values}
             )
-            for (run, measure), values in self.values.items()
+            for (run, metric), values in self.values.items()
         ]
         return pandas.concat(blocks, ignore_index=True)
 
     def table(self) -> TextTable:
-        """Return the means with their intervals as a table of text."""
+        """Return the means with their intervals as a table of text.
+
+        Returns
+        -------
+        TextTable
+            One row per run and metric.
+        """
         rows = []
         for run in self.runs:
-            for measure in self.measures:
-                low, high = self.interval(measure, run)
-                mean = self[run, measure]
-                rows.append([run, measure, f"{mean:.4f}", f"{low:.4f} … {high:.4f}"])
-        header = ["run", "measure", "mean", f"{100 * self.confidence:g}% interval"]
+            for metric in self.metrics:
+                low, high = self.interval(metric, run)
+                interval = "–"
+                if not np.isnan(low):
+                    interval = f"{low:.4f} … {high:.4f}"
+                rows.append([run, metric, f"{self[run, metric]:.4f}", interval])
+        header = ["run", "metric", "mean", f"{100 * self.confidence:g}% interval"]
+        return TextTable(header, rows, names=(0, 1), notes=self._notes())
+
+    def _notes(self) -> list[str]:
         n_queries = len(self.queries)
-        return TextTable(header, rows, names=(0, 1), notes=[f"{n_queries:,} judged queries"])
+        notes = [f"{n_queries:,} judged {'query' if n_queries == 1 else 'queries'}"]
+        for run, n_missing in self.n_missing.items():
+            if n_missing:
+                effect = "counted as 0" if self.missing_queries == "zero" else "left out"
+                notes.append(f"{run}: {n_missing:,} judged queries without documents, {effect}")
+        if self.unjudged == "judged_only":
+            notes.append("documents without a judgment are removed from the lists")
+        return notes
 
     def __repr__(self) -> str:
         return self.table().text()
@@ -145,10 +193,11 @@ class RunEvaluation:
 
 
 def evaluate_runs(
-    qrels: Any,
-    runs: Any,
-    measures: Any = DEFAULT_MEASURES,
+    qrels: RunInput,
+    runs: RunsInput,
+    metrics: RunMetricName | Iterable[RunMetricName] = DEFAULT_METRICS,
     *,
+    unjudged: str = "zero",
     missing_queries: str = "zero",
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> RunEvaluation:
@@ -157,26 +206,29 @@ def evaluate_runs(
     Use it for runs and qrels of TREC and for comparisons with published figures. `evaluate` is for
     arrays of scores; there nDCG has exponential gain and ties have no order.
 
-    Conventions: the gain of nDCG is the grade; negative grades count as 0; documents without a
+    Conventions: the gain of nDCG is the grade; negative grades gain nothing; documents without a
     judgment are not relevant; ties are broken by descending document id, scores being compared in
     single precision; a judged query that a run lacks has the value 0.
 
     Parameters
     ----------
-    qrels : dict, data frame, TrecRun or path
+    qrels : dict, data frame, TrecRun, path or id of ir_datasets
         Relevance judgments: ``{query: {document: grade}}``, a frame with the columns query_id,
-        doc_id and relevance, the result of `rankwise.datasets.read_qrels`, or a file.
-    runs : dict, data frame, TrecRun, path, or a mapping from name to one of these
+        doc_id and relevance, the result of `rankwise.datasets.read_qrels`, a file, or the name of
+        a data set of ir_datasets, if that package is installed.
+    runs : dict, data frame, TrecRun, path or id of ir_datasets, or a mapping from name to these
         One run, ``{query: {document: score}}`` or a frame with the columns query_id, doc_id and
         score; or several runs by name.
-    measures : str, object of ir_measures, or sequence of these, default=("nDCG@10", "AP", "RR")
+    metrics : str, object of ir_measures, or sequence of these, default=("nDCG@10", "AP", "RR")
         Names of ir_measures (``nDCG@10``, ``P(rel=2)@5``, ``AP``, ``RR``, ``R@100``, ``Success@1``,
         ``Rprec``, ``Bpref``, ``infAP``, ``IPrec@0.1``, ``RBP(p=0.9)``, ``Judged@10``) or of
         trec_eval (``ndcg_cut_10``, ``map``, ``recip_rank``, ``P_5``, ``recall_100``).
+    unjudged : {"zero", "judged_only"}, default="zero"
+        Documents without a judgment are not relevant, or they are removed from the lists first.
     missing_queries : {"zero", "skip"}, default="zero"
         Judged queries for which a run has no documents count 0 (``trec_eval -c``) or are left out.
     confidence : float, default=0.95
-        Of the intervals.
+        Level of the intervals.
 
     Returns
     -------
@@ -192,158 +244,80 @@ def evaluate_runs(
     >>> round(result["nDCG@10"], 4), result["P@1"]
     (0.6503, 0.0)
     """
-    check_option("missing_queries", missing_queries, ("zero", "skip"))
+    check_option("missing_queries", missing_queries, MISSING_QUERIES)
+    check_option("unjudged", unjudged, UNJUDGED)
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
+    run_metrics = get_run_metrics(metrics)
     judgments = read_judgments(qrels)
-    functions = _read_measures(measures)
-    named_runs = {name: read_run(run, name) for name, run in _runs_by_name(runs).items()}
+    runs_by_name = read_runs(runs)
+    _check_common_queries(runs_by_name, judgments)
 
     queries = sorted(judgments)
     values: dict[tuple[str, str], Array] = {}
-    n_missing: dict[str, int] = {}
-    for name, run in named_runs.items():
+    for name, run in runs_by_name.items():
+        lists = judged_lists(judgments, run)
+        for metric in run_metrics:
+            by_query = _values_by_query(metric, lists, unjudged)
+            if missing_queries == "skip":
+                is_missing = np.array([query not in run for query in queries])
+                by_query[is_missing] = np.nan
+            values[name, metric.name] = by_query
+    n_missing = {name: len(judgments.keys() - run.keys()) for name, run in runs_by_name.items()}
+    _warn_of_missing_queries(n_missing, len(queries), missing_queries)
+    return RunEvaluation(
+        runs=tuple(runs_by_name),
+        metrics=tuple(metric.name for metric in run_metrics),
+        queries=np.array(queries),
+        values=values,
+        n_missing=n_missing,
+        n_without_judgments={
+            name: len(run.keys() - judgments.keys()) for name, run in runs_by_name.items()
+        },
+        missing_queries=missing_queries,
+        unjudged=unjudged,
+        confidence=confidence,
+    )
+
+
+def judged_lists(judgments: ByQuery, run: ByQuery) -> list[JudgedList]:
+    """Return the ranked and graded documents of a run for the judged queries, in sorted order.
+
+    A query that the run lacks has an empty list, for which every metric is 0.
+    """
+    lists = []
+    for query in sorted(judgments):
+        documents = ranked_documents(run.get(query, {}))
+        lists.append(judged_list(judgments[query], documents))
+    return lists
+
+
+def _values_by_query(metric: RunMetric, lists: list[JudgedList], unjudged: str) -> Array:
+    if unjudged == "judged_only":
+        metric = replace(metric, judged_only=True)
+    return np.array([metric(judged) for judged in lists])
+
+
+def _check_common_queries(runs: dict[str, ByQuery], judgments: ByQuery) -> None:
+    """Raise a ValueError for a run that has no judged query."""
+    for name, run in runs.items():
         if not run.keys() & judgments.keys():
             raise ValueError(
                 f"run {name!r} and the qrels have no query in common: the run begins with "
-                f"{next(iter(run), 'nothing')!r}, the qrels with {queries[0]!r}."
+                f"{next(iter(run))!r}, the qrels with {next(iter(judgments))!r}."
             )
-        is_missing = np.array([query not in run for query in queries])
-        n_missing[name] = int(is_missing.sum())
-        lists = [judged_list(judgments[query], run.get(query, {})) for query in queries]
-        for measure in functions:
-            by_query = np.array([measure(judged) for judged in lists])
-            if missing_queries == "skip":
-                by_query[is_missing] = np.nan
-            else:
-                by_query[is_missing] = 0.0
-            values[name, measure.label] = by_query
-    _warn_of_missing_queries(n_missing, len(queries), missing_queries)
-    labels = tuple(measure.label for measure in functions)
-    return RunEvaluation(
-        tuple(named_runs), labels, np.array(queries), values, n_missing, confidence
-    )
-
-
-def ranked_documents(scores: Mapping[str, float]) -> list[str]:
-    """Return documents in trec_eval's order: single-precision score, then descending id."""
-    documents = sorted(scores, reverse=True)
-    single_precision = np.array([scores[name] for name in documents], dtype=np.float32)
-    order = np.argsort(-single_precision, kind="stable")
-    return [documents[place] for place in order]
-
-
-def judged_list(judgments: Mapping[str, float], scores: Mapping[str, float]) -> JudgedList:
-    """Order the documents of one query as trec_eval does, and look up their grades."""
-    grades = [judgments.get(document, np.nan) for document in ranked_documents(scores)]
-    return JudgedList(
-        np.array(grades, dtype=np.float64), np.array(list(judgments.values()), dtype=np.float64)
-    )
-
-
-def read_judgments(qrels: Any) -> Judgments:
-    """Return relevance judgments as ``{query: {document: grade}}``, negative grades as 0."""
-    if isinstance(qrels, TrecRun):
-        rows = zip(qrels.query, qrels.document, qrels.relevance, strict=True)
-        judgments = _nested(rows, "qrels")
-    elif isinstance(qrels, Mapping):
-        judgments = {str(query): dict(grades) for query, grades in qrels.items()}
-    elif (columns := frame_columns(qrels)) is not None:
-        judgments = _from_columns(columns, GRADE_COLUMNS, "qrels")
-    else:
-        return read_judgments(read_qrels(qrels))
-    if not judgments:
-        raise ValueError("qrels has no judgments.")
-    return {
-        query: {str(document): max(float(grade), 0.0) for document, grade in grades.items()}
-        for query, grades in judgments.items()
-    }
-
-
-def read_run(run: Any, name: str) -> Judgments:
-    """Return a run as ``{query: {document: score}}``; a ValueError for NaN and empty runs."""
-    if isinstance(run, TrecRun):
-        is_retrieved = ~np.isnan(run.score)
-        columns = (column[is_retrieved] for column in (run.query, run.document, run.score))
-        scores = _nested(zip(*columns, strict=True), f"run {name!r}")
-    elif isinstance(run, Mapping):
-        scores = {str(query): dict(documents) for query, documents in run.items()}
-    elif (frame := frame_columns(run)) is not None:
-        scores = _from_columns(frame, SCORE_COLUMNS, f"run {name!r}")
-    else:
-        return read_run(read_trec_run(run), name)
-    if not any(scores.values()):
-        raise ValueError(f"run {name!r} has no documents.")
-    for query, documents in scores.items():
-        for document, score in documents.items():
-            if np.isnan(float(score)):
-                raise ValueError(
-                    f"run {name!r} has the score NaN for document {document!r} of query {query!r}; "
-                    "leave the document out."
-                )
-    return {
-        query: {str(document): float(score) for document, score in documents.items()}
-        for query, documents in scores.items()
-    }
-
-
-def _runs_by_name(runs: Any) -> dict[str, Any]:
-    """Return runs by name; a single run gets the name "run"."""
-    if not isinstance(runs, Mapping):
-        return {"run": runs}
-    if not runs:
-        raise ValueError("runs is empty; pass at least one run.")
-    return dict(runs) if _is_mapping_of_runs(runs) else {"run": runs}
-
-
-def _is_mapping_of_runs(runs: Mapping[Any, Any]) -> bool:
-    """Whether the values are runs, rather than the documents of queries."""
-    first = next(iter(runs.values()))
-    if not isinstance(first, Mapping):
-        return True
-    return any(isinstance(documents, Mapping) for documents in first.values())
-
-
-def _nested(rows: Any, what: str) -> Judgments:
-    """Return rows of query, document and number as nested dictionaries."""
-    nested: Judgments = {}
-    for query, document, number in rows:
-        documents = nested.setdefault(str(query), {})
-        if str(document) in documents:
-            raise ValueError(f"{what} has document {document!r} twice for query {query!r}.")
-        documents[str(document)] = float(number)
-    return nested
-
-
-def _from_columns(columns: dict[str, Any], names: Sequence[str], what: str) -> Judgments:
-    """Return the rows of a frame as nested dictionaries."""
-    picked = []
-    for accepted in (QUERY_COLUMNS, DOCUMENT_COLUMNS, names):
-        present = [name for name in accepted if name in columns]
-        if not present:
-            raise ValueError(
-                f"{what} has the columns {', '.join(columns)}; expected one called {accepted[0]}."
-            )
-        picked.append(columns[present[0]].to_list())
-    return _nested(zip(*picked, strict=True), what)
-
-
-def _read_measures(measures: Any) -> list[NamedMeasure]:
-    is_sequence = isinstance(measures, (list, tuple, set, frozenset))
-    functions = [get_measure(measure) for measure in (measures if is_sequence else [measures])]
-    if not functions:
-        raise ValueError("measures is empty; pass at least one, such as 'nDCG@10'.")
-    return list({measure.label: measure for measure in functions}.values())
 
 
 def _warn_of_missing_queries(n_missing: dict[str, int], n_queries: int, rule: str) -> None:
-    """Report the runs that lack judged queries."""
-    lacking = [f"{name} {n:,}" for name, n in n_missing.items() if n]
-    if not lacking:
+    """Warn about runs without documents for judged queries."""
+    incomplete = [
+        f"{n:,} of {n_queries:,} judged queries are missing in the run {name!r}"
+        for name, n in n_missing.items()
+        if n
+    ]
+    if not incomplete:
         return
-    effect = "count 0" if rule == "zero" else "are left out"
-    other = "skip" if rule == "zero" else "zero"
-    warn_user(
-        f"judged queries missing in runs (of {n_queries:,}) {effect}: {', '.join(lacking)}. Pass "
-        f"missing_queries={other!r} for the other rule."
-    )
+    effect = "they count 0, as by trec_eval -c; pass missing_queries='skip' to leave them out"
+    if rule == "skip":
+        effect = "they are left out; pass missing_queries='zero' to count them as 0"
+    warn_user(f"{', '.join(incomplete)}; {effect}.")

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.metrics.run_measures import GAINS
-from rankwise.metrics.runs import Judgments, ranked_documents, read_judgments, read_run
+from rankwise.metrics.run_input import ByQuery, ranked_documents, read_judgments, read_run
+from rankwise.metrics.run_metric_names import GAINS
 from rankwise.validation import check_int, check_option
 
 MAX_STEPS = 50  # of Dinkelbach's iteration; 4 were enough in 1,470 random problems
@@ -324,7 +324,7 @@ def _queries(
     check_option("gain", gain, tuple(set(GAINS.values())))
     judgments = read_judgments(qrels)
     first = read_run(run, "run")
-    second: Judgments = {} if other is None else read_run(other, "other")
+    second: ByQuery = {} if other is None else read_run(other, "other")
     largest = int(max(max(grades.values(), default=0.0) for grades in judgments.values()))
     n_grades = largest if max_grade is None else check_int("max_grade", max_grade, least=1)
     if n_grades < max(largest, 1):
