@@ -576,8 +576,8 @@ def test_frames_with_categories_gaps_dates_text_and_vectors(tmp_path, capsys):
     said = capsys.readouterr().err
     assert "column town: category of 60 values" in said
     assert all(f"AutoRanker: {row['name']}: " in said for row in model.members_)
-    assert "column doc_id: left out (an identifier: its name says so)" in said
-    assert "column doc_id is left out: an identifier: its name says so" in model.notes_
+    assert "column doc_id: dropped (an identifier: its name says so)" in said
+    assert "column doc_id is dropped: an identifier: its name says so" in model.notes_
     names = [row["name"] for row in model.members_]
     assert "trees" in names
     assert "linear with all values and words, standard, magnitude" in names
@@ -607,7 +607,7 @@ def test_numbers_of_an_identifier_are_used_where_they_tell_the_order(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "model.rw").predict(X), model.predict(X))
     for ids, y in [(X["work_id"], X["a"]), (np.argsort(np.argsort(year)), year)]:
         model = AutoRanker(LINEAR[:1], n_resamples=0).fit(X.assign(work_id=ids), y)
-        assert model.table_.facts_[2].kind == "left out"  # noise, or a counter of the rows
+        assert model.table_.facts_[2].kind == "dropped"  # noise, or a counter of the rows
 
 
 def test_held_out_scores_of_wide_members_equal_refitting():

@@ -85,14 +85,14 @@ def test_a_messy_table_trains_with_one_command_and_its_report_opens(tmp_path, me
         "Preis target",
         "Bezirk group",
         "Baujahr number",
-        "Listing ID left out an identifier: its name says so",
+        "Listing ID dropped an identifier: its name says so",
         "Verkauft am date: month, weekday, days",
-        "Straße left out texts whose words are in one or in all",
+        "Straße dropped texts whose words are in one or in all",
         f"Heizung category of 3 values, {n_missing[0]} missing values",
         f"Fläche number with {n_missing[1]} missing values",
         f"Zimmer number with {n_missing[2]} missing values",
         "Balkon category of 2 values",
-        "leer left out it has no values",
+        "leer dropped it has no values",
     ]
     found = json.loads(succeed("cv", messy, *ROLES, "--json").stdout)
     assert found["best"]["disagreement"] < 0.15
@@ -115,7 +115,7 @@ def test_the_model_is_the_pipeline_of_the_library(messy, model):
     scores = numbers(succeed("predict", model, messy).stdout)
     np.testing.assert_allclose(scores, twin.predict(every), rtol=1e-12)
     facts = load(model)[0].facts_
-    assert [column.name for column in facts if column.kind != "left out"] == FEATURES
+    assert [column.name for column in facts if column.kind != "dropped"] == FEATURES
 
 
 def test_cv_holds_out_the_features_that_train_makes(messy):
@@ -187,7 +187,7 @@ def test_the_user_overrules_what_columns_are(tmp_path, messy):
     found = columns("--categorical", "Baujahr,Verkauft am", "--ignore", "Zimmer")
     assert found["Baujahr"]["use"] == found["Verkauft am"]["use"] == "category"
     assert found["Zimmer"] == {
-        **{"name": "Zimmer", "use": "left out", "n_missing": 0},
+        **{"name": "Zimmer", "use": "dropped", "n_missing": 0},
         "why": "as asked for",
     }
     assert columns("--numeric", "Listing ID")["Listing ID"]["use"] == "number"

@@ -22,24 +22,24 @@ pyarrow = pytest.importorskip("pyarrow")
 N = 60
 RNG = np.random.default_rng(0)
 COLUMNS = {
-    "doc_id": (RNG.integers(0, 9, N).tolist(), "left out", "an identifier: its name says so"),
-    "row": (list(range(7, 7 + N)), "left out", "an identifier: it counts the rows"),
-    "key": ([10**17 + 3 * k for k in range(N)], "left out", "16 digits"),
-    "longer": ([float(10**25 + k * 10**12) for k in range(N)], "left out", "16 digits"),
+    "doc_id": (RNG.integers(0, 9, N).tolist(), "dropped", "an identifier: its name says so"),
+    "row": (list(range(7, 7 + N)), "dropped", "an identifier: it counts the rows"),
+    "key": ([10**17 + 3 * k for k in range(N)], "dropped", "16 digits"),
+    "longer": ([float(10**25 + k * 10**12) for k in range(N)], "dropped", "16 digits"),
     "price": ([None, *RNG.normal(size=N - 1).tolist()], "number", ""),
     "nan": ([float("nan"), *range(1, N)], "number", ""),
     "size": (RNG.normal(size=N).tolist(), "number", ""),
     "stars": (RNG.integers(0, 5, N).tolist(), "number", ""),
     "color": (["red", None, "blue"] * (N // 3), "category", ""),
     "new": ([True, False] * (N // 2), "category", ""),
-    "name": ([f"n{k}" for k in range(N)], "left out", "an identifier: 60 values in 60 rows"),
+    "name": ([f"n{k}" for k in range(N)], "dropped", "an identifier: 60 values in 60 rows"),
     "day": ([datetime.date(2024, 1, 1 + k % 5) for k in range(N)], "date", ""),
     "day2": ([f"{1 + k % 28}.12.2024" for k in range(N)], "date", ""),
     "hours": ([f"2024-03-{1 + k % 9:02}T{k % 24:02}:30:00" for k in range(N)], "date", ""),
     "span": ([datetime.timedelta(hours=6 * k % 51) for k in range(N)], "number", ""),
-    "empty": ([None] * N, "left out", "it has no values"),
+    "empty": ([None] * N, "dropped", "it has no values"),
     "list": ([[1, 2], None, [3, 5]] * (N // 3), "vector", ""),
-    "ragged": ([[1, 2], [1]] * (N // 2), "left out", "lists of different lengths"),
+    "ragged": ([[1, 2], [1]] * (N // 2), "dropped", "lists of different lengths"),
     "tags": ([["new", "red"], ["red"]] * (N // 2), "category", ""),
     "mixed": (
         [*map(str, range(N - 1)), "many"],
@@ -48,12 +48,12 @@ COLUMNS = {
     ),
     "commas": ([*(f"{k},5" for k in range(N - 1)), "k. A."], "number", "are treated as missing"),
     "dollars": ([f"${k},{k:03}.50" for k in range(1, N + 1)], "number", ""),
-    "zip": ([f"0{k % 55:04}" for k in range(N)], "left out", "an identifier"),
+    "zip": ([f"0{k % 55:04}" for k in range(N)], "dropped", "an identifier"),
     "long": (["x" * 400, "y" * 400] * (N // 2), "category", ""),
     "title": ([f"word {k % 7} {k}" for k in range(N)], "text", ""),
     "apart": (
         [f"a{k} b{k}" for k in range(N)],
-        "left out",
+        "dropped",
         "texts whose words are in one or in all",
     ),
 }
@@ -126,15 +126,15 @@ def kind_of(**columns):
     "name, cells, kind",
     [
         ("typeId", np.random.default_rng(0).integers(0, 10, 5957), "category"),
-        ("docId", np.arange(5957)[::-1], "left out"),
-        ("row", np.flatnonzero(np.random.default_rng(0).random(300) < 0.7), "left out"),  # of more
+        ("docId", np.arange(5957)[::-1], "dropped"),
+        ("row", np.flatnonzero(np.random.default_rng(0).random(300) < 0.7), "dropped"),  # of more
         ("row", np.arange(19), "number"),  # a counter needs twenty rows
-        ("row", np.arange(20), "left out"),
-        ("row", np.r_[np.arange(49), 99], "left out"),  # and at least every second number
+        ("row", np.arange(20), "dropped"),
+        ("row", np.r_[np.arange(49), 99], "dropped"),  # and at least every second number
         ("row", np.r_[np.arange(49), 100], "number"),
-        ("typeId", np.arange(200) % 10, "left out"),  # a value of a code has more than twenty rows
+        ("typeId", np.arange(200) % 10, "dropped"),  # a value of a code has more than twenty rows
         ("typeId", np.arange(201) % 10, "category"),
-        ("town", [f"t{max(k, 19)}" for k in range(1, 101)], "left out"),
+        ("town", [f"t{max(k, 19)}" for k in range(1, 101)], "dropped"),
         ("town", [f"t{max(k, 20)}" for k in range(1, 101)], "category"),  # a fifth repeats
     ],
 )
@@ -149,7 +149,7 @@ def test_a_row_counter_is_recognized_after_rows_were_dropped():
     X = polars.DataFrame({"row": counter[kept], "x": np.sin(kept)})
     assert TableVectorizer().fit(X).facts_[0].kind == "number"
     column = TableVectorizer().fit(X, row_numbers=kept).facts_[0]
-    assert (column.kind, column.reason) == ("left out", Reason.ROW_COUNTER)
+    assert (column.kind, column.reason) == ("dropped", Reason.ROW_COUNTER)
     shuffled = np.random.default_rng(1).permutation(len(kept))
     columns = TableVectorizer().fit(X[shuffled], row_numbers=kept[shuffled])
     assert columns.facts_[0].reason is Reason.ROW_COUNTER

@@ -448,8 +448,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
         """Report the use of the columns, and if the work is long, the members and the time."""
         columns = [] if self.table_ is None else self.table_.facts_
         for column in columns:
-            if column.kind == "left out":
-                self.notes_.append(f"column {column.name} is left out: {column.why}")
+            if not column.is_used:
+                self.notes_.append(f"column {column.name} is dropped: {column.why}")
         seconds = sum_of_expected_seconds(members, hold_out)
         is_long = sys.stderr.isatty() and seconds > LONG_SECONDS
         if not self.verbose and not is_long:

@@ -277,6 +277,6 @@ def _read_features(comparisons: ComparisonOptions, pairs: PairData) -> Any:
     X = table.X.take(rows_of_items(pairs.items, table.ids, f"{file}, column {item},"))
     vectorizer = TableVectorizer().decide_columns(X)
     for column in vectorizer.facts_:
-        if column.kind == "left out":
-            terminal.note(f"column {column.name} of {file} is left out: {column.why}")
+        if not column.is_used:
+            terminal.note(f"column {column.name} of {file} is dropped: {column.why}")
     return vectorizer.transform(X)

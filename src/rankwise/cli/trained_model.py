@@ -177,7 +177,7 @@ def open_model(path: Path) -> TrainedModel:
     if columns is None:
         features = [str(name) for name in getattr(first_step, "feature_names_in_", ())]
     else:
-        names = [column.name for column in columns.facts_ if column.kind != "left out"]
+        names = [column.name for column in columns.facts_ if column.is_used]
         features = list(dict.fromkeys(names))
     return TrainedModel(str(path), model, read_notes(notes), columns, features)
 

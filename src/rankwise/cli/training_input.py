@@ -193,7 +193,7 @@ def _columns_without_use(
     for name in file.names:
         if name not in used:
             reason = Reason.IGNORED if name else Reason.UNNAMED
-            columns.append(ColumnInfo(name, "left out", reason=reason))
+            columns.append(ColumnInfo(name, "dropped", reason=reason))
     return columns
 
 

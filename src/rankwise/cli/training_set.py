@@ -266,8 +266,8 @@ class TrainingSet:
 
 
 def used_names(facts: Iterable[ColumnInfo]) -> list[str]:
-    """Names of the columns that are not left out, each once."""
-    return list(dict.fromkeys(column.name for column in facts if column.kind != "left out"))
+    """Names of the columns that are used, each once."""
+    return list(dict.fromkeys(column.name for column in facts if column.is_used))
 
 
 def _features_text(n_features: int, names: Sequence[str]) -> str:

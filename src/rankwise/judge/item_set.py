@@ -238,7 +238,7 @@ def _features(table: Any) -> tuple[Array | None, list[str]]:
         X = vectorizer.decide_columns(table).transform(table)
     except ValueError:  # no column can be used
         return None, []
-    used = [column.name for column in vectorizer.facts_ if column.kind != "left out"]
+    used = [column.name for column in vectorizer.facts_ if column.is_used]
     if sp.issparse(X):
         X = X.toarray()
     dense = np.asarray(X, dtype=np.float64)

@@ -124,7 +124,7 @@ def scaling(scaler: Any, n_features: int) -> tuple[Array, Array]:
 
 def _scaling_of_columns(columns: TableVectorizer) -> tuple[Array, Array]:
     """That of a table of numbers; gaps of new items must be filled before."""
-    used = [column for column in columns.facts_ if column.kind != "left out"]
+    used = [column for column in columns.facts_ if column.is_used]
     odd = [c.name for c in used if c.kind != "number" or c.n_missing]
     if odd:
         raise ValueError(
@@ -154,7 +154,7 @@ def input_names(model: Any, feature_names: Sequence[str] | None, n_features: int
 def _names_seen_in_fit(model: Any) -> Sequence[str] | None:
     steps = _steps_of(model)
     if isinstance(steps[0], TableVectorizer):
-        return [column.name for column in steps[0].facts_ if column.kind != "left out"]
+        return [column.name for column in steps[0].facts_ if column.is_used]
     for step in steps:
         if hasattr(step, "feature_names_in_"):
             names: Sequence[str] = step.feature_names_in_

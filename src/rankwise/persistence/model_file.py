@@ -217,7 +217,7 @@ def read_header(path: PathLike) -> dict[str, Any]:
         table = first if first["is"] == "TableVectorizer" else first["fitted"].get("table_")
         if table is not None:
             facts = [column["fields"] for column in table["fitted"]["facts_"]]
-            columns = {c["name"]: c["kind"] for c in facts if c["kind"] != "left out"}
+            columns = {c["name"]: c["kind"] for c in facts if c["kind"] != "dropped"}
         trained = ranker["fitted"].get("best_estimator_", ranker)
         return {
             **document,

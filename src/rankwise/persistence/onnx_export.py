@@ -472,7 +472,7 @@ def used_columns(step: TableVectorizer) -> list[ColumnInfo]:
     ValueError
         If there are no operators for the kind of one of them.
     """
-    used = [column for column in step.facts_ if column.kind != "left out"]
+    used = [column for column in step.facts_ if column.is_used]
     for column in used:
         if column.kind in ("text", "date"):
             raise ValueError(

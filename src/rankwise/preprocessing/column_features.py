@@ -102,7 +102,7 @@ def one_hot(codes: NDArray[np.intp], n_features: int) -> Any:
 
 
 def fit_words(column: ColumnInfo, texts: list[str | None]) -> ColumnInfo:
-    """Learn the frequent words of a text; it is left out if no word occurs in two texts."""
+    """Learn the frequent words of a text; it is dropped if no word occurs in two texts."""
     present = [text for text in texts if text is not None]
     vectorizer = TfidfVectorizer(
         analyzer=_words_of,

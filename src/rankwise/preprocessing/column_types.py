@@ -47,12 +47,12 @@ _ID_NAME = re.compile(
 
 MAX_DATE_FORMAT = 40  # characters of the format of a date, in a model file
 
-ColumnType = Literal["number", "order", "date", "vector", "category", "text", "left out"]
+ColumnType = Literal["number", "order", "date", "vector", "category", "text", "dropped"]
 NUMERIC = ("number", "order", "date", "vector")
 
 
 class Reason(StrEnum):
-    """Why a column is left out, or why its use is uncertain; `text` is the explanation."""
+    """Why a column is dropped, or why its use is uncertain; `text` is the explanation."""
 
     NONE = ""
     ID_NAME = "id name"
@@ -95,7 +95,7 @@ _REASON_TEXTS = {
 @saved_fields(
     {
         "name": Word(),
-        "kind": Word("number", "order", "date", "vector", "category", "text", "left out"),
+        "kind": Word("number", "order", "date", "vector", "category", "text", "dropped"),
         "n_missing": Integer(),
         "reason": EnumMember(Reason),
         "detail": Word(),
@@ -115,12 +115,12 @@ class ColumnInfo(NamedTuple):
     ----------
     name : str
         Name of the column.
-    kind : {"number", "order", "date", "vector", "category", "text", "left out"}
+    kind : {"number", "order", "date", "vector", "category", "text", "dropped"}
         How the column is used.
     n_missing : int
         Number of missing values in the training data.
     reason : Reason
-        Why the column is left out, or why its use is uncertain; else `Reason.NONE`.
+        Why the column is dropped, or why its use is uncertain; else `Reason.NONE`.
     detail : str
         Example or count that belongs to the reason.
     categories : tuple of str
@@ -154,6 +154,11 @@ class ColumnInfo(NamedTuple):
     weights: tuple[float, ...] = ()
 
     @property
+    def is_used(self) -> bool:
+        """Whether the column becomes features; False if it is dropped."""
+        return self.kind != "dropped"
+
+    @property
     def why(self) -> str:
         """The reason as text, such as "an identifier: it counts the rows"; else empty."""
         return self.reason.text(self.detail)
@@ -164,7 +169,7 @@ class ColumnInfo(NamedTuple):
         text = self._kind_text()
         if self.n_rare:
             text += f", {self.n_rare:,} rows with rare values"
-        if self.n_missing == 0 or self.kind == "left out":
+        if self.n_missing == 0 or not self.is_used:
             return text
         missing = "1 missing value" if self.n_missing == 1 else f"{self.n_missing:,} missing values"
         if self.kind == "number":
@@ -186,8 +191,8 @@ class ColumnInfo(NamedTuple):
         return self.kind
 
     def left_out(self, reason: Reason, detail: str = "") -> ColumnInfo:
-        """Return the record of a column that is left out for this reason."""
-        return ColumnInfo(self.name, "left out", self.n_missing, reason, detail)
+        """Return the record of a column that is dropped for this reason."""
+        return ColumnInfo(self.name, "dropped", self.n_missing, reason, detail)
 
     def _check_fitted(self) -> None:
         """Check that the entries fit together, and that no category is there twice."""
@@ -197,7 +202,7 @@ class ColumnInfo(NamedTuple):
             "order": 1,
             "date": n_categories,
             "vector": len(self.medians),
-            "left out": len(self.medians),
+            "dropped": len(self.medians),
         }.get(self.kind, 0)
         n_weights = n_categories if self.kind == "text" else 0
         numbers = [*self.medians, *self.means, *self.scales, *self.weights]
@@ -225,7 +230,7 @@ class ColumnRequest(NamedTuple):
     order : sequence of str or None
         Words from low to high.
     may_drop : bool
-        Whether the column is left out if it looks like an identifier.
+        Whether the column is dropped if it looks like an identifier.
     """
 
     kind: Literal["number", "category"] | None = None
@@ -260,7 +265,7 @@ def infer_column(
     column = _infer_kind(name, cells, request)
     if request.kind is not None:
         return [column]
-    if request.may_drop and column.kind != "left out":
+    if request.may_drop and column.is_used:
         if has_id_name:
             return [column.left_out(Reason.ID_NAME)]
         reason = _identifier_reason(cells, row_numbers)
@@ -356,7 +361,7 @@ def _infer_words(
     has_leading_zeros = any(re.match(r"0\d", text) for text in sample)
     if n_numbers > MIN_NUMERIC * len(sample) and not has_leading_zeros:
         return _number_column(column, cells, sample)
-    if category.kind == "left out" and _are_phrases(sample):
+    if not category.is_used and _are_phrases(sample):
         return column._replace(kind="text")
     return category
 

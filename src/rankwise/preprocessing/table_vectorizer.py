@@ -82,7 +82,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
     Dates become year, month, weekday, days since 1970 and hour, as far as these vary. Texts become
     the TF-IDF weights of their 2,000 most frequent words; texts that repeat are also a category.
     Vectors (lists of one length) become their numbers, and words with an order (`order`) their
-    rank. Identifiers, row counters, and columns without values are left out. `facts_` records the
+    rank. Identifiers, row counters, and columns without values are dropped. `facts_` records the
     use of each column and the reason.
 
     Parameters
@@ -134,7 +134,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
     >>> ranker = make_pipeline(TableVectorizer(scale=True), RankRLS()).fit(X, [1, 4, 2, 3])
     >>> for column in ranker[0].facts_:
     ...     print(column.name, "-", column.words, column.why)
-    doc_id - left out an identifier: its name says so
+    doc_id - dropped an identifier: its name says so
     price - number with 1 missing value
     color - category of 2 values
     since - date: year, month, weekday, days
@@ -238,17 +238,17 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         return requests
 
     def _check_usable(self) -> None:
-        """Raise a ValueError if a requested column is left out, or if all columns are."""
-        left_out = [column for column in self.facts_ if column.kind == "left out"]
+        """Raise a ValueError if a requested column is dropped, or if all columns are."""
+        dropped = [column for column in self.facts_ if not column.is_used]
         requested = self._requested_names()
-        refused = [column for column in left_out if column.name in requested]
+        refused = [column for column in dropped if column.name in requested]
         if refused:
             raise ValueError(f"these columns cannot be learned from: {_list_reasons(refused)}.")
-        if len(left_out) == len(self.facts_):
-            raise ValueError(f"no column can be learned from: {_list_reasons(left_out)}.")
+        if len(dropped) == len(self.facts_):
+            raise ValueError(f"no column can be learned from: {_list_reasons(dropped)}.")
 
     def _used(self) -> list[ColumnInfo]:
-        return [column for column in self.facts_ if column.kind != "left out"]
+        return [column for column in self.facts_ if column.is_used]
 
     def _learn(self, column: ColumnInfo, cells: NDArray[Any]) -> ColumnInfo:
         """Add the medians, means and scales of numbers, or the words of a text."""
@@ -341,7 +341,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         return blocks.join()
 
     def numbered(self, X: Any) -> dict[str, Array]:
-        """Columns of whole numbers that are left out for their names, unless they count rows."""
+        """Columns of whole numbers that are dropped for their names, unless they count rows."""
         names = {column.name for column in self.facts_ if column.reason is Reason.ID_NAME}
         numbered = {}
         for name, column in (frame_columns(X) or {}).items():
@@ -471,7 +471,7 @@ def _features(facts: Sequence[ColumnInfo]) -> list[_Feature]:
     narrow: list[_Feature] = []
     wide: list[_Feature] = []
     for k, column in enumerate(facts):
-        if column.kind == "left out":
+        if not column.is_used:
             continue
         if column.kind in NUMERIC:
             numbers += [_Feature(k, column.name + part) for part in _number_suffixes(column)]
