@@ -222,15 +222,15 @@ class Changed(RankRLS):
     "model, match",
     [
         (GridSearchCV(RankRLS(), {"alpha": [1.0]}, cv=2).fit(X, y), "its best_estimator_"),
-        (StandardScaler().fit(X), "Pipelines with such a ranker"),
+        (StandardScaler().fit(X), "Pipelines that end in such a ranker"),
         (make_pipeline(OneHotEncoder(), RankRLS()).fit(X, y), "OneHotEncoder.*skops or joblib"),
         (
             make_pipeline(CountVectorizer(), RankRLS()).fit(["aa bb", "cc dd", "aa dd"], [1, 2, 3]),
             "CountVectorizer.*skops or joblib",
         ),
-        (make_pipeline(StandardScaler()).fit(X), "Pipelines with such a ranker"),
+        (make_pipeline(StandardScaler()).fit(X), "Pipelines that end in such a ranker"),
         (RankRLS, "RankRLS cannot be saved.*fitted"),
-        ({"a": 1}, "a dict cannot be saved as a model. Model files hold fitted rankers"),
+        ({"a": 1}, "a dict cannot be saved as a model. Model files contain fitted rankers"),
         (Changed().fit(X, y), "a Changed cannot be saved"),
         (RankRLS(), "not fitted"),
         (make_pipeline(StandardScaler(), RankRLS()), "not fitted"),

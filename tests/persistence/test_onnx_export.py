@@ -185,10 +185,10 @@ def test_columns_of_text_and_dates_are_refused_by_name_and_kind(tmp_path):
             export_onnx(model, tmp_path / "model.onnx")
 
 
-def test_gaps_beside_empty_texts_are_refused(tmp_path):
+def test_missing_values_and_empty_strings_together_are_refused(tmp_path):
     frame = pd.DataFrame({"color": ["red", "", None, "blue", "red"] * 2, "x": np.arange(10.0)})
     model = make_pipeline(TableVectorizer(), RankRLS()).fit(frame, SCORES)
-    with pytest.raises(ValueError, match="'color' has gaps beside empty texts"):
+    with pytest.raises(ValueError, match="'color' has both missing values and empty"):
         export_onnx(model, tmp_path / "model.onnx")
 
 

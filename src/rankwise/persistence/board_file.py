@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -29,32 +30,36 @@ RATE_ARGUMENTS = {
     "ties",
 }
 
+COMPARISON_FIELDS = [field.name for field in fields(PairData)]
+RANKING_FIELDS = [field.name for field in fields(Rankings)]
+
 MAX_PAIRS = 10**5  # of rankings, in addition to a multiple of the comparisons
 
 
-def board_facts(board: Leaderboard) -> dict[str, Any]:
+def board_facts(board: Leaderboard) -> dict[str, object]:
     """The comparisons of a board and the arguments of `rate`, as plain values and arrays."""
     data = board.comparisons
-    comparisons = {field.name: getattr(data, field.name) for field in fields(data)}
+    comparisons = {name: getattr(data, name) for name in COMPARISON_FIELDS}
     if data.rankings is not None:
-        rankings = {field.name: getattr(data.rankings, field.name) for field in fields(Rankings)}
-        comparisons["rankings"] = rankings
+        comparisons["rankings"] = {name: getattr(data.rankings, name) for name in RANKING_FIELDS}
     is_dates = False
     if data.times is not None and data.times.dtype.kind == "M":
         is_dates = True
         comparisons["times"] = data.times.astype("datetime64[s]").astype(np.int64)
     arguments = board.rate_arguments()
-    arguments["scales"] = None if board.scales is None else list(board.scales)
+    arguments["scales"] = None
+    if board.scales is not None:
+        arguments["scales"] = list(board.scales)
     return {"comparisons": comparisons, "is_dates": is_dates, "options": arguments}
 
 
-def board_from(facts: dict[str, Any]) -> Leaderboard:
-    """Compute the board from the values of `board_facts`."""
-    arguments = dict(facts["options"])
-    _check_names(arguments, RATE_ARGUMENTS)
+def board_from(facts: object) -> Leaderboard:
+    """Compute the board from the values of `board_facts`, which a stranger may have changed."""
+    facts = _check_keys(facts, {"comparisons", "is_dates", "options"})
+    arguments = dict(_check_keys(facts["options"], RATE_ARGUMENTS))
     if arguments["scales"] is not None:
         arguments["scales"] = PriorScales(*arguments["scales"])
-    data = _read_comparisons(facts)
+    data = _read_comparisons(facts["comparisons"], has_dates=bool(facts["is_dates"]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         board = rate(data, covariates=list(data.covariates) or None, **arguments)
@@ -63,10 +68,9 @@ def board_from(facts: dict[str, Any]) -> Leaderboard:
     return board
 
 
-def _read_comparisons(facts: dict[str, Any]) -> PairData:
-    comparisons = dict(facts["comparisons"])
-    _check_names(comparisons, {field.name for field in fields(PairData)})
-    if comparisons["times"] is not None and facts["is_dates"]:
+def _read_comparisons(values: object, *, has_dates: bool) -> PairData:
+    comparisons = dict(_check_keys(values, COMPARISON_FIELDS))
+    if comparisons["times"] is not None and has_dates:
         comparisons["times"] = comparisons["times"].astype("datetime64[s]")
     if comparisons["rankings"] is not None:
         comparisons["rankings"] = Rankings(**comparisons["rankings"])
@@ -82,10 +86,14 @@ def _read_comparisons(facts: dict[str, Any]) -> PairData:
     return data
 
 
-def _check_names(values: dict[str, Any], names: set[str]) -> None:
-    unknown = set(values) - names
+def _check_keys(values: object, names: Collection[str]) -> Mapping[str, Any]:
+    """Return the dictionary; raise ValueError if it has another key."""
+    if not isinstance(values, dict):
+        raise ValueError(f"a value of a board is {values!r:.40}; expected a dictionary")
+    unknown = set(values).difference(names)
     if unknown:
         raise ValueError(f"a board has no {min(unknown)!r:.60}")
+    return values
 
 
 def _check_rankings(rankings: Rankings, n_pairs: int) -> None:

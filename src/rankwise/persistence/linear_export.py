@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
+from rankwise.formatting import JsonObject
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from rankwise.rankers.linear_models import LinearWeights, linear_weights
 from rankwise.rankers.pipelines import is_passthrough
@@ -20,12 +22,12 @@ FORMATS = ("json", "solr", "opensearch")
 
 
 def export_linear(
-    model: Any,
+    model: BaseEstimator,
     *,
     format: str = "json",
     feature_names: Sequence[str] | None = None,
     name: str = "rankwise",
-) -> dict[str, Any]:
+) -> JsonObject:
     """Export a linear ranker to a dictionary for ``json.dumps``.
 
     Use it to score items without rankwise, for example in a search engine.
@@ -33,24 +35,29 @@ def export_linear(
     Parameters
     ----------
     model : estimator
-        A fitted ranker with a linear kernel and one output, or a Pipeline of `TableVectorizer` of
-        numbers,
-        StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler and such a ranker. Scaling is
-        folded in: the weights are for the features as they come.
-    format : {"json", "solr", "opensearch"}
+        A fitted ranker with a linear kernel and one output, or a Pipeline of `TableVectorizer` with
+        numbers only, StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler and such a ranker.
+        Scaling is folded into the weights, which therefore apply to the raw features.
+    format : {"json", "solr", "opensearch"}, default="json"
         "json" is ``{"name", "weights": {feature: weight}, "intercept"}``; "solr" the
-        `LinearModel` of Solr's learning to rank; "opensearch" the ``model/linear`` of the learning
-        to rank plug-ins of OpenSearch and Elasticsearch, as their ``_createmodel`` takes it. The
-        latter two know no intercept. It is dropped: it shifts all scores alike.
+        `LinearModel` of Solr's learning to rank; "opensearch" the ``model/linear`` that
+        ``_createmodel`` of the learning to rank plug-ins of OpenSearch and Elasticsearch expects.
+        The latter two have no intercept: it is dropped, since it is the same for all items.
     feature_names : sequence of str, optional
-        Names of the features; by default those seen in `fit`, else f1, f2, … with the numbers of
+        Names of the features; by default the names seen in `fit`, else f1, f2, … as numbered in
         the LETOR format.
-    name : str
+    name : str, default="rankwise"
         Name of the model.
 
     Returns
     -------
     dict
+        The model in this format.
+
+    Raises
+    ------
+    ValueError
+        If the model is not linear, has several outputs, or has other steps.
 
     Examples
     --------
@@ -79,13 +86,13 @@ def export_linear(
     return {"name": name, "weights": weights, "intercept": float(linear.intercept)}
 
 
-def _steps_of(model: Any) -> list[Any]:
+def _steps_of(model: BaseEstimator) -> list[BaseEstimator]:
     if isinstance(model, Pipeline):
         return [step for _, step in model.steps]
     return [model]
 
 
-def _fold_scaling(model: Any) -> LinearWeights:
+def _fold_scaling(model: BaseEstimator) -> LinearWeights:
     """The linear function of the unscaled features."""
     *scalers, ranker = _steps_of(model)
     linear = linear_weights(ranker)
@@ -97,61 +104,85 @@ def _fold_scaling(model: Any) -> LinearWeights:
     return linear
 
 
-def scaling(scaler: Any, n_features: int) -> tuple[Array, Array]:
-    """Scale and shift of a fitted scaler: it maps features x to ``scale * x + shift``."""
+class Scaling(NamedTuple):
+    """``scale * x + shift`` for features x."""
+
+    scale: Array
+    shift: Array
+
+
+def scaling(scaler: BaseEstimator, n_features: int) -> Scaling:
+    """Scale and shift of a fitted scaler.
+
+    Raises
+    ------
+    ValueError
+        If the step is not a linear function of each feature.
+    """
     if getattr(scaler, "clip", False):
         raise ValueError(f"{type(scaler).__name__}(clip=True) is not linear; use clip=False.")
     if isinstance(scaler, TableVectorizer):
         return _scaling_of_columns(scaler)
     if type(scaler) is MinMaxScaler:
-        return scaler.scale_, scaler.min_
+        return Scaling(scaler.scale_, scaler.min_)
     if type(scaler) not in (StandardScaler, RobustScaler, MaxAbsScaler):
         raise ValueError(
             f"a step {type(scaler).__name__} cannot be folded into weights; expected "
             "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or 'passthrough'. "
             "export_onnx (rankwise export MODEL MODEL.onnx) takes more steps."
         )
-    center = getattr(scaler, "center_", None)
-    if getattr(scaler, "with_mean", False):
-        center = scaler.mean_
     scale = np.ones(n_features)
     if scaler.scale_ is not None:
         scale = 1 / scaler.scale_
+    center = _center_of(scaler)
     if center is None:
-        return scale, np.zeros(n_features)
-    return scale, -center * scale
+        return Scaling(scale, np.zeros(n_features))
+    return Scaling(scale, -center * scale)
 
 
-def _scaling_of_columns(columns: TableVectorizer) -> tuple[Array, Array]:
-    """That of a table of numbers; gaps of new items must be filled before."""
+def _center_of(scaler: BaseEstimator) -> Array | None:
+    """What a scaler of scikit-learn subtracts from each feature; None for nothing."""
+    center: Array | None = None
+    if isinstance(scaler, StandardScaler) and scaler.with_mean:
+        center = scaler.mean_
+    elif isinstance(scaler, RobustScaler):
+        center = scaler.center_
+    return center
+
+
+def _scaling_of_columns(columns: TableVectorizer) -> Scaling:
+    """Scaling of the columns of a table; new items must not have missing values."""
     used = [column for column in columns.facts_ if column.is_used]
-    odd = [c.name for c in used if c.kind != "number" or c.n_missing]
-    if odd:
+    not_linear = [c.name for c in used if c.kind != "number" or c.n_missing]
+    if not_linear:
         raise ValueError(
-            f"the columns {', '.join(odd)} have categories or gaps, which cannot be folded into "
-            "weights. export_onnx (rankwise export MODEL MODEL.onnx) takes them."
+            f"the columns {', '.join(not_linear)} have categories or missing values, which cannot "
+            "be folded into weights. export_onnx (rankwise export MODEL MODEL.onnx) takes them."
         )
     scale = 1 / np.array([column.scales[0] for column in used])
-    return scale, -scale * np.array([column.means[0] for column in used])
+    means = np.array([column.means[0] for column in used])
+    return Scaling(scale, -scale * means)
 
 
-def input_names(model: Any, feature_names: Sequence[str] | None, n_features: int) -> list[str]:
+def input_names(
+    model: BaseEstimator, feature_names: Sequence[str] | None, n_features: int
+) -> list[str]:
     """Unique names of the features: the given names, those seen in `fit`, or f1, f2, …"""
     if feature_names is None:
         feature_names = _names_seen_in_fit(model)
     if feature_names is None:
         feature_names = [f"f{number}" for number in range(1, n_features + 1)]
-    names = [str(name) if isinstance(name, str) else name for name in feature_names]
+    names = list(feature_names)
     are_strings = all(isinstance(name, str) and name for name in names)
     if not are_strings or len(set(names)) != len(names) or len(names) != n_features:
         raise ValueError(
             f"the names of the features are {', '.join(map(repr, names))}; expected {n_features} "
             "different names: pass feature_names= with one for each feature."
         )
-    return names
+    return [str(name) for name in names]
 
 
-def _names_seen_in_fit(model: Any) -> Sequence[str] | None:
+def _names_seen_in_fit(model: BaseEstimator) -> Sequence[str] | None:
     steps = _steps_of(model)
     if isinstance(steps[0], TableVectorizer):
         return [column.name for column in steps[0].facts_ if column.is_used]

@@ -6,8 +6,6 @@ a new estimator savable, declare its attributes and add the class to `RANKERS` o
 
 from __future__ import annotations
 
-from typing import Any
-
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -111,6 +109,6 @@ RANKERS: list[type] = [
 ESTIMATORS = {**_by_name(RANKERS), **_by_name([View, Pipeline]), **STEPS}
 
 
-def schema_of(saved_class: type[Any]) -> dict[str, Field]:
+def schema_of(saved_class: type) -> dict[str, Field]:
     """The declared attributes of one of the classes."""
     return {**fitted_schema(saved_class), **SCIKIT_LEARN_SCHEMAS.get(saved_class, {})}

@@ -11,23 +11,26 @@ from __future__ import annotations
 
 import inspect
 import math
-import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from rankwise.arrays import AnyArray
 from rankwise.fitted_schema import ChecksFitted, check_values
+from rankwise.formatting import Json
 from rankwise.leaderboard import Leaderboard
 from rankwise.metrics import Metric, get_metric
 from rankwise.persistence.board_file import board_facts, board_from
+from rankwise.persistence.json_nodes import json_int, json_list, json_object, json_text
 from rankwise.persistence.saved_classes import ESTIMATORS, RECORDS, STEPS, schema_of
 from rankwise.rankers.base import RankerMixin
 
-Array = np.ndarray[Any, Any]
-Arrays = dict[int, Array]
+#: Arrays of a file that no value has used yet, by their number.
+Arrays: TypeAlias = dict[int, AnyArray]
 
 # Parameters of `fit` only. They are saved if they are plain values; any other value is replaced
 # by the default.
@@ -36,12 +39,14 @@ FIT_PARAMETERS = {"cv", "random_state", "scoring"}
 # Parameters that are never saved: from the folder of `memory`, `fit` reads pickles.
 UNSAVED_PARAMETERS = {"memory", "n_jobs", "transform_input"}
 
+COLLECTIONS = (list, range, tuple, dict)  # but not named tuples, which are records
+
 MAX_STRINGS = 10**6  # as Python objects, which take more memory than in the file
 MAX_INTEGER = 2**64
 MAX_SPARSE_COLUMNS = 2**21  # products with a sparse matrix take memory for each column
 
 
-def to_json(value: Any, arrays: list[Array], path: str) -> Any:
+def to_json(value: object, arrays: list[AnyArray], path: str) -> Json:
     """Convert a value to JSON.
 
     Parameters
@@ -63,46 +68,72 @@ def to_json(value: Any, arrays: list[Array], path: str) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": str(value)}
-    if type(value) in (list, range):
-        return [
-            to_json(entry, arrays, f"{path}[{position}]") for position, entry in enumerate(value)
-        ]
-    if type(value) is tuple:
-        return {"tuple": to_json(list(value), arrays, path)}
-    if type(value) is dict and all(type(key) is str for key in value):
-        return {"dict": _dict_to_json(value, arrays, path)}
+        return _float_to_json(value)
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, Metric):
         return {"metric": str(value)}
-    if sp.issparse(value):
-        return _sparse_to_json(value, arrays, path)
+    if isinstance(value, COLLECTIONS) and type(value) in COLLECTIONS:
+        return _collection_to_json(value, arrays, path)
+    return _object_to_json(value, arrays, path)
+
+
+def _float_to_json(number: float) -> Json:
+    if math.isfinite(number):
+        return number
+    return {"float": str(number)}
+
+
+def _collection_to_json(
+    values: list[object] | range | tuple[object, ...] | dict[str, object],
+    arrays: list[AnyArray],
+    path: str,
+) -> Json:
+    if isinstance(values, dict):
+        if not all(type(key) is str for key in values):
+            raise ValueError(_explain_refusal(values, path))
+        return {"dict": _dict_to_json(values, arrays, path)}
+    if isinstance(values, tuple):
+        return {"tuple": _list_to_json(values, arrays, path)}
+    return _list_to_json(values, arrays, path)
+
+
+def _object_to_json(value: object, arrays: list[AnyArray], path: str) -> Json:
+    """Convert an array, a board, an estimator or a part of one."""
+    class_name = type(value).__name__
     if isinstance(value, Leaderboard):
         return {"is": "Leaderboard", "facts": to_json(board_facts(value), arrays, path)}
-    class_name = type(value).__name__
     if RECORDS.get(class_name) is type(value):
         return _record_to_json(value, arrays, f"{path} ({class_name})")
     if ESTIMATORS.get(class_name) is type(value):
         return _estimator_to_json(value, arrays, f"{path}.{class_name}".removeprefix("."))
+    if sp.issparse(value):
+        return _sparse_to_json(sp.csr_array(value), arrays, path)
     if hasattr(value, "__array__") and not isinstance(value, np.ma.MaskedArray):
         return _array_to_json(np.asarray(value), arrays, path)
     raise ValueError(_explain_refusal(value, path))
 
 
-def _dict_to_json(values: dict[str, Any], arrays: list[Array], path: str) -> dict[str, Any]:
+def _list_to_json(
+    values: list[object] | tuple[object, ...] | range, arrays: list[AnyArray], path: str
+) -> list[Json]:
+    return [to_json(entry, arrays, f"{path}[{position}]") for position, entry in enumerate(values)]
+
+
+def _dict_to_json(
+    values: Mapping[str, object], arrays: list[AnyArray], path: str
+) -> dict[str, Json]:
     return {key: to_json(value, arrays, f"{path}.{key}") for key, value in values.items()}
 
 
-def _sparse_to_json(matrix: Any, arrays: list[Array], path: str) -> dict[str, Any]:
-    rows = sp.csr_array(matrix)
+def _sparse_to_json(matrix: sp.csr_array, arrays: list[AnyArray], path: str) -> dict[str, Json]:
     return {
-        "sparse": to_json([rows.data, rows.indices, rows.indptr], arrays, path),
-        "shape": to_json(list(rows.shape), arrays, path),
+        "sparse": _list_to_json([matrix.data, matrix.indices, matrix.indptr], arrays, path),
+        "shape": _list_to_json(matrix.shape, arrays, path),
     }
 
 
-def _array_to_json(array: Array, arrays: list[Array], path: str) -> dict[str, Any]:
+def _array_to_json(array: AnyArray, arrays: list[AnyArray], path: str) -> dict[str, Json]:
     if array.dtype == object:
         return _objects_to_json(array, arrays, path)
     little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
@@ -112,24 +143,25 @@ def _array_to_json(array: Array, arrays: list[Array], path: str) -> dict[str, An
     return {"array": len(arrays) - 1}
 
 
-def _objects_to_json(array: Array, arrays: list[Array], path: str) -> dict[str, Any]:
+def _objects_to_json(array: AnyArray, arrays: list[AnyArray], path: str) -> dict[str, Json]:
     """Write strings as an array of NumPy's strings, other objects as a list."""
     if all(type(entry) is str for entry in array.flat):
         strings = array.astype(str)
         if (strings == array).all():  # NumPy drops zero characters at the end
             arrays.append(strings)
-            kind = "words" if strings.size <= MAX_STRINGS else "array"
-            return {kind: len(arrays) - 1}
+            if strings.size <= MAX_STRINGS:
+                return {"words": len(arrays) - 1}
+            return {"array": len(arrays) - 1}
     return {"objects": to_json(array.tolist(), arrays, path)}
 
 
-def _record_to_json(record: Any, arrays: list[Array], path: str) -> dict[str, Any]:
+def _record_to_json(record: object, arrays: list[AnyArray], path: str) -> dict[str, Json]:
     record_class = type(record)
     values = {name: getattr(record, name) for name in schema_of(record_class)}
     return {"is": record_class.__name__, "fields": _dict_to_json(values, arrays, path)}
 
 
-def _estimator_to_json(model: Any, arrays: list[Array], path: str) -> dict[str, Any]:
+def _estimator_to_json(model: BaseEstimator, arrays: list[AnyArray], path: str) -> dict[str, Json]:
     parameter_names = inspect.signature(type(model)).parameters
     schema = schema_of(type(model))
     parameters = {}
@@ -145,7 +177,7 @@ def _estimator_to_json(model: Any, arrays: list[Array], path: str) -> dict[str, 
     return {"is": type(model).__name__, "parameters": parameters, "fitted": fitted}
 
 
-def _is_saved_parameter(name: str, value: Any) -> bool:
+def _is_saved_parameter(name: str, value: object) -> bool:
     if name in UNSAVED_PARAMETERS:
         return False
     if name not in FIT_PARAMETERS:
@@ -155,8 +187,10 @@ def _is_saved_parameter(name: str, value: Any) -> bool:
     return value is None or isinstance(value, (str, int, np.integer, list, tuple, np.ndarray))
 
 
-def _explain_refusal(value: Any, path: str) -> str:
-    kind = "function" if callable(value) else type(value).__name__
+def _explain_refusal(value: object, path: str) -> str:
+    kind = type(value).__name__
+    if callable(value):
+        kind = "function"
     return (
         f"{path} is a {kind}, and a model file holds no code and no objects, but numbers, strings, "
         f"rankers, and Pipelines of {', '.join(STEPS)} and a ranker. Use a kernel by name, or "
@@ -164,21 +198,21 @@ def _explain_refusal(value: Any, path: str) -> str:
     )
 
 
-def from_json(node: Any, arrays: Arrays) -> Any:
+def from_json(node: Json, arrays: Arrays) -> object:
     """Convert JSON that `to_json` has written back to the value.
 
     Arrays are removed from `arrays`, so that each one is used once. ValueError, TypeError, KeyError
     and similar errors are raised if the JSON does not describe a valid model.
     """
     if isinstance(node, list):
-        return [from_json(entry, arrays) for entry in node]
+        return _list_from_json(node, arrays)
     if type(node) is int and abs(node) >= MAX_INTEGER:
         raise ValueError("an integer has more than 64 bits")
     if not isinstance(node, dict):
         return node
     kind, content = next(iter(node.items()))
     if kind == "is":
-        return _object_from_json(content, node, arrays)
+        return _object_from_json(json_text(content), node, arrays)
     if kind == "sparse":
         return _sparse_from_json(node, arrays)
     if len(node) > 1 or kind not in _READERS:
@@ -186,30 +220,34 @@ def from_json(node: Any, arrays: Arrays) -> Any:
     return _READERS[kind](content, arrays)
 
 
-def _dict_from_json(content: Any, arrays: Arrays) -> dict[str, Any]:
-    return {key: from_json(value, arrays) for key, value in content.items()}
+def _list_from_json(content: Json, arrays: Arrays) -> list[object]:
+    return [from_json(entry, arrays) for entry in json_list(content)]
 
 
-def _tuple_from_json(content: Any, arrays: Arrays) -> tuple[Any, ...]:
-    return tuple(from_json(entry, arrays) for entry in content)
+def _dict_from_json(content: Json, arrays: Arrays) -> dict[str, object]:
+    return {key: from_json(value, arrays) for key, value in json_object(content).items()}
 
 
-def _array_from_json(position: Any, arrays: Arrays) -> Array:
+def _tuple_from_json(content: Json, arrays: Arrays) -> tuple[object, ...]:
+    return tuple(_list_from_json(content, arrays))
+
+
+def _array_from_json(position: Json, arrays: Arrays) -> AnyArray:
     if type(position) is not int or position not in arrays:
         raise ValueError(f"array {position!r:.40} is missing, or used twice")
     return arrays.pop(position)
 
 
-def _strings_from_json(position: Any, arrays: Arrays) -> Array:
+def _strings_from_json(position: Json, arrays: Arrays) -> AnyArray:
     strings = _array_from_json(position, arrays)
     if strings.dtype.kind != "U" or strings.size > MAX_STRINGS:
-        raise ValueError("an array of strings has numbers, or too many strings")
+        raise ValueError("an array of strings contains numbers, or too many strings")
     return strings.astype(object)
 
 
-def _objects_from_json(content: Any, arrays: Arrays) -> Array:
+def _objects_from_json(content: Json, arrays: Arrays) -> AnyArray:
     """Read an array of plain objects, for example labels of groups of several types."""
-    entries = from_json(list(content), arrays)
+    entries = _list_from_json(content, arrays)
     if not all(entry is None or isinstance(entry, (bool, int, float, str)) for entry in entries):
         raise ValueError("an array of labels has an entry that is not a number or a string")
     labels = np.empty(len(entries), dtype=object)
@@ -217,20 +255,20 @@ def _objects_from_json(content: Any, arrays: Arrays) -> Array:
     return labels
 
 
-def _slice_from_json(content: Any, _: Arrays) -> slice:
-    ends = [None if end is None else operator.index(end) for end in content]
-    return slice(*ends)
+def _slice_from_json(content: Json, _: Arrays) -> slice:
+    start, stop, step = [None if end is None else json_int(end) for end in json_list(content)]
+    return slice(start, stop, step)
 
 
-def _float_from_json(content: Any, _: Arrays) -> float:
-    return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content]
+def _float_from_json(content: Json, _: Arrays) -> float:
+    return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[json_text(content)]
 
 
-def _metric_from_json(content: Any, _: Arrays) -> Metric:
-    return get_metric(content)
+def _metric_from_json(content: Json, _: Arrays) -> Metric:
+    return get_metric(json_text(content))
 
 
-_READERS: dict[str, Callable[[Any, Arrays], Any]] = {
+_READERS: dict[str, Callable[[Json, Arrays], object]] = {
     "array": _array_from_json,
     "words": _strings_from_json,
     "objects": _objects_from_json,
@@ -242,10 +280,12 @@ _READERS: dict[str, Callable[[Any, Arrays], Any]] = {
 }
 
 
-def _sparse_from_json(node: dict[str, Any], arrays: Arrays) -> sp.csr_array:
+def _sparse_from_json(node: Mapping[str, Json], arrays: Arrays) -> sp.csr_array:
     """Read a sparse matrix. SciPy does not check its arrays, so they are all checked here."""
-    data, indices, starts = from_json(list(node["sparse"]), arrays)
-    n_rows, n_columns = (int(length) for length in node["shape"])
+    data, indices, starts = [
+        _array_from_json(json_object(entry)["array"], arrays) for entry in json_list(node["sparse"])
+    ]
+    n_rows, n_columns = (json_int(length) for length in json_list(node["shape"]))
     kinds = [array.dtype.kind for array in (data, indices, starts)]
     if kinds != ["f", "i", "i"]:
         raise ValueError("a sparse matrix has arrays of other types")
@@ -261,22 +301,24 @@ def _sparse_from_json(node: dict[str, Any], arrays: Arrays) -> sp.csr_array:
     return matrix
 
 
-def _object_from_json(class_name: Any, node: dict[str, Any], arrays: Arrays) -> Any:
+def _object_from_json(class_name: str, node: Mapping[str, Json], arrays: Arrays) -> object:
     if class_name == "Leaderboard":
         return board_from(from_json(node["facts"], arrays))
     if class_name in RECORDS:
-        return _record_from_json(RECORDS[class_name], node, arrays)
+        return _record_from_json(RECORDS[class_name], node["fields"], arrays)
     if class_name in ESTIMATORS and set(node) == {"is", "parameters", "fitted"}:
         return _estimator_from_json(ESTIMATORS[class_name], node, arrays)
     raise ValueError(f"{class_name!r:.60} is not a model that files may hold")
 
 
-def _record_from_json(record_class: type, node: dict[str, Any], arrays: Arrays) -> Any:
+def _record_from_json(record_class: type, fields: Json, arrays: Arrays) -> object:
     schema = schema_of(record_class)
     values = {}
-    for name, content in node["fields"].items():
+    for name, content in json_object(fields).items():
         value = from_json(content, arrays)
-        values[name] = schema[name].restore(value) if name in schema else value
+        if name in schema:
+            value = schema[name].restore(value)
+        values[name] = value
     check_values(record_class.__name__, schema, values)
     record = record_class(**values)
     if isinstance(record, ChecksFitted):
@@ -284,7 +326,9 @@ def _record_from_json(record_class: type, node: dict[str, Any], arrays: Arrays) 
     return record
 
 
-def _estimator_from_json(model_class: type, node: dict[str, Any], arrays: Arrays) -> Any:
+def _estimator_from_json(
+    model_class: type, node: Mapping[str, Json], arrays: Arrays
+) -> BaseEstimator:
     parameters = _dict_from_json(node["parameters"], arrays)
     fitted = _dict_from_json(node["fitted"], arrays)
     saved_names = set(inspect.signature(model_class).parameters) - UNSAVED_PARAMETERS
@@ -301,11 +345,14 @@ def _estimator_from_json(model_class: type, node: dict[str, Any], arrays: Arrays
     return model
 
 
-def _check_steps(steps: list[tuple[str, Any]]) -> None:
-    for name, step in steps:
+def _check_steps(steps: object) -> None:
+    """Raise ValueError unless the steps are transformers and, at the end, a ranker."""
+    if not isinstance(steps, list):
+        raise ValueError("the steps of a Pipeline are not a list")
+    for position, (name, step) in enumerate(steps):
         is_passthrough = step is None or (isinstance(step, str) and step == "passthrough")
         is_saved_class = type(step) in ESTIMATORS.values()
         if not isinstance(name, str) or not (is_passthrough or is_saved_class):
             raise ValueError("the steps of a Pipeline are not pairs of a name and a step")
-    if any(isinstance(step, RankerMixin) for _, step in steps[:-1]):
-        raise ValueError("a step of a Pipeline before its end is a ranker")
+        if isinstance(step, RankerMixin) and position < len(steps) - 1:
+            raise ValueError("a step of a Pipeline before its end is a ranker")

@@ -1,0 +1,178 @@
+"""Columns of tables as ONNX operators: what `rankwise.TableVectorizer` computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rankwise.arrays import Indices, Mask
+from rankwise.persistence.onnx_graph import ML_DOMAIN, NAN, OnnxGraph, Tensor
+from rankwise.preprocessing.column_features import is_wide_column, n_category_features
+from rankwise.preprocessing.column_types import NUMERIC, ColumnInfo
+from rankwise.preprocessing.table_vectorizer import MAX_CODES, TableVectorizer
+
+TEXT_KINDS = ("category", "order")  # kinds of columns whose cells are text
+NO_CODE = -1  # of missing and unknown values
+
+
+@dataclass(frozen=True)
+class TableTensors:
+    """The features of a table for several learners; see `rankwise.TableVectorizer.views`.
+
+    All attributes except `is_wide` are lists of tensors, whose columns are features.
+
+    Attributes
+    ----------
+    filled : list of str
+        Scaled numbers without missing values.
+    missing : list of str
+        Indicators of missing numbers.
+    narrow : list of str
+        One-hot codes of categories with few values.
+    one_hot : list of str
+        One-hot codes for trees and of wide categories.
+    is_wide : list of ndarray of bool
+        Whether each column of `one_hot` belongs to a category with many values.
+    numbers : list of str
+        Numbers with NaN for missing values.
+    codes : list of str
+        Codes of categories.
+    """
+
+    filled: list[Tensor] = field(default_factory=list)
+    missing: list[Tensor] = field(default_factory=list)
+    narrow: list[Tensor] = field(default_factory=list)
+    one_hot: list[Tensor] = field(default_factory=list)
+    is_wide: list[Mask] = field(default_factory=list)
+    numbers: list[Tensor] = field(default_factory=list)
+    codes: list[Tensor] = field(default_factory=list)
+
+    @property
+    def dense(self) -> list[Tensor]:
+        """Features of linear models, without categories of many values."""
+        return self.filled + self.missing + self.narrow
+
+    @property
+    def cells(self) -> list[Tensor]:
+        """Features of trees, without one-hot codes."""
+        return self.numbers + self.codes
+
+    @property
+    def wide_columns(self) -> Indices:
+        """Columns of `one_hot` that belong to a category with many values."""
+        return np.flatnonzero(np.concatenate([np.zeros(0, dtype=bool), *self.is_wide]))
+
+
+def used_columns(vectorizer: TableVectorizer) -> list[ColumnInfo]:
+    """The columns that a graph takes, each as an input.
+
+    Raises
+    ------
+    ValueError
+        If there are no operators for the kind of a column.
+    """
+    columns = [column for column in vectorizer.facts_ if column.is_used]
+    for column in columns:
+        if column.kind in ("text", "date"):
+            raise ValueError(
+                f"the column {column.name!r} is of the kind {column.kind}, for which ONNX has no "
+                "operators. Train the model without this column, or convert it to numbers first."
+            )
+        if "" in column.categories and column.n_missing:
+            raise ValueError(
+                f"the column {column.name!r} has both missing values and empty strings, which are "
+                "the same in ONNX. Replace the empty strings before training."
+            )
+    return columns
+
+
+def add_column_inputs(graph: OnnxGraph, columns: Sequence[ColumnInfo]) -> list[Tensor]:
+    """Add an input for each column, under its name."""
+    inputs = []
+    for column in columns:
+        kind = "text" if column.kind in TEXT_KINDS else "float64"
+        width = len(column.medians) if column.kind == "vector" else 1
+        inputs.append(graph.add_input(column.name, kind, width))
+    return inputs
+
+
+def add_table_features(
+    graph: OnnxGraph, vectorizer: TableVectorizer, cells: Sequence[Tensor]
+) -> list[Tensor]:
+    """The features of `TableVectorizer.transform`: dense ones, then wide categories."""
+    table = add_table(graph, vectorizer, cells)
+    return table.dense + take_one_hot(graph, table, table.wide_columns)
+
+
+def take_one_hot(graph: OnnxGraph, table: TableTensors, columns: Indices) -> list[Tensor]:
+    """Selected one-hot codes; an empty list if none are selected."""
+    if not len(columns):
+        return []
+    return [graph.take(graph.join(table.one_hot), columns)]
+
+
+def add_table(
+    graph: OnnxGraph, vectorizer: TableVectorizer, cells: Sequence[Tensor]
+) -> TableTensors:
+    """The features of the columns, whose cells are the inputs."""
+    table = TableTensors()
+    for column, column_cells in zip(used_columns(vectorizer), cells, strict=True):
+        if column.kind in NUMERIC:
+            _add_numeric_column(graph, table, column, column_cells)
+        else:
+            _add_category(graph, table, column, column_cells)
+    return table
+
+
+def _add_numeric_column(
+    graph: OnnxGraph, table: TableTensors, column: ColumnInfo, cells: Tensor
+) -> None:
+    numbers = cells
+    if column.kind == "order":
+        every_word_occurred = column._replace(n_missing=0, n_rare=0)
+        numbers = _codes_as_numbers(graph, _category_codes(graph, every_word_occurred, cells))
+    is_missing = graph.add("IsNaN", numbers)
+    imputed = graph.add("Where", is_missing, [column.medians], numbers)
+    centered = graph.add("Sub", imputed, [column.means])
+    table.numbers.append(numbers)
+    table.filled.append(graph.add("Div", centered, [column.scales]))
+    if column.n_missing:
+        table.missing.append(graph.take(graph.cast(is_missing), [0]))
+
+
+def _add_category(graph: OnnxGraph, table: TableTensors, column: ColumnInfo, cells: Tensor) -> None:
+    codes = _category_codes(graph, column, cells)
+    n_features = n_category_features(column)
+    one_hot = graph.cast(graph.add("Equal", codes, np.arange(n_features)))
+    is_wide = is_wide_column(column)
+    if n_features <= MAX_CODES:
+        table.codes.append(_codes_as_numbers(graph, codes))
+    if not is_wide:
+        table.narrow.append(one_hot)
+    if is_wide or n_features > 2:
+        table.one_hot.append(one_hot)
+        table.is_wide.append(np.full(n_features, is_wide))
+
+
+def _category_codes(graph: OnnxGraph, column: ColumnInfo, cells: Tensor) -> Tensor:
+    """Number of the feature of each cell's value, `NO_CODE` for none."""
+    code_of_value = {value: code for code, value in enumerate(column.categories)}
+    code_of_missing = len(column.categories) if column.n_missing else NO_CODE
+    code_of_value.setdefault("", code_of_missing)
+    code_of_rare = n_category_features(column) - 1 if column.n_rare else NO_CODE
+    return graph.add(
+        "LabelEncoder",
+        cells,
+        domain=ML_DOMAIN,
+        keys_strings=list(code_of_value),
+        values_int64s=list(code_of_value.values()),
+        default_int64=code_of_rare,
+    )
+
+
+def _codes_as_numbers(graph: OnnxGraph, codes: Tensor) -> Tensor:
+    """Codes as floats, NaN for `NO_CODE`."""
+    is_missing = graph.add("Less", codes, np.array(0))
+    return graph.add("Where", is_missing, NAN, graph.cast(codes))

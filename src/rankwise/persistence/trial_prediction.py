@@ -1,0 +1,141 @@
+"""A model that was read from a file must predict finite scores before it is returned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from rankwise.arrays import AnyArray
+from rankwise.auto.auto_ranker import AutoRanker
+from rankwise.model_selection.scorer import group_metadata, predict_items
+from rankwise.persistence.serialize import MAX_SPARSE_COLUMNS
+from rankwise.preprocessing.table_vectorizer import TableVectorizer
+from rankwise.rankers.pipelines import transform_step
+
+N_ITEMS = 4
+MAX_DENSE_FEATURES = 10**5  # trial items with more features are sparse
+TRIAL_TEXTS = ["", "a", "ab", "abc"]
+
+
+@dataclass(frozen=True)
+class FittedSteps:
+    """The steps of a model that need items with a certain number of features.
+
+    Attributes
+    ----------
+    transformers : list of estimator
+        Steps before the ranker.
+    ranker : estimator
+        The last step.
+    n_features : int
+        Number of features of the items that the first step takes.
+    """
+
+    transformers: Sequence[BaseEstimator]
+    ranker: BaseEstimator
+    n_features: int
+
+    @property
+    def first(self) -> BaseEstimator:
+        """The step that takes the items."""
+        return [*self.transformers, self.ranker][0]
+
+
+def check_predictions(model: BaseEstimator, n_bytes: int) -> None:
+    """Raise ValueError unless the model predicts finite scores for zeros and for other items.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted ranker or Pipeline.
+    n_bytes : int
+        Size of the arrays of the model, which limits the size of the trial items.
+    """
+    fitted_steps = _fitted_steps(model)
+    ranker = fitted_steps[-1]
+    if isinstance(ranker, AutoRanker) and ranker.table_ is not None:
+        _check_finite(ranker.smoke_test())  # it takes a table of text and numbers
+        return
+    steps = _split_steps(fitted_steps)
+    items = _trial_items(steps, n_bytes)
+    for step in steps.transformers:
+        items = transform_step(step, items, [0] * N_ITEMS)
+    _check_scores(ranker, items)
+    if hasattr(ranker, "predict_above"):
+        groups = group_metadata(ranker, "predict", [0] * N_ITEMS)
+        _check_finite(ranker.predict_above(items, 0, 1, **groups))
+
+
+def _fitted_steps(model: BaseEstimator) -> list[BaseEstimator]:
+    """The ranker, or the steps of a Pipeline without 'passthrough'."""
+    if not isinstance(model, Pipeline):
+        return [model]
+    return [step for _, step in model.steps if hasattr(step, "n_features_in_")]
+
+
+def _split_steps(fitted_steps: list[BaseEstimator]) -> FittedSteps:
+    *transformers, ranker = fitted_steps
+    first = fitted_steps[0]
+    if isinstance(first, TableVectorizer):  # its state was checked completely when it was built
+        return FittedSteps(transformers[1:], ranker, len(first.get_feature_names_out()))
+    return FittedSteps(transformers, ranker, first.n_features_in_)
+
+
+def _trial_items(steps: FittedSteps, n_bytes: int) -> AnyArray | sp.csr_array:
+    """Zeros, ones and random numbers; texts for a kernel that compares texts."""
+    n_features = steps.n_features
+    n_stored_numbers = n_bytes // 8
+    if n_features > max(MAX_SPARSE_COLUMNS, n_stored_numbers):
+        raise ValueError(f"a model has {n_features:,} features, but the file has fewer numbers")
+    if n_features > max(MAX_DENSE_FEATURES, n_stored_numbers):
+        return sp.csr_array((N_ITEMS, n_features))
+    if _compares_texts(steps.first):
+        texts = np.array(TRIAL_TEXTS, dtype=object)
+        return texts[:, None].repeat(n_features, axis=1)
+    items = np.random.default_rng(0).uniform(size=(N_ITEMS, n_features))
+    items[:2] = [[0.0], [1.0]]
+    return items
+
+
+def _check_scores(ranker: BaseEstimator, items: AnyArray | sp.csr_array) -> None:
+    """Check the shapes and values of the scores of all items and of the first item alone."""
+    trained = getattr(ranker, "best_estimator_", ranker)
+    columns = getattr(trained, "columns_fit_", None)
+    if columns is None:
+        scores = predict_items(ranker, items, [0] * N_ITEMS)
+        first_score = predict_items(ranker, items[:1], [0])
+    else:  # ConditionalRankRLS predicts a table of scores: two of its columns are enough
+        scores = ranker.predict(items, columns[:2])
+        first_score = ranker.predict(items[:1], columns[:2])
+    has_rows = scores.shape[0] == N_ITEMS and first_score.shape == (1, *scores.shape[1:])
+    if not has_rows or scores.dtype.kind != "f":
+        raise ValueError(
+            f"scores of 1 and {N_ITEMS} items have the shapes {first_score.shape}, {scores.shape}"
+        )
+    _check_finite(scores)
+
+
+def _check_finite(numbers: ArrayLike) -> None:
+    if not np.isfinite(numbers).all():
+        raise ValueError("scores or probabilities of the model are not finite")
+
+
+def _compares_texts(ranker: BaseEstimator) -> bool:
+    """Whether the kernel of a ranker, or of one of its views, compares texts."""
+    ranker = getattr(ranker, "estimator", ranker)
+    views = getattr(ranker, "views", None)
+    has_kernel = [ranker]
+    if isinstance(views, list):
+        has_kernel += views
+    for estimator in has_kernel:
+        for name in ("kernel", "row_kernel"):
+            kernel = getattr(estimator, name, None)
+            if isinstance(kernel, str) and kernel == "ngram":
+                return True
+    return False
