@@ -158,8 +158,9 @@ def test_the_stack_is_rank_rls_on_scaled_held_out_scores(data, fitted, combiner)
     wrong = get_metric("disagreement")
     errors = [wrong(y, held_out(alpha * 10.0**k, every), groups) for k in range(-3, 3)]
     assert wrong(y, held_out(alpha, every), groups) <= min(errors) + 1e-12
+    combiner._metric_weights = []  # see test_metric_weights.py
     for drawn in (every, [0, 0, 2, 3, 3, 3, 5, 7, 8]):
-        found = combiner._stack(np.bincount(drawn, minlength=len(rows)))
+        found = combiner._stack(np.asarray(drawn))
         weights = stack(alpha, drawn)
         np.testing.assert_allclose(found.weights, weights / np.abs(weights).sum(), atol=1e-7)
         held = held_out(alpha, drawn)
@@ -235,10 +236,21 @@ def test_the_estimate_is_reported_with_its_optimism(data):
     model = AutoRanker(LINEAR).fit(X, y, groups)
     assert model.estimate_["low"] <= model.estimate_["score"] <= model.estimate_["high"]
     assert model.estimate_["optimism"] == pytest.approx(model.score_ - model.estimate_["score"])
-    assert any("groups that choice and weights had not seen" in note for note in model.notes_)
+    assert any("used neither for selection nor for weights" in note for note in model.notes_)
     assert AutoRanker(LINEAR, n_resamples=0).fit(X, y, groups).estimate_ == {}
     one_list = AutoRanker(LINEAR[:1]).fit(X, y)
     assert any("folds of the list" in note for note in one_list.notes_)
+    assert "low_new" not in one_list.estimate_
+
+
+def test_the_estimate_has_an_interval_for_the_mean_of_further_groups(data):
+    model = AutoRanker(LINEAR).fit(*data)
+    estimate = model.estimate_
+    assert estimate["n_new"] == 9
+    half_width = (estimate["high"] - estimate["low"]) / 2
+    new_half_width = (estimate["high_new"] - estimate["low_new"]) / 2
+    assert new_half_width == pytest.approx(half_width * np.sqrt(2))
+    assert (estimate["low_new"] + estimate["high_new"]) / 2 == pytest.approx(estimate["score"])
 
 
 def test_scoring_is_chosen_by_the_data_and_said(data):
@@ -257,7 +269,7 @@ def test_one_list_needs_no_groups(data):
     assert not any("group" in name for name in names)
     assert len(names) == len(set(names))
     assert model.score(X, y) > 0.6
-    assert any("folds of the list that choice" in note for note in model.notes_)
+    assert any("folds of the list" in note for note in model.notes_)
     np.testing.assert_allclose(model.predict(X[:5]), model.predict(X)[:5], atol=1e-9)
 
 

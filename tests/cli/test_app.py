@@ -466,7 +466,7 @@ def test_auto_trains_saves_and_works_in_every_command(tmp_path, table):
     assert "linear, standard, magnitude" in page
     assert "AutoRanker" in succeed("info", path).stdout
     said = succeed("train", table, *TABLE, "--model", "auto", "-o", path).stdout
-    assert "choice and weights had not seen" in said
+    assert "used neither for selection nor for weights" in said
     assert "rbf, group, magnitude without ties" in said
     assert "rankwise train" in fail("cv", table, *TABLE, "--model", "auto")
 

@@ -40,7 +40,7 @@ from rankwise.frames import check_same_index, narwhals_frame, take_rows
 from rankwise.graphs.supervision import Preferences, read_y
 from rankwise.kernels.stable_products import row_products
 from rankwise.metrics import get_metric
-from rankwise.metrics.by_group import mean_interval, nanmean
+from rankwise.metrics.by_group import mean_interval, nanmean, new_mean_interval
 from rankwise.metrics.ranking import GroupedTargets, Ranking
 from rankwise.model_selection.scorer import predict_items
 from rankwise.model_selection.time_blocks import time_series_blocks
@@ -94,8 +94,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
     kernel values to basis items) and in cost. The alpha of each is selected by exact
     leave-group-out. With 500 items or more, boosted trees are added, held out by folds of groups.
     The held-out scores of the members, centered and scaled in each group, are the columns of H, and
-    ``RankRLS(cost="sign")`` on H, with alpha by leave-group-out, gives their weights. If the best
-    member is better on held-out data by more than three standard errors, it replaces the stack.
+    ``RankRLS(cost="sign")`` on H, with alpha by leave-group-out, gives their weights. If `scoring`
+    is NDCG, average precision or reciprocal rank, weights that maximize a smooth version of it
+    replace these if they are better by leave-group-out. If the best member is better on held-out
+    data by more than three standard errors, it replaces the stack.
 
     Parameters
     ----------
@@ -140,8 +142,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
         it.
     estimate_ : dict
         "score", "low" and "high" (95%) on groups that were used neither for selection nor for
-        weights; "optimism", the bias of `score_`. Empty without ``n_resamples``, or with fewer than
-        four groups.
+        weights: the interval of the mean over all groups of this kind. "low_new" and "high_new"
+        (95%) contain the mean over "n_new" further groups, as many as in training. "optimism", the
+        bias of `score_`. Empty without ``n_resamples``, or with fewer than four groups; one list
+        has no interval for further groups.
     scoring_ : str
         Name of the metric.
     notes_ : list of str
@@ -270,7 +274,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
 
         if values_of_later is not None:
             where = "the latest groups, by a model of earlier ones"
-            self._store_estimate(values_of_later, where)
+            self._store_estimate(values_of_later, where, hold_out)
         elif n_resamples and budget.left() <= 0:
             self.notes_.append("no time was left for the honest estimate")
         elif n_resamples and stacking.n_units >= LEAST_UNITS:
@@ -538,22 +542,32 @@ class AutoRanker(RankerMixin, BaseEstimator):
         ]
         return np.stack(scores, axis=1).astype(np.float64)
 
-    def _store_estimate(self, by_unit: Array, where: str) -> None:
+    def _store_estimate(self, by_unit: Array, where: str, hold_out: HoldOut) -> None:
         """Set the estimate from units that were used neither for selection nor for weights."""
         self.estimate_ = mean_interval(by_unit)
         score, low, high = (self.estimate_[key] for key in ("score", "low", "high"))
         interval = f"{DEFAULT_CONFIDENCE:.0%} from {low:.4f} to {high:.4f}"
         self.notes_.append(f"{self.scoring_} {score:.4f} ({interval}) on {where}")
+        n_groups = hold_out.every.graph.n_groups
+        if n_groups == 1:
+            return
+        low_new, high_new = new_mean_interval(by_unit, n_groups)
+        self.estimate_ |= {"n_new": n_groups, "low_new": low_new, "high_new": high_new}
+        self.notes_.append(
+            f"the mean {self.scoring_} of {n_groups:,} further groups lies between {low_new:.4f} "
+            f"and {high_new:.4f} with a probability of {DEFAULT_CONFIDENCE:.0%}"
+        )
 
     def _estimate_out_of_bag(self, by_unit: Array, hold_out: HoldOut) -> None:
         """Set the out-of-bag estimate, and the bias of the score on all units."""
         units = "groups" if hold_out.graph.n_groups > 1 else "folds of the list"
-        self._store_estimate(by_unit, f"{units} that choice and weights had not seen")
+        where = f"{units} that were used neither for selection nor for weights"
+        self._store_estimate(by_unit, where, hold_out)
         optimism = hold_out.sign * (self.score_ - self.estimate_["score"])
         self.estimate_["optimism"] = optimism
-        self.notes_[-1] += (
-            f"; on those that they had seen {self.score_:.4f}, so it is optimistic by "
-            f"{optimism:+.4f}"
+        self.notes_.append(
+            f"on the {units} used for selection and weights {self.scoring_} is {self.score_:.4f}, "
+            f"optimistic by {optimism:+.4f}"
         )
 
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.auto.evaluated_member import EvaluatedMember
+from rankwise.auto.metric_weights import STRENGTHS, MetricWeights
+from rankwise.auto.smooth_metrics import SmoothMetric, smooth_version
 from rankwise.auto.training_data import HoldOut
 from rankwise.graphs import ScoreGraph
 from rankwise.metrics.by_group import check_scoring, nanmean
@@ -106,6 +108,10 @@ class Stacking:
     in each group. Its systems are sums over the groups, ``(Σ G_g / Σ W_g + αI) w = Σ t_g / Σ W_g``,
     so that a group is dropped, or drawn several times, by a change of these sums.
 
+    These weights count pairs. If the metric is NDCG, average precision or reciprocal rank, weights
+    that maximize a smooth version of it are computed as well (see `MetricWeights`), and the weights
+    with the best metric by leave-group-out are used.
+
     Parameters
     ----------
     members : sequence of EvaluatedMember
@@ -125,6 +131,7 @@ class Stacking:
         if how == "stack" and len(members) > 1 and len(self._Z) >= LEAST_FOR_STACK:
             self._systems = unit_systems(self._Z, hold_out)
             self._alpha = self._select_alpha()
+            self._metric_weights = self._fit_metric_weights()
 
     def combine(self, drawn: NDArray[np.intp] | None = None) -> Stack:
         """Select and weight the members by units, which may be drawn several times; all by default.
@@ -149,7 +156,7 @@ class Stacking:
                 f"{n_items} items are too few for its weights"
             )
             return replace(self._mean_of(order[:N_AVERAGED]), note=note)
-        stack = self._stack(np.bincount(drawn, minlength=self.n_units))
+        stack = self._stack(drawn)
         return self._stack_or_best(stack, best, drawn)
 
     def out_of_bag(self, n_resamples: int, rng: np.random.Generator) -> Array:
@@ -169,14 +176,21 @@ class Stacking:
         weights = np.bincount(members, minlength=self._Z.shape[1]) / len(members)
         return Stack("mean", weights, self._hold_out.evaluate(self._Z @ weights))
 
-    def _stack(self, counts: NDArray[np.intp]) -> Stack:
-        """The stack from units that were drawn this often."""
-        weights = self._systems.weights(counts, self._alpha)
-        size = np.abs(weights).sum()
-        if size > 0:
-            weights = weights / size
-        by_unit = self._hold_out.evaluate(self._scores_without_units(counts, self._alpha))
-        return Stack("stack", weights, by_unit)
+    def _stack(self, drawn: Indices) -> Stack:
+        """The stack from these units, with the weights that are best by leave-group-out."""
+        counts = np.bincount(drawn, minlength=self.n_units)
+        pairwise = self._systems.weights(counts, self._alpha)
+        pairwise_without = self._systems.weights_without_units(counts, self._alpha)
+        weights = [pairwise]
+        weights_without = [pairwise_without]
+        for metric_weights in self._metric_weights:
+            weights.append(metric_weights.weights(counts, pairwise))
+            weights_without.append(metric_weights.weights_without_units(counts, pairwise_without))
+        scores = np.stack([self._scores_by_unit(w) for w in weights_without], axis=1)
+        by_unit = self._hold_out.evaluate(scores)
+        mean_gains = self._hold_out.sign * nanmean(by_unit[drawn])
+        best = int(np.argmax(np.nan_to_num(mean_gains, nan=-np.inf)))
+        return Stack("stack", _with_sum_one(weights[best]), by_unit[:, best])
 
     def _stack_or_best(self, stack: Stack, best: Stack, drawn: NDArray[np.intp]) -> Stack:
         """The stack, unless it is zero or the best member is clearly better."""
@@ -199,16 +213,37 @@ class Stacking:
         The cost is about that share, and it varies less than other metrics.
         """
         alphas = STACK_ALPHAS * self._systems.scale
-        counts = np.ones(self.n_units)
-        scores = [self._scores_without_units(counts, alpha) for alpha in alphas]
+        counts = np.ones(self.n_units, dtype=np.intp)
+        scores = [
+            self._scores_by_unit(self._systems.weights_without_units(counts, alpha))
+            for alpha in alphas
+        ]
         disagreement = check_scoring("disagreement")
         wrong = nanmean(self._hold_out.evaluate(np.stack(scores, axis=1), disagreement))
         return float(alphas[np.nanargmin(wrong)])
 
-    def _scores_without_units(self, counts: NDArray[Any], alpha: float) -> Array:
-        """Scores of all items, each by weights without its unit."""
-        weights = self._systems.weights_without_units(counts, alpha)
+    def _fit_metric_weights(self) -> list[MetricWeights]:
+        """Weights for the requested metric; none if it has no smooth version."""
+        graph = self._hold_out.graph
+        rank_function = smooth_version(self._hold_out.metric)
+        if rank_function is None or not graph.has_relevance or graph.item_weights is not None:
+            return []
+        metric = SmoothMetric(self._Z, graph.y, self._hold_out.unit, rank_function)
+        if np.isnan(metric.at(np.zeros(self._Z.shape[1])).values).all():
+            return []
+        counts = np.ones(self.n_units, dtype=np.intp)
+        pairwise = self._systems.weights(counts, self._alpha)
+        return [MetricWeights.fit(metric, pairwise, strength) for strength in STRENGTHS]
+
+    def _scores_by_unit(self, weights: Array) -> Array:
+        """Scores of all items by the weights of their units, of shape (n_units, n_members)."""
         return np.asarray(np.einsum("ij,ij->i", self._Z, weights[self._hold_out.unit]))
+
+
+def _with_sum_one(weights: Array) -> Array:
+    """Weights with Σ|w| = 1; zero weights stay zero."""
+    size = np.abs(weights).sum()
+    return weights / size if size > 0 else weights
 
 
 def unit_systems(Z: Array, hold_out: HoldOut) -> UnitSystems:

@@ -101,3 +101,21 @@ def mean_interval(values: Array, confidence: float = DEFAULT_CONFIDENCE) -> dict
     quantile = float(student.ppf((1 + confidence) / 2, n_defined - 1))
     half_width = quantile * float(standard_error(values))
     return {"score": mean, "low": mean - half_width, "high": mean + half_width}
+
+
+def new_mean_interval(
+    values: Array, n_new: int, confidence: float = DEFAULT_CONFIDENCE
+) -> tuple[float, float]:
+    """Return the prediction interval of the mean over `n_new` further units.
+
+    The half-width is ``t s √(1/n + 1/n_new)`` with the standard deviation s of the n values and
+    Student's t with n − 1 degrees of freedom; NaN with fewer than two values.
+    """
+    n_defined = int((~np.isnan(values)).sum())
+    if n_defined < 2:
+        return float("nan"), float("nan")
+    mean = float(nanmean(values))
+    deviation = float(np.nanstd(values, ddof=1))
+    quantile = float(student.ppf((1 + confidence) / 2, n_defined - 1))
+    half_width = quantile * deviation * float(np.sqrt(1 / n_defined + 1 / n_new))
+    return mean - half_width, mean + half_width
