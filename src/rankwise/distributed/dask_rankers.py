@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -302,6 +302,14 @@ class RankSVM(LazyModel):
     """
 
     local_class = rank_svm.RankSVM
+
+    if TYPE_CHECKING:  # fitted attributes, not parameters of the data class
+        solver_: str
+        objective_: float
+        lower_bound_: float
+        gap_: float
+        n_iter_: int
+        history_: dict[str, Array]
 
     alpha: float = 1e-3
     _: KW_ONLY

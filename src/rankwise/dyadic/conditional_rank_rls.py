@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, CrossValidation, MatrixLike
 from rankwise.dyadic.cross_validation import DyadicTask
 from rankwise.dyadic.fitting import check_table, solve_problem, table_loss
 from rankwise.dyadic.solver import DyadicProblem
@@ -27,8 +28,9 @@ from rankwise.fitted_schema import (
     check_kernel_items,
 )
 from rankwise.frames import as_array, check_same_index
-from rankwise.kernels.kernel import BaseEstimator, Kernel
+from rankwise.kernels.kernel import BaseEstimator, Kernel, KernelName
 from rankwise.metrics import get_metric
+from rankwise.metrics.registry import MetricName
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.search import BaseSearch
 from rankwise.runtime.memory import check_matrix_fits
@@ -139,12 +141,12 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         self,
         alpha: float = 1e-3,
         *,
-        row_kernel: Any = "linear",
-        column_kernel: Any = "linear",
-        row_gamma: Any = None,
-        column_gamma: Any = None,
-        row_kernel_params: dict[str, Any] | None = None,
-        column_kernel_params: dict[str, Any] | None = None,
+        row_kernel: KernelName = "linear",
+        column_kernel: KernelName = "linear",
+        row_gamma: float | Sequence[float] | None = None,
+        column_gamma: float | Sequence[float] | None = None,
+        row_kernel_params: dict[str, object] | None = None,
+        column_kernel_params: dict[str, object] | None = None,
         ranked: str = "columns",
         cost: str = "magnitude",
         ties: str = "include",
@@ -170,7 +172,13 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
 
     @single_threaded
     @restored_on_failure
-    def fit(self, rows: Any, columns: Any, Y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        rows: MatrixLike,
+        columns: MatrixLike,
+        Y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Fit the model to a table.
 
         Parameters
@@ -193,7 +201,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         return self._fit_task(self._prepare(rows, columns, Y, "rows", sample_weight))
 
     @single_threaded
-    def predict(self, rows: Any, columns: Any = None) -> Array:
+    def predict(self, rows: MatrixLike, columns: MatrixLike = None) -> Array:
         """Predict scores of cells; only differences within a ranked list have a meaning.
 
         A ranked list is a row, or a column if rows are ranked. If cells are ranked, scores are on
@@ -229,7 +237,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         scores = column_items.scores(self.columns_fit_, column_weights).T
         return np.asarray(scores + scores_by_row[:, -1:] + self.intercept_)
 
-    def rank(self, rows: Any, columns: Any = None) -> NDArray[np.intp]:
+    def rank(self, rows: MatrixLike, columns: MatrixLike = None) -> NDArray[np.intp]:
         """Ranks of the columns for each row, or of what `ranked` says; 1 is best.
 
         Parameters
@@ -248,7 +256,11 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         return np.asarray(ranks, dtype=np.intp).reshape(scores.shape)
 
     def score(  # type: ignore[override]
-        self, rows: Any, columns: Any, Y: Any, metric: Any = "concordance"
+        self,
+        rows: MatrixLike,
+        columns: MatrixLike,
+        Y: ArrayLike,
+        metric: MetricName = "concordance",
     ) -> float:
         """Mean of a ranking metric over the rows, by default the share of concordant pairs.
 
@@ -279,14 +291,14 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
     @single_threaded
     def leave_out(
         self,
-        rows: Any,
-        columns: Any,
-        Y: Any,
+        rows: MatrixLike,
+        columns: MatrixLike,
+        Y: ArrayLike,
         leave: str = "rows",
         *,
         alphas: ArrayLike | None = None,
-        cv: Any = "auto",
-        sample_weight: Any = None,
+        cv: CrossValidation = "auto",
+        sample_weight: ArrayLike | None = None,
     ) -> Array:
         """Exact scores of each cell by a model without its row, its column, or both.
 
@@ -314,7 +326,12 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         return self.hold_out_task(rows, columns, Y, leave, sample_weight).leave_out(alphas, cv)
 
     def hold_out_task(
-        self, rows: Any, columns: Any, Y: Any, leave: str = "rows", sample_weight: Any = None
+        self,
+        rows: MatrixLike,
+        columns: MatrixLike,
+        Y: ArrayLike,
+        leave: str = "rows",
+        sample_weight: ArrayLike | None = None,
     ) -> ConditionalTask:
         """The model and its data, ready to be cross-validated; see `rankwise.model_selection`.
 
@@ -338,7 +355,12 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         return make_kernel(self.column_kernel, self.column_gamma, self.column_kernel_params)
 
     def _prepare(
-        self, rows: Any, columns: Any, Y: Any, leave: str, sample_weight: Any
+        self,
+        rows: MatrixLike,
+        columns: MatrixLike,
+        Y: ArrayLike,
+        leave: str,
+        sample_weight: ArrayLike | None,
     ) -> ConditionalTask:
         """Check the parameters and the data, and set up the problem.
 
@@ -470,7 +492,7 @@ class ConditionalTask(DyadicTask):
         self.lists = lists
         self.items = items
 
-    def train(self, **values: Any) -> ConditionalRankRLS:
+    def train(self, **values: float) -> ConditionalRankRLS:
         """ConditionalRankRLS fitted to all data with this alpha."""
         model: ConditionalRankRLS = self.learner.set_params(**values)
         return model._fit_task(self)
@@ -540,15 +562,15 @@ group_weight, fit_intercept, tol, max_iter
         alphas: ArrayLike | None = None,
         *,
         leave: str = "rows",
-        cv: Any = "auto",
-        scoring: Any = "disagreement",
+        cv: CrossValidation = "auto",
+        scoring: MetricName = "disagreement",
         store_predictions: bool = False,
-        row_kernel: Any = "linear",
-        column_kernel: Any = "linear",
-        row_gamma: Any = None,
-        column_gamma: Any = None,
-        row_kernel_params: dict[str, Any] | None = None,
-        column_kernel_params: dict[str, Any] | None = None,
+        row_kernel: KernelName = "linear",
+        column_kernel: KernelName = "linear",
+        row_gamma: float | Sequence[float] | None = None,
+        column_gamma: float | Sequence[float] | None = None,
+        row_kernel_params: dict[str, object] | None = None,
+        column_kernel_params: dict[str, object] | None = None,
         ranked: str = "columns",
         cost: str = "magnitude",
         ties: str = "include",
@@ -578,7 +600,13 @@ group_weight, fit_intercept, tol, max_iter
 
     @single_threaded
     @restored_on_failure
-    def fit(self, rows: Any, columns: Any, Y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        rows: MatrixLike,
+        columns: MatrixLike,
+        Y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Select the parameters by cross-validation, then fit to all data.
 
         Parameters
@@ -594,20 +622,24 @@ group_weight, fit_intercept, tol, max_iter
         self._search(rows, columns, Y, self.leave, sample_weight)
         return self
 
-    def predict(self, rows: Any, columns: Any = None) -> Array:
+    def predict(self, rows: MatrixLike, columns: MatrixLike = None) -> Array:
         """Predict scores of cells by the best model; see `ConditionalRankRLS.predict`."""
         check_is_fitted(self)
         scores: Array = self.best_estimator_.predict(rows, columns)
         return scores
 
-    def rank(self, rows: Any, columns: Any = None) -> NDArray[np.intp]:
+    def rank(self, rows: MatrixLike, columns: MatrixLike = None) -> NDArray[np.intp]:
         """Ranks by the best model; see `ConditionalRankRLS.rank`."""
         check_is_fitted(self)
         ranks: NDArray[np.intp] = self.best_estimator_.rank(rows, columns)
         return ranks
 
     def score(  # type: ignore[override]
-        self, rows: Any, columns: Any, Y: Any, metric: Any = "concordance"
+        self,
+        rows: MatrixLike,
+        columns: MatrixLike,
+        Y: ArrayLike,
+        metric: MetricName = "concordance",
     ) -> float:
         """Metric of the best model; see `ConditionalRankRLS.score`."""
         check_is_fitted(self)
@@ -623,7 +655,7 @@ def make_kernel(function: Any, gamma: Any, params: dict[str, Any] | None) -> Ker
     return Kernel(function, gamma, **params)
 
 
-def _read_scores(Y: Any) -> Array:
+def _read_scores(Y: ArrayLike) -> Array:
     """The table of scores as floats, with NaN where unknown."""
     if sp.issparse(Y):
         raise ValueError(

@@ -21,12 +21,13 @@ from __future__ import annotations
 import itertools
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, CrossValidation, Indices
 from rankwise.dyadic.sides import OVERFLOW, DecomposedSide
 from rankwise.dyadic.solver import DyadicProblem
 from rankwise.graphs import ScoreGraph
@@ -42,6 +43,7 @@ from rankwise.model_selection.folds import EXACT_FOLDS, REFIT_FOLDS, Folds, make
 from rankwise.model_selection.grid_search import CrossValidationResult, TableTask
 from rankwise.model_selection.shortcuts import check_rest, cross_val_scores
 from rankwise.runtime.progress import track
+from rankwise.solvers.least_squares import IterationLimits
 from rankwise.validation import check_alphas, check_option
 
 FEW_ENTRIES = 2**23  # entries of the features of all cells, for leave-row-out of incomplete tables
@@ -88,7 +90,7 @@ class DyadicTask(TableTask):
 
     def __init__(
         self,
-        learner: Any,
+        learner: BaseEstimator,
         problem: DyadicProblem,
         leave: str = "rows",
         *,
@@ -99,9 +101,14 @@ class DyadicTask(TableTask):
         self.problem = problem
         self.leave = leave
         self.is_transposed = is_transposed
+        self._row_name = "row"
+        self._column_name = "column"
+        if is_transposed:
+            self._row_name = "column"
+            self._column_name = "row"
 
     @abstractmethod
-    def train(self, **values: Any) -> Any:
+    def train(self, **values: float) -> BaseEstimator:
         """The learner fitted to all data, with this alpha."""
 
     def default_values(self, name: str) -> Array:
@@ -112,7 +119,7 @@ class DyadicTask(TableTask):
             raise ValueError(OVERFLOW)
         return default_alphas(scale)
 
-    def held_out(self, alphas: Array, cv: Any) -> HeldOutTable:
+    def held_out(self, alphas: Array, cv: CrossValidation) -> HeldOutTable:
         """Held-out scores of all cells.
 
         Parameters
@@ -131,29 +138,25 @@ class DyadicTask(TableTask):
         cv = read_splits(cv)
         if isinstance(cv, str):
             check_option("cv", cv, ("auto",))
-        is_auto = isinstance(cv, str)
-        holds_out_one = cv is None or is_auto
-        is_exact = self.problem.has_closed_form
-        if self.leave == "rows" and holds_out_one:
-            if is_exact:
-                return self._leave_one_row_out(self.problem.without_rows(alphas))
-            if _has_few_features(self.problem):
-                return self._leave_one_row_out(_without_rows_of_features(self.problem, alphas))
-        if self.leave == "columns" and holds_out_one and is_exact:
+        holds_out_one = cv is None or isinstance(cv, str)
+        if holds_out_one and self.leave == "rows":
+            return self._leave_one_row_out(alphas, cv)
+        if not self.problem.has_closed_form:
+            return self._refit_folds(alphas, cv)
+        if holds_out_one and self.leave == "columns":
             return self._leave_one_column_out(alphas)
-        if self.leave == "both" and is_exact and (holds_out_one or isinstance(cv, int)):
-            row_folds = min(EXACT_FOLDS, self.problem.loss.shape[0]) if is_auto else cv
-            return self._row_folds_without_columns(alphas, row_folds)
-        return self._refit_folds(alphas, REFIT_FOLDS if is_auto else cv, is_auto)
+        if self.leave == "both" and (holds_out_one or isinstance(cv, int)):
+            return self._row_folds_without_columns(alphas, cv)
+        return self._refit_folds(alphas, cv)
 
-    def leave_out(self, alphas: ArrayLike | None, cv: Any) -> Array:
+    def leave_out(self, alphas: ArrayLike | None, cv: CrossValidation) -> Array:
         """Held-out scores of all cells for several alphas, or for that of the learner."""
         if alphas is None:
             alpha = check_alphas([self.learner.alpha], "alphas")
             return np.asarray(self._as_passed(self.held_out(alpha, cv).scores)[:, :, 0])
         return self._as_passed(self.held_out(check_alphas(alphas, "alphas"), cv).scores)
 
-    def gaps(self, alpha: float, cv: Any = "auto") -> Array:
+    def gaps(self, alpha: float, cv: CrossValidation = "auto") -> Array:
         """Distances from the top score of each held-out row to its best column; see `best_sets`."""
         scores = self.held_out(np.array([alpha]), cv).scores[:, :, 0]
         Y = self.problem.loss.Y
@@ -161,14 +164,16 @@ class DyadicTask(TableTask):
         return held_out_gaps(Y.ravel(), scores.ravel(), row_of_cell)
 
     def evaluate(
-        self, candidates: CandidateGrid, cv: Any, metrics: Sequence[Metric]
+        self, candidates: CandidateGrid, cv: CrossValidation, metrics: Sequence[Metric]
     ) -> CrossValidationResult:
         """Metrics of the observed cells of each held-out row, for every alpha."""
         held_out = self.held_out(candidates.axes["alpha"], cv)
         loss = self.problem.loss
         is_scored = loss.is_observed & ~np.isnan(held_out.scores).any(axis=2)
         row_of_cell = np.nonzero(is_scored)[0]
-        group_of_cell = np.zeros_like(row_of_cell) if loss.one_list else row_of_cell
+        group_of_cell = row_of_cell
+        if loss.one_list:
+            group_of_cell = np.zeros_like(row_of_cell)
         labels, codes = np.unique(group_of_cell, return_inverse=True)
         y = loss.Y[is_scored][:, None]
         scores = held_out.scores[is_scored][:, None]
@@ -187,19 +192,20 @@ class DyadicTask(TableTask):
             predictions,
         )
 
-    @property
-    def _row_name(self) -> str:
-        return "column" if self.is_transposed else "row"
-
-    @property
-    def _column_name(self) -> str:
-        return "row" if self.is_transposed else "column"
-
     def _as_passed(self, scores: Array) -> Array:
         """Scores by the rows and columns that the user passed."""
-        return scores.swapaxes(0, 1) if self.is_transposed else scores
+        if self.is_transposed:
+            return scores.swapaxes(0, 1)
+        return scores
 
-    def _leave_one_row_out(self, scores: Array) -> HeldOutTable:
+    def _leave_one_row_out(self, alphas: Array, cv: CrossValidation) -> HeldOutTable:
+        """Models without each row, by refits if there is no shortcut."""
+        if self.problem.has_closed_form:
+            scores = self.problem.without_rows(alphas)
+        elif _has_few_features(self.problem):
+            scores = _without_rows_of_features(self.problem, alphas)
+        else:
+            return self._refit_folds(alphas, cv)
         n_rows = self.problem.loss.shape[0]
         check_rest(n_rows > 1)
         return HeldOutTable(scores, f"leave-{self._row_name}-out", n_rows, refits=False)
@@ -210,12 +216,12 @@ class DyadicTask(TableTask):
         scores = self.problem.without_columns(alphas)
         return HeldOutTable(scores, f"leave-{self._column_name}-out", n_columns, refits=False)
 
-    def _row_folds_without_columns(self, alphas: Array, cv: Any) -> HeldOutTable:
+    def _row_folds_without_columns(self, alphas: Array, cv: CrossValidation) -> HeldOutTable:
         """Models without each fold of rows, and of these the ones without each column."""
         problem = self.problem
         n_rows, n_columns = problem.loss.shape
         check_rest(n_columns > 2)
-        folds = _folds(cv, n_rows)
+        folds = _folds(cv, n_rows, EXACT_FOLDS)
         scores = np.empty((n_rows, n_columns, len(alphas)))
         for held_rows in track(folds, f"refitting without some {self._row_name}s"):
             train_rows = np.setdiff1d(np.arange(n_rows), held_rows)
@@ -225,7 +231,7 @@ class DyadicTask(TableTask):
         scheme = f"folds of {self._row_name}s, leave-{self._column_name}-out"
         return HeldOutTable(scores, scheme, len(folds), refits=False)
 
-    def _refit_folds(self, alphas: Array, cv: Any, is_auto: bool) -> HeldOutTable:
+    def _refit_folds(self, alphas: Array, cv: CrossValidation) -> HeldOutTable:
         """Refits without folds of rows, of columns, or of rows times columns."""
         nothing: Folds = [np.empty(0, np.intp)]
         row_folds = nothing
@@ -233,10 +239,10 @@ class DyadicTask(TableTask):
         n_rows, n_columns = self.problem.loss.shape
         units = []
         if self.leave in ("rows", "both"):
-            row_folds = _folds(min(cv, n_rows) if is_auto else cv, n_rows)
+            row_folds = _folds(cv, n_rows, REFIT_FOLDS)
             units.append(f"{self._row_name}s")
         if self.leave in ("columns", "both"):
-            column_folds = _folds(min(cv, n_columns) if is_auto else cv, n_columns)
+            column_folds = _folds(cv, n_columns, REFIT_FOLDS)
             units.append(f"{self._column_name}s")
         unit = " and ".join(units)
         folds = list(itertools.product(row_folds, column_folds))
@@ -260,12 +266,16 @@ def _refit_without(
 
     If no rows, or no columns, are held out, all of them are scored.
     """
-    every_row = np.arange(problem.loss.shape[0])
-    every_column = np.arange(problem.loss.shape[1])
-    train_rows = np.setdiff1d(every_row, held_rows)
-    train_columns = np.setdiff1d(every_column, held_columns)
-    scored_rows = held_rows if len(held_rows) else every_row
-    scored_columns = held_columns if len(held_columns) else every_column
+    all_rows = np.arange(problem.loss.shape[0])
+    all_columns = np.arange(problem.loss.shape[1])
+    train_rows = np.setdiff1d(all_rows, held_rows)
+    train_columns = np.setdiff1d(all_columns, held_columns)
+    scored_rows = all_rows
+    scored_columns = all_columns
+    if len(held_rows):
+        scored_rows = held_rows
+    if len(held_columns):
+        scored_columns = held_columns
     rest = problem.subset(train_rows, train_columns)
     check_rest(rest.loss.n_pairs > 0)
     new_rows = problem.rows.functions_at(scored_rows, train_rows)
@@ -303,21 +313,25 @@ def _without_rows_of_features(problem: DyadicProblem, alphas: Array) -> Array:
     """Leave-row-out as leave-group-out of RankRLS on the features of all observed cells."""
     n_columns = problem.loss.shape[1]
     rows, columns = problem.preconditioned_sides()
-    column_features = np.eye(n_columns) if columns.features is None else columns.features
+    column_features = columns.features
+    if column_features is None:
+        column_features = np.eye(n_columns)
     i, j = np.nonzero(problem.loss.is_observed)
     products = rows.features[i][:, :, None] * column_features[j][:, None, :]
     R = products.reshape(len(i), -1)
     features = SolverInput("primal", R, ColumnFeatures(None, R.shape[1]))
     folds = np.split(np.arange(len(i)), np.flatnonzero(np.diff(i)) + 1)
     loss = SquaredLoss(problem.loss.graph)
-    no_limits: dict[str, Any] = {}  # the solver is direct
+    no_limits: IterationLimits = {}  # the solver is direct
     scores = np.full((*problem.loss.shape, len(alphas)), np.nan)
     scores[i, j] = cross_val_scores(loss, features, folds, alphas, no_limits)[:, 0]
     return scores
 
 
-def _folds(cv: Any, n: int) -> Folds:
-    """Folds of n rows or columns; None for one at a time."""
+def _folds(cv: CrossValidation, n: int, n_default: int) -> Folds:
+    """Folds of n rows or columns; None for one at a time, "auto" for `n_default` folds."""
+    if isinstance(cv, str):
+        cv = min(n_default, n)
     if cv is None:
         return list(np.arange(n)[:, None])
     return make_folds(cv, ScoreGraph(np.zeros(n)))

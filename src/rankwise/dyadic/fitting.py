@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array
 from rankwise.dyadic.loss import DyadicLoss
@@ -52,14 +51,16 @@ def table_loss(
     cost: str,
     ties: str,
     group_weight: str,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     one_list: bool = False,
 ) -> DyadicLoss:
     """The loss of a checked table, which must have a pair to rank.
 
     A row of weight 2 counts as two equal rows.
     """
-    weight = None if sample_weight is None else check_sample_weight(sample_weight, len(Y))
+    weight = None
+    if sample_weight is not None:
+        weight = check_sample_weight(sample_weight, len(Y))
     if weight is not None and group_weight == "groups":
         raise ValueError(
             "sample_weight needs group_weight='pairs'; with group_weight='groups' all rows have "
@@ -78,7 +79,7 @@ def table_loss(
     return loss
 
 
-def solve_problem(problem: DyadicProblem, alpha: float, name: str, kernel: Any) -> Solutions:
+def solve_problem(problem: DyadicProblem, alpha: float, name: str, kernel: object) -> Solutions:
     """The solution for one alpha, with a progress line and warnings.
 
     `name` is the name of the estimator, and `kernel` what a warning calls its kernel.

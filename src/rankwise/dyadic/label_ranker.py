@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, CrossValidation, Labels, MatrixLike, RandomState
 from rankwise.dyadic.cross_validation import DyadicTask
 from rankwise.dyadic.fitting import solve_problem, table_loss
 from rankwise.dyadic.label_target import read_labels
@@ -26,8 +26,10 @@ from rankwise.dyadic.sides import (
 )
 from rankwise.dyadic.solver import DyadicProblem
 from rankwise.fitted_schema import FittedSchema, Floats, Values
+from rankwise.kernels.kernel import KernelName
 from rankwise.kernels.solver_input import SolverInput, has_basis, make_solver_input
 from rankwise.metrics import get_metric
+from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.conformal import in_best_set
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import KernelModel
@@ -133,17 +135,17 @@ class LabelRanker(KernelModel):
         ties: str = "include",
         group_weight: str = "pairs",
         fit_intercept: bool = True,
-        kernel: str | Callable[..., float] = "linear",
-        gamma: Any = None,
-        degree: Any = 3,
-        coef0: Any = 1,
-        kernel_params: dict[str, Any] | None = None,
+        kernel: KernelName = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, object] | None = None,
         n_basis: int | None = None,
         basis: str | ArrayLike = "random",
         solver: str = "auto",
         tol: float = 1e-8,
         max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.alpha = alpha
         self.values = values
@@ -165,7 +167,7 @@ class LabelRanker(KernelModel):
 
     @single_threaded
     @restored_on_failure
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model to instances and the order of their labels.
 
         Parameters
@@ -186,7 +188,7 @@ class LabelRanker(KernelModel):
         """
         return self._fit_task(self._prepare(X, y, sample_weight))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> Array:
         """Predict scores of all labels; only differences within an instance have a meaning.
 
         Parameters
@@ -202,7 +204,7 @@ class LabelRanker(KernelModel):
         scores = super().predict(X)
         return np.asarray(scores + self.intercept_.astype(scores.dtype))
 
-    def rank(self, X: Any) -> NDArray[np.intp]:  # type: ignore[override]
+    def rank(self, X: MatrixLike) -> NDArray[np.intp]:  # type: ignore[override]
         """Rank of every label for each instance, 1 is best.
 
         Parameters
@@ -217,7 +219,7 @@ class LabelRanker(KernelModel):
         """
         return np.asarray(rankdata(-self.predict(X), method="min", axis=1), dtype=np.intp)
 
-    def predict_order(self, X: Any, k: int | None = None) -> NDArray[Any]:
+    def predict_order(self, X: MatrixLike, k: int | None = None) -> NDArray[Any]:
         """The labels in order, best first.
 
         Parameters
@@ -237,7 +239,7 @@ class LabelRanker(KernelModel):
         order = np.argsort(-self.predict(X), axis=1, kind="stable")
         return np.asarray(self.labels_[order[:, :k]])
 
-    def predict_set(self, X: Any, level: float = 0.9) -> list[NDArray[Any]]:
+    def predict_set(self, X: MatrixLike, level: float = 0.9) -> list[NDArray[Any]]:
         """A set of labels that contains the best one with the requested probability.
 
         Conformal prediction from exact leave-one-instance-out (`rankwise.model_selection
@@ -290,7 +292,7 @@ class LabelRanker(KernelModel):
         orders = self.predict_order(X)
         return [order[:size] for order, size in zip(orders, sizes, strict=True)]
 
-    def score(self, X: Any, y: Any, metric: Any = "tau") -> float:  # type: ignore[override]
+    def score(self, X: MatrixLike, y: ArrayLike, metric: MetricName = "tau") -> float:  # type: ignore[override]
         """Mean of a ranking metric over the instances, by default Kendall's τ.
 
         Parameters
@@ -320,11 +322,11 @@ class LabelRanker(KernelModel):
     @single_threaded
     def leave_out(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
         alphas: ArrayLike | None = None,
-        cv: Any = "auto",
+        cv: CrossValidation = "auto",
         sample_weight: ArrayLike | None = None,
     ) -> Array:
         """Exact scores of each instance by a model that was trained without it.
@@ -351,7 +353,7 @@ class LabelRanker(KernelModel):
         return self.hold_out_task(X, y, None, sample_weight).leave_out(alphas, cv)
 
     @single_threaded
-    def calibrate(self, X: Any, y: Any, *, cv: Any = "auto") -> Self:
+    def calibrate(self, X: MatrixLike, y: ArrayLike, *, cv: CrossValidation = "auto") -> Self:
         """Compute the held-out gaps of a fitted model, which `predict_set` requires.
 
         `LabelRankerCV` does so in `fit`.
@@ -373,7 +375,11 @@ class LabelRanker(KernelModel):
         return self
 
     def hold_out_task(
-        self, X: Any, y: Any, groups: None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        groups: None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> LabelTask:
         """The model and its data, ready to be cross-validated; see `rankwise.model_selection`.
 
@@ -394,7 +400,7 @@ class LabelRanker(KernelModel):
         model: LabelRanker = clone(self)
         return model._prepare(X, y, sample_weight)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> LabelTask:
+    def _prepare(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None) -> LabelTask:
         """Check the parameters and the data, and set up the problem."""
         kernel = self.make_kernel()
         X = validate_X(self, X)
@@ -470,14 +476,14 @@ class LabelTask(DyadicTask):
         self,
         learner: LabelRanker,
         problem: DyadicProblem,
-        labels: NDArray[Any],
+        labels: Labels,
         features: SolverInput,
     ) -> None:
         super().__init__(learner, problem)
         self.labels = labels
         self.features = features
 
-    def train(self, **values: Any) -> LabelRanker:
+    def train(self, **values: float) -> LabelRanker:
         """LabelRanker fitted to all data with this alpha, and calibrated."""
         model: LabelRanker = self.learner.set_params(**values)
         model._fit_task(self)
@@ -545,25 +551,25 @@ solver, tol, max_iter, random_state
         self,
         alphas: ArrayLike | None = None,
         *,
-        scoring: Any = "tau",
-        cv: Any = "auto",
+        scoring: MetricName = "tau",
+        cv: CrossValidation = "auto",
         store_predictions: bool = False,
         values: str = "scores",
         cost: str = "magnitude",
         ties: str = "include",
         group_weight: str = "pairs",
         fit_intercept: bool = True,
-        kernel: str | Callable[..., float] = "linear",
-        gamma: Any = None,
-        degree: Any = 3,
-        coef0: Any = 1,
-        kernel_params: dict[str, Any] | None = None,
+        kernel: KernelName = "linear",
+        gamma: float | Sequence[float] | None = None,
+        degree: float | Sequence[float] = 3,
+        coef0: float | Sequence[float] = 1,
+        kernel_params: dict[str, object] | None = None,
         n_basis: int | None = None,
         basis: str | ArrayLike = "random",
         solver: str = "auto",
         tol: float = 1e-8,
         max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.alphas = alphas
         self.scoring = scoring
@@ -588,7 +594,7 @@ solver, tol, max_iter, random_state
 
     @single_threaded
     @restored_on_failure
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Select the parameters by cross-validation, then fit to all data.
 
         Held-out instances have equal weights.
@@ -606,25 +612,25 @@ solver, tol, max_iter, random_state
         self._search(X, y, None, sample_weight)
         return self
 
-    def rank(self, X: Any) -> NDArray[np.intp]:  # type: ignore[override]
+    def rank(self, X: MatrixLike) -> NDArray[np.intp]:  # type: ignore[override]
         """Ranks of the labels by the best model; see `LabelRanker.rank`."""
         check_is_fitted(self)
         ranks: NDArray[np.intp] = self.best_estimator_.rank(X)
         return ranks
 
-    def predict_order(self, X: Any, k: int | None = None) -> NDArray[Any]:
+    def predict_order(self, X: MatrixLike, k: int | None = None) -> NDArray[Any]:
         """The labels in order by the best model; see `LabelRanker.predict_order`."""
         check_is_fitted(self)
-        labels: NDArray[Any] = self.best_estimator_.predict_order(X, k)
+        labels: Labels = self.best_estimator_.predict_order(X, k)
         return labels
 
-    def predict_set(self, X: Any, level: float = 0.9) -> list[NDArray[Any]]:
+    def predict_set(self, X: MatrixLike, level: float = 0.9) -> list[NDArray[Any]]:
         """Sets that contain the best label, by the best model; see `LabelRanker.predict_set`."""
         check_is_fitted(self)
         sets: list[NDArray[Any]] = self.best_estimator_.predict_set(X, level)
         return sets
 
-    def score(self, X: Any, y: Any, metric: Any = "tau") -> float:  # type: ignore[override]
+    def score(self, X: MatrixLike, y: ArrayLike, metric: MetricName = "tau") -> float:  # type: ignore[override]
         """Metric of the best model; see `LabelRanker.score`."""
         check_is_fitted(self)
         value: float = self.best_estimator_.score(X, y, metric)

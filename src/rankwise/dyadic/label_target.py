@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Labels, MatrixLike
 from rankwise.dyadic.fitting import check_table
 from rankwise.formatting import join_words
 from rankwise.frames import as_array, column_names
@@ -33,11 +33,11 @@ class LabelTarget(NamedTuple):
     """
 
     Y: Array
-    labels: NDArray[Any]
+    labels: Labels
     is_class: bool
 
 
-def read_labels(Y: Any, values: str, fitted_labels: NDArray[Any] | None = None) -> LabelTarget:
+def read_labels(Y: MatrixLike, values: str, fitted_labels: Labels | None = None) -> LabelTarget:
     """Scores of the labels from the target that the user passed.
 
     A target of one dimension contains the class of each instance. With the labels of a fitted
@@ -59,7 +59,7 @@ def read_labels(Y: Any, values: str, fitted_labels: NDArray[Any] | None = None) 
     if array.ndim == 1 and names is None:
         return _read_classes(array, fitted_labels)
     if names is None:
-        labels: NDArray[Any] = np.arange(array.shape[1])
+        labels: Labels = np.arange(array.shape[1])
     else:
         labels = _label_array(names)
     advice = "encode the labels as numbers, larger ones for better labels"
@@ -72,17 +72,20 @@ def read_labels(Y: Any, values: str, fitted_labels: NDArray[Any] | None = None) 
     return _order_columns(target, fitted_labels)
 
 
-def _read_classes(y: NDArray[Any], fitted_labels: NDArray[Any] | None) -> LabelTarget:
+def _read_classes(y: Labels, fitted_labels: Labels | None) -> LabelTarget:
     """Score 1 for the class of each instance, 0 for all other labels."""
     check_classification_targets(y)
-    labels = _label_array(np.unique(y).tolist()) if fitted_labels is None else fitted_labels
+    labels = fitted_labels
+    if labels is None:
+        labels = _label_array(np.unique(y).tolist())
     if len(labels) < 2:
         raise ValueError(
             f"all instances are of one class, {labels.tolist()[0]!r}; expected at least two "
             "classes, or scores of all labels."
         )
-    has_number_labels = labels.dtype.kind in "iu"
-    classes = y if has_number_labels else y.astype(str)
+    classes = y
+    if labels.dtype.kind not in "iu":
+        classes = y.astype(str)
     is_class = classes[:, None] == labels
     unknown = y[~is_class.any(axis=1)].tolist()
     if unknown:
@@ -109,7 +112,7 @@ def _scores_of_ranks(ranks: Array) -> Array:
     return -ranks
 
 
-def _order_columns(target: LabelTarget, fitted_labels: NDArray[Any]) -> LabelTarget:
+def _order_columns(target: LabelTarget, fitted_labels: Labels) -> LabelTarget:
     """The target with its columns in the order of the labels of a fitted model."""
     column_of_label = {label: k for k, label in enumerate(target.labels.tolist())}
     if column_of_label.keys() != set(fitted_labels.tolist()):
@@ -126,7 +129,7 @@ def _order_columns(target: LabelTarget, fitted_labels: NDArray[Any]) -> LabelTar
     return target._replace(Y=target.Y[:, order], labels=fitted_labels)
 
 
-def _label_array(names: list[Any]) -> NDArray[Any]:
+def _label_array(names: Sequence[object]) -> Labels:
     """Distinct labels, as integers if all are, else as text."""
     if len(set(names)) < len(names):
         raise ValueError("two columns of Y have the same name; give each label one column.")

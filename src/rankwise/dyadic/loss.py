@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, take_weights
 from rankwise.caching import cached_property
 from rankwise.graphs import ScoreGraph
 from rankwise.graphs.supervision import Relevance
@@ -86,7 +86,9 @@ class DyadicLoss:
         cell_weight = None
         if self.weight is not None:  # the weight of a pair is the product of those of its cells
             cell_weight = np.sqrt(self.weight)[row_of_cell]
-        group_of_cell = np.zeros_like(row_of_cell) if self.one_list else row_of_cell
+        group_of_cell = row_of_cell
+        if self.one_list:
+            group_of_cell = np.zeros_like(row_of_cell)
         labels, codes = np.unique(group_of_cell, return_inverse=True)
         target = Relevance(self.Y.take(self._cells), Groups(codes, labels), cell_weight)
         return ScoreGraph(target, **self._options)
@@ -102,7 +104,7 @@ class DyadicLoss:
 
     def subset(self, rows: Indices, columns: Indices) -> DyadicLoss:
         """The loss of a smaller table."""
-        weight = None if self.weight is None else self.weight[rows]
+        weight = take_weights(self.weight, rows)
         Y = self.Y[np.ix_(rows, columns)]
         return DyadicLoss(Y, **self._options, one_list=self.one_list, weight=weight)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Matrix
 from rankwise.caching import cached_property
 from rankwise.kernels.kernel import center_kernel
 from rankwise.runtime.threads import allow_threads
@@ -38,7 +38,7 @@ class PreconditionedSide(NamedTuple):
         Matrix from weights of R to weights of the functions of the side; None for the identity.
     """
 
-    features: Any
+    features: Matrix
     norms: Array
     to_functions: Array | None = None
 
@@ -63,7 +63,7 @@ class Side(ABC):
         """The side with the selected items only."""
 
     @abstractmethod
-    def functions_at(self, new_items: Indices, items: Indices) -> Any:
+    def functions_at(self, new_items: Indices, items: Indices) -> Matrix:
         """Functions of the side with these `items`, evaluated at `new_items`."""
 
     @abstractmethod
@@ -87,7 +87,7 @@ class LabelSide(Side):
         """The side itself: labels are not held out."""
         return self
 
-    def functions_at(self, new_items: Indices, items: Indices) -> Any:
+    def functions_at(self, new_items: Indices, items: Indices) -> Matrix:
         """Labels have no functions but themselves."""
         raise NotImplementedError("labels cannot be held out")
 
@@ -111,7 +111,7 @@ class DecomposedSide(Side):
         Constant that was added to the kernel; 0 if there is none.
     """
 
-    matrix: Any
+    matrix: Matrix
     constant: float
 
     @abstractmethod
@@ -151,7 +151,7 @@ class FeatureSide(DecomposedSide):
         Unit vector u of the reflection ``I − 2 u uᵀ`` that was applied to the features.
     """
 
-    matrix: Any
+    matrix: Matrix
     is_centered: bool = False
     is_decomposed: bool = True
     constant: float = 0.0
@@ -163,7 +163,7 @@ class FeatureSide(DecomposedSide):
             return self
         return replace(self, matrix=self.matrix[items])
 
-    def functions_at(self, new_items: Indices, items: Indices) -> Any:
+    def functions_at(self, new_items: Indices, items: Indices) -> Matrix:
         """Features of the new items."""
         return self.matrix[new_items]
 
@@ -310,7 +310,7 @@ class KernelSide(DecomposedSide):
 
 
 def feature_side(
-    matrix: Any,
+    matrix: Matrix,
     *,
     has_constant: bool = False,
     weight: Array | None = None,
@@ -387,7 +387,7 @@ def _reflect_mean(R: Array, constant: float) -> tuple[Array, Array | None]:
     return reflected, reflector
 
 
-def _mean_square(matrix: Any, weight: Array | None) -> float:
+def _mean_square(matrix: Matrix, weight: Array | None) -> float:
     """Mean squared length of the rows; 1 if all are zero."""
     if sp.issparse(matrix):
         lengths = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import check_array
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Matrix
 from rankwise.dyadic.sides import DecomposedSide, FeatureSide, KernelSide, feature_side, kernel_side
 from rankwise.formatting import join_words
 from rankwise.frames import as_array, column_names
@@ -44,7 +44,7 @@ class TableItems(NamedTuple):
 
     argument: str
     kernel: Kernel
-    items: Any
+    items: Matrix
     names: list[str] | None
 
     @classmethod
@@ -52,7 +52,7 @@ class TableItems(NamedTuple):
         cls,
         argument: str,
         kernel: Kernel,
-        items: Any,
+        items: Matrix,
         expected: ExpectedFeatures | None = None,
     ) -> Self:
         """Check the items, of a fit or as the fitted model expects them."""

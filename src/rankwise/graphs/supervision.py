@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -185,6 +185,9 @@ class Preferences:
 
 
 TrainingTarget = Relevance | Preferences
+
+TargetLike: TypeAlias = "ArrayLike | PreferenceGraph | TrainingTarget"
+"""The parameter y: scores, a target of `make_target`, a graph, or a target that was read."""
 
 
 class Nuisance(NamedTuple):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Matrix, RandomState
 from rankwise.frames import as_array
 from rankwise.kernels.feature_maps import BasisFeatures, take_columns
 from rankwise.kernels.kernel import Kernel
@@ -22,7 +22,7 @@ from rankwise.validation import check_option
 BASES = ("random", "kmeans++")
 
 
-def read_points(name: str, points: Any, n_features: int) -> Any:
+def read_points(name: str, points: Matrix, n_features: int) -> Matrix:
     """Points with the features of X, one row each, as float64; None for anything but a matrix.
 
     Points need not be training items, may outnumber them, and may have duplicates, which
@@ -41,7 +41,7 @@ def read_points(name: str, points: Any, n_features: int) -> Any:
 
 
 def choose_basis(
-    X: Any, n_basis: int | None, basis: str | ArrayLike, random_state: Any
+    X: Matrix, n_basis: int | None, basis: str | ArrayLike, random_state: RandomState
 ) -> NDArray[np.intp]:
     """Row numbers of the basis items.
 
@@ -120,10 +120,10 @@ def basis_root(K_bb: Array) -> Array:
 
 def basis_map(
     kernel: Kernel,
-    X: Any,
+    X: Matrix,
     n_basis: int | None,
     basis: str | ArrayLike,
-    random_state: Any,
+    random_state: RandomState,
     columns: Indices | None = None,
 ) -> BasisFeatures:
     """The map of a kernel on basis items.
@@ -162,8 +162,12 @@ def basis_map(
 
 
 def _basis_rows(
-    kernel: Kernel, X: Any, n_basis: int | None, basis: str | ArrayLike, random_state: Any
-) -> tuple[Indices, Any]:
+    kernel: Kernel,
+    X: Matrix,
+    n_basis: int | None,
+    basis: str | ArrayLike,
+    random_state: RandomState,
+) -> tuple[Indices, Matrix]:
     """Numbers of the basis items, and these rows of X."""
     n_items, n_columns = X.shape
     if kernel.is_precomputed and (sp.issparse(X) or n_items != n_columns):
@@ -176,7 +180,7 @@ def _basis_rows(
     return rows, X[rows]
 
 
-def _check_basis_points(kernel: Kernel, points: Any, n_basis: int | None) -> None:
+def _check_basis_points(kernel: Kernel, points: Matrix, n_basis: int | None) -> None:
     if kernel.is_precomputed:
         raise ValueError(
             "basis gives points, but kernel='precomputed' has no kernel values to them; give row "

@@ -14,12 +14,11 @@ dictionary of functions from which a pursuit selects.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Matrix
 from rankwise.fitted_schema import (
     Floats,
     Integer,
@@ -60,7 +59,7 @@ class ColumnFeatures(NamedTuple):
             return np.arange(self.n_features)
         return self.columns
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Matrix) -> Matrix:
         """R of the rows of X; sparse if X is sparse."""
         return take_columns(X, self.columns)
 
@@ -68,7 +67,7 @@ class ColumnFeatures(NamedTuple):
         """Coefficients of the columns from weights of the features."""
         return w
 
-    def scores(self, X: Any, coef: Array) -> NDArray[Any]:
+    def scores(self, X: Matrix, coef: Array) -> Array:
         """Scores of the rows of X for coefficients of shape (n,) or (n, k)."""
         return row_products(self.transform(X).astype(np.float64, copy=False), coef)
 
@@ -107,7 +106,7 @@ class KernelFeatures(NamedTuple):
     columns: Indices | None
     n_features: int
     basis: Indices | None = None
-    items: Any = None
+    items: Matrix = None
 
     @property
     def indices(self) -> Indices:
@@ -116,7 +115,7 @@ class KernelFeatures(NamedTuple):
             return np.arange(self.n_features)
         return self.basis
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Matrix) -> Matrix:
         """R of the rows of X."""
         return self.kernel.matrix(_kernel_columns(self, X), self.items)
 
@@ -124,7 +123,7 @@ class KernelFeatures(NamedTuple):
         """Coefficients of the items from weights of the features."""
         return w
 
-    def scores(self, X: Any, coef: Array) -> NDArray[Any]:
+    def scores(self, X: Matrix, coef: Array) -> Array:
         """Scores of the rows of X for coefficients of shape (n,) or (n, k)."""
         return self.kernel.product(_kernel_columns(self, X), self.items, coef)
 
@@ -166,7 +165,7 @@ class BasisFeatures(NamedTuple):
     kernel: Kernel
     columns: Indices | None
     basis: Indices | None
-    items: Any
+    items: Matrix
     root: Array
 
     @property
@@ -181,7 +180,7 @@ class BasisFeatures(NamedTuple):
             return np.arange(len(self.root))
         return self.basis
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Matrix) -> Matrix:
         """R of the rows of X; kernel values are computed for a chunk of rows at a time."""
         return self.kernel.product(_kernel_columns(self, X), self.items, self.root)
 
@@ -189,7 +188,7 @@ class BasisFeatures(NamedTuple):
         """Coefficients of the basis items from weights of the features."""
         return self.root @ w
 
-    def scores(self, X: Any, coef: Array) -> NDArray[Any]:
+    def scores(self, X: Matrix, coef: Array) -> Array:
         """Scores of the rows of X for coefficients of shape (n,) or (n, k)."""
         return self.kernel.product(_kernel_columns(self, X), self.items, coef)
 
@@ -200,7 +199,7 @@ class BasisFeatures(NamedTuple):
 FeatureMap = ColumnFeatures | KernelFeatures | BasisFeatures
 
 
-def _kernel_columns(features: KernelFeatures | BasisFeatures, X: Any) -> Any:
+def _kernel_columns(features: KernelFeatures | BasisFeatures, X: Matrix) -> Matrix:
     """The columns of X that the kernel compares, or precomputed values to the items."""
     X = take_columns(X, features.columns)
     if features.kernel.is_precomputed:
@@ -208,7 +207,7 @@ def _kernel_columns(features: KernelFeatures | BasisFeatures, X: Any) -> Any:
     return X
 
 
-def take_columns(X: Any, columns: Indices | None) -> Any:
+def take_columns(X: Matrix, columns: Indices | None) -> Matrix:
     """These columns of a dense or sparse matrix; X itself, not a copy, for None or all columns."""
     if columns is None or np.array_equal(columns, np.arange(X.shape[1])):
         return X

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Matrix
 from rankwise.fitted_schema import Number, Options, Word, saved_fields
 from rankwise.kernels.ngram import ngram_kernel
 from rankwise.kernels.stable_products import first_equal_rows, row_products
@@ -32,6 +32,9 @@ if TYPE_CHECKING:  # scikit-learn's class has no types, so every keyword of a ch
         def __sklearn_tags__(self) -> Any: ...
 else:
     from sklearn.base import BaseEstimator
+
+KernelName: TypeAlias = str | Callable[..., float]
+"""Parameter ``kernel``: a name, or a function of two items."""
 
 CHUNK_ENTRIES = 2**23  # kernel values computed at the same time
 MAX_NGRAM_LENGTH = 100
@@ -60,7 +63,7 @@ class Kernel:
         Further keyword arguments of a callable, or of "ngram".
     """
 
-    function: str | Callable[..., float]
+    function: KernelName
     gamma: float | None = None
     degree: float = 3
     coef0: float = 1
@@ -104,7 +107,7 @@ class Kernel:
         if not isinstance(shared, (int, float)) or not 0 <= shared < 1:
             raise ValueError(f"shared={shared!r}; expected a number from 0 to below 1.")
 
-    def matrix(self, X: Any, Y: Any = None) -> Array:
+    def matrix(self, X: Matrix, Y: Matrix = None) -> Array:
         """Kernel values between the rows of X and those of Y (of X if None), as float64.
 
         Without Y, equal rows of X have equal rows and columns, to the last bit.
@@ -146,7 +149,7 @@ class Kernel:
             return np.triu(K) + np.triu(K, 1).T
         return K
 
-    def product(self, X: Any, Y: Any, coef: Array) -> Array:
+    def product(self, X: Matrix, Y: Matrix, coef: Array) -> Array:
         """``k(X, Y) coef``, a chunk of rows of X at a time; equal rows of X give equal rows."""
         if self.is_precomputed:
             return row_products(X, coef)
@@ -170,7 +173,7 @@ def _shift_to_mean(X: Array, Y: Array | None) -> tuple[Array, Array | None]:
     return X - mean, Y - mean
 
 
-def _objects(X: Any) -> Sequence[Any]:
+def _objects(X: Matrix) -> Sequence[Any]:
     """The items of a kernel of objects: entries of the only column, or rows of several columns."""
     if X.shape[1] == 1:
         return list(X[:, 0])
@@ -197,11 +200,11 @@ class KernelParameters(BaseEstimator):
     its constructor, which is all that scikit-learn asks of an estimator.
     """
 
-    kernel: str | Callable[..., float] = "linear"
-    gamma: Any = None
-    degree: Any = 3
-    coef0: Any = 1
-    kernel_params: dict[str, Any] | None = None
+    kernel: KernelName = "linear"
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, object] | None = None
 
     def make_kernel(self) -> Kernel:
         """The kernel, checked."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Matrix, MatrixLike, RandomState
 from rankwise.kernels.basis import basis_map, basis_root
 from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap, KernelFeatures
 from rankwise.kernels.kernel import Kernel, center_kernel
@@ -29,7 +29,7 @@ class LazyFeatures:
     matrices over any number of rows need the memory of one block.
     """
 
-    def __init__(self, maps: Sequence[FeatureMap], X: Any, rows: Indices | None = None) -> None:
+    def __init__(self, maps: Sequence[FeatureMap], X: Matrix, rows: Indices | None = None) -> None:
         self._maps = maps
         self._X = X
         self._rows = rows
@@ -70,11 +70,11 @@ class SolverInput(NamedTuple):
     """
 
     method: str
-    matrix: Any
+    matrix: Matrix
     map: FeatureMap
     back: Callable[[Array], Array] | None = None
     is_definite: bool = True
-    columns: Any = None
+    columns: MatrixLike = None
 
     def coefficients(self, solution: Array) -> Array:
         """Coefficients of columns or kernel items from solutions of shape (n, k)."""
@@ -92,12 +92,12 @@ class SolverInput(NamedTuple):
 
 def make_solver_input(
     kernel: Kernel,
-    X: Any,
+    X: Matrix,
     method: str,
     *,
     n_basis: int | None = None,
     basis: str | ArrayLike = "random",
-    random_state: Any = None,
+    random_state: RandomState = None,
     shift_invariant: bool = False,
     explicit: bool = False,
 ) -> SolverInput:
@@ -157,7 +157,7 @@ def has_basis(n_basis: int | None, basis: str | ArrayLike) -> bool:
     return n_basis is not None or not isinstance(basis, str)
 
 
-def _linear_kernel_input(kernel: Kernel, X: Any, *, shift_invariant: bool) -> SolverInput:
+def _linear_kernel_input(kernel: Kernel, X: Matrix, *, shift_invariant: bool) -> SolverInput:
     """Kernel matrix of a linear model; its solutions become weights of the columns."""
     n_items, n_columns = X.shape
     _check_kernel_fits(n_items)
@@ -173,7 +173,7 @@ def _linear_kernel_input(kernel: Kernel, X: Any, *, shift_invariant: bool) -> So
     )
 
 
-def _column_input(X: Any, method: str) -> SolverInput:
+def _column_input(X: Matrix, method: str) -> SolverInput:
     """The columns of X as features."""
     n_columns = X.shape[1]
     if method != "iterative":

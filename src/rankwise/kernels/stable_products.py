@@ -13,14 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.arrays import Indices
+from rankwise.arrays import Indices, Matrix
 
 MAX_COLUMNS_WITHOUT_BLAS = 8  # up to this number of columns BLAS is not faster
 BLOCK_ENTRIES = 2**15  # entries of a block, few compared to any kernel matrix
 LABEL_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: mixes labels into hashes
 
 
-def row_products(X: Any, W: NDArray[Any]) -> NDArray[Any]:
+def row_products(X: Matrix, W: NDArray[Any]) -> NDArray[Any]:
     """``X W``, with equal results for equal rows of X, to the last bit.
 
     For at most `MAX_COLUMNS_WITHOUT_BLAS` columns, and for sparse X, a row of the result depends on
@@ -64,7 +64,7 @@ def row_products(X: Any, W: NDArray[Any]) -> NDArray[Any]:
     return np.stack(columns, axis=1)
 
 
-def first_equal_rows(X: Any, labels: Indices | None = None) -> Indices | None:
+def first_equal_rows(X: Matrix, labels: Indices | None = None) -> Indices | None:
     """For each row the number of the first row that is equal to it.
 
     Candidates have equal hashes of 64 bits; then they are compared.
@@ -146,7 +146,7 @@ def _hash_dense(X: NDArray[Any], factors: NDArray[np.uint64]) -> NDArray[np.uint
     return hashes
 
 
-def _hash_sparse(X: Any, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _hash_sparse(X: Matrix, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
     X = _in_order(X)
     bits = np.asarray(X.data + 0.0, dtype=np.float64).view(np.uint64)
     products = (bits ^ (bits >> np.uint64(29))) * factors[X.indices]
@@ -154,7 +154,7 @@ def _hash_sparse(X: Any, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
 
 
-def _in_order(X: Any) -> Any:
+def _in_order(X: Matrix) -> Matrix:
     """X with the entries of each row in the order of the columns, in which products are summed."""
     X = X.tocsr()
     if not X.has_canonical_format:
@@ -163,7 +163,7 @@ def _in_order(X: Any) -> Any:
     return X
 
 
-def _are_equal(X: Any, rows: Indices, others: Indices) -> NDArray[np.bool_]:
+def _are_equal(X: Matrix, rows: Indices, others: Indices) -> NDArray[np.bool_]:
     """Whether each of these rows is equal to its counterpart among the others."""
     equal = np.ones(len(rows), dtype=bool)
     if not X.shape[1]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.arrays import Indices
+from rankwise.arrays import Indices, MatrixLike
 from rankwise.kernels.basis import check_numbers
 from rankwise.kernels.kernel import KernelParameters
 
@@ -45,13 +45,13 @@ class View(KernelParameters):
     slice(0, 3, None)
     """
 
-    columns: Any = None
+    columns: MatrixLike = None
     _: KW_ONLY
     n_basis: int | None = None
     basis: str | ArrayLike = "random"
 
 
-def check_views(views: Any) -> list[View]:
+def check_views(views: Sequence[View]) -> list[View]:
     """The user's list of views, checked."""
     is_list = isinstance(views, (list, tuple))
     if not is_list or not views or not all(isinstance(view, View) for view in views):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from rankwise.arrays import Array, Indices
@@ -51,7 +49,7 @@ class CandidateGrid:
     def __len__(self) -> int:
         return len(self.table)
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
+    def __getitem__(self, index: int) -> dict[str, float]:
         """The parameters of one candidate."""
         return dict(zip(self.axes, self.table[index].tolist(), strict=True))
 

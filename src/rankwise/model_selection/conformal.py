@@ -12,17 +12,16 @@ gaps, the items with ``f ≥ max f − q`` therefore contain the best item with 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Numbers
 
 ROUNDING = 1e-9  # of a number of lists multiplied by the level
 
 
-def group_max(values: NDArray[Any], lists: Indices) -> Array:
+def group_max(values: Numbers, lists: Indices) -> Array:
     """The largest value of each list."""
     n_lists = lists.max(initial=-1) + 1
     largest = np.full(n_lists, -np.inf)

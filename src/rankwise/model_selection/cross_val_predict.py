@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, CrossValidation, MatrixLike
 from rankwise.errors import UndefinedMetricError
+from rankwise.graphs.supervision import TargetLike
 from rankwise.model_selection.folds import make_folds
 from rankwise.model_selection.grid_search import by_row
 from rankwise.model_selection.protocol import HeldOutPairs, hold_out_task
@@ -21,9 +23,9 @@ BLOCK_ENTRIES = 2**21  # differences of pairs in a block
 
 @single_threaded
 def leave_group_out_predict(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: TargetLike,
     groups: ArrayLike | None = None,
     *,
     alphas: ArrayLike | None = None,
@@ -72,12 +74,12 @@ def leave_group_out_predict(
 
 @single_threaded
 def cross_val_predict_groups(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: TargetLike,
     groups: ArrayLike | None = None,
     *,
-    cv: Any = None,
+    cv: CrossValidation = None,
     alphas: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
@@ -204,9 +206,9 @@ class LeavePairOut:
 
 @single_threaded
 def leave_pair_out(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: TargetLike,
     *,
     alphas: ArrayLike | None = None,
 ) -> LeavePairOut:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
+from rankwise.arrays import CrossValidation, Splitter
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.groups import indices_by_group
+from rankwise.metrics import Metric
 
 Folds = list[NDArray[np.intp]]
 
-GROUP, PAIR = "leave-group-out", "leave-pair-out"
+Split = tuple[ArrayLike, ArrayLike]  # row numbers of a training and a test set
 
-GROUPS, ITEMS, EDGES = "folds of groups", "folds of items", "folds of edges"
+GROUP = "leave-group-out"
+
+PAIR = "leave-pair-out"
+
+GROUPS = "folds of groups"
+
+ITEMS = "folds of items"
+
+EDGES = "folds of edges"
 
 LATER = "later groups"
 
@@ -33,7 +42,7 @@ EXACT_FOLDS = 10  # of cv="auto" if the folds have a shortcut
 REFIT_FOLDS = 5  # of cv="auto" if every fold needs a refit
 
 
-def make_folds(cv: Any, graph: PreferenceGraph) -> Folds:
+def make_folds(cv: CrossValidation, graph: PreferenceGraph) -> Folds:
     """Test sets of a cross-validation; every item is in exactly one.
 
     Parameters
@@ -52,15 +61,21 @@ def make_folds(cv: Any, graph: PreferenceGraph) -> Folds:
     """
     if cv is None:
         return _one_group_folds(graph)
-    if isinstance(cv, numbers.Integral):
+    if isinstance(cv, str):
+        raise ValueError(
+            f"cv={cv!r} is unknown here; use None, a number of folds, a splitter or its splits."
+        )
+    if isinstance(cv, int | np.integer):
         cv = _splitter(int(cv), graph)
-    if hasattr(cv, "split"):
-        with warnings.catch_warnings():  # splitters that ignore groups say so
-            warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
-            y = graph.y if graph.has_relevance else None
-            cv = cv.split(np.empty((graph.n_items, 1)), y, graph.groups)
-            return _check_splits(list(cv), graph.n_items)
-    return _check_splits(list(cv), graph.n_items)
+    if not isinstance(cv, Splitter):
+        return _check_splits(list(cv), graph.n_items)
+    y = None
+    if graph.has_relevance:
+        y = graph.y
+    with warnings.catch_warnings():  # splitters that ignore groups say so
+        warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
+        splits = list(cv.split(np.empty((graph.n_items, 1)), y, graph.groups))
+    return _check_splits(splits, graph.n_items)
 
 
 def _one_group_folds(graph: PreferenceGraph) -> Folds:
@@ -77,25 +92,28 @@ def _one_group_folds(graph: PreferenceGraph) -> Folds:
     return folds
 
 
-def _splitter(n_folds: int, graph: PreferenceGraph) -> Any:
+def _splitter(n_folds: int, graph: PreferenceGraph) -> Splitter:
     """Splitter of scikit-learn for a number of folds of groups, or of items of one list."""
     has_groups = graph.n_groups > 1
-    unit = "groups" if has_groups else "items"
-    n_units = graph.n_groups if has_groups else graph.n_items
+    unit = "items"
+    n_units = graph.n_items
+    if has_groups:
+        unit = "groups"
+        n_units = graph.n_groups
     if not 2 <= n_folds <= n_units:
         raise ValueError(
             f"cv={n_folds}; expected 2 to {n_units} folds of the {n_units} {unit} "
             f"(n_samples = {graph.n_items})."
         )
+    splitter: Splitter = KFold(n_folds, shuffle=True, random_state=0)
     if has_groups:
-        return GroupKFold(n_folds)
-    return KFold(n_folds, shuffle=True, random_state=0)
+        splitter = GroupKFold(n_folds)
+    return splitter
 
 
-def read_splits(cv: Any) -> Any:
+def read_splits(cv: CrossValidation) -> CrossValidation:
     """Turn an iterable of splits into a list, so that it can be read more than once."""
-    is_splitter_or_name = hasattr(cv, "split")  # a string has a method of that name, too
-    if hasattr(cv, "__iter__") and not is_splitter_or_name:
+    if isinstance(cv, Iterable) and not isinstance(cv, str | Splitter):
         return list(cv)
     return cv
 
@@ -108,7 +126,7 @@ def fold_of_item(folds: Folds, n_items: int) -> NDArray[np.intp]:
     return fold_numbers
 
 
-def _check_splits(splits: list[Any], n_items: int, unit: str = "items") -> Folds:
+def _check_splits(splits: list[Split], n_items: int, unit: str = "items") -> Folds:
     """Test sets of the splits, after a check that they partition the items."""
     folds: Folds = []
     all_items = np.arange(n_items)
@@ -132,16 +150,18 @@ def _check_splits(splits: list[Any], n_items: int, unit: str = "items") -> Folds
 def _item_numbers(items: ArrayLike) -> NDArray[np.intp]:
     """Numbers of items from numbers or from a boolean mask."""
     items = np.asarray(items)
-    return np.flatnonzero(items) if items.dtype == bool else items
+    if items.dtype == bool:
+        return np.flatnonzero(items)
+    return items
 
 
-def edge_folds(cv: Any, n_edges: int) -> Folds:
+def edge_folds(cv: CrossValidation, n_edges: int) -> Folds:
     """Folds of the edges: a number of random ones, or those of a splitter or of splits."""
-    if hasattr(cv, "split"):
+    if isinstance(cv, Splitter) and not isinstance(cv, str):
         cv = cv.split(np.empty((n_edges, 1)))
-    if hasattr(cv, "__iter__"):
+    if isinstance(cv, Iterable) and not isinstance(cv, str):
         return _check_splits(list(cv), n_edges, "edges")
-    if not isinstance(cv, numbers.Integral) or not 2 <= int(cv) <= n_edges:
+    if not isinstance(cv, int | np.integer) or not 2 <= int(cv) <= n_edges:
         raise ValueError(
             f"cv={cv!r}: all comparisons form one connected graph, so cv must be a number of folds "
             f"over edges, from 2 to {n_edges}, or splits of them. Build the PairGraph with the "
@@ -167,7 +187,21 @@ class CrossValidationPlan(NamedTuple):
     folds: Folds
 
 
-def resolve_cv(task: Any, cv: Any, metrics: Sequence[Any]) -> CrossValidationPlan:
+class CrossValidatedTask(Protocol):
+    """The part of a hold-out task that decides about the folds; see `HoldOutTask`."""
+
+    graph: PreferenceGraph
+    refits: bool
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether leave-pair-out has a shortcut."""
+        ...
+
+
+def resolve_cv(
+    task: CrossValidatedTask, cv: CrossValidation, metrics: Sequence[Metric]
+) -> CrossValidationPlan:
     """Cross-validation scheme and folds for a learner and its data.
 
     With "auto":
@@ -220,8 +254,10 @@ def resolve_cv(task: Any, cv: Any, metrics: Sequence[Any]) -> CrossValidationPla
         name = GROUP
     elif graph.n_units > 1:
         name = GROUPS
+    elif graph.hold_out_unit == "items":
+        name = ITEMS
     else:
-        name = ITEMS if graph.hold_out_unit == "items" else EDGES
+        name = EDGES
     if name == PAIR:
         return CrossValidationPlan(name, [])
     if name == EDGES:
@@ -240,10 +276,12 @@ def cuts_groups(folds: Folds, graph: PreferenceGraph) -> bool:
     return bool((fold_of_group[graph.groups] != fold).any())
 
 
-def _auto_cv(task: Any, metrics: Sequence[Any]) -> tuple[str, int | None]:
+def _auto_cv(task: CrossValidatedTask, metrics: Sequence[Metric]) -> tuple[str, int | None]:
     """Scheme of cv="auto", and the number of folds or None."""
     graph = task.graph
-    n_folds = REFIT_FOLDS if task.refits else EXACT_FOLDS
+    n_folds = EXACT_FOLDS
+    if task.refits:
+        n_folds = REFIT_FOLDS
     if graph.hold_out_unit == "edges" and _is_mostly_connected(graph):
         return EDGES, min(n_folds, max(2, graph.n_pairs))
     if graph.n_units > 1 and task.refits:

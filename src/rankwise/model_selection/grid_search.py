@@ -7,16 +7,17 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, CrossValidation, Labels, MatrixLike
 from rankwise.errors import warn_user
 from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
+from rankwise.graphs.supervision import Preferences, TargetLike, TrainingTarget, read_y
 from rankwise.groups import Groups
 from rankwise.metrics import Metric
 from rankwise.metrics.by_group import (
@@ -47,7 +48,7 @@ from rankwise.runtime.threads import single_threaded
 
 def score_groups(
     graph: PreferenceGraph, held_out: Array, folds: Folds, metric: Metric
-) -> tuple[Array, NDArray[Any]]:
+) -> tuple[Array, Labels]:
     """Evaluate a metric in each group, or in each part of a group that lies in one fold.
 
     Parameters
@@ -81,6 +82,10 @@ def score_groups(
     return values, graph.group_labels[parts // len(folds)]
 
 
+ParameterValues: TypeAlias = "float | Sequence[float] | None"
+"""A value of a parameter, or a list of values that are searched."""
+
+
 @dataclass(frozen=True, eq=False)
 class CrossValidationResult:
     """Metrics of every candidate in every held-out group.
@@ -107,7 +112,7 @@ class CrossValidationResult:
 
     candidates: CandidateGrid
     by_group: dict[str, Array]
-    groups: NDArray[Any]
+    groups: Labels
     scheme: str
     n_folds: int
     refits: bool
@@ -138,7 +143,7 @@ class CrossValidationResult:
             scheme = f"{self.n_folds} {scheme}"
         return f"{scheme}, refitted for each" if self.refits else f"exact {scheme}"
 
-    def line(self, metric: Metric) -> tuple[CrossValidationResult, dict[str, Any]]:
+    def line(self, metric: Metric) -> tuple[CrossValidationResult, dict[str, float]]:
         """Candidates that differ from the best one in the first parameter only.
 
         Returns
@@ -167,13 +172,13 @@ class CrossValidationResult:
 
 @single_threaded
 def cross_validate_candidates(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: TargetLike,
     groups: ArrayLike | None = None,
     *,
     scoring: MetricName | Sequence[MetricName] = "disagreement",
-    cv: Any = "auto",
+    cv: CrossValidation = "auto",
     candidates: Mapping[str, ArrayLike | None] | None = None,
     sample_weight: ArrayLike | None = None,
     time: ArrayLike | None = None,
@@ -234,7 +239,7 @@ class TableTask(CandidateTask):
 
     @abstractmethod
     def evaluate(
-        self, candidates: CandidateGrid, cv: Any, metrics: Sequence[Metric]
+        self, candidates: CandidateGrid, cv: CrossValidation, metrics: Sequence[Metric]
     ) -> CrossValidationResult:
         """Metrics of held-out rows or columns for every candidate."""
 
@@ -242,7 +247,7 @@ class TableTask(CandidateTask):
 def evaluate_task(
     task: HoldOutTask | TableTask,
     values: Mapping[str, ArrayLike | None],
-    cv: Any,
+    cv: CrossValidation,
     metrics: Sequence[Metric],
 ) -> CrossValidationResult:
     """Evaluate the candidates of a task; a task of tables holds out rows or columns itself."""
@@ -315,10 +320,10 @@ def _held_out_edges_error(task: HoldOutTask, candidates: CandidateGrid, folds: F
 
 
 def forward_validation(
-    learner: Any,
-    X: Any,
+    learner: BaseEstimator,
+    X: MatrixLike,
     target: TrainingTarget,
-    time: Any,
+    time: ArrayLike,
     candidates: CandidateGrid,
     metrics: Sequence[Metric],
 ) -> CrossValidationResult:
@@ -383,21 +388,21 @@ class SearchResult(NamedTuple):
         Table of all results, as in `RankRLSCV`.
     """
 
-    best_estimator: Any
-    best_candidate: dict[str, Any]
-    best_params: dict[str, Any]
+    best_estimator: BaseEstimator
+    best_candidate: dict[str, float]
+    best_params: dict[str, object]
     best_score: float
-    cv_results: dict[str, Any]
+    cv_results: dict[str, object]
 
 
 def grid_search(
-    learner: Any,
-    data: Sequence[Any],
+    learner: BaseEstimator,
+    data: Sequence[MatrixLike],
     *,
     candidates: Mapping[str, ArrayLike | None],
-    parameter_lists: Mapping[str, Any] | None = None,
-    cv: Any = "auto",
-    scoring: Any = "disagreement",
+    parameter_lists: Mapping[str, ParameterValues] | None = None,
+    cv: CrossValidation = "auto",
+    scoring: MetricName = "disagreement",
     time: ArrayLike | None = None,
     store_predictions: bool = False,
 ) -> SearchResult:
@@ -453,9 +458,9 @@ def grid_search(
     best_index = best_result.best(metric)
     best_candidate = best_result.candidates[best_index]
     _warn_at_edges(best_result, best_index, metric, candidates)
-    best_params = dict(best_candidate)
+    best_params: dict[str, object] = dict(best_candidate)
     for name, value in (parameter_lists or {}).items():
-        if np.ndim(value):
+        if value is not None and np.ndim(value):
             best_params[name] = settings[best][name]
     if len(settings) > 1:  # only the last task is in memory
         task = copy.copy(learner).set_params(**settings[best]).hold_out_task(*data)
@@ -471,26 +476,27 @@ def grid_search(
     )
 
 
-def _combinations(parameter_lists: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _combinations(parameter_lists: Mapping[str, ParameterValues]) -> list[dict[str, object]]:
     """Every combination of the values of parameters, each a value or a list of values."""
-    values: list[list[Any]] = []
+    value_lists: list[list[float | None]] = []
     for name, value in parameter_lists.items():
-        if np.ndim(value) and not len(value):
+        values: list[float | None] = np.ravel(np.asarray(value, dtype=object)).tolist()
+        if not values:
             raise ValueError(f"{name} is an empty list; pass at least one value.")
-        values.append(list(value) if np.ndim(value) else [value])
+        value_lists.append(values)
     return [
         dict(zip(parameter_lists, combination, strict=True))
-        for combination in itertools.product(*values)
+        for combination in itertools.product(*value_lists)
     ]
 
 
 def _results_table(
     results: list[CrossValidationResult],
-    settings: list[dict[str, Any]],
+    settings: list[dict[str, object]],
     metric: Metric,
     *,
     store_predictions: bool,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Table of a search: a row for each setting and each value of the further parameters.
 
     The columns are the values of the first parameter, such as alpha.
@@ -519,7 +525,7 @@ def _results_table(
                 predictions.append(None)
             else:
                 predictions.append(result.predictions[:, outputs, row])
-    table: dict[str, Any] = {
+    table: dict[str, object] = {
         "params": params,
         "mean_score": np.stack(mean_scores),
         "group_score": group_scores,

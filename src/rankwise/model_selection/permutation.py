@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from rankwise.arrays import Array, Indices
-from rankwise.graphs.supervision import Preferences, Relevance, read_y
+from rankwise.arrays import Array, CrossValidation, Indices, MatrixLike, RandomState
+from rankwise.graphs.supervision import Preferences, Relevance, TargetLike, read_y
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.by_group import check_defined, nanmean
 from rankwise.model_selection.candidate_grid import CandidateGrid
@@ -59,16 +59,16 @@ class PermutationTest:
 
 @single_threaded
 def permutation_test(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: TargetLike,
     groups: ArrayLike | None = None,
     *,
     n_permutations: int = 1000,
     scoring: str | Metric = "disagreement",
     alphas: ArrayLike | None = None,
-    cv: Any = "auto",
-    random_state: Any = None,
+    cv: CrossValidation = "auto",
+    random_state: RandomState = None,
     sample_weight: ArrayLike | None = None,
 ) -> PermutationTest:
     """Test whether a ranker predicts the order of the items better than chance.
@@ -188,8 +188,8 @@ def _leave_pair_out_scores(
 
 
 def _hold_out_scores(
-    estimator: Any,
-    X: Any,
+    estimator: BaseEstimator,
+    X: MatrixLike,
     target: Relevance,
     candidates: CandidateGrid,
     plan: CrossValidationPlan,

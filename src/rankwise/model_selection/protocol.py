@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, MatrixLike
 from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.graphs.supervision import TargetLike
 from rankwise.kernels.solver_input import SolverInput
 from rankwise.losses import SquaredLoss
 from rankwise.model_selection.candidate_grid import CandidateGrid
@@ -60,11 +62,11 @@ class CandidateTask(ABC):
         Parameters in which candidates may differ.
     """
 
-    learner: Any
+    learner: BaseEstimator
     parameters: tuple[str, ...] = ("alpha",)
 
     @abstractmethod
-    def train(self, **values: Any) -> Any:
+    def train(self, **values: float) -> BaseEstimator:
         """Train the learner with these values of its parameters on all data."""
 
     @abstractmethod
@@ -123,7 +125,7 @@ class HoldOutTask(CandidateTask):
 
     def __init__(
         self,
-        learner: Any,
+        learner: BaseEstimator,
         graph: PreferenceGraph,
         rows: Indices | None = None,
         n_rows: int | None = None,
@@ -180,9 +182,9 @@ class HoldOutTask(CandidateTask):
 
 
 def hold_out_task(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: TargetLike,
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None = None,
 ) -> HoldOutTask:

@@ -8,34 +8,40 @@ from typing import Any
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
+from rankwise.arrays import MatrixLike, Numbers
 from rankwise.errors import UndefinedMetricError
 from rankwise.graphs.supervision import unpack_target
 from rankwise.metrics import Metric, get_metric
 
 
-def group_metadata(estimator: Any, method: str, groups: Any) -> dict[str, Any]:
+def group_metadata(
+    estimator: BaseEstimator, method: str, groups: ArrayLike | None
+) -> dict[str, ArrayLike]:
     """Groups as a keyword argument if the method requests them, else an empty dictionary."""
     if groups is None or not hasattr(estimator, "get_metadata_routing"):
         return {}
     with sklearn.config_context(enable_metadata_routing=True):
         consumed = get_routing_for_object(estimator).consumes(method, ["groups"])
-    return {"groups": groups} if consumed else {}
+    if not consumed:
+        return {}
+    return {"groups": groups}
 
 
-def needs_groups(estimator: Any, method: str = "predict") -> bool:
+def needs_groups(estimator: BaseEstimator, method: str = "predict") -> bool:
     """Whether a method, or a pipeline step before it, requests the groups of the items."""
     return bool(group_metadata(estimator, method, True))
 
 
-def predict_items(estimator: Any, X: Any, groups: ArrayLike | None) -> Any:
+def predict_items(estimator: BaseEstimator, X: MatrixLike, groups: ArrayLike | None) -> Numbers:
     """Predict scores by any estimator; groups are routed to the steps that request them."""
     metadata = group_metadata(estimator, "predict", groups)
     if not metadata:
-        return estimator.predict(X)
+        return np.asarray(estimator.predict(X))
     with sklearn.config_context(enable_metadata_routing=True):
-        return estimator.predict(X, **metadata)
+        return np.asarray(estimator.predict(X, **metadata))
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,9 +72,9 @@ class RankingScorer:
 
     def __call__(
         self,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: ArrayLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
@@ -104,7 +110,9 @@ class RankingScorer:
             if options.get("undefined") == "raise":
                 raise
             return float("nan")
-        return value if self.metric.greater_is_better else -value
+        if self.metric.greater_is_better:
+            return value
+        return -value
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Request groups and weights; scikit-learn passes them if metadata routing is enabled."""

@@ -33,18 +33,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Matrix
 from rankwise.graphs import PreferenceGraph
 from rankwise.kernels.solver_input import SolverInput
 from rankwise.kernels.stable_products import first_equal_rows
 from rankwise.losses import SquaredLoss
 from rankwise.losses.profiled import hstack_columns
+from rankwise.losses.squared import LossTerm
 from rankwise.model_selection.fold_structure import (
     _folds_with_all_preferences,
     closed_folds,
@@ -54,6 +55,7 @@ from rankwise.model_selection.folds import Folds, fold_of_item
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.progress import Progress, track
 from rankwise.solvers import minimize
+from rankwise.solvers.least_squares import IterationLimits
 from rankwise.solvers.leave_group_out import (
     WhitenedTerm,
     diagonalize_gram,
@@ -68,8 +70,6 @@ from rankwise.solvers.leave_items_out import (
     hold_out_items,
     leave_out_items,
 )
-
-Limits = dict[str, Any]  # tol and max_iter of the iterative solver
 
 EDGE_ENTRIES = 2**25  # differences of features in memory, all edges by all features
 
@@ -109,12 +109,12 @@ class HoldOutProblem:
     features : SolverInput
         Features, or a kernel matrix, which may be overwritten.
     limits : dict
-        Limits of the iterative solver.
+        IterationLimits of the iterative solver.
     """
 
     loss: SquaredLoss
     features: SolverInput
-    limits: Limits
+    limits: IterationLimits
 
     @property
     def is_dual(self) -> bool:
@@ -151,7 +151,7 @@ class Models(NamedTuple):
         Q, if R is the feature matrix of the problem times Q.
     """
 
-    R: Any
+    R: Matrix
     batches: Iterator[tuple[list[int], Array]]
     rotation: Array | None = None
 
@@ -336,7 +336,9 @@ class OneList(Shortcut):
 
     def _y(self) -> Array:
         loss = self.problem.loss
-        y = loss.graph.y if loss.y is None else loss.y
+        y = loss.y
+        if y is None:
+            y = loss.graph.y
         return np.asarray(y).reshape(loss.graph.n_items, -1)
 
 
@@ -370,7 +372,10 @@ class ExplicitEdges(Shortcut):
     def _batches(self, alphas: Array) -> Iterator[tuple[list[int], Array]]:
         pairs = self.problem.graph.pairs()
         units = self.units.members
-        edges = units if self.units.of_edges else edges_of_folds(pairs, units)
+        if self.units.of_edges:
+            edges = units
+        else:
+            edges = edges_of_folds(pairs, units)
         omega = pairs.edge_weight
         total = omega.sum()
         check_rest(all(total - omega[removed].sum() > ROUNDING * total for removed in edges))
@@ -385,8 +390,10 @@ class ExplicitEdges(Shortcut):
         root = np.sqrt(omega)[:, None]
         term = WhitenedTerm(1.0, root * x, target[:, None], omega)
         turned, terms, rotation = diagonalize_gram(x, [term], edges, lambda rows: root * rows)
-        if rotation is not None:
-            to_coefficients = rotation if to_coefficients is None else to_coefficients @ rotation
+        if rotation is not None and to_coefficients is not None:
+            to_coefficients = to_coefficients @ rotation
+        elif rotation is not None:
+            to_coefficients = rotation
 
         moment = x.T @ target
         magnitude = np.abs(x).T @ np.abs(target)
@@ -421,11 +428,12 @@ class Refit(Shortcut):
         if self.problem.is_iterative:  # the norms of all items approximate those of each fold
             matrix = self.problem.features.matrix
             norms = np.maximum(self.problem.loss.norms(matrix), 0.0)
-            limits = {**limits, "norms": norms}
+            limits = limits.copy()
+            limits["norms"] = norms
         for k, removed in enumerate(track(self.units.members, "refitting without a fold")):
             yield [k], self._weights_without(removed, alphas, limits)[None]
 
-    def _weights_without(self, removed: Indices, alphas: Array, limits: Limits) -> Array:
+    def _weights_without(self, removed: Indices, alphas: Array, limits: IterationLimits) -> Array:
         """Weights of one refit, shape (n_columns, n_outputs, n_alphas)."""
         graph = self.problem.graph
         loss = self.problem.loss
@@ -468,7 +476,7 @@ def find_shortcut(problem: HoldOutProblem, units: HoldOutUnits) -> type[Shortcut
 
 
 def cross_val_scores(
-    loss: SquaredLoss, features: SolverInput, folds: Folds, alphas: Array, limits: Limits
+    loss: SquaredLoss, features: SolverInput, folds: Folds, alphas: Array, limits: IterationLimits
 ) -> Array:
     """Predict every item by models that were trained without its fold.
 
@@ -501,7 +509,9 @@ def cross_val_scores(
     if loss.beta == 0:  # without a preference to learn from, rounding noise must not rank items
         is_silent = _folds_with_all_preferences(loss.graph, targets, fold, is_closed)
         out[is_silent[fold]] = 0.0
-    return out if first_equal is None else np.asarray(out[first_equal])
+    if first_equal is None:
+        return out
+    return np.asarray(out[first_equal])
 
 
 def _check_memory(problem: HoldOutProblem, targets: Array, alphas: Array) -> None:
@@ -516,7 +526,11 @@ def _check_memory(problem: HoldOutProblem, targets: Array, alphas: Array) -> Non
 
 
 def coefficients_without(
-    loss: SquaredLoss, features: SolverInput, units: HoldOutUnits, alphas: Array, limits: Limits
+    loss: SquaredLoss,
+    features: SolverInput,
+    units: HoldOutUnits,
+    alphas: Array,
+    limits: IterationLimits,
 ) -> Array:
     """Coefficients of the models without each unit, and last of the model of all data.
 
@@ -536,7 +550,7 @@ def coefficients_without(
     return coefficients.reshape(len(coefficients), *weights.shape[1:])
 
 
-def _terms(loss: SquaredLoss, folds: Folds) -> list[Any]:
+def _terms(loss: SquaredLoss, folds: Folds) -> list[LossTerm]:
     """Terms of the loss, with targets of two dimensions; no fold contains all of a term."""
     terms = []
     for term in loss.terms():
@@ -577,9 +591,11 @@ def check_rest(is_enough: bool) -> None:
         )
 
 
-def dense_rows(R: Any) -> Array:
+def dense_rows(R: Matrix) -> Array:
     """Features as a dense float64 array."""
-    return np.asarray(R.toarray() if sp.issparse(R) else R, dtype=np.float64)
+    if sp.issparse(R):
+        R = R.toarray()
+    return np.asarray(R, dtype=np.float64)
 
 
 def _features_of_kernel(K: Array) -> tuple[Array, Array]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rankwise.datasets.times import as_times, in_days
 from rankwise.frames import as_array
@@ -14,7 +13,7 @@ from rankwise.model_selection.folds import Folds
 N_BLOCKS = 6  # in the order of time; all but the first are evaluated
 
 
-def time_series_blocks(time: Any, groups: Groups, n_blocks: int = N_BLOCKS) -> Folds:
+def time_series_blocks(time: ArrayLike, groups: Groups, n_blocks: int = N_BLOCKS) -> Folds:
     """Rows in blocks of whole groups, from the earliest to the latest.
 
     The time of a group is that of its last row, and groups of equal time share a block. If there is

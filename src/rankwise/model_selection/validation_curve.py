@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from rankwise.arrays import Array
 
@@ -26,7 +27,7 @@ class ValidationCurve(NamedTuple):
         Whether the chosen parameters lie on this curve.
     """
 
-    params: dict[str, Any]
+    params: dict[str, object]
     parameter: str
     x: Array
     by_group: Array
@@ -37,7 +38,7 @@ class ValidationCurve(NamedTuple):
         return int(np.flatnonzero(self.x == value)[0])
 
 
-def curves_of_search(search: Any) -> list[ValidationCurve]:
+def curves_of_search(search: BaseEstimator) -> list[ValidationCurve]:
     """One curve for each row of ``cv_results_["mean_score"]`` of a fitted search."""
     results = search.cv_results_
     best_params = search.best_params_

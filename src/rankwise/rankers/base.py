@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Labels, Matrix, MatrixLike, take_weights
 from rankwise.fitted_schema import (
     FittedSchema,
     Floats,
@@ -23,7 +23,7 @@ from rankwise.fitted_schema import (
     check_kernel_items,
 )
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
+from rankwise.graphs.supervision import Preferences, TargetLike, TrainingTarget, read_y
 from rankwise.groups import encode_groups
 from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap, KernelFeatures
 from rankwise.kernels.kernel import KernelParameters
@@ -56,7 +56,7 @@ class RankerMixin:
     __metadata_request__fit = {"groups": True, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"groups": True, "sample_weight": True}  # noqa: RUF012
 
-    def rank(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.intp]:
+    def rank(self, X: MatrixLike, groups: ArrayLike | None = None) -> NDArray[np.intp]:
         """Rank the items inside their groups, 1 is best.
 
         Parameters
@@ -79,8 +79,8 @@ class RankerMixin:
 
     def score(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
@@ -114,26 +114,30 @@ class RankerMixin:
             if not graph.has_relevance:
                 return _pooled_accuracy(graph, predicted)
             y = graph.y
-            labels: Any = graph.groups
+            labels: Labels = graph.groups
             weight = graph.item_weights
         else:
             y = target.y
             labels = target.item_labels
             weight = target.weight
             predicted = predict_items(self, X, labels)
-        scored = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
-        if not scored.any():
+        is_missing = np.isnan(y.reshape(len(y), -1))
+        scored = np.flatnonzero(~is_missing.any(axis=1))
+        if not len(scored):
             raise ValueError("score needs rows with a score, but y is all NaN.")
-        weight = None if weight is None else weight[scored]
         error = disagreement_error(
-            y[scored], predicted[scored], labels[scored], sample_weight=weight
+            y[scored],
+            predicted[scored],
+            labels[scored],
+            sample_weight=take_weights(weight, scored),
         )
         return float(1.0 - np.mean(error))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.estimator_type = "ranker"
-        tags.target_tags.required, tags.target_tags.multi_output = True, self.multi_output
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = self.multi_output
         kernel = getattr(self, "kernel", None)
         tags.input_tags.pairwise = isinstance(kernel, str) and kernel == "precomputed"
         tags.input_tags.sparse = kernel is not None and not tags.input_tags.pairwise
@@ -149,7 +153,7 @@ def _pooled_accuracy(graph: PreferenceGraph, predicted: Array) -> float:
 
 
 def ranks_in_groups(
-    scores: NDArray[np.floating[Any]], groups: ArrayLike | None, equal: float = 0.0
+    scores: Array, groups: ArrayLike | None, equal: float = 0.0
 ) -> NDArray[np.intp]:
     """As `Groups.rank`, for labels of any kind; scores may have several columns."""
     encoded = encode_groups(groups, len(scores))
@@ -183,13 +187,13 @@ class KernelModel(RankerMixin, KernelParameters):
     )
     """Attributes that not every fit sets, so that a fit must forget those of an earlier one."""
 
-    alpha: Any
+    alpha: float
     _nuisance_names: list[str] = []  # noqa: RUF012
     output_shape_: tuple[int, ...] = ()
     intercept_: Any = 0.0  # as of linear models of scikit-learn without one
 
     @single_threaded
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> Array:
         """Score items; larger is better, and only differences (inside a group) have a meaning.
 
         Parameters
@@ -207,7 +211,7 @@ class KernelModel(RankerMixin, KernelParameters):
         return scores.reshape((len(scores), *self.output_shape_))
 
     @single_threaded
-    def predict_by(self, X: Any, coefficients: Array) -> NDArray[Any]:
+    def predict_by(self, X: MatrixLike, coefficients: Array) -> Array:
         """Score items by other coefficients than those of the fit.
 
         Parameters
@@ -227,7 +231,7 @@ class KernelModel(RankerMixin, KernelParameters):
         return self._feature_map(len(coefficients)).scores(X, coefficients)
 
     @single_threaded
-    def regressors(self, X: Any) -> Any:
+    def regressors(self, X: MatrixLike) -> Matrix:
         """What the coefficients are coefficients of: scores are ``regressors(X) @ coefficients``.
 
         Parameters
@@ -268,11 +272,17 @@ class KernelModel(RankerMixin, KernelParameters):
 
     def _store(self, columns: Array) -> None:
         """Keep coefficients of shape (n, n_outputs) under their public names."""
-        single = not self.output_shape_
-        if self.kernel == "linear":
-            self.coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns.T)
+        has_one_output = not self.output_shape_
+        if has_one_output:
+            coefficients = columns[:, 0].copy()
+        elif self.kernel == "linear":
+            coefficients = np.ascontiguousarray(columns.T)
         else:
-            self.dual_coef_ = columns[:, 0].copy() if single else np.ascontiguousarray(columns)
+            coefficients = np.ascontiguousarray(columns)
+        if self.kernel == "linear":
+            self.coef_ = coefficients
+        else:
+            self.dual_coef_ = coefficients
 
     @property
     def _columns(self) -> Array:
@@ -297,8 +307,8 @@ class TaskModel(RankerMixin):
 
     def hold_out_task(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Any:
@@ -311,5 +321,5 @@ class TaskModel(RankerMixin):
         return clone(self)._prepare(X, target)
 
     @abstractmethod
-    def _prepare(self, X: Any, target: TrainingTarget) -> Any:
+    def _prepare(self, X: MatrixLike, target: TrainingTarget) -> Any:
         """Check everything, and say what is to be learned: a `HoldOutTask`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, cast
 
@@ -15,21 +15,22 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, CrossValidation, Indices, MatrixLike, RandomState
 from rankwise.caching import cached_property
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Record, Values
-from rankwise.graphs.supervision import TrainingTarget, read_y
+from rankwise.graphs.supervision import TargetLike, TrainingTarget, read_y
 from rankwise.groups import encode_groups
 from rankwise.kernels.basis import basis_map
 from rankwise.kernels.feature_maps import BasisFeatures, ColumnFeatures
-from rankwise.kernels.kernel import KernelParameters
+from rankwise.kernels.kernel import KernelName, KernelParameters
 from rankwise.kernels.solver_input import LazyFeatures
 from rankwise.kernels.views import View, check_views, view_columns
 from rankwise.losses import SquaredLoss
 from rankwise.metrics import get_metric
 from rankwise.metrics.metric import nanmean_by_group
 from rankwise.metrics.ranking import GroupedTargets, Ranking
+from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
 from rankwise.model_selection.grid_search import grid_search
 from rankwise.model_selection.protocol import HoldOutTask
@@ -150,15 +151,15 @@ class CoRankRLS(TaskModel, KernelParameters):
         nu: float = 1.0,
         views: int | Sequence[View] = 2,
         n_basis: int = 100,
-        kernel: str | Callable[..., float] = "linear",
+        kernel: KernelName = "linear",
         gamma: float | None = None,
         degree: float = 3,
         coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
+        kernel_params: dict[str, object] | None = None,
         cost: str = "magnitude",
         ties: str = "include",
         group_weight: str = "pairs",
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.alpha = alpha
         self.nu = nu
@@ -179,8 +180,8 @@ class CoRankRLS(TaskModel, KernelParameters):
     @restored_on_failure
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -209,8 +210,8 @@ class CoRankRLS(TaskModel, KernelParameters):
     @single_threaded
     def path(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         *,
         alphas: ArrayLike,
@@ -254,7 +255,7 @@ class CoRankRLS(TaskModel, KernelParameters):
         return CoRankRLSPath(checked_alphas, checked_nus, coef, model, squeeze=nus is None)
 
     @single_threaded
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> Array:
         """Score items by the mean of all views; larger is better, inside a group.
 
         Parameters
@@ -269,7 +270,7 @@ class CoRankRLS(TaskModel, KernelParameters):
         """
         return np.asarray(self.predict_views(X).mean(axis=1))
 
-    def predict_views(self, X: Any) -> NDArray[Any]:
+    def predict_views(self, X: MatrixLike) -> Array:
         """Score items by each view.
 
         Parameters
@@ -289,7 +290,7 @@ class CoRankRLS(TaskModel, KernelParameters):
         """What the scores are made of: the function of each view."""
         return KernelExpansion(list(self.views_), [coef[:, None] for coef in self.view_coef_])
 
-    def view_disagreement(self, X: Any, groups: ArrayLike | None = None) -> Array:
+    def view_disagreement(self, X: MatrixLike, groups: ArrayLike | None = None) -> Array:
         """How differently the views order items, new ones for instance; no scores are needed.
 
         Parameters
@@ -316,7 +317,7 @@ class CoRankRLS(TaskModel, KernelParameters):
             disagreement[v, u] = nanmean_by_group(metric.by_group(ranking).values)
         return 0.5 * (disagreement + disagreement.T)
 
-    def _prepare(self, X: Any, target: TrainingTarget) -> CoTask:
+    def _prepare(self, X: MatrixLike, target: TrainingTarget) -> CoTask:
         """Validate the data and choose the bases; the task minimizes the objective."""
         X = validate_X(self, X)
         partial = split_unscored(target, X.shape[0])
@@ -331,11 +332,11 @@ class CoRankRLS(TaskModel, KernelParameters):
         self.n_pairs_ = loss.graph.n_pairs
         return CoTask(self, X, partial, loss)
 
-    def _fit_views(self, X: Any) -> list[ViewMap]:
+    def _fit_views(self, X: MatrixLike) -> list[ViewMap]:
         """Feature maps of the views: those of a list of View, or random bases of all items."""
         rng = check_random_state(self.random_state)
         n_basis = check_int("n_basis", self.n_basis, least=1)
-        views: Any = self.views
+        views = self.views
         if isinstance(views, int | np.integer):
             return self._random_views(X, int(views), n_basis, rng)
         names = getattr(self, "feature_names_in_", None)
@@ -344,7 +345,9 @@ class CoRankRLS(TaskModel, KernelParameters):
             for view in check_views(views)
         ]
 
-    def _random_views(self, X: Any, n_views: int, n_basis: int, rng: Any) -> list[ViewMap]:
+    def _random_views(
+        self, X: MatrixLike, n_views: int, n_basis: int, rng: np.random.RandomState
+    ) -> list[ViewMap]:
         """Views with disjoint random bases and the kernel of the estimator."""
         n_items, n_features = X.shape
         if not 1 <= n_views <= n_items:
@@ -364,7 +367,12 @@ class CoRankRLS(TaskModel, KernelParameters):
         return [basis_map(kernel, X, None, np.sort(rows), rng) for rows in bases]
 
     def _view_map(
-        self, view: View, X: Any, default_size: int, names: Sequence[str] | None, rng: Any
+        self,
+        view: View,
+        X: MatrixLike,
+        default_size: int,
+        names: Sequence[str] | None,
+        rng: np.random.RandomState,
     ) -> ViewMap:
         """Feature map of a View: its columns, or kernel values to its basis."""
         n_features = X.shape[1]
@@ -377,7 +385,7 @@ class CoRankRLS(TaskModel, KernelParameters):
         size = view.n_basis if has_basis else default_size
         return basis_map(kernel, X, size, view.basis, rng, columns)
 
-    def _scores(self, X: Any, coef: Sequence[Array]) -> list[NDArray[Any]]:
+    def _scores(self, X: MatrixLike, coef: Sequence[Array]) -> list[NDArray[Any]]:
         """Scores of each view, for coefficients of shape (n,) or (n, k)."""
         X = validate_X(self, X, reset=False)
         return [view.scores(X, c) for view, c in zip(self.views_, coef, strict=True)]
@@ -411,7 +419,7 @@ class CoRankRLSPath:
         return len(self.nus) * len(self.alphas)
 
     @single_threaded
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> Array:
         """Scores of all models, shape (n_items, n_nus, n_alphas), or without nus if none given."""
         flat = [coef.reshape(len(coef), -1) for coef in self.view_coef]
         scores = np.mean(self.template._scores(X, flat), axis=0)
@@ -453,7 +461,7 @@ class CoTask(HoldOutTask):
     parameters = ("alpha", "nu")
 
     def __init__(
-        self, model: CoRankRLS, X: Any, target: PartialRelevance, loss: SquaredLoss
+        self, model: CoRankRLS, X: MatrixLike, target: PartialRelevance, loss: SquaredLoss
     ) -> None:
         super().__init__(model, loss.graph, target.scored, X.shape[0])
         self._X = X
@@ -553,7 +561,7 @@ class CoTask(HoldOutTask):
         ]
         return np.asarray(np.mean(scores, axis=0))
 
-    def train(self, **values: Any) -> CoRankRLS:
+    def train(self, **values: float) -> CoRankRLS:
         """The learner trained on all data."""
         model: CoRankRLS = self.learner.set_params(**values)
         nus = check_alphas([model.nu], "nu")
@@ -630,26 +638,29 @@ random_state
     }
 
     allows_unscored = True
+    gamma: float | None
+    degree: float
+    coef0: float
 
     def __init__(
         self,
         alphas: ArrayLike | None = None,
         *,
         nus: ArrayLike | None = None,
-        cv: Any = "auto",
-        scoring: Any = "disagreement",
+        cv: CrossValidation = "auto",
+        scoring: MetricName = "disagreement",
         store_predictions: bool = False,
         views: int | Sequence[View] = 2,
         n_basis: int = 100,
-        kernel: str | Callable[..., float] = "linear",
+        kernel: KernelName = "linear",
         gamma: float | None = None,
         degree: float = 3,
         coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
+        kernel_params: dict[str, object] | None = None,
         cost: str = "magnitude",
         ties: str = "include",
         group_weight: str = "pairs",
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.alphas = alphas
         self.nus = nus
@@ -673,13 +684,13 @@ random_state
     @restored_on_failure
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         time: ArrayLike | None = None,
-        nuisance: Any = None,
+        nuisance: ArrayLike | None = None,
     ) -> Self:
         """Select the parameters on held-out data, and train on all data.
 
@@ -725,12 +736,12 @@ random_state
         )
         return self._store_search(result)
 
-    def predict_views(self, X: Any) -> NDArray[Any]:
+    def predict_views(self, X: MatrixLike) -> Array:
         """Score items by each view; see ``CoRankRLS.predict_views``."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict_views(X))
 
-    def view_disagreement(self, X: Any, groups: ArrayLike | None = None) -> Array:
+    def view_disagreement(self, X: MatrixLike, groups: ArrayLike | None = None) -> Array:
         """How differently the views order items; see ``CoRankRLS.view_disagreement``."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.view_disagreement(X, groups))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from rankwise.arrays import Array
 from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap
@@ -32,7 +33,7 @@ class KernelExpansion(NamedTuple):
     output_shape: tuple[int, ...] = ()
 
 
-def kernel_expansion(model: Any) -> KernelExpansion:
+def kernel_expansion(model: BaseEstimator) -> KernelExpansion:
     """Kernel expansion of the scores of a fitted ranker.
 
     Raises
@@ -57,7 +58,7 @@ class LinearWeights(NamedTuple):
     intercept: float
 
 
-def linear_weights(model: Any) -> LinearWeights:
+def linear_weights(model: BaseEstimator) -> LinearWeights:
     """Weights and intercept of a fitted ranker with a linear kernel and one output.
 
     Views are averaged, and basis items are combined into weights of the features.

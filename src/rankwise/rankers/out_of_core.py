@@ -8,15 +8,22 @@ import json
 import zipfile
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import (
+    Array,
+    Indices,
+    Matrix,
+    MatrixLike,
+    take_weights,
+    weights_or_ones,
+)
 from rankwise.graphs import ScoreGraph
 from rankwise.graphs.gram import plain_system
-from rankwise.graphs.supervision import Preferences, Relevance, read_y, unpack_target
+from rankwise.graphs.supervision import Preferences, Relevance, TargetLike, read_y, unpack_target
 from rankwise.groups import encode_groups, indices_by_group
 from rankwise.model_selection.shortcuts import dense_rows
 from rankwise.preprocessing.validate_features import validate_X
@@ -31,6 +38,20 @@ OPEN_BYTES = 2**27  # for groups that may go on, at least four Gram matrices
 ONE_LIST = None  # the name of the group that all rows are in if there are no groups
 FORMAT = "rankwise.SufficientStatistics 2"
 DAMAGES = (ValueError, KeyError, TypeError, EOFError, OSError, RuntimeError, zipfile.BadZipFile)
+
+
+class PairOptions(TypedDict):
+    """Which pairs of a group are compared, and how."""
+
+    cost: str
+    ties: str
+    group_weight: str
+
+
+class SumOptions(PairOptions):
+    """Parameters of `SufficientStatistics`."""
+
+    beta: float
 
 
 class SufficientStatistics:
@@ -86,12 +107,17 @@ class SufficientStatistics:
         beta: float = 0.0,
     ) -> None:
         check_beta(beta)
-        options = {"cost": cost, "ties": ties, "group_weight": group_weight}
-        self.rule: dict[str, Any] = {**options, "beta": float(beta)}
-        self._model = RankRLS(**self.rule)  # knows the features and outputs
+        self._options: PairOptions = {"cost": cost, "ties": ties, "group_weight": group_weight}
+        self.beta = float(beta)
+        self._model = RankRLS(**self._options, beta=self.beta)  # stores features and outputs
         self._equations = NormalEquations()
         self._open: dict[Hashable, GroupMoments] = {}  # those seen last are last
         self._closed: dict[Hashable, int] = {}  # and how many rows of positive weight they had
+
+    @property
+    def rule(self) -> SumOptions:
+        """Parameters of the sums."""
+        return {**self._options, "beta": self.beta}
 
     @property
     def n_items(self) -> int:
@@ -116,13 +142,13 @@ class SufficientStatistics:
     @property
     def takes_parts(self) -> bool:
         """Whether a group may have rows in several batches."""
-        return bool(self.rule["cost"] == "magnitude" and self.rule["ties"] == "include")
+        return self._options["cost"] == "magnitude" and self._options["ties"] == "include"
 
     @single_threaded
     def add(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
@@ -241,24 +267,26 @@ class SufficientStatistics:
             ``path.model(k)`` is the `RankRLS` of ``alphas[k]``, ready to predict and to be saved.
         """
         checked = check_alphas(alphas, "alphas")
-        if not self.n_pairs and (self.rule["beta"] < 1 or not self.n_items):
+        if not self.n_pairs and (self.beta < 1 or not self.n_items):
             raise ValueError(
                 f"there is nothing to rank: {self.n_items} items make no pair; give group labels "
                 "that are shared by items to be compared, and scores that differ."
             )
         model = copy.copy(self._model)
-        model.n_pairs_, model.solver_, model.n_iter_ = self.n_pairs, "primal", 1
+        model.n_pairs_ = self.n_pairs
+        model.solver_ = "primal"
+        model.n_iter_ = 1
         return RankRLSPath(model, checked, self.coefficients(checked))
 
     def coefficients(self, alphas: Array) -> Array:
         """Weights of the features, shape (n_alphas, n_features, n_outputs); 0 without a pair."""
-        return self._equations.solve(self.rule["beta"], alphas)
+        return self._equations.solve(self.beta, alphas)
 
     @single_threaded
     def held_out(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike,
         alphas: ArrayLike,
         sample_weight: ArrayLike | None = None,
@@ -286,19 +314,18 @@ class SufficientStatistics:
             raise ValueError("without groups all rows are one list, and none can be left out.")
         X, target, rows_by_group = self._read(X, y, groups, sample_weight)
         scores = np.empty((*target.y.shape, len(checked_alphas)))
-        beta = self.rule["beta"]
         for name, group_rows in rows_by_group.items():
             group = self._group_equations(name, X, target, group_rows)
             equations = self._equations.subtract(group)
-            if not equations.pairs.n and beta < 1:
+            if not equations.pairs.n and self.beta < 1:
                 raise ValueError(f"without {_group_text(name)} there is no pair to train on.")
-            coefficients = equations.solve(beta, checked_alphas)
+            coefficients = equations.solve(self.beta, checked_alphas)
             for k, weights in enumerate(coefficients):
                 scores[group_rows, :, k] = X[group_rows] @ weights
         return scores.reshape((len(scores), *self.output_shape, len(checked_alphas)))
 
     def _group_equations(
-        self, name: Hashable, X: Any, target: Relevance, group_rows: Indices
+        self, name: Hashable, X: Matrix, target: Relevance, group_rows: Indices
     ) -> NormalEquations:
         """The normal equations of a group that was added before."""
         if name in self._open:
@@ -310,7 +337,7 @@ class SufficientStatistics:
                 f"{self._closed.get(name, 0)} were added; pass all rows of a group together."
             )
         one_list = encode_groups(None, len(rows))
-        weight = None if target.weight is None else target.weight[rows]
+        weight = take_weights(target.weight, rows)
         return self._batch_equations(X[rows], Relevance(target.y[rows], one_list, weight))
 
     def to_bytes(self) -> bytes:
@@ -321,11 +348,15 @@ class SufficientStatistics:
         if not all(isinstance(name, str | int | float | None) for name in self._n_rows_by_group()):
             raise ValueError("group labels can be written if they are numbers and text only.")
         groups = list(self._open.values())
+        n_features = 0
+        if self.n_items:
+            n_features = self._model.n_features_in_
+        feature_names = vars(self._model).get("feature_names_in_", [])
         facts = {
             "format": FORMAT,
             "rule": self.rule,
-            "n_features": self._settings[0] if self.n_items else 0,
-            "feature_names": list(getattr(self._model, "feature_names_in_", [])),
+            "n_features": n_features,
+            "feature_names": list(feature_names),
             "output_shape": self.output_shape,
             "totals": [*self._equations.pairs[2:], *self._equations.rows[2:]],
             "open": [[name, *group[:3]] for name, group in self._open.items()],
@@ -371,12 +402,16 @@ class SufficientStatistics:
 
     @property
     def _settings(self) -> tuple[int, str]:
-        return self._model.n_features_in_, self.rule["group_weight"]
+        return self._model.n_features_in_, self._options["group_weight"]
 
     def _read(
-        self, X: Any, y: Any, groups: Any, sample_weight: Any
-    ) -> tuple[Any, Relevance, dict[Hashable, Indices]]:
-        """Rows, target with outputs in columns, and rows of each group; checked as one more batch.
+        self,
+        X: MatrixLike,
+        y: TargetLike,
+        groups: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> tuple[Matrix, Relevance, dict[Hashable, Indices]]:
+        """Validate a batch: rows, target with outputs in columns, and rows of each group.
 
         The weights of batches belong together, so that they are not brought nearer to 1.
         """
@@ -407,29 +442,31 @@ class SufficientStatistics:
                     "sample_weight is so large or so small that products of weights cannot be "
                     "held; multiply all weights by one factor that brings them near 1."
                 )
-        names = [ONE_LIST] if groups is None else target.groups.labels.tolist()
+        names: list[Hashable] = [ONE_LIST]
+        if groups is not None:
+            names = target.groups.labels.tolist()
         members = dict(zip(names, indices_by_group(target.groups.codes), strict=True))
         columns = scores.reshape(len(scores), -1)
         return X, replace(target, y=columns, weight=weight), members
 
-    def _batch_equations(self, X: Any, target: Relevance) -> NormalEquations:
+    def _batch_equations(self, X: Matrix, target: Relevance) -> NormalEquations:
         """The normal equations of a batch; sums over its rows only if beta > 0."""
-        y, weight = target.y, target.weight
-        options = {name: value for name, value in self.rule.items() if name != "beta"}
-        scores = y[:, 0] if y.shape[1] == 1 else y
-        graph = ScoreGraph(replace(target, y=scores), **options)
+        y = target.y
+        graph_target = target
+        if y.shape[1] == 1:
+            graph_target = replace(target, y=y[:, 0])
+        graph = ScoreGraph(graph_target, **self._options)
         with np.errstate(over="ignore", invalid="ignore"):
             system = graph.system(X, graph.divergence.reshape(y.shape))
         if not np.isfinite(system[0].diagonal()).all():
             raise ValueError("the squares of some features overflow; scale the features.")
-        total = float(len(y) if weight is None else weight.sum())
-        rows: tuple[Any, Any] = (0.0, 0.0)
-        if self.rule["beta"] > 0:
-            rows = plain_system(X, y if weight is None else y * weight[:, None], weight)
-        return NormalEquations(
-            WeightedSums(*system, graph.total_weight, graph.n_pairs),
-            WeightedSums(*rows, total, len(y)),
-        )
+        pairs = WeightedSums(*system, graph.total_weight, graph.n_pairs)
+        weight = weights_or_ones(target.weight, len(y))
+        total = float(weight.sum())
+        if self.beta == 0:
+            return NormalEquations(pairs, WeightedSums(0.0, 0.0, total, len(y)))
+        row_sums = plain_system(X, y * weight[:, None], target.weight)
+        return NormalEquations(pairs, WeightedSums(*row_sums, total, len(y)))
 
     def _absorb(self, equations: NormalEquations, opened: dict[Hashable, GroupMoments]) -> None:
         """Add sums, and the pairs between the new rows and the old ones of the same groups."""
@@ -454,7 +491,9 @@ class SufficientStatistics:
         """Drop the moments of groups, and store their number of rows of positive weight."""
         for name, count in n_rows.items():
             group = self._open.pop(name, None)
-            self._closed[name] = count if group is None else group.n_items
+            if group is not None:
+                count = group.n_items
+            self._closed[name] = count
 
     def _n_rows_by_group(self) -> dict[Hashable, int]:
         """Number of rows of positive weight of each group."""
@@ -485,11 +524,14 @@ class SufficientStatistics:
                 )
         return other.n_items > 0
 
-    def _kind(self) -> dict[str, Any]:
+    def _kind(self) -> dict[str, object]:
         """Properties that sums to be combined share; no columns before the first row."""
-        names = ("n_features_in_", "feature_names_in_", "output_shape_") if self.n_items else ()
-        columns = {name: np.array(getattr(self._model, name, ())).tolist() for name in names}
-        return {**self.rule, **columns}
+        kind: dict[str, object] = dict(self.rule)
+        if self.n_items:
+            kind["n_features_in_"] = self._model.n_features_in_
+            kind["feature_names_in_"] = list(vars(self._model).get("feature_names_in_", ()))
+            kind["output_shape_"] = self.output_shape
+        return kind
 
     def _check_groups(self, names: Iterable[Hashable]) -> None:
         """Raise an error for groups that are closed, or missing in only one of the batches."""
@@ -514,15 +556,19 @@ class SufficientStatistics:
 
 def _weighted_rows(target: Relevance, rows: Indices) -> Indices:
     """Rows with a positive weight."""
-    return rows if target.weight is None else rows[target.weight[rows] > 0]
+    if target.weight is None:
+        return rows
+    return rows[target.weight[rows] > 0]
 
 
-def _group_moments(X: Any, target: Relevance, rows: Indices) -> GroupMoments:
+def _group_moments(X: Matrix, target: Relevance, rows: Indices) -> GroupMoments:
     """Moments of a group from its rows of positive weight."""
-    weight = np.ones(len(rows)) if target.weight is None else target.weight[rows]
+    weight = weights_or_ones(take_weights(target.weight, rows), len(rows))
     return GroupMoments.of_rows(np.hstack([dense_rows(X[rows]), target.y[rows]]), weight)
 
 
 def _group_text(name: Hashable) -> str:
     """Name of a group in messages."""
-    return "the one list of all rows" if name is ONE_LIST else f"group {name!r}"
+    if name is ONE_LIST:
+        return "the one list of all rows"
+    return f"group {name!r}"

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numbers
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, MatrixLike, RandomState
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Values
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.graphs.supervision import TrainingTarget, read_y
+from rankwise.graphs.supervision import TargetLike, TrainingTarget, read_y
 from rankwise.graphs.violated_pairs import strict_pairs
 from rankwise.kernels.feature_maps import BasisFeatures
 from rankwise.kernels.solver_input import SolverInput, make_solver_input
@@ -97,9 +97,9 @@ class PairwisePath(ModelPath):
         self.gaps = np.array([solution.gap for solution in solutions])
         self.n_iters = np.array([len(solution.history) for solution in solutions])
 
-    def model(self, index: int) -> Any:
+    def model(self, index: int) -> PairwiseRanker:
         """The fitted estimator of ``alphas[index]``."""
-        model = super().model(index)
+        model: PairwiseRanker = super().model(index)
         report_solution(model, self.solutions[index])
         return model
 
@@ -125,7 +125,14 @@ class PairwiseRanker(PathModel):
     max_iter: int
     warm_start: bool
     verbose: int
-    random_state: Any
+    random_state: RandomState
+
+    solver_: str
+    objective_: float
+    lower_bound_: float
+    gap_: float
+    n_iter_: int
+    history_: dict[str, Array]
 
     @abstractmethod
     def _loss_and_method(self) -> tuple[type[PairwiseLoss], str]:
@@ -136,12 +143,12 @@ class PairwiseRanker(PathModel):
     @restored_on_failure
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
-        nuisance: Any = None,
+        nuisance: ArrayLike | None = None,
     ) -> Self:
         """Learn from items and what is known about their order.
 
@@ -170,19 +177,21 @@ class PairwiseRanker(PathModel):
         target = read_y(y, groups, sample_weight, nuisance, X=X)
         X = check_groups(self, X, y, groups)
         task = self._prepare(X, target)
-        start = self._last_weights(task.features) if self.warm_start else None
-        keep_interrupted = keeps_interrupted_fits()
-        return cast(
-            Self, task.train(alpha=self.alpha, start=start, keep_interrupted=keep_interrupted)
-        )
+        start = None
+        if self.warm_start:
+            start = self._last_weights(task.features)
+        task.train_from(start, keep_interrupted=keeps_interrupted_fits())
+        return self
 
-    def _prepare(self, X: Any, target: TrainingTarget) -> PairwiseTask:
+    def _prepare(self, X: MatrixLike, target: TrainingTarget) -> PairwiseTask:
         """Check everything, and say what is to be learned from which features."""
         make_loss, self.solver_ = self._loss_and_method()
-        kernel, name = self.make_kernel(), type(self).__name__
+        kernel = self.make_kernel()
+        name = type(self).__name__
         X = validate_X(self, X)
         graph = compared_graph(name, X.shape[0], target, self.group_weight, self.ties)
-        loss, Z = make_loss(graph), nuisance_columns(target, graph)
+        loss = make_loss(graph)
+        Z = nuisance_columns(target, graph)
         n_strict = strict_pairs(graph).n_pairs
         if not n_strict:
             raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
@@ -198,10 +207,13 @@ class PairwiseRanker(PathModel):
             self._nuisance_names = target.nuisance.names
             loss = ProfileLoss(loss, Z)
         self.n_pairs_ = loss.graph.n_pairs
+        solver = "dual"
+        if kernel.is_linear:
+            solver = "iterative"
         features = make_solver_input(
             kernel,
             X,
-            "iterative" if kernel.is_linear else "dual",
+            solver,
             n_basis=self.n_basis,
             basis=self.basis,
             random_state=self.random_state,
@@ -225,12 +237,16 @@ class PairwiseRanker(PathModel):
         """Weights of the last fit, for a warm start, if they belong to as many features."""
         n_items, n_features = features.matrix.shape
         if self.make_kernel().is_linear:
-            coef = getattr(self, "coef_", None)
-            return None if coef is None or len(coef) != n_features else np.array(coef)
-        before = getattr(self, "dual_coef_", None)
-        if before is None or isinstance(features.map, BasisFeatures) or len(before) != n_items:
+            coef: Array | None = vars(self).get("coef_")
+            if coef is None or len(coef) != n_features:
+                return None
+            return coef.copy()
+        dual_coef: Array | None = vars(self).get("dual_coef_")
+        if dual_coef is None or isinstance(features.map, BasisFeatures):
             return None
-        return np.asarray(features.matrix.T @ before)
+        if len(dual_coef) != n_items:
+            return None
+        return np.asarray(features.matrix.T @ dual_coef)
 
 
 class PairwiseTask(HoldOutTask):
@@ -293,75 +309,117 @@ class PairwiseTask(HoldOutTask):
         weights = np.stack([solution.w for solution in solutions], axis=1)
         return row_products(R[test_rows], weights)
 
-    def train(
-        self, *, start: Array | None = None, keep_interrupted: bool = False, **values: Any
-    ) -> PairwiseRanker:
-        """The learner trained on all data, from the weights of an earlier fit.
+    def train(self, **values: float) -> PairwiseRanker:
+        """The learner of one alpha, trained on all data."""
+        self.learner.alpha = values["alpha"]
+        return self.train_from(None)
 
-        If it may, Ctrl-C ends the training with the best model so far.
+    def train_from(self, start: Array | None, *, keep_interrupted: bool = False) -> PairwiseRanker:
+        """The learner trained on all data, from weights of an earlier fit.
+
+        With `keep_interrupted`, Ctrl-C ends the training with the best model so far.
         """
         learner: PairwiseRanker = self.learner
-        learner.alpha = values["alpha"]
         learner._store_features(self.features.map)
         objective = make_objective(self.features.matrix, self.loss, 0.0)
+        alpha = np.array([learner.alpha])
         (solution,) = solve_path(
-            learner,
-            objective,
-            np.array([learner.alpha]),
-            start=start,
-            keep_interrupted=keep_interrupted,
+            learner, objective, alpha, start=start, keep_interrupted=keep_interrupted
         )
         learner._keep(self, solution)
         return learner
 
     def path(self, alphas: Array) -> PairwisePath:
         """The models of several alphas, trained on all data."""
-        learner, features = self.learner, self.features
+        learner: PairwiseRanker = self.learner
+        features = self.features
         learner._store_features(features.map)
         solutions = solve_path(learner, make_objective(features.matrix, self.loss, 0.0), alphas)
         W = np.stack([solution.w for solution in solutions], axis=1)
         return PairwisePath(learner, alphas, features.coefficients(W).T[:, :, None], solutions)
 
 
-def solve_path(model: Any, objective: Objective, alphas: Array, **first: Any) -> list[Solution]:
-    """Solutions in the order of the alphas, found from the largest to the smallest.
+class Certified(Protocol):
+    """Parameters and results of a learner whose objective is minimized to a certified gap."""
 
-    As the parameters of a model say, with a line of progress if it is asked for. Warns of the worst
-    of those that did not reach the tolerance. `first` are arguments of `minimize_pairwise`.
+    tol: float
+    max_iter: int
+    verbose: int
+    solver_: str
+    objective_: float
+    lower_bound_: float
+    gap_: float
+    n_iter_: int
+    history_: dict[str, Array]
+
+
+def solve_path(
+    model: Certified,
+    objective: Objective,
+    alphas: Array,
+    *,
+    start: Array | None = None,
+    moment: Array | None = None,
+    keep_interrupted: bool = False,
+) -> list[Solution]:
+    """Solutions in the order of the alphas, computed from the largest alpha to the smallest.
+
+    Each solution starts from the one before. Tolerance, limit and progress are parameters of the
+    model. `start`, `moment` and `keep_interrupted` are those of `minimize_pairwise`.
     """
-    tol, verbose = model.tol, int(model.verbose)
     max_iter = check_int("max_iter", model.max_iter, least=1)
-    if not isinstance(tol, numbers.Real) or not 0 < float(tol) < 1:
-        raise ValueError(f"tol={tol!r}; expected a number between 0 and 1, such as 1e-3.")
-    line = Progress(type(model).__name__, show=verbose > 0, in_place=verbose < 2)
+    if not isinstance(model.tol, numbers.Real) or not 0 < float(model.tol) < 1:
+        raise ValueError(f"tol={model.tol!r}; expected a number between 0 and 1, such as 1e-3.")
+    line = Progress(type(model).__name__, show=model.verbose > 0, in_place=model.verbose < 2)
 
     def watch(now: Solution) -> None:
         text = f": objective {now.objective:.6g}, gap {now.gap:.1e}   "
         line.update(len(now.history), text)
 
-    options: dict[str, Any] = {"tol": float(tol), "max_iter": max_iter, "watch": watch, **first}
     solutions: dict[int, Solution] = {}
-    last, worst = None, (False, -np.inf, -1)
-    for k in np.argsort(-alphas, kind="stable"):
-        at_alpha = replace(objective, alpha=float(alphas[k]))
-        solutions[k] = last = minimize_pairwise(at_alpha, model.solver_, warm=last, **options)
-        if last.end != "converged":
-            worst = max(worst, (last.end == "contradicted", last.gap, int(k)))
-    line.close()
-    _, gap, k = worst
-    if k >= 0:
-        warn_user(
-            f"{type(model).__name__} {REASONS[solutions[k].end]}. After "
-            f"{len(solutions[k].history)} iterations at alpha={alphas[k]:g} the relative gap is "
-            f"{gap:.1e}, tol={tol:g}.",
-            ConvergenceWarning,
+    last = None
+    for k in np.argsort(-alphas, kind="stable").tolist():
+        last = minimize_pairwise(
+            replace(objective, alpha=float(alphas[k])),
+            model.solver_,
+            tol=float(model.tol),
+            max_iter=max_iter,
+            start=start,
+            warm=last,
+            moment=moment,
+            watch=watch,
+            keep_interrupted=keep_interrupted,
         )
-    return [solutions[k] for k in range(len(alphas))]
+        solutions[k] = last
+    line.close()
+    in_order = [solutions[k] for k in range(len(alphas))]
+    _warn_about_worst(model, in_order, alphas)
+    return in_order
 
 
-def report_solution(model: Any, solution: Solution) -> None:
+def _warn_about_worst(model: Certified, solutions: list[Solution], alphas: Array) -> None:
+    """Warn about the solution that is farthest from its tolerance, if one did not reach it."""
+    unfinished = [k for k, solution in enumerate(solutions) if solution.end != "converged"]
+    if not unfinished:
+        return
+
+    def severity(k: int) -> tuple[bool, float, int]:
+        return solutions[k].end == "contradicted", solutions[k].gap, k
+
+    worst = max(unfinished, key=severity)
+    solution = solutions[worst]
+    warn_user(
+        f"{type(model).__name__} {REASONS[solution.end]}. After {len(solution.history)} "
+        f"iterations at alpha={alphas[worst]:g} the relative gap is {solution.gap:.1e}, "
+        f"tol={model.tol:g}.",
+        ConvergenceWarning,
+    )
+
+
+def report_solution(model: Certified, solution: Solution) -> None:
     """Set the attributes of a model that say how good its solution is."""
-    model.objective_, model.lower_bound_ = solution.objective, solution.bound
+    model.objective_ = solution.objective
+    model.lower_bound_ = solution.bound
     model.gap_ = float(solution.gap)
     model.n_iter_ = len(solution.history)
     objective, bound = np.array(solution.history).T

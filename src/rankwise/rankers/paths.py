@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from rankwise.arrays import Array
-from rankwise.graphs.supervision import read_y
+from rankwise.arrays import Array, MatrixLike
+from rankwise.graphs.supervision import TargetLike, read_y
 from rankwise.rankers.base import KernelModel, TaskModel
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_alphas
@@ -21,13 +21,13 @@ class PathModel(TaskModel, KernelModel):
     @single_threaded
     def path(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         *,
         alphas: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        nuisance: Any = None,
+        nuisance: ArrayLike | None = None,
     ) -> Any:
         """The solutions of a whole list of alphas.
 
@@ -82,7 +82,7 @@ class ModelPath:
         return len(self.alphas)
 
     @single_threaded
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> Array:
         """Scores of all models, shape (n_items, n_alphas) or (n_items, n_outputs, n_alphas)."""
         model = self._template
         n_alphas, n, _ = self.coefficients.shape

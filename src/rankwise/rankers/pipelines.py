@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 
-from rankwise.arrays import Indices
-from rankwise.graphs.supervision import make_target, unpack_target
+from rankwise.arrays import Indices, MatrixLike
+from rankwise.graphs.supervision import TargetLike, make_target, unpack_target
 from rankwise.model_selection.scorer import group_metadata
 from rankwise.preprocessing.table_vectorizer import source_of_features
 from rankwise.runtime.interrupts import no_interrupted_fits
@@ -31,45 +30,53 @@ ONE_TO_ONE = (
 )
 
 
-def final_estimator(estimator: Any) -> Any:
+def final_estimator(estimator: BaseEstimator) -> BaseEstimator:
     """Return the last step of a Pipeline, or the estimator itself."""
-    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if isinstance(estimator, Pipeline):
+        return estimator[-1]
+    return estimator
 
 
-def transform_items(estimator: Any, X: Any, groups: ArrayLike | None = None) -> Any:
+def transform_items(
+    estimator: BaseEstimator, X: MatrixLike, groups: ArrayLike | None = None
+) -> MatrixLike:
     """Transform items by all steps of a fitted Pipeline but the last one."""
     if not isinstance(estimator, Pipeline) or len(estimator) < 2:
         return X
     return transform_step(estimator[:-1], X, groups)
 
 
-def transform_step(step: Any, X: Any, groups: ArrayLike | None) -> Any:
+def transform_step(step: BaseEstimator, X: MatrixLike, groups: ArrayLike | None) -> MatrixLike:
     """Transform items by a fitted step; groups are routed to the steps that request them."""
     with sklearn.config_context(enable_metadata_routing=True):
         return step.transform(X, **group_metadata(step, "transform", groups))
 
 
-def fit_transform(step: Any, X: Any, groups: ArrayLike | None, y: Any = None) -> Any:
+def fit_transform(
+    step: BaseEstimator, X: MatrixLike, groups: ArrayLike | None, y: ArrayLike | None = None
+) -> MatrixLike:
     """Fit a transformer and transform the same items, with groups where it requests them."""
     with sklearn.config_context(enable_metadata_routing=True):
         return step.fit_transform(X, y, **group_metadata(step, "fit_transform", groups))
 
 
 @no_interrupted_fits()
-def fit_ranker(estimator: Any, X: Any, y: Any, groups: ArrayLike | None) -> Any:
+def fit_ranker(
+    estimator: BaseEstimator, X: MatrixLike, y: TargetLike, groups: ArrayLike | None
+) -> BaseEstimator:
     """Fit a clone of an estimator; the target passes the groups through any Pipeline."""
-    y, groups, weights = unpack_target(y, groups)
-    if groups is not None:
-        y = make_target(y, groups, weights)
-    return clone(estimator).fit(X, y)
+    target, labels, weights = unpack_target(y, groups)
+    if labels is not None:
+        target = make_target(target, labels, weights)
+    return clone(estimator).fit(X, target)
 
 
-def is_passthrough(step: Any) -> bool:
+def is_passthrough(step: object) -> bool:
     """Whether a step of a Pipeline does nothing."""
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
-def input_column_of_feature(step: Any, n_columns: int) -> Indices | None:
+def input_column_of_feature(step: BaseEstimator, n_columns: int) -> Indices | None:
     """Number of the input column that each feature of a fitted step is computed from.
 
     Parameters
@@ -118,7 +125,9 @@ def _columns_of_pipeline(pipeline: Pipeline, n_columns: int) -> Indices | None:
     return sources
 
 
-def _columns_of_branch(step: ColumnTransformer, key: str, transformer: Any) -> Indices | None:
+def _columns_of_branch(
+    step: ColumnTransformer, key: str, transformer: BaseEstimator
+) -> Indices | None:
     """Input columns of the features of one transformer of a ColumnTransformer."""
     if isinstance(transformer, str) and transformer == "drop":
         return np.empty(0, dtype=np.intp)
@@ -137,7 +146,7 @@ def _concatenated(sources: list[Indices | None]) -> Indices | None:
     return np.concatenate(traceable)
 
 
-def _columns_of_one_hot_encoder(step: Any, n_columns: int) -> Indices:
+def _columns_of_one_hot_encoder(step: BaseEstimator, n_columns: int) -> Indices:
     """One feature for each category, except dropped and infrequent ones."""
     n_features = np.array([len(categories) for categories in step.categories_])
     infrequent = getattr(step, "infrequent_categories_", None)
@@ -149,16 +158,16 @@ def _columns_of_one_hot_encoder(step: Any, n_columns: int) -> Indices:
     return np.repeat(np.arange(n_columns), n_features)
 
 
-def _columns_of_table_vectorizer(step: Any, n_columns: int) -> Indices:
+def _columns_of_table_vectorizer(step: BaseEstimator, n_columns: int) -> Indices:
     return np.array(source_of_features(step.facts_), dtype=np.intp)
 
 
-def _columns_of_group_scaler(step: Any, n_columns: int) -> Indices:
+def _columns_of_group_scaler(step: BaseEstimator, n_columns: int) -> Indices:
     columns = np.arange(n_columns)
     return np.tile(columns, 2) if step.with_standard else columns
 
 
-def _columns_of_simple_imputer(step: Any, n_columns: int) -> Indices:
+def _columns_of_simple_imputer(step: BaseEstimator, n_columns: int) -> Indices:
     """Columns with a value to impute, then the indicators of missing values."""
     columns = np.arange(n_columns)
     if not step.keep_empty_features:
@@ -169,17 +178,17 @@ def _columns_of_simple_imputer(step: Any, n_columns: int) -> Indices:
     return columns
 
 
-def _columns_of_missing_indicator(step: Any, n_columns: int) -> Indices:
+def _columns_of_missing_indicator(step: BaseEstimator, n_columns: int) -> Indices:
     return np.asarray(step.features_)
 
 
-def _columns_of_function_transformer(step: Any, n_columns: int) -> Indices | None:
+def _columns_of_function_transformer(step: BaseEstimator, n_columns: int) -> Indices | None:
     is_elementwise = step.func is None or isinstance(step.func, np.ufunc)
     return np.arange(n_columns) if is_elementwise else None
 
 
 #: By the name of a step's class: its input columns, from the fitted step and their number.
-COLUMNS_OF_STEP: dict[str, Callable[[Any, int], Indices | None]] = {
+COLUMNS_OF_STEP: dict[str, Callable[[BaseEstimator, int], Indices | None]] = {
     "OneHotEncoder": _columns_of_one_hot_encoder,
     "TableVectorizer": _columns_of_table_vectorizer,
     "GroupScaler": _columns_of_group_scaler,

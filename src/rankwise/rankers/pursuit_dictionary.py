@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from rankwise.arrays import Indices
+from rankwise.arrays import Indices, Mask, Matrix, MatrixLike
 from rankwise.kernels.basis import choose_basis, read_points
 from rankwise.kernels.feature_maps import ColumnFeatures, KernelFeatures, take_columns
 from rankwise.kernels.views import View
@@ -34,7 +34,7 @@ class CandidateFunctions(NamedTuple):
     """
 
     functions: Indices
-    points: Any = None
+    points: Matrix = None
     are_columns: bool = False
 
     @property
@@ -44,7 +44,11 @@ class CandidateFunctions(NamedTuple):
 
 
 def choose_functions(
-    dictionary: str | int | ArrayLike, rows: Indices, scored: Indices, n_features: int, rng: Any
+    dictionary: str | int | ArrayLike,
+    rows: Indices,
+    scored: Indices,
+    n_features: int,
+    rng: np.random.RandomState,
 ) -> CandidateFunctions:
     """Functions of a dictionary, as the parameter of that name describes it."""
     if isinstance(dictionary, str):
@@ -81,10 +85,10 @@ def column_functions(view: View, functions: Indices, columns: Indices | None) ->
 def kernel_functions(
     view: View,
     candidates: CandidateFunctions,
-    X: Any,
+    X: MatrixLike,
     rows: Indices,
     columns: Indices | None,
-    rng: Any,
+    rng: np.random.RandomState,
 ) -> KernelFeatures:
     """Kernel functions of a view; a basis of the view takes precedence over the dictionary."""
     kernel = view.make_kernel()
@@ -107,7 +111,7 @@ def kernel_functions(
     return KernelFeatures(kernel, columns, len(functions), functions, centers)
 
 
-def function_values(functions: Dictionary, X: Any, rows: Indices) -> Any:
+def function_values(functions: Dictionary, X: MatrixLike, rows: Indices) -> Matrix:
     """The functions at some rows of X: a float64 array, or a sparse matrix stored by columns."""
     if not isinstance(functions, ColumnFeatures):
         advice = "choose from fewer functions, for example dictionary=2000"
@@ -118,7 +122,9 @@ def function_values(functions: Dictionary, X: Any, rows: Indices) -> Any:
     return np.asarray(values, dtype=np.float64)
 
 
-def deal_functions(chosen: Indices, is_scored: Any, n_views: int, rng: Any) -> list[Indices]:
+def deal_functions(
+    chosen: Indices, is_scored: Mask, n_views: int, rng: np.random.RandomState
+) -> list[Indices]:
     """Deal functions to views at random, scored and unscored items in equal shares."""
     if len(chosen) < n_views:
         raise ValueError(f"views={n_views}, but the dictionary has {len(chosen)} functions only.")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from rankwise.arrays import Array, CrossValidation, MatrixLike, RandomState
 from rankwise.fitted_schema import FittedSchema, Values
 from rankwise.graphs.score_graph import TIES
-from rankwise.graphs.supervision import read_y
+from rankwise.graphs.supervision import TargetLike, read_y
+from rankwise.kernels.kernel import KernelName
 from rankwise.kernels.stable_products import row_products
 from rankwise.losses import LogisticLoss, PairwiseLoss, PlackettLuceLoss
 from rankwise.losses.profiled import ProfileLoss
+from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.grid_search import grid_search
 from rankwise.model_selection.shortcuts import dense_rows
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
@@ -36,7 +39,7 @@ class LogisticModel(RankerMixin):
 
     predict: Any
 
-    def predict_above(self, X: Any, i: ArrayLike, j: ArrayLike) -> Any:
+    def predict_above(self, X: MatrixLike, i: ArrayLike, j: ArrayLike) -> Array:
         """Probability that item i is preferred to item j, ``σ(f_i − f_j)``.
 
         Parameters
@@ -52,7 +55,8 @@ class LogisticModel(RankerMixin):
             Between 0 and 1; the other direction has 1 minus it.
         """
         scores = np.asarray(self.predict(X), dtype=np.float64)
-        return expit(scores[np.asarray(i)] - scores[np.asarray(j)])
+        probability: Array = expit(scores[np.asarray(i)] - scores[np.asarray(j)])
+        return probability
 
 
 class RankLogistic(LogisticModel, PairwiseRanker):
@@ -185,11 +189,11 @@ class RankLogistic(LogisticModel, PairwiseRanker):
         *,
         likelihood: str = "pairs",
         ties: str = "exclude",
-        kernel: str | Callable[..., float] = "linear",
+        kernel: KernelName = "linear",
         gamma: float | None = None,
         degree: float = 3,
         coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
+        kernel_params: dict[str, object] | None = None,
         group_weight: str = "pairs",
         n_basis: int | None = None,
         basis: str | ArrayLike = "random",
@@ -197,7 +201,7 @@ class RankLogistic(LogisticModel, PairwiseRanker):
         max_iter: int = 1000,
         warm_start: bool = False,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.alpha = alpha
         self.likelihood = likelihood
@@ -297,23 +301,23 @@ nuisance_se_, nuisance_names_
         self,
         alphas: ArrayLike | None = None,
         *,
-        cv: Any = "auto",
-        scoring: Any = "disagreement",
+        cv: CrossValidation = "auto",
+        scoring: MetricName = "disagreement",
         store_predictions: bool = False,
         likelihood: str = "pairs",
         ties: str = "exclude",
-        kernel: str | Callable[..., float] = "linear",
+        kernel: KernelName = "linear",
         gamma: float | Sequence[float] | None = None,
         degree: float | Sequence[float] = 3,
         coef0: float | Sequence[float] = 1,
-        kernel_params: dict[str, Any] | None = None,
+        kernel_params: dict[str, object] | None = None,
         group_weight: str = "pairs",
         n_basis: int | None = None,
         basis: str | ArrayLike = "random",
         tol: float = 1e-6,
         max_iter: int = 1000,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.alphas = alphas
         self.cv = cv
@@ -339,13 +343,13 @@ nuisance_se_, nuisance_names_
     @restored_on_failure
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         time: ArrayLike | None = None,
-        nuisance: Any = None,
+        nuisance: ArrayLike | None = None,
     ) -> Self:
         """Select the parameters on held-out data, and train on all data.
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Matrix, MatrixLike, RandomState
 from rankwise.fitted_schema import FittedSchema, NotSaved, Values
 from rankwise.frames import check_same_index
 from rankwise.graphs import PairGraph
-from rankwise.graphs.supervision import TrainingTarget, read_y
+from rankwise.graphs.supervision import TargetLike, TrainingTarget, read_y
 from rankwise.kernels.basis import basis_map
 from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap
+from rankwise.kernels.kernel import KernelName
 from rankwise.kernels.solver_input import SolverInput, has_basis, make_solver_input
 from rankwise.kernels.stable_products import row_products
 from rankwise.losses import SquaredLoss
@@ -50,7 +50,7 @@ from rankwise.rankers.ranking_problem import (
 from rankwise.runtime.progress import Progress
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers import minimize
-from rankwise.solvers.least_squares import SHARED_STEPS
+from rankwise.solvers.least_squares import SHARED_STEPS, IterationLimits
 from rankwise.solvers.methods import choose_method
 from rankwise.validation import check_alphas, restored_on_failure
 
@@ -65,7 +65,7 @@ ITERATIVE_DECADES = (-7.0, 0.0)  # of the default alphas that iterations can dis
 HELD_OUT_TOL = 1e-4  # residual of models that are evaluated and dropped
 
 
-def _learns_in_chunks(model: Any) -> bool:
+def _learns_in_chunks(model: RankRLS) -> bool:
     """Whether the features do not depend on later chunks; an AttributeError otherwise."""
     is_linear = isinstance(model.kernel, str) and model.kernel == "linear"
     has_basis = not isinstance(model.basis, str) or model.n_basis is not None
@@ -78,7 +78,7 @@ def _learns_in_chunks(model: Any) -> bool:
     return True
 
 
-def fixed_map(model: Any, X: Any) -> FeatureMap:
+def fixed_map(model: RankRLS, X: MatrixLike) -> FeatureMap:
     """Features of all chunks: the columns, or a basis chosen from the first chunk."""
     kernel = model.make_kernel()
     if kernel.is_linear:
@@ -216,11 +216,11 @@ class RankRLS(PathModel):
         self,
         alpha: float = 1e-3,
         *,
-        kernel: str | Callable[..., float] = "linear",
+        kernel: KernelName = "linear",
         gamma: float | None = None,
         degree: float = 3,
         coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
+        kernel_params: dict[str, object] | None = None,
         cost: str = "magnitude",
         ties: str = "include",
         group_weight: str = "pairs",
@@ -230,7 +230,7 @@ class RankRLS(PathModel):
         solver: str = "auto",
         tol: float = 1e-8,
         max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.alpha = alpha
         self.kernel = kernel
@@ -254,12 +254,12 @@ class RankRLS(PathModel):
     @restored_on_failure
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
-        nuisance: Any = None,
+        nuisance: ArrayLike | None = None,
     ) -> Self:
         """Learn from items and what is known about their order.
 
@@ -302,8 +302,8 @@ class RankRLS(PathModel):
     @restored_on_failure
     def partial_fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
@@ -399,10 +399,10 @@ class RankRLS(PathModel):
         self.solver_, self.n_iter_ = "primal", 1
         return self
 
-    def _prepare(self, X: Any, target: TrainingTarget) -> RankRLSTask:
+    def _prepare(self, X: MatrixLike, target: TrainingTarget) -> RankRLSTask:
         return RankRLSTask(self, *self._read(X, target))
 
-    def _read(self, X: Any, target: TrainingTarget) -> tuple[Any, SquaredLoss]:
+    def _read(self, X: MatrixLike, target: TrainingTarget) -> tuple[Matrix, SquaredLoss]:
         """Validate the items and the target, and build the loss."""
         check_beta(self.beta)
         X = validate_X(self, X)
@@ -413,7 +413,7 @@ class RankRLS(PathModel):
             self._nuisance_names = target.nuisance.names
         return X, loss
 
-    def _make_features(self, X: Any, loss: SquaredLoss, *, to_fit: bool) -> SolverInput:
+    def _make_features(self, X: MatrixLike, loss: SquaredLoss, *, to_fit: bool) -> SolverInput:
         """Solver and its input.
 
         `to_fit` allows what is right for a single fit only: a dual linear model may shift the
@@ -490,7 +490,7 @@ class RankRLSTask(HoldOutTask):
         What is minimized.
     """
 
-    def __init__(self, learner: RankRLS, X: Any, loss: SquaredLoss) -> None:
+    def __init__(self, learner: RankRLS, X: MatrixLike, loss: SquaredLoss) -> None:
         super().__init__(learner, loss.graph)
         self.output_shape = learner.output_shape_
         self.loss = loss
@@ -500,7 +500,7 @@ class RankRLSTask(HoldOutTask):
             n_products = X.shape[0] * X.shape[1] * min(X.shape)  # of a Gram matrix
             self.refits = GAIN * PASSES * X.nnz < n_products and loss.nuisance is None
         self._features: SolverInput | None = None
-        self._limits: dict[str, Any] = {"tol": learner.tol, "max_iter": learner.max_iter}
+        self._limits: IterationLimits = {"tol": learner.tol, "max_iter": learner.max_iter}
 
     def features(self, n_folds: int = 0, *, spend: bool = False) -> SolverInput:
         """Features or kernel matrix; `spend` is for a use that overwrites a kernel matrix.
@@ -531,7 +531,8 @@ class RankRLSTask(HoldOutTask):
         features = self.features(len(folds), spend=True)
         limits = self._limits
         if self.refits and len(candidates) > 1:
-            limits = {"tol": max(limits["tol"], HELD_OUT_TOL), "max_iter": SHARED_STEPS}
+            tol = max(self.learner.tol, HELD_OUT_TOL)
+            limits = {"tol": tol, "max_iter": SHARED_STEPS}
         return cross_val_scores(self.loss, features, folds, candidates.axes["alpha"], limits)
 
     def from_edges(self, edges: PairGraph, candidates: CandidateGrid) -> Array:
@@ -582,7 +583,7 @@ class RankRLSTask(HoldOutTask):
         features = model._make_features(self._X, self.loss, to_fit=True)
         return RankRLSPath(model, alphas, model._learn(self.loss, features, alphas))
 
-    def train(self, **values: Any) -> RankRLS:
+    def train(self, **values: float) -> RankRLS:
         """RankRLS of one alpha; spends the kernel matrix."""
         model: RankRLS = self.learner
         model.alpha = float(values["alpha"])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Self
 
 from numpy.typing import ArrayLike
 
-from rankwise.graphs.supervision import read_y
+from rankwise.arrays import CrossValidation, MatrixLike, RandomState
+from rankwise.graphs.supervision import TargetLike, read_y
+from rankwise.kernels.kernel import KernelName
+from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.grid_search import grid_search
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.rankers.rank_rls import RankRLS
@@ -109,14 +112,14 @@ nuisance_names_
         self,
         alphas: ArrayLike | None = None,
         *,
-        cv: Any = "auto",
-        scoring: Any = "disagreement",
+        cv: CrossValidation = "auto",
+        scoring: MetricName = "disagreement",
         store_predictions: bool = False,
-        kernel: str | Callable[..., float] = "linear",
+        kernel: KernelName = "linear",
         gamma: float | Sequence[float] | None = None,
         degree: float | Sequence[float] = 3,
         coef0: float | Sequence[float] = 1,
-        kernel_params: dict[str, Any] | None = None,
+        kernel_params: dict[str, object] | None = None,
         cost: str = "magnitude",
         ties: str = "include",
         group_weight: str = "pairs",
@@ -126,7 +129,7 @@ nuisance_names_
         solver: str = "auto",
         tol: float = 1e-8,
         max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.alphas = alphas
         self.cv = cv
@@ -153,13 +156,13 @@ nuisance_names_
     @restored_on_failure
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         time: ArrayLike | None = None,
-        nuisance: Any = None,
+        nuisance: ArrayLike | None = None,
     ) -> Self:
         """Select the parameters on held-out data, and train on all data.
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Self
 
 from numpy.typing import ArrayLike
 
-from rankwise.graphs.supervision import read_y
+from rankwise.arrays import CrossValidation, MatrixLike, RandomState
+from rankwise.graphs.supervision import TargetLike, read_y
+from rankwise.kernels.kernel import KernelName
 from rankwise.losses import HingeLoss, PairwiseLoss, SquaredHingeLoss
+from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.grid_search import grid_search
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.rankers.pairwise_ranker import PairwiseRanker
@@ -140,11 +143,11 @@ class RankSVM(PairwiseRanker):
         alpha: float = 1e-3,
         *,
         loss: str = "hinge",
-        kernel: str | Callable[..., float] = "linear",
+        kernel: KernelName = "linear",
         gamma: float | None = None,
         degree: float = 3,
         coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
+        kernel_params: dict[str, object] | None = None,
         group_weight: str = "pairs",
         n_basis: int | None = None,
         basis: str | ArrayLike = "random",
@@ -153,7 +156,7 @@ class RankSVM(PairwiseRanker):
         solver: str = "auto",
         warm_start: bool = False,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.alpha = alpha
         self.loss = loss
@@ -244,15 +247,15 @@ random_state
         self,
         alphas: ArrayLike | None = None,
         *,
-        cv: Any = "auto",
-        scoring: Any = "disagreement",
+        cv: CrossValidation = "auto",
+        scoring: MetricName = "disagreement",
         store_predictions: bool = False,
         loss: str = "hinge",
-        kernel: str | Callable[..., float] = "linear",
+        kernel: KernelName = "linear",
         gamma: float | Sequence[float] | None = None,
         degree: float | Sequence[float] = 3,
         coef0: float | Sequence[float] = 1,
-        kernel_params: dict[str, Any] | None = None,
+        kernel_params: dict[str, object] | None = None,
         group_weight: str = "pairs",
         n_basis: int | None = None,
         basis: str | ArrayLike = "random",
@@ -260,7 +263,7 @@ random_state
         max_iter: int = 1000,
         solver: str = "auto",
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.alphas = alphas
         self.cv = cv
@@ -286,13 +289,13 @@ random_state
     @restored_on_failure
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         time: ArrayLike | None = None,
-        nuisance: Any = None,
+        nuisance: ArrayLike | None = None,
     ) -> Self:
         """Select the parameters on held-out data, and train on all data.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -27,7 +26,7 @@ def check_beta(beta: float) -> None:
         raise ValueError(f"beta={beta!r}; expected a number from 0 (ranking) to 1 (regression).")
 
 
-def warn_about_solutions(solutions: Solutions, kernel: Any, tol: float) -> None:
+def warn_about_solutions(solutions: Solutions, kernel: object, tol: float) -> None:
     """Warn about indefinite kernels and about iterations that did not converge."""
     if not solutions.is_definite:
         warn_user(
@@ -51,21 +50,23 @@ def ranking_loss(
     options = {"cost": cost, "ties": ties, "group_weight": group_weight}
     if isinstance(target, Preferences):
         graph = check_graph(target.graph, n_items, options)
-        scores = graph.y if graph.has_relevance else None
-        if beta > 0 and scores is None:
+        scores = None
+        shape: tuple[int, ...] = ()
+        if graph.has_relevance:
+            scores = graph.y
+            shape = scores.shape[1:]
+        elif beta > 0:
             raise ValueError(
                 f"beta={beta} mixes in regression on scores, but y is a {type(graph).__name__}, "
                 "which has preferences only; use beta=0."
             )
-        shape: tuple[int, ...] = () if scores is None else scores.shape[1:]
     else:
         scores = target.y
         shape = scores.shape[1:]
         if shape == (1,):
             scores = scores[:, 0]
         graph = ScoreGraph(replace(target, y=scores), **options)
-    columns = None if target.nuisance is None else nuisance_columns(target, graph)
-    loss = SquaredLoss(graph, beta, scores, columns)
+    loss = SquaredLoss(graph, beta, scores, nuisance_columns(target, graph))
     check_something_to_rank(loss)
     if loss.nuisance is not None and (beta > 0 or loss.target.ndim > 1):
         raise ValueError(
@@ -118,13 +119,15 @@ def compared_graph(
             one_output(learner, graph.y)
         return check_graph(graph, n_items, {"group_weight": group_weight})
     target = replace(target, y=one_output(learner, target.y))
-    cost = "magnitude" if ties == "include" else "sign"
+    cost = "sign"
+    if ties == "include":
+        cost = "magnitude"
     return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
 
 
-def one_output(learner: str, y: Any) -> Any:
+def one_output(learner: str, y: Array) -> Array:
     """Scores of one output as a flat array; several outputs raise an error."""
-    shape = np.shape(y)
+    shape = y.shape
     if len(shape) != 2:
         return y
     if shape[1] > 1:

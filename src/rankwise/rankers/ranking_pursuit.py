@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import copy
-import numbers
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.model_selection import GroupShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Matrix, MatrixLike, Numbers, RandomState
 from rankwise.fitted_schema import (
     Either,
     FittedSchema,
@@ -25,9 +24,9 @@ from rankwise.fitted_schema import (
     saved_fields,
 )
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
+from rankwise.graphs.supervision import Preferences, TargetLike, TrainingTarget, read_y
 from rankwise.kernels.feature_maps import ColumnFeatures, KernelFeatures
-from rankwise.kernels.kernel import KernelParameters
+from rankwise.kernels.kernel import KernelName, KernelParameters
 from rankwise.kernels.views import View, check_views, view_columns
 from rankwise.losses import SquaredLoss
 from rankwise.metrics import disagreement_error
@@ -81,7 +80,7 @@ class PursuitFunction(NamedTuple):
     coef_path: Array
     intercept_path: Array
 
-    def scores(self, X: Any, steps: Any = -1) -> Array:
+    def scores(self, X: MatrixLike, steps: int | slice = -1) -> Array:
         """Scores after one or more of the steps, by default the last one."""
         coef = self.coef_path[steps].T
         intercept = self.intercept_path[steps]
@@ -244,11 +243,11 @@ class RankingPursuit(TaskModel, KernelParameters):
         self,
         n_basis: int = 50,
         *,
-        kernel: str | Callable[..., float] = "rbf",
+        kernel: KernelName = "rbf",
         gamma: float | None = None,
         degree: float = 3,
         coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
+        kernel_params: dict[str, object] | None = None,
         dictionary: str | int | ArrayLike = "items",
         beta: float = 0.0,
         fit_intercept: bool = True,
@@ -261,7 +260,7 @@ class RankingPursuit(TaskModel, KernelParameters):
         group_weight: str = "pairs",
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_basis = n_basis
         self.kernel = kernel
@@ -288,8 +287,8 @@ class RankingPursuit(TaskModel, KernelParameters):
     @restored_on_failure
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -338,7 +337,7 @@ class RankingPursuit(TaskModel, KernelParameters):
         return np.asarray(validation_rows)
 
     @single_threaded
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: MatrixLike) -> Array:
         """Score items by the mean of the views.
 
         Parameters
@@ -353,7 +352,7 @@ class RankingPursuit(TaskModel, KernelParameters):
         """
         return np.asarray(self.predict_views(X).mean(axis=1))
 
-    def predict_views(self, X: Any) -> Array:
+    def predict_views(self, X: MatrixLike) -> Array:
         """Scores by each view: several sparse solutions, each nearly as good as the others.
 
         Parameters
@@ -376,7 +375,7 @@ class RankingPursuit(TaskModel, KernelParameters):
         coefficients = [function.coef_path[-1][:, None] for function in self._functions]
         return KernelExpansion(maps, coefficients, self.intercept_)
 
-    def staged_predict(self, X: Any) -> Iterator[Array]:
+    def staged_predict(self, X: MatrixLike) -> Iterator[Array]:
         """Scores after each step, as a model of that `n_basis` predicts them; X as in `predict`.
 
         Yields
@@ -387,16 +386,16 @@ class RankingPursuit(TaskModel, KernelParameters):
         check_is_fitted(self)
         yield from self._staged(validate_X(self, X, reset=False))[:, 1:].T
 
-    def _staged(self, X: Any) -> Array:
+    def _staged(self, X: MatrixLike) -> Array:
         """Mean scores of the views before and after each step, shape (n_items, n_steps + 1)."""
         staged = [function.scores(X, slice(None)) for function in self._functions]
         return np.asarray(np.mean(staged, axis=0))
 
-    def _prepare(self, X: Any, target: TrainingTarget) -> PursuitTask:
+    def _prepare(self, X: MatrixLike, target: TrainingTarget) -> PursuitTask:
         X = self._check(X)
         return PursuitTask(self, X, split_unscored(target, X.shape[0]))
 
-    def _check(self, X: Any) -> Any:
+    def _check(self, X: MatrixLike) -> Matrix:
         """The items, after all parameters."""
         check_beta(self.beta)
         check_int("n_basis", self.n_basis, least=1)
@@ -409,7 +408,7 @@ class RankingPursuit(TaskModel, KernelParameters):
 
     def _fit_rows(
         self,
-        X: Any,
+        X: MatrixLike,
         target: PreferenceGraph | PartialRelevance,
         validation_rows: Indices | None = None,
     ) -> Self:
@@ -442,7 +441,7 @@ class RankingPursuit(TaskModel, KernelParameters):
 
     def _problem(
         self,
-        X: Any,
+        X: MatrixLike,
         train: PreferenceGraph | PartialRelevance,
         scored: Indices,
         dictionaries: list[Dictionary],
@@ -451,7 +450,7 @@ class RankingPursuit(TaskModel, KernelParameters):
     ) -> PursuitProblem:
         """Loss, and the values of all functions at the items."""
         at_scored = [function_values(functions, X, scored) for functions in dictionaries]
-        at_agreeing: list[Any] = []
+        at_agreeing: list[Matrix] = []
         agreement = None
         if len(dictionaries) > 1 and isinstance(train, PartialRelevance):
             agreeing_rows, agreement = train.agreement(self.group_weight)
@@ -506,13 +505,13 @@ class RankingPursuit(TaskModel, KernelParameters):
         mean_score = float(np.average(loss.y, weights=loss.graph.item_weights))
         return SquaredLoss(loss.graph, self.beta, loss.y - mean_score), mean_score
 
-    def _dictionaries(self, X: Any, rows: Indices, scored: Indices) -> list[Dictionary]:
+    def _dictionaries(self, X: MatrixLike, rows: Indices, scored: Indices) -> list[Dictionary]:
         """The functions of each view, centered at the given rows of X or at points."""
         rng = check_random_state(self.random_state)
         candidates = choose_functions(self.dictionary, rows, scored, X.shape[1], rng)
         views = [View(**self.kernel_arguments())]
         functions_of_views = [candidates.functions]
-        if isinstance(self.views, numbers.Integral):
+        if isinstance(self.views, int | np.integer):
             views = views * check_int("views", self.views, "or a list of View", least=1)
             is_scored = np.isin(candidates.functions, scored) & candidates.are_rows
             functions_of_views = deal_functions(candidates.functions, is_scored, len(views), rng)
@@ -568,13 +567,13 @@ class PursuitTask(HoldOutTask):
 
     parameters = ("n_basis",)
 
-    def __init__(self, learner: RankingPursuit, X: Any, scores: PartialRelevance) -> None:
+    def __init__(self, learner: RankingPursuit, X: MatrixLike, scores: PartialRelevance) -> None:
         self._X = X
         self._scores = scores
         graph = scores.graph(learner.cost, learner.ties, learner.group_weight)
         super().__init__(learner, graph, scores.scored, X.shape[0])
 
-    def default_values(self, _: str) -> NDArray[Any]:
+    def default_values(self, _: str) -> Numbers:
         """All numbers of steps up to `n_basis`."""
         return np.arange(1, int(self.learner.n_basis) + 1)
 
@@ -585,9 +584,9 @@ class PursuitTask(HoldOutTask):
         staged = model._staged(self._X[self._scores.scored[held]])
         return staged[:, np.minimum(steps, staged.shape[1] - 1)]
 
-    def train(self, **values: Any) -> RankingPursuit:
+    def train(self, **values: float) -> RankingPursuit:
         """The learner trained on all data."""
-        return self._trained(values["n_basis"], self._scores)
+        return self._trained(int(values["n_basis"]), self._scores)
 
     def _trained(self, n_basis: int, scores: PartialRelevance) -> RankingPursuit:
         model: RankingPursuit = copy.copy(self.learner)
@@ -610,13 +609,15 @@ class ValidationRows(NamedTuple):
         Weights.
     """
 
-    X: Any
+    X: MatrixLike
     y: Array
     groups: Indices
     weight: Array | None
 
     @classmethod
-    def of(cls, X: Any, target: PartialRelevance, validation_rows: Indices) -> ValidationRows:
+    def of(
+        cls, X: MatrixLike, target: PartialRelevance, validation_rows: Indices
+    ) -> ValidationRows:
         """Take these of the scored rows."""
         rows = target.scored[validation_rows]
         y = target.y[validation_rows]

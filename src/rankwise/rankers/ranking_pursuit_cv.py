@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, CrossValidation, MatrixLike, RandomState
 from rankwise.fitted_schema import FittedSchema, Values
-from rankwise.graphs.supervision import read_y
+from rankwise.graphs.supervision import TargetLike, read_y
+from rankwise.kernels.kernel import KernelName
 from rankwise.kernels.views import View
+from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.grid_search import grid_search
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.rankers.ranking_problem import no_nuisance
@@ -87,14 +89,14 @@ train_error_
         self,
         n_basis: int = 50,
         *,
-        cv: Any = "auto",
-        scoring: Any = "disagreement",
+        cv: CrossValidation = "auto",
+        scoring: MetricName = "disagreement",
         store_predictions: bool = False,
-        kernel: str | Callable[..., float] = "rbf",
+        kernel: KernelName = "rbf",
         gamma: float | Sequence[float] | None = None,
         degree: float | Sequence[float] = 3,
         coef0: float | Sequence[float] = 1,
-        kernel_params: dict[str, Any] | None = None,
+        kernel_params: dict[str, object] | None = None,
         dictionary: str | int | ArrayLike = "items",
         beta: float = 0.0,
         fit_intercept: bool = True,
@@ -105,7 +107,7 @@ train_error_
         cost: str = "magnitude",
         ties: str = "include",
         group_weight: str = "pairs",
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_basis = n_basis
         self.cv = cv
@@ -133,13 +135,13 @@ train_error_
     @restored_on_failure
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         time: ArrayLike | None = None,
-        nuisance: Any = None,
+        nuisance: ArrayLike | None = None,
     ) -> Self:
         """Select the parameters on held-out data, and train on all data.
 
@@ -194,12 +196,12 @@ train_error_
         )
         return self._store_search(result)
 
-    def predict_views(self, X: Any) -> Array:
+    def predict_views(self, X: MatrixLike) -> Array:
         """Scores by each view; see ``RankingPursuit.predict_views``."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict_views(X))
 
-    def staged_predict(self, X: Any) -> Iterator[Array]:
+    def staged_predict(self, X: MatrixLike) -> Iterator[Array]:
         """Scores after each step; see ``RankingPursuit.staged_predict``."""
         check_is_fitted(self)
         yield from self.best_estimator_.staged_predict(X)

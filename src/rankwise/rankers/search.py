@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.arrays import Array, CrossValidation, MatrixLike
 from rankwise.fitted_schema import FittedSchema, Model, Values
-from rankwise.kernels.kernel import BaseEstimator, KernelParameters
+from rankwise.kernels.kernel import BaseEstimator, KernelName
+from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.grid_search import SearchResult, grid_search
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.linear_models import KernelExpansion
@@ -40,11 +43,11 @@ class BaseSearch(BaseEstimator):
     lists: ClassVar[tuple[str, ...]] = ()
     """Other parameters that may be lists of values; each combination is a task."""
 
-    cv: Any = "auto"
-    scoring: Any = "disagreement"
+    cv: CrossValidation = "auto"
+    scoring: MetricName = "disagreement"
     store_predictions: bool = False
 
-    def _search(self, *data: Any, time: Any = None) -> None:
+    def _search(self, *data: Any, time: ArrayLike | None = None) -> None:
         """Select the parameters and train on all data, the arguments of `hold_out_task`."""
         learner_names = self.model_class().get_params(deep=False)
         params = self.get_params(deep=False)
@@ -82,13 +85,19 @@ class BaseSearch(BaseEstimator):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-class Search(RankerMixin, BaseSearch, KernelParameters):
+class Search(RankerMixin, BaseSearch):
     """Base of the searches for a learner of items with one kernel; see `RankRLSCV`.
 
     A subclass declares its parameters and `fit`, which calls `grid_search`.
     """
 
     lists: ClassVar[tuple[str, ...]] = ("gamma", "degree", "coef0")
+
+    kernel: KernelName
+    gamma: float | Sequence[float] | None
+    degree: float | Sequence[float]
+    coef0: float | Sequence[float]
+    kernel_params: dict[str, object] | None
 
     def _store_search(self, result: SearchResult) -> Self:
         super()._store_search(result)
@@ -97,7 +106,7 @@ class Search(RankerMixin, BaseSearch, KernelParameters):
             self.best_estimator_.max_group_size_ = self.max_group_size_
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> Array:
         """Score items by the best model; see ``predict`` of the learner."""
         check_is_fitted(self)
         scores: NDArray[Any] = self.best_estimator_.predict(X)

@@ -14,13 +14,13 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Matrix
 from rankwise.losses import LossValue, PairwiseLoss
 from rankwise.solvers.bundle import Bundle
 
@@ -90,7 +90,7 @@ class Objective:
         Number of terms of a sum over items.
     """
 
-    R: Any
+    R: Matrix
     loss: PairwiseLoss
     alpha: float
     magnitude: Array
@@ -117,7 +117,7 @@ class Objective:
         return Iterate(w, scores, loss, value, slope, gradient, n_updates)
 
 
-def make_objective(R: Any, loss: PairwiseLoss, alpha: float) -> Objective:
+def make_objective(R: Matrix, loss: PairwiseLoss, alpha: float) -> Objective:
     """The objective for features of any type; copies features that must be shifted or converted.
 
     Parameters

@@ -8,13 +8,13 @@ symmetric).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Matrix
 from rankwise.losses import SquaredLoss
 from rankwise.runtime.threads import allow_threads
 
@@ -290,14 +290,23 @@ class Solutions(NamedTuple):
     unfinished: tuple[float, ...] = ()
 
 
+class IterationLimits(TypedDict, total=False):
+    """Options of `minimize_iteratively`, which describes them."""
+
+    tol: float
+    max_iter: int | None
+    watch: Watch | None
+    norms: Array | None
+
+
 def minimize(
     method: str,
     loss: SquaredLoss,
-    matrix: Any,
+    matrix: Matrix,
     shifts: Array,
     *,
     overwrite: bool = False,
-    **limits: Any,
+    **limits: Unpack[IterationLimits],
 ) -> Solutions:
     """Minimize ``loss(f) + λ‖f‖²`` for every λ by a method that `choose_method` names.
 
@@ -334,7 +343,9 @@ def minimize(
         return Solutions(coef, is_definite)
     if method == "dual":
         root = loss.root()
-        K = matrix if overwrite else matrix.copy()
+        K = matrix
+        if not overwrite:
+            K = matrix.copy()
         rotated, is_definite = solve_shifted(
             root.sandwich(K), root.solve(loss.target), shifts, overwrite=True
         )
@@ -344,7 +355,7 @@ def minimize(
 
 def minimize_iteratively(
     loss: SquaredLoss,
-    R: Any,
+    R: Matrix,
     shifts: Array,
     *,
     tol: float,

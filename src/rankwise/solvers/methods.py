@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import scipy.sparse as sp
 
+from rankwise.arrays import Matrix
 from rankwise.kernels.kernel import Kernel
 from rankwise.runtime.memory import available_bytes
 from rankwise.validation import check_option
@@ -14,7 +13,7 @@ SOLVERS = ("auto", "primal", "dual", "iterative")
 SPARSE_DIRECT_LIMIT = 5000  # sparse X with more rows and more columns is solved by iterations
 
 
-def choose_method(kernel: Kernel, X: Any, solver: str, *, has_basis: bool = False) -> str:
+def choose_method(kernel: Kernel, X: Matrix, solver: str, *, has_basis: bool = False) -> str:
     """Choose how to solve.
 
     ==============================================  ===========
@@ -64,7 +63,7 @@ def choose_method(kernel: Kernel, X: Any, solver: str, *, has_basis: bool = Fals
     return "primal" if n_features <= n_items else "dual"
 
 
-def _is_large(X: Any) -> bool:
+def _is_large(X: Matrix) -> bool:
     """Whether a direct method would take too much memory, or too much time for sparse X."""
     smaller = min(X.shape)
     if sp.issparse(X) and smaller > SPARSE_DIRECT_LIMIT:

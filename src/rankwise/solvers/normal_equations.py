@@ -9,7 +9,7 @@ cut: weight, mean and scatter of its rows are stored, and
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,8 @@ class WeightedSums(NamedTuple):
         Their number.
     """
 
-    gram: Any
-    moment: Any
+    gram: Array | float
+    moment: Array | float
     weight: float
     n: int
 
@@ -101,7 +101,8 @@ class NormalEquations:
             row_factor = beta / self.rows.weight
             gram = gram + row_factor * self.rows.gram
             moment = moment + row_factor * self.rows.moment
-        solutions, _ = solve_shifted(gram, moment, alphas, overwrite=True)
+        system = np.asarray(gram)
+        solutions, _ = solve_shifted(system, np.asarray(moment), alphas, overwrite=True)
         return solutions
 
 

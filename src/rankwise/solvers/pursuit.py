@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.sparse import issparse
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Matrix
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.gram import sums_of_squares
 from rankwise.losses import SquaredLoss
@@ -102,14 +102,14 @@ class PursuitProblem:
             norms_by_view.append(np.where(is_constant, 0.0, norms))
         return norms_by_view
 
-    def _sparse_norms(self, K: Any) -> tuple[Array, Array]:
+    def _sparse_norms(self, K: Matrix) -> tuple[Array, Array]:
         """``kᵀ A k`` and ``kᵀ k`` of every column."""
         norms = self.loss.norms(K)
         if self.has_free_intercept:
             norms = norms - self.loss.beta * self.means(K) ** 2
         return norms, sums_of_squares(K)
 
-    def _dense_norms(self, K: Any) -> tuple[Array, Array]:
+    def _dense_norms(self, K: Matrix) -> tuple[Array, Array]:
         """``kᵀ A k`` and ``kᵀ k`` of every column, centered if the intercept is free."""
         norms = np.empty(K.shape[1])
         squares = np.empty(K.shape[1])
@@ -146,7 +146,7 @@ class PursuitProblem:
         return np.concatenate(products).T.ravel()
 
 
-def _blocks(K: Any) -> Iterator[tuple[slice, Array]]:
+def _blocks(K: Matrix) -> Iterator[tuple[slice, Array]]:
     """The columns of a dense or sparse matrix, dense, a block at a time."""
     width = max(1, BLOCK_ENTRIES // max(1, K.shape[0]))
     for start in range(0, K.shape[1], width):
@@ -157,7 +157,7 @@ def _blocks(K: Any) -> Iterator[tuple[slice, Array]]:
         yield columns, block
 
 
-def _column(K: Any, j: int) -> Array:
+def _column(K: Matrix, j: int) -> Array:
     """One column of a dense or sparse matrix, dense."""
     if issparse(K):
         return np.asarray(K[:, [j]].toarray()[:, 0])
