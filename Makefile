@@ -13,7 +13,7 @@ SEEDS = --randomly-seed=$(SEED) --hypothesis-seed=$(SEED)
 PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -n 3 $(SEEDS)
 AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help demo test test-repeat check format coverage test-oldest dist test-browser chromium bench experiments docs screenshots clean
+.PHONY: help demo test test-repeat check format coverage test-oldest dist release test-browser chromium bench experiments docs screenshots clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -27,17 +27,18 @@ test: $(VENV)/installed-test  ## Run all tests and doctests in random order; SEE
 test-repeat: $(VENV)/installed-test  ## Run all tests N times (20), each in another order; a line per run in test-repeat.log
 	$(ONE_THREAD) $(BIN)/python tests/repeat.py --runs $(or $(N),20)
 
-check: $(VENV)/installed-test  ## Formatting, lint and types
+check: $(VENV)/installed-lint  ## Formatting, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-format: $(VENV)/installed-test  ## Format and fix what can be fixed
+format: $(VENV)/installed-lint  ## Format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+COVERAGE_FLOOR = 97
 coverage: $(VENV)/installed-coverage  ## Branch coverage of the core packages, by all tests
-	$(PYTEST) --cov=rankwise --cov-branch --cov-config=pyproject.toml --cov-report=term:skip-covered tests
+	$(PYTEST) --cov=rankwise --cov-branch --cov-config=pyproject.toml --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_FLOOR) tests
 
 test-oldest: $(VENV)-oldest/installed  ## The tests on the oldest versions that pyproject.toml allows
 	$(ONE_THREAD) $(VENV)-oldest/bin/python -m pytest -n 2 $(SEEDS) tests
@@ -55,6 +56,13 @@ dist: $(VENV)-dist/installed  ## Build sdist and wheels, check them, install eac
 	$(TRY_DEMO) True"
 	export RANKWISE_PURE=1 && $(TRY) dist/*.tar.gz && $(TRY_DEMO) False"
 	$(TRY) dist/pure/*.whl && $(TRY_DEMO) False"
+
+# Nothing is uploaded: pushing the tag makes .github/workflows/wheels.yml build and publish.
+release: check dist test test-browser docs  ## Build and check everything, then tag the version of src/rankwise/__init__.py
+	@test -z "$$(git status --porcelain)" || { echo "Commit or remove these files first:"; git status --short; exit 1; }
+	@version=$$($(BIN)/python -c "import rankwise; print(rankwise.__version__)") && \
+	  git tag --annotate "v$$version" --message "rankwise $$version" && \
+	  echo "Tagged v$$version. Push it to publish: git push origin v$$version"
 
 test-browser: $(VENV)/installed-test  ## The pages in a real Chromium, installed by apt-get if need be
 	@command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
@@ -87,6 +95,7 @@ clean:  ## Remove environments and caches
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name it with make PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
 $(VENV)/installed: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[cli]"
@@ -96,7 +105,8 @@ $(VENV)/installed-test: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $@
 
-$(VENV)/installed-coverage: $(VENV)/installed-test
+$(VENV)/installed-COVERAGE_FLOOR = 97
+coverage: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet "pytest-cov>=6"
 	touch $@
 
@@ -113,8 +123,8 @@ $(VENV)-dist/installed:
 	$(VENV)-dist/bin/python -m pip install --quiet "build>=1.2" "twine>=6"
 	touch $@
 
-$(VENV)-oldest/installed: pyproject.toml
+$(VENV)-oldest/installed: pyproject.toml tests/oldest_versions.py
 	$(PYTHON) -m venv $(VENV)-oldest
-	$(VENV)-oldest/bin/python -m pip install --quiet --editable ".[test]" \
-	  "numpy==2.0.*" "scipy==1.15.*" "scikit-learn==1.6.*"
+	$(PYTHON) tests/oldest_versions.py > $(VENV)-oldest/constraints.txt
+	$(VENV)-oldest/bin/python -m pip install --quiet --editable ".[test]" --constraint $(VENV)-oldest/constraints.txt
 	touch $@

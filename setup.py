@@ -1,6 +1,6 @@
 """Compiled parts of the package; everything else about it is in pyproject.toml.
 
-Each part has a twin in NumPy or Python. Without a C compiler the package installs all the same.
+Each part has a fallback in NumPy or Python, so the package also installs without a C compiler.
 With RANKWISE_PURE=1 in the environment no part is compiled, and the wheel fits every platform
 (`make dist`).
 """

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import rankwise
+from tests.oldest_versions import oldest_versions
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -31,6 +32,32 @@ def test_every_compiled_part_is_built():
     parts = {path.stem for path in (ROOT / "src/rankwise/_compiled").glob("*.pyx")}
     listed = re.findall(r'"(\w+)"', re.search(r"else \((.+)\)", (ROOT / "setup.py").read_text())[1])
     assert set(listed) == parts
+
+
+def test_the_conda_recipe_imports_every_compiled_part():
+    parts = {path.stem for path in (ROOT / "src/rankwise/_compiled").glob("*.pyx")}
+    recipe = (ROOT / "conda/recipe.yaml").read_text()
+    assert set(re.findall(r"rankwise\._compiled\.(\w+)", recipe)) == parts
+
+
+def test_workflows_call_targets_of_the_makefile():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    for workflow in (ROOT / ".github/workflows").glob("*.yml"):
+        called = re.findall(r"run: make PYTHON=python ([a-z-]+)$", workflow.read_text(), re.M)
+        assert called
+        assert set(called) <= targets
+
+
+def test_workflows_may_only_read_the_repository():
+    for workflow in (ROOT / ".github/workflows").glob("*.yml"):
+        assert "\npermissions:\n  contents: read\n" in workflow.read_text()
+
+
+def test_the_oldest_versions_cover_every_dependency_and_extra():
+    names = {constraint.split("==")[0] for constraint in oldest_versions()}
+    for extra in ("cli", "plot", "dask", "onnx", "judge", "trees"):
+        requirements = PROJECT["dependencies"] + PROJECT["optional-dependencies"][extra]
+        assert {re.split(r"[\[>]", requirement)[0] for requirement in requirements} <= names
 
 
 def test_the_sdist_has_all_that_its_tests_import():
