@@ -236,7 +236,7 @@ def test_bad_input_is_refused(data):
             RankRLSCV(**options).fit(X, y, groups)
     with pytest.raises(ValueError, match="at least two groups"):
         RankRLSCV(cv=None).fit(X, y)
-    with pytest.raises(ValueError, match="explicit preferences"):
+    with pytest.raises(ValueError, match="needs scores"):
         RankRLSCV(scoring="ndcg").fit(X, PairGraph([0], [1], n_items=len(y)))
     with pytest.raises(ValueError, match="edges"):
         RankRLSCV(cv=9).fit(X, PairGraph([0, 1], [1, 2], n_items=len(y)))

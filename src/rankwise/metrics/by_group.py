@@ -12,6 +12,9 @@ from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.ranking import GroupedTargets, Ranking
 from rankwise.metrics.registry import MetricName
 
+#: Rows of several candidates that are ranked together. Each block sorts y anew, so it is short.
+STACKED_ROWS = 2**13
+
 
 def metric_by_group(
     metric: Metric, Y: Array, groups: Groups, weight: Array | None, held_out: Array
@@ -36,15 +39,35 @@ def metric_by_group(
     ndarray of shape (n_groups, n_candidates, n_outputs)
         NaN where the metric is undefined.
     """
-    n_outputs = Y.shape[1]
-    n_candidates = held_out.shape[2]
+    n_items, n_outputs, n_candidates = held_out.shape
     values = np.empty((groups.n_groups, n_candidates, n_outputs))
+    width = 1
+    if not metric.is_pooled:
+        width = max(1, min(n_candidates, STACKED_ROWS // max(1, n_items)))
     for j in range(n_outputs):
-        targets = GroupedTargets(np.ascontiguousarray(Y[:, j]), groups, weight)
-        for k in range(n_candidates):
-            ranking = Ranking(targets, np.ascontiguousarray(held_out[:, j, k]))
-            values[:, k, j] = metric.by_group(ranking).values
+        targets = _stacked_targets(Y[:, j], groups, weight, width)
+        for start in range(0, n_candidates, width):
+            scores = held_out[:, j, start : start + width]
+            n_stacked = scores.shape[1]
+            if n_stacked < width:
+                targets = _stacked_targets(Y[:, j], groups, weight, n_stacked)
+            by_group = metric.by_group(Ranking(targets, scores.T.ravel())).values
+            values[:, start : start + width, j] = by_group.reshape(n_stacked, -1).T
     return values
+
+
+def _stacked_targets(
+    y: Array, groups: Groups, weight: Array | None, n_copies: int
+) -> GroupedTargets:
+    """Targets of several copies of the items: the groups of each copy are groups of their own."""
+    if n_copies == 1:
+        return GroupedTargets(np.ascontiguousarray(y), groups, weight)
+    first_group = groups.n_groups * np.arange(n_copies)
+    codes = (first_group[:, None] + groups.codes).ravel()
+    if weight is not None:
+        weight = np.tile(weight, n_copies)
+    all_groups = Groups(codes, np.tile(groups.labels, n_copies))
+    return GroupedTargets(np.tile(y, n_copies), all_groups, weight)
 
 
 def from_disagreement(metric: Metric, disagreement: Array) -> Array:

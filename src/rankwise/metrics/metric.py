@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -85,6 +85,8 @@ class Metric:
         Whether `make_metric` made it from a user's function.
     options : tuple of (str, value)
         Options that differ from the defaults, including the cut-off.
+    choices : mapping from str to tuple of str
+        Allowed values of each option that is a word.
 
     Examples
     --------
@@ -110,6 +112,10 @@ class Metric:
     is_pooled: bool = False
     is_custom: bool = False
     options: tuple[tuple[str, Any], ...] = ()
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        self._check_options(dict(self.options))
 
     def __call__(
         self,
@@ -149,6 +155,7 @@ class Metric:
             One value per column for (m, v) input.
         """
         check_option("undefined", undefined, UNDEFINED)
+        self._check_options(options)
         y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight, [self])
         if score.ndim == 1:
             ranking = Ranking(make_targets(y, encoded, weights), score)
@@ -180,10 +187,15 @@ class Metric:
 
     def by_group(self, ranking: Ranking, **options: Any) -> GroupValues:
         """Return the value in each group of a ranking; NaN where the metric is undefined."""
-        all_options = {**dict(self.options), **options}
-        if all_options.get("k") is not None:
-            check_int("k", all_options["k"], least=1)
-        return self.function(ranking, **all_options)
+        return self.function(ranking, **{**dict(self.options), **options})
+
+    def _check_options(self, options: dict[str, Any]) -> None:
+        """Raise a ValueError for a cut-off below 1 and for words that are not allowed."""
+        if options.get("k") is not None:
+            check_int("k", options["k"], least=1)
+        for name, allowed in self.choices.items():
+            if name in options:
+                check_option(name, options[name], allowed)
 
     def interval(
         self, by_group: GroupValues, confidence: float = DEFAULT_CONFIDENCE

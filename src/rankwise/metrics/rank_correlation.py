@@ -12,11 +12,15 @@ from rankwise.arrays import Array, Indices
 from rankwise.groups import Groups
 from rankwise.metrics.metric import GroupValues, group_metric
 from rankwise.metrics.ranking import GroupedTargets, Ranking, divide, run_starts
-from rankwise.validation import check_option
 
 _DIFFERENT = "two items with different y"
 _WEIGHTED = f"{_DIFFERENT} (and positive weights)"
 _TWO_KINDS = "relevant and non-relevant items"
+_PAIR_CHOICES = {
+    "tied_scores": ("half", "wrong"),
+    "average": ("groups", "pairs"),
+    "tied_y": ("skip", "half"),
+}
 
 
 @group_metric(
@@ -26,6 +30,7 @@ _TWO_KINDS = "relevant and non-relevant items"
     short="Disagreement",
     greater_is_better=False,
     accepts_weights=True,
+    choices=_PAIR_CHOICES,
 )
 def disagreement_error(
     ranking: Ranking,
@@ -66,9 +71,6 @@ def disagreement_error(
     >>> disagreement_error([3, 2, 1, 1, 0], [0.9, 0.1, 0.5, 0.2, 0.7], ["a", "a", "a", "b", "b"])
     0.6666666666666666
     """
-    check_option("tied_scores", tied_scores, ("half", "wrong"))
-    check_option("average", average, ("groups", "pairs"))
-    check_option("tied_y", tied_y, ("skip", "half"))
     pairs = count_pairs(ranking)
     weight_of_tie = 0.5 if tied_scores == "half" else 1.0
     errors = pairs.discordant + weight_of_tie * pairs.tied_scores
@@ -83,7 +85,9 @@ def disagreement_error(
     return GroupValues(error)
 
 
-@group_metric("concordance", "Concordance", needs=_WEIGHTED, accepts_weights=True)
+@group_metric(
+    "concordance", "Concordance", needs=_WEIGHTED, accepts_weights=True, choices=_PAIR_CHOICES
+)
 def concordance(
     ranking: Ranking,
     *,
@@ -338,6 +342,7 @@ def _mid_ranks(ranking: Ranking) -> Array:
     greater_is_better=False,
     highest=np.inf,
     accepts_weights=True,
+    choices={"average": ("groups", "items")},
 )
 def mean_squared_error(ranking: Ranking, *, average: str = "groups") -> GroupValues:
     r"""Mean squared difference between scores and true values.
@@ -361,7 +366,6 @@ def mean_squared_error(ranking: Ranking, *, average: str = "groups") -> GroupVal
     >>> mean_squared_error([1, 2, 3], [1, 2, 5])
     1.3333333333333333
     """
-    check_option("average", average, ("groups", "items"))
     targets = ranking.targets
     weights = np.ones(len(targets.y)) if targets.weights is None else targets.weights
     squares = (ranking.score.astype(np.float64) - targets.y) ** 2

@@ -13,14 +13,20 @@ from rankwise.arrays import Array, Indices
 from rankwise.metrics.grades import LARGEST_GRADE
 from rankwise.metrics.metric import GroupValues, check_data, group_metric
 from rankwise.metrics.ranking import GroupedTargets, Ranking, divide
-from rankwise.validation import check_int, check_option
+from rankwise.validation import check_int
 
 _RELEVANT = "at least one relevant item"
 _POSITIVE = "at least one item with y > 0"
 _TIED_SCORES = ("average", "optimistic", "pessimistic", "order")
 
 
-@group_metric("ndcg", "NDCG", needs=f"{_POSITIVE} (and positive weight)", accepts_weights=True)
+@group_metric(
+    "ndcg",
+    "NDCG",
+    needs=f"{_POSITIVE} (and positive weight)",
+    accepts_weights=True,
+    choices={"gain": ("exponential", "linear"), "tied_scores": _TIED_SCORES},
+)
 def ndcg(
     ranking: Ranking,
     *,
@@ -70,8 +76,6 @@ def ndcg(
     >>> round(ndcg([3, 1, 2], [1, 3, 2], gain="linear"), 3)
     0.79
     """
-    check_option("gain", gain, ("exponential", "linear"))
-    check_option("tied_scores", tied_scores, _TIED_SCORES)
     return GroupValues(_gain_ratio(ranking, k, gain, tied_scores, next_place=1))
 
 
@@ -124,7 +128,13 @@ def _gain_ratio(
     return np.minimum(divide(gained, ideal), 1.0)
 
 
-@group_metric("err", "Expected reciprocal rank", needs=_POSITIVE, short="ERR")
+@group_metric(
+    "err",
+    "Expected reciprocal rank",
+    needs=_POSITIVE,
+    short="ERR",
+    choices={"tied_scores": ("pessimistic", "optimistic", "order")},
+)
 def expected_reciprocal_rank(
     ranking: Ranking,
     *,
@@ -160,7 +170,6 @@ def expected_reciprocal_rank(
     >>> expected_reciprocal_rank([1, 0, 2], [3, 2, 1], max_grade=2)
     0.4375
     """
-    check_option("tied_scores", tied_scores, ("pessimistic", "optimistic", "order"))
     targets = ranking.targets
     _check_grades("expected_reciprocal_rank", targets, exponential=True)
     highest = float(targets.y.max() if max_grade is None else max_grade)
@@ -181,7 +190,13 @@ def expected_reciprocal_rank(
     return GroupValues(values)
 
 
-@group_metric("map", "Mean average precision", needs=_RELEVANT, short="AP")
+@group_metric(
+    "map",
+    "Mean average precision",
+    needs=_RELEVANT,
+    short="AP",
+    choices={"normalizer": ("relevant", "attainable"), "tied_scores": _TIED_SCORES},
+)
 def average_precision(
     ranking: Ranking,
     *,
@@ -224,8 +239,7 @@ def average_precision(
     >>> round(average_precision([1, 0, 1, 0], [4, 3, 2, 1]), 4)
     0.8333
     """
-    check_option("normalizer", normalizer, ("relevant", "attainable"))
-    is_relevant = _relevant(ranking, relevant, tied_scores)[ranking.order(tied_scores)]
+    is_relevant = _relevant(ranking, relevant)[ranking.order(tied_scores)]
     targets = ranking.targets
     if ranking.has_ties and tied_scores == "average":
         hits_so_far = _expected_hits(ranking, is_relevant)
@@ -240,7 +254,7 @@ def average_precision(
     return GroupValues(np.minimum(divide(targets.sum(precisions), largest_sum), 1.0))
 
 
-@group_metric("p", "Precision", short="P")
+@group_metric("p", "Precision", short="P", choices={"tied_scores": _TIED_SCORES})
 def precision(
     ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
 ) -> GroupValues:
@@ -262,12 +276,12 @@ def precision(
     0.5
     """
     k = check_int("k", k, least=1)
-    is_relevant = _relevant(ranking, relevant, tied_scores)
+    is_relevant = _relevant(ranking, relevant)
     hits = _sum_first(ranking, is_relevant, k, tied_scores)
     return GroupValues(hits / k)
 
 
-@group_metric("recall", "Recall", needs=_RELEVANT)
+@group_metric("recall", "Recall", needs=_RELEVANT, choices={"tied_scores": _TIED_SCORES})
 def recall(
     ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
 ) -> GroupValues:
@@ -289,13 +303,13 @@ def recall(
     0.6666666666666666
     """
     k = check_int("k", k, least=1)
-    is_relevant = _relevant(ranking, relevant, tied_scores)
+    is_relevant = _relevant(ranking, relevant)
     hits = _sum_first(ranking, is_relevant, k, tied_scores)
     n_relevant = ranking.targets.sum_rows(is_relevant)
     return GroupValues(np.minimum(divide(hits, n_relevant), 1.0))
 
 
-@group_metric("rprec", "R-precision", needs=_RELEVANT)
+@group_metric("rprec", "R-precision", needs=_RELEVANT, choices={"tied_scores": _TIED_SCORES})
 def r_precision(
     ranking: Ranking, *, relevant: float | None = None, tied_scores: str = "average"
 ) -> GroupValues:
@@ -314,7 +328,7 @@ def r_precision(
     >>> r_precision([1, 0, 1, 0], [4, 3, 2, 1])  # one of the first two items
     0.5
     """
-    is_relevant = _relevant(ranking, relevant, tied_scores)
+    is_relevant = _relevant(ranking, relevant)
     targets = ranking.targets
     n_relevant = targets.sum_rows(is_relevant)
     is_within_cutoff = targets.position <= np.repeat(n_relevant, targets.sizes)
@@ -322,7 +336,7 @@ def r_precision(
     return GroupValues(np.minimum(divide(hits, n_relevant), 1.0))
 
 
-@group_metric("success", "Success", needs=_RELEVANT)
+@group_metric("success", "Success", needs=_RELEVANT, choices={"tied_scores": _TIED_SCORES})
 def success(
     ranking: Ranking, *, k: int, relevant: float | None = None, tied_scores: str = "average"
 ) -> GroupValues:
@@ -345,14 +359,20 @@ def success(
     0.5
     """
     k = check_int("k", k, least=1)
-    is_relevant = _relevant(ranking, relevant, tied_scores)[ranking.order(tied_scores)]
+    is_relevant = _relevant(ranking, relevant)[ranking.order(tied_scores)]
     runs = _tied_runs(ranking, tied_scores)
     values = _probability_of_any(ranking, is_relevant, runs, k)
     values[ranking.targets.sum(is_relevant) == 0] = np.nan
     return GroupValues(values)
 
 
-@group_metric("mrr", "Mean reciprocal rank", needs=_RELEVANT, short="RR")
+@group_metric(
+    "mrr",
+    "Mean reciprocal rank",
+    needs=_RELEVANT,
+    short="RR",
+    choices={"tied_scores": _TIED_SCORES},
+)
 def reciprocal_rank(
     ranking: Ranking,
     *,
@@ -385,7 +405,7 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1, 1], [3, 2, 1])
     0.5
     """
-    is_relevant = _relevant(ranking, relevant, tied_scores)[ranking.order(tied_scores)]
+    is_relevant = _relevant(ranking, relevant)[ranking.order(tied_scores)]
     targets = ranking.targets
     runs = _tied_runs(ranking, tied_scores)
     n_hits = np.add.reduceat(is_relevant, runs.starts, dtype=np.int64)
@@ -439,7 +459,7 @@ def hit_rate(ranking: Ranking, *, k: int = 1) -> GroupValues:
     return GroupValues(values)
 
 
-@group_metric("rbp", "Rank-biased precision", short="RBP")
+@group_metric("rbp", "Rank-biased precision", short="RBP", choices={"tied_scores": _TIED_SCORES})
 def rank_biased_precision(
     ranking: Ranking,
     *,
@@ -478,13 +498,15 @@ def rank_biased_precision(
     """
     if not 0 < p < 1:
         raise ValueError(f"p={p!r}; pass a probability between 0 and 1, such as 0.8.")
-    is_relevant = _relevant(ranking, relevant, tied_scores)
+    is_relevant = _relevant(ranking, relevant)
     view_probability = p ** (ranking.targets.position - 1.0)
     expected_hits = _sum_first(ranking, is_relevant, k, tied_scores, view_probability)
     return GroupValues((1 - p) * expected_hits)
 
 
-@group_metric("judged", "Judged", accepts_missing=True)
+@group_metric(
+    "judged", "Judged", accepts_missing=True, choices={"tied_scores": ("average", "order")}
+)
 def judged(ranking: Ranking, *, k: int, tied_scores: str = "average") -> GroupValues:
     """Share of the items in the first k places whose relevance is known.
 
@@ -505,7 +527,6 @@ def judged(ranking: Ranking, *, k: int, tied_scores: str = "average") -> GroupVa
     0.5
     """
     check_int("k", k, least=1)
-    check_option("tied_scores", tied_scores, ("average", "order"))
     targets = ranking.targets
     is_judged = targets.judged
     if is_judged is None:
@@ -572,9 +593,8 @@ def _check_grades(metric: str, targets: GroupedTargets, *, exponential: bool) ->
         )
 
 
-def _relevant(ranking: Ranking, least: float | None, tied_scores: str) -> NDArray[np.bool_]:
-    """Whether each row is relevant; validates tied_scores for metrics of relevant items."""
-    check_option("tied_scores", tied_scores, _TIED_SCORES)
+def _relevant(ranking: Ranking, least: float | None) -> NDArray[np.bool_]:
+    """Whether each row is relevant."""
     y = ranking.targets.y
     is_relevant: NDArray[np.bool_] = y > 0 if least is None else y >= least
     return is_relevant

@@ -555,8 +555,8 @@ def _terms(loss: SquaredLoss, folds: Folds) -> list[LossTerm]:
     terms = []
     for term in loss.terms():
         total = term.amount.sum()
-        for U in folds:
-            check_rest(total - term.amount[U].sum() > ROUNDING * total)
+        held_out = np.array([term.amount[fold].sum() for fold in folds])
+        check_rest(bool((total - held_out > ROUNDING * total).all()))
         terms.append(term._replace(target=term.target.reshape(len(term.target), -1)))
     return terms
 

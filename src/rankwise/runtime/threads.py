@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
 S = TypeVar("S")
@@ -132,6 +132,8 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 def allow_threads(n_multiplications: float) -> AbstractContextManager[None]:
     """A context for a step of a single-threaded call; a large step may use idle cores."""
+    if n_multiplications < LARGE_STEP:
+        return nullcontext()
     return limit_threads(n_threads_for(n_multiplications))
 
 

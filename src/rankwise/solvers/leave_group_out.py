@@ -78,9 +78,10 @@ class WhitenedTerm:
         white_rest = np.delete(self.white, fold, axis=0)
         return white_rest.T @ white_rest
 
-    def weight_without(self, fold: Fold) -> float:
-        """``share/(T − T_U)``."""
-        return float(self.share / (self.amount.sum() - self.amount[fold].sum()))
+    def weights_without(self, folds: Sequence[Fold]) -> Array:
+        """``share/(T − T_U)`` for each fold."""
+        amounts = np.array([self.amount[fold].sum() for fold in folds])
+        return np.asarray(self.share / (self.amount.sum() - amounts))
 
 
 def diagonalize_gram(
@@ -150,23 +151,15 @@ def leave_out_weights(
     """
     is_short = _short_folds(terms[0], folds)
     short = [number for number, fold_is_short in enumerate(is_short) if fold_is_short]
+    long = [number for number, fold_is_short in enumerate(is_short) if not fold_is_short]
     if short:
         short_folds = [folds[number] for number in short]
         for positions, weights in _weights_by_downdates(R, terms[0], short_folds, alphas):
             yield [short[position] for position in positions], weights
-    moments = [R.T @ term.target for term in terms]
-    for number, fold in enumerate(folds):
-        if is_short[number]:
-            continue
-        gram = np.zeros((R.shape[1], R.shape[1]))
-        moment = np.zeros_like(moments[0])
-        for term, term_moment in zip(terms, moments, strict=True):
-            weight = term.weight_without(fold)
-            gram += weight * term.gram_without(fold)
-            moment += weight * (term_moment - R[fold].T @ term.target[fold])
-        if n_free:
-            gram, moment = partial_out(gram, moment, n_free)
-        yield [number], _solve_semidefinite(gram, moment, alphas)[None]
+    if long:
+        long_folds = [folds[number] for number in long]
+        for positions, weights in _weights_by_grams(R, terms, long_folds, alphas, n_free):
+            yield [long[position] for position in positions], weights
 
 
 def _short_folds(term: WhitenedTerm, folds: Sequence[Fold]) -> list[bool]:
@@ -186,6 +179,32 @@ def _short_folds(term: WhitenedTerm, folds: Sequence[Fold]) -> list[bool]:
         is_minor = fold_squares == 0 or fold_squares < half
         are_short.append(bool(len(fold) <= max_size and is_minor))
     return are_short
+
+
+def _weights_by_grams(
+    R: Array, terms: Sequence[WhitenedTerm], folds: Sequence[Fold], alphas: Array, n_free: int
+) -> Iterator[tuple[list[int], Array]]:
+    """Numbers of k folds and the weights without each, of shape (k, p, n_outputs, n_alphas).
+
+    The Gram matrix of a fold is subtracted from that of all items.
+    """
+    moments = [R.T @ term.target for term in terms]
+    factors = [term.weights_without(folds) for term in terms]
+    batch_size = max(1, BATCH_ENTRIES // max(1, moments[0].size * len(alphas)))
+    for start in range(0, len(folds), batch_size):
+        numbers = list(range(start, min(start + batch_size, len(folds))))
+        weights = []
+        for number in numbers:
+            fold = folds[number]
+            gram = np.zeros((R.shape[1], R.shape[1]))
+            moment = np.zeros_like(moments[0])
+            for term, term_moment, factor in zip(terms, moments, factors, strict=True):
+                gram += factor[number] * term.gram_without(fold)
+                moment += factor[number] * (term_moment - R[fold].T @ term.target[fold])
+            if n_free:
+                gram, moment = partial_out(gram, moment, n_free)
+            weights.append(_solve_semidefinite(gram, moment, alphas))
+        yield numbers, np.stack(weights)
 
 
 def _solve_semidefinite(gram: Array, moment: Array, alphas: Array) -> Array:
