@@ -114,6 +114,24 @@ def test_the_command_evaluates_a_run_on_qrels(files, tmp_path):
     assert "--missing-queries" in fail(*command, "--missing-queries", "drop")
 
 
+def test_the_command_bounds_runs_over_unjudged_documents(files, tmp_path):
+    run, qrels = files
+    write_qrels(tmp_path / "qrels", qrels.query[::2], qrels.document[::2], qrels.relevance[::2])
+    write_trec_run(tmp_path / "other", run.query[::2], run.document[::2], run.score[::2])
+    runs = [tmp_path / "run", tmp_path / "other"]
+    command = ["evaluate", "--qrels", tmp_path / "qrels", *runs, "-m", "nDCG@5"]
+    done = json.loads(succeed(*command, "--next-judgments", "3", "--json").stdout)
+    assert [row["run"] for row in done["metrics"]] == ["run", "other"]
+    assert all(row["lowest"] <= row["mean"] <= row["highest"] for row in done["metrics"])
+    assert len(done["next_judgments"]) == 3
+    text = succeed(*command, "--unjudged", "bounds", "--per-group", tmp_path / "csv").stdout
+    assert "any grades" in text
+    assert len((tmp_path / "csv").read_text().splitlines()) == 1 + 2 * 8
+    assert "--unjudged" in fail(*command, "--unjudged", "none")
+    assert "--qrels" in fail("evaluate", tmp_path / "csv", tmp_path / "csv", "--unjudged", "zero")
+    assert "rankwise evaluate MODEL DATA" in fail("evaluate", tmp_path / "csv")
+
+
 def test_relevant_documents_that_were_not_found_come_last_and_others_do_not():
     run = TrecRun(
         np.array(["a", "a", "c"]),

@@ -90,7 +90,7 @@ def evaluate(
             confidence=confidence,
             **retrieval.arguments(),
         )
-        print_run_evaluation(result_of_runs, retrieval.qrels, per_query=per_group, as_json=as_json)
+        print_run_evaluation(result_of_runs, retrieval, per_query=per_group, as_json=as_json)
         return
     if len(paths) != 2:
         raise ValueError(

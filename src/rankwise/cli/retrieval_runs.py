@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from rankwise.cli import terminal
 from rankwise.cli.command import FILE, option, option_group
-from rankwise.formatting import csv_text
+from rankwise.formatting import TextTable, csv_text
 
 if TYPE_CHECKING:
-    from rankwise.metrics import RunEvaluation
+    from rankwise.metrics import NextJudgment, RunEvaluation
     from rankwise.metrics.run_input import RunInput
 
 RUNS = "Runs"  # section of the help
 MISSING_QUERIES = ("zero", "skip")
-UNJUDGED = ("zero", "judged_only")
+UNJUDGED = ("zero", "judged_only", "bounds")
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,15 @@ class RetrievalOptions:
     qrels: Path | None
     unjudged: str | None
     missing_queries: str | None
+    next_judgments: int | None
 
     def arguments(self) -> dict[str, str]:
         """Arguments of `evaluate_runs`."""
         from rankwise.validation import check_option
 
         arguments = {}
+        if self.next_judgments is not None:
+            arguments["unjudged"] = "bounds"
         if self.unjudged is not None:
             check_option("--unjudged", self.unjudged, UNJUDGED)
             arguments["unjudged"] = self.unjudged
@@ -46,6 +51,7 @@ class RetrievalOptions:
         for name, value in {
             "--unjudged": self.unjudged,
             "--missing-queries": self.missing_queries,
+            "--next-judgments": self.next_judgments,
         }.items():
             if value is not None:
                 raise ValueError(f"{name} is for TREC runs, and {path} is none; pass --qrels.")
@@ -65,9 +71,8 @@ retrieval_options = option_group(
         "--unjudged",
         metavar="NAME",
         section=RUNS,
-        is_advanced=True,
-        help="Documents of runs without a judgment: zero (not relevant; default) or judged_only "
-        "(removed from the lists).",
+        help="Documents of runs without a judgment: zero (not relevant; default), judged_only "
+        "(removed from the lists) or bounds (lowest and highest value over all their grades).",
     ),
     option(
         "--missing-queries",
@@ -76,6 +81,14 @@ retrieval_options = option_group(
         is_advanced=True,
         help="Queries of the qrels that a run lacks: zero counts 0, as trec_eval -c (default); "
         "skip leaves them out of the mean.",
+    ),
+    option(
+        "--next-judgments",
+        metavar="N",
+        type=int,
+        section=RUNS,
+        is_advanced=True,
+        help="List the N unjudged documents that matter most, for the first metric.",
     ),
 )
 
@@ -90,30 +103,59 @@ def read_named_runs(paths: Sequence[Path]) -> dict[str, RunInput]:
 
 
 def print_run_evaluation(
-    result: RunEvaluation, qrels: Path, *, per_query: Path | None, as_json: bool
+    result: RunEvaluation, options: RetrievalOptions, *, per_query: Path | None, as_json: bool
 ) -> None:
     """Print the metrics of runs as a table or as JSON; write the values of the queries as CSV."""
     if per_query is not None:
         terminal.write_text(per_query, _per_query_text(result))
-    if not as_json:
-        terminal.print_table(result.table())
+    judgments = []
+    if options.next_judgments is not None:
+        judgments = result.next_judgments(options.next_judgments)
+    if as_json:
+        document = {
+            "qrels": options.qrels,
+            "unjudged": result.unjudged,
+            "metrics": _metric_rows(result),
+        }
+        if judgments:
+            document["next_judgments"] = [judgment._asdict() for judgment in judgments]
+        terminal.print_json(document)
         return
+    terminal.print_table(result.table())
+    print_next_judgments(judgments)
+
+
+def print_next_judgments(judgments: list[NextJudgment]) -> None:
+    """Print the documents to judge next, if there are some."""
+    if not judgments:
+        return
+    rows = [[query, document, f"{effect:.4f}"] for query, document, effect in judgments]
+    click.echo("")
+    terminal.print_table(TextTable(["judge next: query", "document", "effect"], rows, names=(0, 1)))
+
+
+def _metric_rows(result: RunEvaluation) -> list[dict[str, object]]:
+    """The rows of the table of `RunEvaluation` for JSON."""
     rows = []
     for run in result.runs:
         for metric in result.metrics:
             low, high = result.interval(metric, run)
-            rows.append(
-                {
-                    "run": run,
-                    "metric": metric,
-                    "mean": result[run, metric],
-                    "low": low,
-                    "high": high,
-                    "queries": len(result.queries),
-                    "missing": result.n_missing[run],
-                }
-            )
-    terminal.print_json({"qrels": qrels, "unjudged": result.unjudged, "metrics": rows})
+            row: dict[str, object] = {
+                "run": run,
+                "metric": metric,
+                "mean": result[run, metric],
+                "low": low,
+                "high": high,
+                "queries": len(result.queries),
+                "missing": result.n_missing[run],
+            }
+            if result.bounds:
+                bounds = result.bounds[run, metric]
+                row["lowest"] = bounds.low
+                row["highest"] = bounds.high
+                row["unjudged"] = bounds.n_unjudged
+            rows.append(row)
+    return rows
 
 
 def _per_query_text(result: RunEvaluation) -> str:

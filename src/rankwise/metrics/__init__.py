@@ -32,7 +32,12 @@ from rankwise.metrics.retrieval import (
 )
 from rankwise.metrics.runs import RunEvaluation, evaluate_runs
 from rankwise.metrics.shared_items import ComparisonMean, dyadic_robust_mean
-from rankwise.metrics.unjudged import Bounds, judgments_to_flip, ndcg_bounds
+from rankwise.metrics.unjudged import (
+    Bounds,
+    NextJudgment,
+    judgments_to_flip,
+    unjudged_bounds,
+)
 
 __all__ = [
     "Bounds",
@@ -40,6 +45,7 @@ __all__ = [
     "Evaluation",
     "EvaluationRow",
     "Metric",
+    "NextJudgment",
     "RunEvaluation",
     "auc",
     "average_precision",
@@ -58,7 +64,6 @@ __all__ = [
     "mean_squared_error",
     "metric_names",
     "ndcg",
-    "ndcg_bounds",
     "pooled_auc",
     "precision",
     "r_precision",
@@ -68,4 +73,5 @@ __all__ = [
     "spearman",
     "success",
     "top_k",
+    "unjudged_bounds",
 ]

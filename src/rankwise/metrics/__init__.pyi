@@ -16,8 +16,9 @@ from rankwise.metrics.runs import evaluate_runs as evaluate_runs
 from rankwise.metrics.shared_items import ComparisonMean as ComparisonMean
 from rankwise.metrics.shared_items import dyadic_robust_mean as dyadic_robust_mean
 from rankwise.metrics.unjudged import Bounds as Bounds
+from rankwise.metrics.unjudged import NextJudgment as NextJudgment
 from rankwise.metrics.unjudged import judgments_to_flip as judgments_to_flip
-from rankwise.metrics.unjudged import ndcg_bounds as ndcg_bounds
+from rankwise.metrics.unjudged import unjudged_bounds as unjudged_bounds
 
 __all__ = [
     "Bounds",
@@ -25,6 +26,7 @@ __all__ = [
     "Evaluation",
     "EvaluationRow",
     "Metric",
+    "NextJudgment",
     "RunEvaluation",
     "auc",
     "average_precision",
@@ -43,7 +45,6 @@ __all__ = [
     "mean_squared_error",
     "metric_names",
     "ndcg",
-    "ndcg_bounds",
     "pooled_auc",
     "precision",
     "r_precision",
@@ -53,6 +54,7 @@ __all__ = [
     "spearman",
     "success",
     "top_k",
+    "unjudged_bounds",
 ]
 
 def auc(

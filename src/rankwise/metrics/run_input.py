@@ -91,10 +91,15 @@ def read_run(run: RunInput, name: str) -> ByQuery:
 
 def ranked_documents(scores: Mapping[str, float]) -> list[str]:
     """Return documents in trec_eval's order: single-precision score, then descending id."""
-    documents = sorted(scores, reverse=True)
-    single_precision = np.array([scores[name] for name in documents], dtype=np.float32)
+    documents = list(scores)
+    single_precision = np.array(list(scores.values()), dtype=np.float32)
     order = np.argsort(-single_precision, kind="stable")
-    return [documents[place] for place in order]
+    has_ties = (np.diff(single_precision[order]) == 0.0).any()
+    if has_ties:
+        documents = sorted(documents, reverse=True)
+        single_precision = np.array([scores[name] for name in documents], dtype=np.float32)
+        order = np.argsort(-single_precision, kind="stable")
+    return [documents[place] for place in order.tolist()]
 
 
 def judged_list(judgments: Mapping[str, float], documents: Sequence[str]) -> JudgedList:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ from rankwise.metrics.run_input import (
 )
 from rankwise.metrics.run_metric_names import RunMetricName, get_run_metric, get_run_metrics
 from rankwise.metrics.run_metrics import JudgedList, RunMetric
+from rankwise.metrics.unjudged import Bounds, NextJudgment, bounds_of_runs, largest_effects
 from rankwise.validation import check_option
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR")
 MISSING_QUERIES = ("zero", "skip")
-UNJUDGED = ("zero", "judged_only")
+UNJUDGED = ("zero", "judged_only", "bounds")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -58,6 +59,8 @@ class RunEvaluation:
         Queries of a run that have no judgments. They are left out.
     missing_queries, unjudged : str
         The arguments of `evaluate_runs`.
+    bounds : dict from (run, metric) to Bounds
+        With ``unjudged="bounds"``: the values over all grades of the unjudged documents.
     confidence : float
         Level of the intervals.
     """
@@ -70,6 +73,7 @@ class RunEvaluation:
     n_without_judgments: dict[str, int]
     missing_queries: str = "zero"
     unjudged: str = "zero"
+    bounds: dict[tuple[str, str], Bounds] = field(default_factory=dict)
     confidence: float = DEFAULT_CONFIDENCE
 
     def __getitem__(self, key: tuple[str, RunMetricName] | RunMetricName) -> float:
@@ -123,6 +127,41 @@ class RunEvaluation:
         low, high = np.clip([summary["low"], summary["high"]], 0.0, 1.0).tolist()
         return low, high
 
+    def next_judgments(
+        self, n: int = 20, metric: RunMetricName | None = None
+    ) -> list[NextJudgment]:
+        """Return the unjudged documents whose judgments matter most.
+
+        For one run these are the documents that change its value most; for several runs those that
+        change the differences between runs most.
+
+        Parameters
+        ----------
+        n : int, default=20
+            Number of documents.
+        metric : str or object of ir_measures, optional
+            One of the metrics that were evaluated; default: the first.
+
+        Returns
+        -------
+        list of NextJudgment
+            Query, document and effect, the largest effect first.
+
+        References
+        ----------
+        Carterette, Allan, Sitaraman: Minimal test collections for retrieval evaluation. SIGIR 2006.
+        """
+        if not self.bounds:
+            raise ValueError("next_judgments needs evaluate_runs(..., unjudged='bounds').")
+        name = self.metrics[0]
+        if metric is not None:
+            name = get_run_metric(metric).name
+        effects_by_run = []
+        for run in self.runs:
+            problems = self.bounds[run, name].problems
+            effects_by_run.append({query: problem.effects() for query, problem in problems.items()})
+        return largest_effects(effects_by_run, n)
+
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return ``{run: {metric: mean}}``.
 
@@ -158,16 +197,22 @@ class RunEvaluation:
         TextTable
             One row per run and metric.
         """
-        rows = []
-        for run in self.runs:
-            for metric in self.metrics:
-                low, high = self.interval(metric, run)
-                interval = "–"
-                if not np.isnan(low):
-                    interval = f"{low:.4f} … {high:.4f}"
-                rows.append([run, metric, f"{self[run, metric]:.4f}", interval])
         header = ["run", "metric", "mean", f"{100 * self.confidence:g}% interval"]
+        if self.bounds:
+            header += ["any grades", "unjudged"]
+        rows = [self._table_row(run, metric) for run in self.runs for metric in self.metrics]
         return TextTable(header, rows, names=(0, 1), notes=self._notes())
+
+    def _table_row(self, run: str, metric: str) -> list[str]:
+        low, high = self.interval(metric, run)
+        interval = "–"
+        if not np.isnan(low):
+            interval = f"{low:.4f} … {high:.4f}"
+        row = [run, metric, f"{self[run, metric]:.4f}", interval]
+        if self.bounds:
+            bounds = self.bounds[run, metric]
+            row += [f"{bounds.low:.4f} … {bounds.high:.4f}", f"{bounds.n_unjudged:,}"]
+        return row
 
     def _notes(self) -> list[str]:
         n_queries = len(self.queries)
@@ -178,6 +223,11 @@ class RunEvaluation:
                 notes.append(f"{run}: {n_missing:,} judged queries without documents, {effect}")
         if self.unjudged == "judged_only":
             notes.append("documents without a judgment are removed from the lists")
+        if self.bounds:
+            notes.append(
+                "any grades: lowest and highest mean over the grades of unjudged documents"
+            )
+            notes.append("unjudged: documents without a judgment down to the cut-off")
         return notes
 
     def __repr__(self) -> str:
@@ -223,8 +273,10 @@ def evaluate_runs(
         Names of ir_measures (``nDCG@10``, ``P(rel=2)@5``, ``AP``, ``RR``, ``R@100``, ``Success@1``,
         ``Rprec``, ``Bpref``, ``infAP``, ``IPrec@0.1``, ``RBP(p=0.9)``, ``Judged@10``) or of
         trec_eval (``ndcg_cut_10``, ``map``, ``recip_rank``, ``P_5``, ``recall_100``).
-    unjudged : {"zero", "judged_only"}, default="zero"
-        Documents without a judgment are not relevant, or they are removed from the lists first.
+    unjudged : {"zero", "judged_only", "bounds"}, default="zero"
+        Documents without a judgment are not relevant; or they are removed from the lists first; or
+        they are not relevant, and the result also has the exact bounds of each mean over all grades
+        that they may have (nDCG, AP, RR, P, RBP and Success; see `unjudged_bounds`).
     missing_queries : {"zero", "skip"}, default="zero"
         Judged queries for which a run has no documents count 0 (``trec_eval -c``) or are left out.
     confidence : float, default=0.95
@@ -253,6 +305,11 @@ def evaluate_runs(
     runs_by_name = read_runs(runs)
     _check_common_queries(runs_by_name, judgments)
 
+    bounds = {}
+    if unjudged == "bounds":
+        if missing_queries == "skip":
+            raise ValueError("unjudged='bounds' counts missing queries as 0; omit missing_queries.")
+        bounds = _bounds(judgments, runs_by_name, run_metrics)
     queries = sorted(judgments)
     values: dict[tuple[str, str], Array] = {}
     for name, run in runs_by_name.items():
@@ -276,6 +333,7 @@ def evaluate_runs(
         },
         missing_queries=missing_queries,
         unjudged=unjudged,
+        bounds=bounds,
         confidence=confidence,
     )
 
@@ -290,6 +348,17 @@ def judged_lists(judgments: ByQuery, run: ByQuery) -> list[JudgedList]:
         documents = ranked_documents(run.get(query, {}))
         lists.append(judged_list(judgments[query], documents))
     return lists
+
+
+def _bounds(
+    judgments: ByQuery, runs: dict[str, ByQuery], metrics: list[RunMetric]
+) -> dict[tuple[str, str], Bounds]:
+    """Bounds of each run and metric over all grades of the unjudged documents."""
+    bounds = {}
+    for name, run in runs.items():
+        for metric in metrics:
+            bounds[name, metric.name] = bounds_of_runs(judgments, [run], metric)
+    return bounds
 
 
 def _values_by_query(metric: RunMetric, lists: list[JudgedList], unjudged: str) -> Array:

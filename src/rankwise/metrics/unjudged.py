@@ -1,143 +1,217 @@
-"""Exact bounds of nDCG over all grades that unjudged documents may have.
-
-The nDCG difference of two runs on one query is N / I. With the gain steps s_l = y_l − y_(l−1) of
-the grades l = 1 … G, the discount differences w_d of the documents, J_l judged documents of grade
-l or higher and c_l unjudged ones,
-
-    N = N_0 + Σ_l s_l Σ_{d unjudged, grade ≥ l} w_d
-    I = Σ_l s_l D(J_l + c_l),    D(m) = sum of the first min(m, k) discounts.
-
-For a fixed λ the maximum of N − λI over all gradings takes the documents in falling order of w: a
-grading is a sequence c_1 ≥ … ≥ c_G, found by running maxima over the grades. Dinkelbach's iteration
-λ ← N / I ends at the exact maximum. Queries are independent, so the bounds of a mean over queries
-are the means of the bounds.
-"""
+"""What unjudged documents can do to the metric of a run, or to the difference of two runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
-from rankwise.metrics.run_input import ByQuery, ranked_documents, read_judgments, read_run
-from rankwise.metrics.run_metric_names import GAINS
+from rankwise.arrays import Array
+from rankwise.datasets.files import PathLike
+from rankwise.datasets.trec import write_qrels
+from rankwise.defaults import DEFAULT_CONFIDENCE
+from rankwise.metrics.by_group import mean_interval
+from rankwise.metrics.run_input import (
+    ByQuery,
+    RunInput,
+    ranked_documents,
+    read_judgments,
+    read_run,
+)
+from rankwise.metrics.run_metric_names import RunMetricName, get_run_metric
+from rankwise.metrics.run_metrics import RunMetric
+from rankwise.metrics.unjudged_ndcg import ndcg_query
+from rankwise.metrics.unjudged_query import (
+    Bound,
+    RankedQuery,
+    UnjudgedQuery,
+    average_precision_query,
+    first_relevant_query,
+    linear_query,
+    smallest,
+)
 from rankwise.validation import check_int, check_option
 
-MAX_STEPS = 50  # of Dinkelbach's iteration; 4 were enough in 1,470 random problems
+BOUNDED = ("ndcg", "p", "rbp", "mrr", "success", "map")
+FIRST_LIMIT = 64  # relevant documents tried first by `fewest_to_flip`
+ROUNDING = 1e-12  # a difference per query that counts as 0
 
 
-class UnjudgedQuery(NamedTuple):
-    """One query, two runs, and the documents whose grades are unknown.
+class NextJudgment(NamedTuple):
+    """A document whose judgment matters for a result.
 
     Attributes
     ----------
-    base : float
-        N_0: difference of the discounted gains of the judged documents.
-    weights : ndarray of shape (n_unjudged,)
-        Discount differences of the unjudged documents, largest first.
-    documents : tuple of str
-        The unjudged documents in this order.
-    n_judged : ndarray of shape (n_grades,)
-        J_l: judged documents of grade l or higher.
-    steps : ndarray of shape (n_grades,)
-        s_l: what grade l gains beyond grade l − 1.
-    discounts : ndarray of shape (k,)
-        Discounts of the first k ranks.
+    query, document : str
+        Names.
+    effect : float
+        About how much the value of the query would change if the document were relevant.
     """
 
-    base: float
-    weights: Array
-    documents: tuple[str, ...]
-    n_judged: Indices
-    steps: Array
-    discounts: Array
-
-    def ideal(self, counts: NDArray[np.intp]) -> Array:
-        """Return D(J_l + c) for the grades l and all counts c, shape (n_grades, n_counts)."""
-        cumulated = np.concatenate([[0.0], np.cumsum(self.discounts)])
-        n_relevant = self.n_judged[:, None] + counts[None, :]
-        ideal: Array = cumulated[np.minimum(n_relevant, len(self.discounts))]
-        return ideal
-
-    def reversed(self) -> UnjudgedQuery:
-        """Return the same query with the runs exchanged."""
-        return self._replace(
-            base=-self.base, weights=-self.weights[::-1], documents=self.documents[::-1]
-        )
-
-    def value(self, counts: NDArray[np.intp]) -> Array:
-        """Return nDCG differences if the first c_l unjudged documents have grade l or higher.
-
-        Counts have the shape (n_grades, n); a difference without any relevant document is 0.
-        """
-        gained = np.concatenate([[0.0], np.cumsum(self.weights)])[counts]
-        cumulated = np.concatenate([[0.0], np.cumsum(self.discounts)])
-        n_relevant = np.minimum(self.n_judged[:, None] + counts, len(self.discounts))
-        numerator = self.base + self.steps @ gained
-        denominator = self.steps @ cumulated[n_relevant]
-        values = np.zeros(counts.shape[1])
-        np.divide(numerator, denominator, out=values, where=denominator > 0)
-        return values
-
-    def value_of_zero(self) -> float:
-        """Return the nDCG difference if no unjudged document is relevant."""
-        return float(self.value(np.zeros((len(self.steps), 1), dtype=np.intp))[0])
+    query: str
+    document: str
+    effect: float
 
 
-class Bound(NamedTuple):
-    """An extreme value of a query and a grading that attains it.
+@dataclass(frozen=True, repr=False, eq=False)
+class Bounds:
+    """Result of `unjudged_bounds`: extreme values over all grades of the unjudged documents.
 
     Attributes
     ----------
-    value : float
-        The nDCG difference.
-    grades : dict from document to int
-        A grade above 0 for some unjudged documents; the others have grade 0.
-    """
-
-    value: float
-    grades: dict[str, int]
-
-
-class Bounds(NamedTuple):
-    """Result of `ndcg_bounds`.
-
-    Attributes
-    ----------
-    low, high : float
-        Smallest and largest mean difference over all grades of the unjudged documents.
-    zero : float
-        The difference if unjudged documents are not relevant.
+    metric : str
+        Name of the metric.
+    problems : dict from query to UnjudgedQuery
+        The value of each query as a function of the unknown grades.
+    judgments : dict
+        The relevance judgments, ``{query: {document: grade}}``.
     n_unjudged : int
         Unjudged documents among the first k of a run.
-    by_query : dict from query to tuple of Bound
-        Lower and upper bound of each query, with the gradings that attain them.
+    n_unjudged_by_run : tuple of int
+        The same for each of the one or two runs.
     """
 
-    low: float
-    high: float
-    zero: float
+    metric: str
+    problems: dict[str, UnjudgedQuery]
+    judgments: ByQuery
     n_unjudged: int
-    by_query: dict[str, tuple[Bound, Bound]]
+    n_unjudged_by_run: tuple[int, ...]
+
+    @cached_property
+    def by_query(self) -> dict[str, tuple[Bound, Bound]]:
+        """Lower and upper bound of each query, with grades that attain them."""
+        return {
+            name: (smallest(problem), problem.largest()) for name, problem in self.problems.items()
+        }
+
+    @property
+    def low(self) -> float:
+        """Smallest mean over the queries."""
+        return float(np.mean([lower.value for lower, _ in self.by_query.values()]))
+
+    @property
+    def high(self) -> float:
+        """Largest mean over the queries."""
+        return float(np.mean([upper.value for _, upper in self.by_query.values()]))
+
+    @property
+    def zero(self) -> float:
+        """Mean if unjudged documents are not relevant."""
+        return float(np.mean([problem.zero() for problem in self.problems.values()]))
+
+    @cached_property
+    def judgments_to_flip(self) -> int | None:
+        """The fewest unjudged documents that must be relevant to reverse the sign of the mean.
+
+        0 if the mean is 0; None if no grades reverse it.
+        """
+        return fewest_to_flip(list(self.problems.values()))
+
+    @property
+    def n_unjudged_of_loser(self) -> int:
+        """Unjudged documents among the first k of the run that is behind."""
+        if len(self.n_unjudged_by_run) > 1 and self.zero < 0.0:
+            return self.n_unjudged_by_run[0]
+        return self.n_unjudged_by_run[-1]
+
+    def interval(self, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
+        """Return an interval for the mean over a population of queries, whatever the grades are.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Level of the two intervals that are joined.
+
+        Returns
+        -------
+        tuple of float
+            Lower end of Student's interval of the lower bounds, and upper end of that of the upper
+            bounds; NaN with fewer than two queries.
+        """
+        lower = np.array([lower.value for lower, _ in self.by_query.values()])
+        upper = np.array([upper.value for _, upper in self.by_query.values()])
+        return mean_interval(lower, confidence)["low"], mean_interval(upper, confidence)["high"]
+
+    def witness(self, end: str) -> ByQuery:
+        """Return judgments that attain a bound.
+
+        Parameters
+        ----------
+        end : {"low", "high"}
+            Which bound.
+
+        Returns
+        -------
+        dict
+            The judgments, and a grade for each unjudged document that is relevant there.
+        """
+        check_option("end", end, ("low", "high"))
+        witness = {}
+        for name, (lower, upper) in self.by_query.items():
+            grades = upper.grades
+            if end == "low":
+                grades = lower.grades
+            witness[name] = {**self.judgments[name], **grades}
+        return witness
+
+    def write_qrels(self, path: PathLike, end: str) -> None:
+        """Write judgments that attain a bound as qrels.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        end : {"low", "high"}
+            Which bound.
+        """
+        rows = [
+            (query, document, grade)
+            for query, grades in self.witness(end).items()
+            for document, grade in grades.items()
+        ]
+        queries, documents, grades = zip(*rows, strict=True)
+        write_qrels(path, queries, documents, grades)
+
+    def next_judgments(self, n: int = 20) -> list[NextJudgment]:
+        """Return the unjudged documents that matter most for the value.
+
+        Parameters
+        ----------
+        n : int, default=20
+            Number of documents.
+
+        Returns
+        -------
+        list of NextJudgment
+            Largest effect first.
+        """
+        effects = {name: problem.effects() for name, problem in self.problems.items()}
+        return largest_effects([effects], n)
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.metric} {self.zero:.4f}; over all grades of {self.n_unjudged:,} unjudged "
+            f"documents: {self.low:.4f} to {self.high:.4f}"
+        )
 
 
-def ndcg_bounds(
-    qrels: Any,
-    run: Any,
-    other: Any = None,
+def unjudged_bounds(
+    qrels: RunInput,
+    run: RunInput,
+    other: RunInput | None = None,
+    metric: RunMetricName = "nDCG@10",
     *,
-    k: int = 10,
     max_grade: int | None = None,
-    gain: str = "linear",
+    pool: int = 0,
 ) -> Bounds:
-    """Bound the nDCG of a run or a difference of two runs over all grades of unjudged documents.
+    """Bound a metric of one run or of two over all grades of the unjudged documents.
 
     Use it to see what an evaluation with incomplete judgments can conclude. The bounds are exact:
-    for both ends there is a grading that attains them. They decide the order of two runs only
-    while about one document per query is unjudged; `judgments_to_flip` says more.
+    for both ends there are grades that attain them. They decide the order of two runs only while
+    about one document per query is unjudged; `judgments_to_flip` tells more.
 
     Parameters
     ----------
@@ -145,50 +219,49 @@ def ndcg_bounds(
         Relevance judgments, as in `evaluate_runs`.
     run, other : dict, data frame, TrecRun or path
         A run, and optionally the run that is subtracted.
-    k : int, default=10
-        Cut-off of nDCG.
+    metric : str or object of ir_measures, default="nDCG@10"
+        nDCG, P, RBP, RR or Success; AP for one run.
     max_grade : int, optional
         Largest grade that an unjudged document may have; default: the largest grade in the qrels.
-    gain : {"linear", "exponential"}, default="linear"
-        Gain of a grade: the grade, or 2^grade − 1.
+    pool : int, default=0
+        Number of unjudged documents per query that neither run retrieves. They can only enlarge
+        the ideal gain of nDCG and the number of relevant documents of AP.
 
     Returns
     -------
     Bounds
-        Bounds of the mean over the judged queries, and of each query with witnesses.
+        Bounds of the mean over the judged queries, and of each query with grades that attain them.
+
+    Notes
+    -----
+    All documents that a run retrieves can be relevant, also those after the cut-off. For nDCG see
+    `rankwise.metrics.unjudged_ndcg`: running maxima over the grades inside Dinkelbach's iteration,
+    O(n G) for n documents and G grades in each of at most about four steps.
 
     Examples
     --------
-    >>> from rankwise.metrics import ndcg_bounds
+    >>> from rankwise.metrics import unjudged_bounds
     >>> qrels = {"q": {"a": 1, "b": 0}}
     >>> one, two = {"q": {"a": 2.0, "x": 1.0}}, {"q": {"b": 2.0, "a": 1.0}}
-    >>> bounds = ndcg_bounds(qrels, one, two)
+    >>> bounds = unjudged_bounds(qrels, one, two)
     >>> [round(value, 3) for value in (bounds.low, bounds.zero, bounds.high)]
     [0.369, 0.369, 0.613]
     """
-    queries = _queries(qrels, run, other, k, max_grade, gain)
-    by_query = {}
-    for name, query in queries.items():
-        upper = largest_value(query)
-        lower = largest_value(query.reversed())
-        by_query[name] = (Bound(-lower.value, lower.grades), upper)
-    return Bounds(
-        low=float(np.mean([lower.value for lower, _ in by_query.values()])),
-        high=float(np.mean([upper.value for _, upper in by_query.values()])),
-        zero=float(np.mean([query.value_of_zero() for query in queries.values()])),
-        n_unjudged=sum(len(query.documents) for query in queries.values()),
-        by_query=by_query,
-    )
+    judgments = read_judgments(qrels)
+    runs = [read_run(run, "run")]
+    if other is not None:
+        runs.append(read_run(other, "other"))
+    return bounds_of_runs(judgments, runs, get_run_metric(metric), max_grade=max_grade, pool=pool)
 
 
 def judgments_to_flip(
-    qrels: Any,
-    run: Any,
-    other: Any,
+    qrels: RunInput,
+    run: RunInput,
+    other: RunInput,
+    metric: RunMetricName = "nDCG@10",
     *,
-    k: int = 10,
     max_grade: int | None = None,
-    gain: str = "linear",
+    pool: int = 0,
 ) -> int | None:
     """Return the fewest unjudged documents that must be relevant to reverse the order of two runs.
 
@@ -198,13 +271,13 @@ def judgments_to_flip(
 
     Parameters
     ----------
-    qrels, run, other, k, max_grade, gain
-        As in `ndcg_bounds`.
+    qrels, run, other, metric, max_grade, pool
+        As in `unjudged_bounds`.
 
     Returns
     -------
     int or None
-        The number of documents; None if no grading makes the difference 0 or reverses it. 0 if the
+        The number of documents; None if no grades make the difference 0 or reverse it. 0 if the
         runs are level.
 
     Examples
@@ -214,165 +287,161 @@ def judgments_to_flip(
     >>> judgments_to_flip(qrels, {"q": {"a": 2.0, "b": 1.0}}, {"q": {"x": 2.0, "a": 1.0}})
     1
     """
-    queries = _queries(qrels, run, other, k, max_grade, gain)
-    difference = sum(query.value_of_zero() for query in queries.values())
-    if difference > 0:
-        queries = {name: query.reversed() for name, query in queries.items()}
-    # best[c] = largest sum of differences if at most c documents of the queries so far are relevant
-    best = np.zeros(1)
-    for query in queries.values():
-        with_at_most = largest_values(query)
-        n_counts = len(best) + len(with_at_most) - 1
-        longer = np.full(n_counts, -np.inf)
-        for count, value in enumerate(with_at_most):
-            part = longer[count : count + len(best)]
-            np.maximum(part, best + value, out=part)
-        best = np.maximum.accumulate(longer)
-    level = np.flatnonzero(best >= -1e-12 * len(queries))
-    return int(level[0]) if len(level) else None
+    bounds = unjudged_bounds(qrels, run, other, metric, max_grade=max_grade, pool=pool)
+    return bounds.judgments_to_flip
 
 
-def largest_value(query: UnjudgedQuery) -> Bound:
-    """Return the largest nDCG difference of a query over all gradings, and a grading."""
-    values, counts = _maximize(query, np.array([len(query.documents)]))
-    n_relevant = counts[0, 0]
-    grades = {
-        document: int((counts[:, 0] > place).sum())
-        for place, document in enumerate(query.documents[:n_relevant])
-    }
-    return Bound(float(values[0]), grades)
+def bounds_of_runs(
+    judgments: ByQuery,
+    runs: list[ByQuery],
+    metric: RunMetric,
+    *,
+    max_grade: int | None = None,
+    pool: int = 0,
+) -> Bounds:
+    """Return the bounds for one run, or for the first run minus the second."""
+    _check_metric(metric, len(runs))
+    check_int("pool", pool, least=0)
+    n_grades = _largest_grade(judgments, max_grade)
+    problems: dict[str, UnjudgedQuery] = {}
+    n_unjudged = 0
+    n_unjudged_by_run = np.zeros(len(runs), dtype=int)
+    for name in sorted(judgments):
+        rankings = [ranked_documents(run.get(name, {})) for run in runs]
+        grades = {document: max(grade, 0.0) for document, grade in judgments[name].items()}
+        query = RankedQuery(grades, rankings, pool)
+        problems[name] = _make_problem(query, metric, n_grades)
+        unjudged = query.unjudged_in_first(metric.k)
+        n_unjudged += len(set.union(*unjudged))
+        n_unjudged_by_run += [len(documents) for documents in unjudged]
+    by_run = tuple(n_unjudged_by_run.tolist())
+    return Bounds(metric.name, problems, judgments, n_unjudged, by_run)
 
 
-def largest_values(query: UnjudgedQuery) -> Array:
-    """Return the largest difference with at most c relevant unjudged documents, for all c."""
-    return _maximize(query, np.arange(len(query.documents) + 1))[0]
+def _make_problem(query: RankedQuery, metric: RunMetric, n_grades: int) -> UnjudgedQuery:
+    """Return the value of a query as a function of the unknown grades."""
+    if metric.kind == "ndcg":
+        gains = np.arange(n_grades + 1.0)
+        if metric.gain == "exponential":
+            gains = np.exp2(gains) - 1.0
+        return ndcg_query(query, metric.k, gains)
+    if metric.kind == "map":
+        return average_precision_query(query, metric.k, metric.level)
+    n_places = max(len(ranking) for ranking in query.rankings)
+    if metric.k is not None:
+        n_places = metric.k
+    weight_of_place = _place_values(metric, n_places)
+    if metric.kind in ("mrr", "success"):
+        return first_relevant_query(query, weight_of_place, metric.level)
+    return linear_query(query, weight_of_place, metric.level)
 
 
-def _maximize(query: UnjudgedQuery, limits: Indices) -> tuple[Array, NDArray[np.intp]]:
-    """Maximize the nDCG difference with at most so many relevant documents, for each limit.
+def _place_values(metric: RunMetric, n_places: int) -> Array:
+    """Contribution of a relevant document at each place."""
+    if metric.kind == "p":
+        return np.full(n_places, 1.0 / n_places)
+    if metric.kind == "rbp":
+        return (1.0 - metric.persistence) * np.power(metric.persistence, np.arange(n_places))
+    if metric.kind == "mrr":
+        return 1.0 / np.arange(1.0, n_places + 1.0)
+    return np.ones(n_places, dtype=np.float64)
 
-    Returns
-    -------
-    values : ndarray of shape (n_limits,)
-        The largest differences.
-    counts : ndarray of shape (n_grades, n_limits)
-        Counts c_1 ≥ … ≥ c_G that attain them.
+
+def _check_metric(metric: RunMetric, n_runs: int) -> None:
+    if metric.kind not in BOUNDED or metric.judged_only:
+        raise ValueError(
+            f"metric {metric.name!r} has no bounds over unjudged documents; use nDCG, P, RBP, RR, "
+            "Success, or AP of one run."
+        )
+    if metric.kind == "map" and n_runs > 1:
+        raise ValueError(
+            "the difference of the AP of two runs has no exact bounds over unjudged documents; "
+            "use nDCG, P, RBP, RR or Success, or bound each run."
+        )
+
+
+def _largest_grade(judgments: ByQuery, max_grade: int | None) -> int:
+    """Return the largest grade that an unjudged document may have; validates the grades."""
+    grades = [grade for by_document in judgments.values() for grade in by_document.values()]
+    fractions = [grade for grade in grades if grade % 1.0 != 0.0]
+    if fractions:
+        raise ValueError(f"bounds need whole grades, and the qrels have {fractions[0]}.")
+    largest = max(int(max(grades)), 1)
+    if max_grade is None:
+        return largest
+    check_int("max_grade", max_grade, least=1)
+    if max_grade < largest:
+        raise ValueError(
+            f"max_grade={max_grade} but the qrels have the grade {largest}; pass at least that."
+        )
+    return max_grade
+
+
+def fewest_to_flip(problems: list[UnjudgedQuery]) -> int | None:
+    """Return the fewest relevant unjudged documents that reverse the sign of the sum.
+
+    The largest sum with at most c relevant documents is a (max, +) convolution over the queries.
+    It is computed up to a limit, which is doubled until the sign is reversed.
     """
-    gained = np.concatenate([[0.0], np.cumsum(query.weights)])
-    ideal = query.ideal(np.arange(len(gained)))
-    without_judged_relevant = query.n_judged[0] == 0
-    counts = np.zeros((len(query.steps), len(limits)), dtype=np.intp)
-    if without_judged_relevant:
-        counts[0] = np.minimum(limits, 1)  # one relevant document makes the ideal gain positive
-    values = query.value(counts)
-    for _ in range(MAX_STEPS):
-        net = gained[None, :, None] - values[None, None, :] * ideal[:, :, None]
-        objective = query.steps[:, None, None] * net
-        if without_judged_relevant and len(gained) > 1:
-            objective[0, 0] = -np.inf
-        candidates = _best_counts(objective, limits)
-        new_values = query.value(candidates)
-        is_better = new_values > values
-        if not is_better.any():
-            break
-        counts[:, is_better] = candidates[:, is_better]
-        values = np.where(is_better, new_values, values)
-    if without_judged_relevant:  # no relevant document at all: nDCG is 0 by trec_eval's convention
-        is_negative = values < 0.0
-        counts[:, is_negative] = 0
-        values = np.maximum(values, 0.0)
-    return values, counts
+    difference = sum(problem.zero() for problem in problems)
+    tolerance = ROUNDING * len(problems)
+    if abs(difference) <= tolerance:
+        return 0
+    if difference > 0.0:
+        problems = [problem.reversed() for problem in problems]
+    if sum(problem.largest().value for problem in problems) < -tolerance:
+        return None
+    limit = FIRST_LIMIT
+    while True:
+        best = _largest_sums(problems, limit)
+        enough = np.flatnonzero(best >= -tolerance)
+        if len(enough):
+            return int(enough[0])
+        limit *= 2
 
 
-def _best_counts(objective: Array, limits: Indices) -> NDArray[np.intp]:
-    """Return limit ≥ c_1 ≥ … ≥ c_G with the largest sum of ``objective[l, c_l]``.
+def _largest_sums(problems: list[UnjudgedQuery], limit: int) -> Array:
+    """Return the largest sum with at most c relevant documents in all queries, c = 0 … limit."""
+    best = np.zeros(1)
+    for problem in problems:
+        values = problem.largest_values(limit)
+        longer = np.full(min(len(best) + len(values) - 1, limit + 1), -np.inf)
+        for n_relevant, value in enumerate(values.tolist()):
+            target = longer[n_relevant : n_relevant + len(best)]
+            np.maximum(target, best[: len(target)] + value, out=target)
+        best = np.maximum.accumulate(longer)
+    return best
 
-    Running maxima from the highest grade down: after grade l, ``total[c]`` is the largest sum over
-    the grades l … G with c_l ≤ c, and ``arguments[l, c]`` the c_l that attains it.
+
+def largest_effects(
+    effects_by_run: list[Mapping[str, Mapping[str, float]]] | list[dict[str, dict[str, float]]],
+    n: int,
+) -> list[NextJudgment]:
+    """Return the documents whose effects differ most between runs.
 
     Parameters
     ----------
-    objective : ndarray of shape (n_grades, n_counts, n_limits)
-        Gain of each count, for each limit.
-    limits : ndarray of shape (n_limits,)
-        Largest c_1.
+    effects_by_run : list of dict
+        ``{query: {document: effect}}`` of each run; a single entry counts by its size.
+    n : int
+        Number of documents.
     """
-    n_grades, n_counts, n_limits = objective.shape
-    arguments = np.empty(objective.shape, dtype=np.intp)
-    positions = np.arange(n_counts)[:, None]
-    total = np.zeros((n_counts, n_limits))
-    for grade in range(n_grades - 1, -1, -1):
-        total = objective[grade] + total
-        running = np.maximum.accumulate(total, axis=0)
-        is_new = np.ones(total.shape, dtype=bool)
-        is_new[1:] = total[1:] > running[:-1]
-        arguments[grade] = np.maximum.accumulate(np.where(is_new, positions, 0), axis=0)
-        total = running
-    counts = np.empty((n_grades, n_limits), dtype=np.intp)
-    count = limits
-    for grade in range(n_grades):
-        count = arguments[grade, count, np.arange(n_limits)]
-        counts[grade] = count
-    return counts
+    check_int("n", n, least=1)
+    candidates = sorted(_effect_ranges(effects_by_run), key=lambda entry: -entry.effect)
+    return candidates[:n]
 
 
-def _queries(
-    qrels: Any, run: Any, other: Any, k: int, max_grade: int | None, gain: str
-) -> dict[str, UnjudgedQuery]:
-    """Read judgments and runs, and return the judged queries."""
-    check_int("k", k, least=1)
-    check_option("gain", gain, tuple(set(GAINS.values())))
-    judgments = read_judgments(qrels)
-    first = read_run(run, "run")
-    second: ByQuery = {} if other is None else read_run(other, "other")
-    largest = int(max(max(grades.values(), default=0.0) for grades in judgments.values()))
-    n_grades = largest if max_grade is None else check_int("max_grade", max_grade, least=1)
-    if n_grades < max(largest, 1):
-        raise ValueError(
-            f"max_grade={n_grades} but the qrels have the grade {largest}; give at least that."
-        )
-    grades = np.arange(n_grades + 1)
-    gains = grades.astype(np.float64)
-    if gain == "exponential":
-        gains = np.exp2(gains) - 1.0
-    discounts = 1.0 / np.log2(np.arange(2, k + 2))
-    return {
-        name: _read_query(
-            judgments[name],
-            [first.get(name, {}), second.get(name, {})],
-            gains,
-            discounts,
-        )
-        for name in sorted(judgments)
-    }
-
-
-def _read_query(
-    judgments: Mapping[str, float],
-    runs: Sequence[Mapping[str, float]],
-    gains: Array,
-    discounts: Array,
-) -> UnjudgedQuery:
-    """Collect the documents of the first k ranks of two runs and their discount differences."""
-    weight_of: dict[str, float] = {}
-    for sign, scores in zip((1.0, -1.0), runs, strict=True):
-        documents = ranked_documents(scores)[: len(discounts)]
-        for document, discount in zip(documents, discounts, strict=False):
-            weight_of[document] = weight_of.get(document, 0.0) + sign * discount
-    base = sum(
-        weight * gains[int(judgments[document])]
-        for document, weight in weight_of.items()
-        if document in judgments
-    )
-    unjudged = [document for document in weight_of if document not in judgments]
-    unjudged.sort(key=lambda document: -weight_of[document])
-    grades = np.array(list(judgments.values()))
-    levels = np.arange(1, len(gains))
-    return UnjudgedQuery(
-        base=float(base),
-        weights=np.array([weight_of[document] for document in unjudged]),
-        documents=tuple(unjudged),
-        n_judged=(grades[None, :] >= levels[:, None]).sum(axis=1),
-        steps=np.diff(gains),
-        discounts=discounts,
-    )
+def _effect_ranges(
+    effects_by_run: list[Mapping[str, Mapping[str, float]]] | list[dict[str, dict[str, float]]],
+) -> Iterator[NextJudgment]:
+    """Range of the effects of each document over the runs."""
+    queries = sorted({query for effects in effects_by_run for query in effects})
+    for query in queries:
+        by_run = [effects.get(query, {}) for effects in effects_by_run]
+        for document in dict.fromkeys(name for effects in by_run for name in effects):
+            values = [effects.get(document, 0.0) for effects in by_run]
+            if len(values) == 1:
+                values.append(0.0)
+            effect = max(values) - min(values)
+            if effect > 0.0:
+                yield NextJudgment(query, document, effect)
