@@ -311,7 +311,7 @@ def test_features_are_an_array_of_names_or_one_name(tmp_path):
         (b"[1, 2]", None, "expected objects"),
         ("<html>", 1, "only column is"),
         (b"\x00\x01\x02,\xff", 1, "zero bytes"),
-        (gzip.compress(b"y,x\n1,2\n" * 999, mtime=0)[:-12], None, "damaged or cut short"),
+        (gzip.compress(b"y,x\n1,2\n" * 999, mtime=0)[:-12], None, "damaged"),
     ],
 )
 def test_other_files(tmp_path, content, line, words):
@@ -425,8 +425,8 @@ def test_parquet_without_rows_and_damaged(tmp_path, pyarrow):
     path = save_parquet(path, {"y": pyarrow.array([], "double"), "x": pyarrow.array([], "double")})
     refused(read_ranking, path, None, "no rows")
     whole = save_parquet(path, HOTEL_COLUMNS).read_bytes()
-    refused(read_ranking, save(path, whole[:-9]), None, "damaged or cut short")
-    refused(read_ranking, save(path, b"PAR1"), None, "damaged or cut short")
+    refused(read_ranking, save(path, whole[:-9]), None, "damaged")
+    refused(read_ranking, save(path, b"PAR1"), None, "damaged")
     with pytest.raises(ValueError, match="no csv file, but a parquet"):
         read_ranking(save(path, whole), delimiter=",")
 

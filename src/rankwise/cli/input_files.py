@@ -201,7 +201,7 @@ class DataFile:
         )
         assert data.feature_names is not None
         data = data._replace(
-            X=data.X.select(features), feature_names=data.feature_names[: len(features)]
+            X=data.frame.select(features), feature_names=data.feature_names[: len(features)]
         )
         if trained.columns is None:
             return data._replace(X=frame_matrix("the table", data.X))

@@ -97,13 +97,13 @@ def _read_table(
         time=usage.time,
     )
     rows = _rows_to_learn_from(file, all_rows, options)
-    n_dropped = all_rows.X.num_rows - len(rows)
+    n_dropped = all_rows.frame.num_rows - len(rows)
     data = all_rows
     if n_dropped or isinstance(file, PairFile):
         data = all_rows.take(rows)
-    nuisance = data.X.select(names.nuisance) if names.nuisance else None
-    data = data._replace(X=data.X.drop_columns(names.nuisance))
-    check_magnitudes(file.path, data.X, data.X.column_names)
+    nuisance = data.frame.select(names.nuisance) if names.nuisance else None
+    data = data._replace(X=data.frame.drop_columns(names.nuisance))
+    check_magnitudes(file.path, data.X, data.frame.column_names)
     scales_in_vectorizer = isinstance(make_scaler(options, estimator, False), StandardScaler)
     vectorizer = _fit_vectorizer(file, data.X, rows, names, scales_in_vectorizer)
     if usage.no_impute:
@@ -117,7 +117,7 @@ def _read_table(
     has_column_options = names.features or names.categorical or names.numeric or file.table.order
     if options.model == "auto" and not has_column_options:
         # AutoRanker encodes the columns itself: trees take categories and missing values
-        X = data.X.select(used_names(facts))
+        X = data.frame.select(used_names(facts))
         steps = []
     else:
         X = data.X
@@ -135,7 +135,7 @@ def _rows_to_learn_from(
     file: DataFile, data: RankingData, options: ModelOptions
 ) -> NDArray[np.intp]:
     """Rows of the compared items, or rows with a score if the model needs one."""
-    rows: NDArray[np.intp] = np.arange(data.X.num_rows)
+    rows: NDArray[np.intp] = np.arange(data.frame.num_rows)
     if isinstance(file, PairFile):
         assert data.ids is not None
         rows = file.item_rows(data.ids)

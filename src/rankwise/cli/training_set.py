@@ -158,7 +158,7 @@ class TrainingSet:
             return {"rows": fingerprint_rows(*self.pairs.rows())}
         if self.file.is_letor:
             return {"rows": fingerprint_rows(self.X, self.y, self.groups)}
-        all_columns = self.data.X
+        all_columns = self.data.frame
         features = all_columns.select(self.names)
         return {
             "rows": fingerprint_rows(features, self.y, self.groups),

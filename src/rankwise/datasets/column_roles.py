@@ -6,14 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from rankwise.datasets.table_files import TableFile
 from rankwise.datasets.vocabulary import finite_number, shown_value
 from rankwise.formatting import join_words
 from rankwise.validation import suggestion
 
-Column: TypeAlias = str | int
+Column: TypeAlias = str | int  # name, or position counted from 0
+ColumnArgument: TypeAlias = Column | Sequence[Column] | None
 
 TARGET_NAMES = ("y", "label", "relevance", "target", "score", "rating")
 
@@ -36,7 +37,7 @@ _LISTED = 30
 
 
 def choose_columns(
-    table: TableFile, arguments: Mapping[str, Any], target_needed: bool = True
+    table: TableFile, arguments: Mapping[str, ColumnArgument], target_needed: bool = True
 ) -> tuple[dict[str, list[int]], list[int]]:
     """Find the columns with a role and the features.
 
@@ -98,7 +99,7 @@ def _check_names(table: TableFile) -> None:
             raise _repeated_name(table, name)
 
 
-def _named_columns(role: str, columns: Any) -> list[Column]:
+def _named_columns(role: str, columns: ColumnArgument) -> list[Column]:
     """The columns that an argument names; "auto" names none."""
     if columns is None:
         return []

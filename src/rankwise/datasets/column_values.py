@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Labels, Mask
 from rankwise.datasets.files import import_arrow
 from rankwise.datasets.table_files import TableFile
 from rankwise.datasets.times import in_days, read_times
@@ -16,8 +15,11 @@ from rankwise.datasets.vocabulary import GAPS, MISSING, as_text, distinct_labels
 from rankwise.errors import warn_user
 from rankwise.formatting import join_words
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-def distinct_cells(column: Any) -> tuple[Indices, list[str]]:
+
+def distinct_cells(column: pa.ChunkedArray | Sequence[object]) -> tuple[Indices, list[str]]:
     """Encode the cells of a column.
 
     Parameters
@@ -33,77 +35,109 @@ def distinct_cells(column: Any) -> tuple[Indices, list[str]]:
         The distinct cells without surrounding spaces; a missing cell is the empty text.
     """
     if hasattr(column, "combine_chunks"):
-        arrow = import_arrow()
-        if arrow.types.is_nested(column.type):
-            raise ValueError(f"a column has the type {column.type}, expected numbers or text.")
-        if not is_number(column.type):
-            column = column.cast(arrow.string(), safe=False)
-        encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-        if isinstance(encoded, arrow.ChunkedArray):
-            encoded = encoded.combine_chunks()
-        values = encoded.dictionary.to_pylist()
-        code_of_row = encoded.indices.to_numpy(zero_copy_only=False)
+        value_of_row, values = _encode_arrow(column)
     else:
-        code_of_value: dict[Any, int] = {}
+        code_of_value: dict[object, int] = {}
         rows = [code_of_value.setdefault(value, len(code_of_value)) for value in column]
-        code_of_row = np.array(rows, dtype=np.intp)
+        value_of_row = np.array(rows, dtype=np.intp)
         values = list(code_of_value)
-    texts = [as_text(value) for value in values]
-    code_of_text = {text: code for code, text in enumerate(dict.fromkeys(texts))}
-    codes = np.array([code_of_text[text] for text in texts], dtype=np.intp)
-    return codes[code_of_row], list(code_of_text)
+    texts_of_values = [as_text(value) for value in values]  # 7 and "7" have the same text
+    texts = list(dict.fromkeys(texts_of_values))
+    code_of_text = {text: code for code, text in enumerate(texts)}
+    code_of_value_number = np.array([code_of_text[text] for text in texts_of_values], dtype=np.intp)
+    return code_of_value_number[value_of_row], texts
 
 
-def label_column(column: Any) -> NDArray[Any]:
+def _encode_arrow(column: pa.ChunkedArray) -> tuple[Indices, list[object]]:
+    """Return the distinct values of a column of Arrow, and the position of each row's value."""
+    arrow = import_arrow()
+    if arrow.types.is_nested(column.type):
+        raise ValueError(f"a column has the type {column.type}, expected numbers or text.")
+    if not is_number(column.type):
+        column = column.cast(arrow.string(), safe=False)
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    if isinstance(encoded, arrow.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    return encoded.indices.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist()
+
+
+def label_column(column: pa.ChunkedArray) -> Labels:
     """Return one label per row: int64 if all are integers, else strings; "" if missing."""
     types = import_arrow().types
     is_whole = types.is_integer(column.type) and not types.is_uint64(column.type)
     if is_whole and not column.null_count:
-        labels: NDArray[Any] = column.to_numpy().astype(np.int64, copy=False)
+        labels: Labels = column.to_numpy().astype(np.int64, copy=False)
         return labels
     codes, texts = distinct_cells(column)
     return distinct_labels(texts, canonical=True)[codes]
 
 
-def joined_labels(columns: Sequence[Any]) -> Any:
-    """Return one label for each combination of cells; missing where one cell is missing."""
+def joined_labels(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Return one label for each combination of cells; null in rows with a missing cell."""
     cells = []
     for column in columns:
         codes, texts = distinct_cells(column)
         cells.append([texts[code].replace("/", "//") for code in codes])
-    labels = []
+    labels: list[str | None] = []
     for row in zip(*cells, strict=True):
-        is_complete = all(row)
-        labels.append(" / ".join(row) if is_complete else None)
+        if all(row):
+            labels.append(" / ".join(row))
+        else:
+            labels.append(None)
     return import_arrow().chunked_array([labels])
 
 
-def places_of_words(table: TableFile, at: int, column: Any, words: Sequence[str]) -> Any:
-    """Return the position of each word in an order, from 0; other words are refused."""
+def levels_of_words(
+    table: TableFile, position: int, column: pa.ChunkedArray, words: Sequence[str]
+) -> pa.ChunkedArray:
+    """Replace words by their places in an order, from 0; refuse other words.
+
+    Parameters
+    ----------
+    table : TableFile
+        The table.
+    position : int
+        Position of the column, for messages.
+    column : pyarrow.ChunkedArray
+        The column.
+    words : sequence of str
+        The words from low to high.
+    """
     arrow = import_arrow()
-    position: dict[str, int | None] = {word.lower(): k for k, word in enumerate(words)}
-    position |= dict.fromkeys((MISSING | GAPS) - position.keys())
+    level_of: dict[str, int | None] = dict.fromkeys(MISSING | GAPS)
+    level_of.update({word.lower(): level for level, word in enumerate(words)})
     codes, texts = distinct_cells(column)
-    unknown = [k for k, text in enumerate(texts) if text.lower() not in position]
+    unknown = [code for code, text in enumerate(texts) if text.lower() not in level_of]
     if unknown:
-        cells = join_words(shown_value(texts[k]) for k in unknown)
-        problem = f"column {shown_value(table.names[at])} is {cells},"
-        row = int(np.isin(codes, unknown).argmax())
-        raise table.error(f"{problem} expected one of {', '.join(words)}.", row)
-    positions = arrow.array([position[text.lower()] for text in texts], arrow.float64())
-    return arrow.chunked_array([positions.take(arrow.array(codes))])
+        cells = join_words(shown_value(texts[code]) for code in unknown)
+        raise table.error(
+            f"column {shown_value(table.names[position])} is {cells}, expected one of "
+            f"{', '.join(words)}.",
+            row=int(np.isin(codes, unknown).argmax()),
+        )
+    levels = arrow.array([level_of[text.lower()] for text in texts], arrow.float64())
+    return arrow.chunked_array([levels.take(arrow.array(codes))])
 
 
-def complete_rows(table: Any, has_gap: dict[str, NDArray[np.bool_]]) -> Indices | None:
-    """Return the rows without missing values; None if these are all rows.
+def complete_rows(table: TableFile, is_missing: Mapping[str, Mask]) -> Indices | None:
+    """Return the rows without missing values; None if no row has one.
 
+    Parameters
+    ----------
+    table : TableFile
+        The table.
+    is_missing : mapping from str to ndarray of bool
+        Rows without a value, for each role of a column.
+
+    Notes
+    -----
     A warning reports the dropped rows. If no row is complete, the error of the table is raised.
     """
-    missing = {role: int(gaps.sum()) for role, gaps in has_gap.items() if gaps.any()}
-    if not missing:
+    n_missing = {role: int(rows.sum()) for role, rows in is_missing.items() if rows.any()}
+    if not n_missing:
         return None
-    is_complete = ~np.any(list(has_gap.values()), axis=0)
-    lacking = ", ".join(f"{n:,} without {role}" for role, n in missing.items())
+    is_complete = ~np.any(list(is_missing.values()), axis=0)
+    lacking = ", ".join(f"{n:,} without {role}" for role, n in n_missing.items())
     n_dropped = len(is_complete) - int(is_complete.sum())
     if not is_complete.any():
         raise table.error(f"no row is complete: {lacking}. Check the names of the columns.")
@@ -113,33 +147,33 @@ def complete_rows(table: Any, has_gap: dict[str, NDArray[np.bool_]]) -> Indices 
     return np.flatnonzero(is_complete)
 
 
-def is_number(kind: Any) -> bool:
+def is_number(kind: pa.DataType) -> bool:
     """Whether an Arrow type is numeric."""
     types = import_arrow().types
     return bool(types.is_integer(kind) or types.is_floating(kind))
 
 
-def is_text(column: Any) -> bool:
+def is_text(column: pa.ChunkedArray) -> bool:
     """Whether an Arrow column contains text."""
     types = import_arrow().types
     return bool(types.is_string(column.type) or types.is_large_string(column.type))
 
 
-def column_times(table: TableFile, at: int, column: Any) -> Array:
+def column_times(table: TableFile, column: pa.ChunkedArray) -> Array:
     """Return dates as days since 1970 and numbers unchanged; NaN for missing cells."""
     codes, texts = distinct_cells(column)
-    present = np.flatnonzero([text.lower() not in MISSING for text in texts])
+    has_time = np.flatnonzero([text.lower() not in MISSING for text in texts])
 
     def error(k: int, problem: str) -> Exception:
-        return table.error(problem, int((codes == present[k]).argmax()))
+        return table.error(problem, int((codes == has_time[k]).argmax()))
 
     days = np.full(len(texts), np.nan)
-    days[present] = in_days(read_times([texts[k] for k in present], error))
+    days[has_time] = in_days(read_times([texts[code] for code in has_time], error))
     return days[codes]
 
 
-def with_missing(column: Any, words: frozenset[str] = MISSING) -> Any:
-    """Return a column of texts with nulls for empty cells, NA and the like."""
+def with_nulls(column: pa.ChunkedArray, words: frozenset[str] = MISSING) -> pa.ChunkedArray:
+    """Replace cells that are words for missing values, in any case, by nulls."""
     arrow = import_arrow()
     compute = import_arrow("pyarrow.compute")
     lowercase = compute.utf8_lower(compute.utf8_trim_whitespace(column))

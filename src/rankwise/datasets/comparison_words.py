@@ -4,42 +4,93 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rankwise.datasets.vocabulary import MISSING, finite_number
 
-FIRST, SECOND, TIE = 1, -1, 0
+FIRST = 1
+SECOND = -1
+TIE = 0
 
-#: Usual names of columns, in small letters and without blanks and underscores.
+# Usual names of columns, in lower case and without spaces and underscores.
 NOUNS = (
-    *("model", "response", "answer", "assistant", "output", "option", "item", "player", "team"),
-    *("side", "candidate", "system"),
+    "model",
+    "response",
+    "answer",
+    "assistant",
+    "output",
+    "option",
+    "item",
+    "player",
+    "team",
+    "side",
+    "candidate",
+    "system",
 )
 SIDES = (
-    *(("first", "second"), ("left", "right"), ("home", "away"), ("hometeam", "awayteam")),
+    ("first", "second"),
+    ("left", "right"),
+    ("home", "away"),
+    ("hometeam", "awayteam"),
     *((f"{noun}a", f"{noun}b") for noun in ("", *NOUNS)),
     *((f"{noun}1", f"{noun}2") for noun in NOUNS),
 )
 OUTCOMES = (("outcome",), ("winner",), ("result",), ("better",), ("ftr",))
 SCORES = (("homescore", "awayscore"), ("homegoals", "awaygoals"), ("fthg", "ftag"))
 
-#: Words, in small letters, for an item that took part and has no place: it is below all that have.
+# Words, in lower case, for an item that took part and has no place: it is below all places.
 UNPLACED = MISSING | {
-    *("dnf", "dsq", "dq", "ret", "nc", "unplaced", "r", "d", "-", "–"),
-    *("did not finish", "disqualified", "retired", "not classified"),
+    "dnf",
+    "dsq",
+    "dq",
+    "ret",
+    "nc",
+    "unplaced",
+    "r",
+    "d",
+    "-",
+    "–",
+    "did not finish",
+    "disqualified",
+    "retired",
+    "not classified",
 }
 
-#: Names of columns, without numbers, blanks and underscores, that say which person voted.
+# Names of columns, without digits, spaces and underscores, that contain the person who voted.
 PEOPLE = frozenset(
-    {"annotator", "assessor", "customer", "evaluator", "expert", "grader", "judge", "juror"}
-    | {"labeler", "labeller", "member", "panelist", "participant", "person", "rater"}
-    | {"respondent", "reviewer", "scorer", "student", "subject", "taster", "tester", "user"}
-    | {"voter", "worker"}
+    {
+        "annotator",
+        "assessor",
+        "customer",
+        "evaluator",
+        "expert",
+        "grader",
+        "judge",
+        "juror",
+        "labeler",
+        "labeller",
+        "member",
+        "panelist",
+        "participant",
+        "person",
+        "rater",
+        "respondent",
+        "reviewer",
+        "scorer",
+        "student",
+        "subject",
+        "taster",
+        "tester",
+        "user",
+        "voter",
+        "worker",
+    }
 )
 
 IS_TIE = frozenset({"1", "1.0", "true", "yes", "y", "t", "tie", "draw"})
 IS_NO_TIE = frozenset({"", "0", "0.0", "false", "no", "n", "f"})
 
-#: Words that everybody understands, beside the names of the two columns and of the items.
+# Words for the outcome, in addition to the names of the two columns and of the items.
 WORDS = {
     FIRST: ("model_a", "left", "first", "a", "home", "home_team", "win", "wins", "won", "true",
             "1-0", "a>b", "a>>b", "b<a"),
@@ -50,15 +101,32 @@ WORDS = {
           "[[c]]"),
 }  # fmt: skip
 EXAMPLES = WORDS[FIRST][1:4] + WORDS[SECOND][1:4] + WORDS[TIE][2:5:2]
-_SIDES = {"a": FIRST, "1": FIRST, "b": SECOND, "2": SECOND}
-_NUMBERED = re.compile(rf"({'|'.join(NOUNS)})([ab12])")
-_LETTERS = (  # single letters mean something only together; the first set of each tells them
-    (({"h"}, {"d", "a"}), {"h": FIRST, "d": TIE, "a": SECOND}),
-    (({"w"},), {"w": FIRST, "d": TIE, "t": TIE, "l": SECOND}),
-    (({"r"},), {"l": FIRST, "d": TIE, "t": TIE, "r": SECOND}),
-    (({"x"},), {"x": TIE}),  # beside 1 and 2
+_SIDE_OF_MARK = {"a": FIRST, "1": FIRST, "b": SECOND, "2": SECOND}
+_NUMBERED_SIDE = re.compile(rf"({'|'.join(NOUNS)})([ab12])")
+
+
+class LetterCode(NamedTuple):
+    """Single letters for outcomes, which have a meaning only together.
+
+    Attributes
+    ----------
+    required : tuple of set of str
+        The code is in use if all letters of one of these sets occur.
+    meaning : dict from str to int
+        Outcome of each letter; no other letters may occur.
+    """
+
+    required: tuple[set[str], ...]
+    meaning: dict[str, int]
+
+
+_LETTER_CODES = (  # the first code that applies is used
+    LetterCode(({"h"}, {"d", "a"}), {"h": FIRST, "d": TIE, "a": SECOND}),
+    LetterCode(({"w"},), {"w": FIRST, "d": TIE, "t": TIE, "l": SECOND}),
+    LetterCode(({"r"},), {"l": FIRST, "d": TIE, "t": TIE, "r": SECOND}),
+    LetterCode(({"x"},), {"x": TIE}),  # together with 1 and 2
 )
-_CODES = (  # how numbers are used; the first that holds all numbers of the column
+_NUMBER_CODES = (  # the first code that has all numbers of the column is used
     {1.0: FIRST, 0.0: SECOND, 0.5: TIE},
     {1.0: FIRST, -1.0: SECOND, 0.0: TIE},
     {1.0: FIRST, 2.0: SECOND, 0.0: TIE},
@@ -68,7 +136,7 @@ _CODES = (  # how numbers are used; the first that holds all numbers of the colu
 
 
 def is_person(name: str) -> bool:
-    """Whether a column's name says that it holds people: judge, user_id, "Taster ID".
+    """Whether the name of a column says that it contains people: judge, user_id, "Taster ID".
 
     Examples
     --------
@@ -80,29 +148,19 @@ def is_person(name: str) -> bool:
 
 
 def _plain(word: str) -> str:
-    """Small letters, without blanks, underscores and parentheses."""
+    """Return a word in lower case, without spaces, underscores and parentheses."""
     return re.sub(r"[\s_()]+", "", word.lower())
 
 
-_MEANING = {_plain(word): side for side, words in WORDS.items() for word in words}
-
-
-def _meaning(word: str) -> int | None:
-    """Side that a word names: also in double brackets, and with "wins" behind it."""
-    bare = re.sub(r"^\[\[(.+)\]\]$", r"\1", word).replace("-", "")
-    side = re.sub(r"(?<=.)(wins?|won)$", "", bare)
-    numbered = _NUMBERED.fullmatch(side)
-    if numbered:
-        return _SIDES[numbered[2]]
-    return _MEANING.get(word, _MEANING.get(bare, _MEANING.get(side)))
+_OUTCOME_OF_WORD = {_plain(word): outcome for outcome, words in WORDS.items() for word in words}
 
 
 def meanings(words: Sequence[str]) -> list[int | None]:
-    """Side of each distinct word of a column, None where it is unknown.
+    """Return the outcome that each distinct word of a column stands for, None if unknown.
 
-    A number is read together with the others: 1, 0, 0.5 are points of the first side; in -1, 0, 1
-    and in 0, 1, 2 the zero is a tie. A column of zeros alone says nothing. So are single letters:
-    H, D, A; W, D, L; L, T, R; and 1, X, 2.
+    The meaning of a number depends on the other numbers: 1, 0, 0.5 are points of the first side; in
+    -1, 0, 1 and in 0, 1, 2 the zero is a tie. A column of zeros alone has no meaning. The meaning
+    of single letters depends on the other letters: H, D, A; W, D, L; L, T, R; and 1, X, 2.
 
     Examples
     --------
@@ -113,19 +171,49 @@ def meanings(words: Sequence[str]) -> list[int | None]:
     >>> meanings(["Model A", "model-b", "Tie (both bad)"]), meanings(["W", "L", "D"])
     ([1, -1, 0], [1, -1, 0])
     """
-    small = [_plain(word) for word in words]
-    letters = {word for word in small if len(word) == 1 and word.isalpha()}
-    numbers = [finite_number(word) for word in small]
-    values = {value for value in numbers if value is not None}
-    together: dict[str, int] = {}
-    for telling, letter_meanings in _LETTERS:
-        if any(some <= letters for some in telling) and letters <= set(letter_meanings):
-            together = letter_meanings
-            break
-    code: dict[float, int] = {}
-    if values - {0.0}:
-        code = next((c for c in _CODES if values <= set(c)), {})
-    return [
-        together.get(word, _meaning(word)) if value is None else code.get(value)
-        for word, value in zip(small, numbers, strict=True)
-    ]
+    plain_words = [_plain(word) for word in words]
+    letter_code = _letter_code(plain_words)
+    numbers = [finite_number(word) for word in plain_words]
+    number_code = _number_code({number for number in numbers if number is not None})
+    outcomes = []
+    for word, number in zip(plain_words, numbers, strict=True):
+        if number is not None:
+            outcomes.append(number_code.get(number))
+        elif word in letter_code:
+            outcomes.append(letter_code[word])
+        else:
+            outcomes.append(_outcome_of_word(word))
+    return outcomes
+
+
+def _letter_code(words: Sequence[str]) -> dict[str, int]:
+    """Return the meaning of the single letters among the words; empty if they have none."""
+    letters = {word for word in words if len(word) == 1 and word.isalpha()}
+    for code in _LETTER_CODES:
+        has_required = any(required <= letters for required in code.required)
+        if has_required and letters <= code.meaning.keys():
+            return code.meaning
+    return {}
+
+
+def _number_code(numbers: set[float]) -> dict[float, int]:
+    """Return the meaning of the numbers of a column; empty if they have none."""
+    if numbers <= {0.0}:
+        return {}
+    for code in _NUMBER_CODES:
+        if numbers <= code.keys():
+            return code
+    return {}
+
+
+def _outcome_of_word(word: str) -> int | None:
+    """Return the outcome that one word stands for, also as ``[[A]]`` or with "wins" behind it."""
+    bare = re.sub(r"^\[\[(.+)\]\]$", r"\1", word).replace("-", "")
+    side = re.sub(r"(?<=.)(wins?|won)$", "", bare)
+    numbered = _NUMBERED_SIDE.fullmatch(side)
+    if numbered:
+        return _SIDE_OF_MARK[numbered[2]]
+    for spelling in (word, bare, side):
+        if spelling in _OUTCOME_OF_WORD:
+            return _OUTCOME_OF_WORD[spelling]
+    return None

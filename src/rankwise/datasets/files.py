@@ -1,4 +1,4 @@
-"""Bytes of data files: unpacked, read by blocks of lines, written whole or not at all."""
+"""Read data files, also compressed ones, and write files completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from io import BufferedReader
-from typing import IO, Any, TypeAlias, cast
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from io import BufferedIOBase, BufferedReader
+from types import ModuleType
+from typing import IO, TextIO, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 from rankwise.environment import require
@@ -26,24 +27,25 @@ from rankwise.formatting import join_words
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-#: Suffixes of files that are written compressed.
-PACKED = (".gz", ".bz2", ".xz", ".zst")
+PACKED = (".gz", ".bz2", ".xz", ".zst")  # suffixes of files that are written compressed
 BLOCK_BYTES = 1 << 20
+MAX_REASON = 200  # characters of an error of another library that a message quotes
 
 _DAMAGED = (EOFError, OSError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_standard_input: WeakKeyDictionary[Any, IO[bytes]] = WeakKeyDictionary()
+_standard_input: WeakKeyDictionary[TextIO, IO[bytes]] = WeakKeyDictionary()
 
 
-def import_arrow(module: str = "pyarrow") -> Any:
-    """Import pyarrow or a module of it, or say how to install it."""
-    return require(module, "Reading and writing tables (svmlight rows do without it)")
+def import_arrow(module: str = "pyarrow") -> ModuleType:
+    """Import pyarrow or one of its modules; an ImportError says how to install it."""
+    arrow: ModuleType = require(module, "Reading and writing tables (svmlight rows do without it)")
+    return arrow
 
 
 def location(path: str) -> str:
-    """Where the bytes are; standard input (-) is copied to a temporary file when first asked for.
+    """Return the path of a file; standard input (-) is copied to a temporary file.
 
-    So it can be read more than once, as other files are.
+    The copy is made once. It can be read several times, as other files can.
     """
     if path != "-":
         return path
@@ -61,13 +63,13 @@ def location(path: str) -> str:
 @contextmanager
 def open_unpacked(
     path: str, error: type[DataFileError] = LetorFormatError
-) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Open a file; yield the stream of its unpacked bytes, and the file itself.
+) -> Iterator[tuple[BufferedIOBase, BufferedReader]]:
+    """Open a file; yield the stream of its decompressed bytes, and the file itself.
 
     Raises
     ------
     DataFileError
-        Of the kind `error`, if packed data are damaged or cut short.
+        An exception of the class `error`, if compressed data are damaged or truncated.
     OSError
         If the file cannot be read, or is a pipe, which cannot be read twice.
     """
@@ -75,7 +77,7 @@ def open_unpacked(
         raise OSError(errno.ESPIPE, "not a file on disk; save the data to a file first", path)
     with open(location(path), "rb") as raw:
         try:
-            yield _unpacked(raw, path, error), raw
+            yield _decompressed(raw, path, error), raw
         except _DAMAGED as problem:
             if getattr(problem, "errno", None) is not None:  # disk, network, a directory
                 raise
@@ -83,67 +85,89 @@ def open_unpacked(
 
 
 def damage(error: type[DataFileError], path: str, problem: Exception) -> Exception:
-    """The error to raise about bytes that cannot be read; that memory is full is no damage."""
+    """Return the error to raise about bytes that cannot be read; a MemoryError is no damage."""
     if isinstance(problem, MemoryError):
         return problem
-    reason = (str(problem).splitlines() or [type(problem).__name__])[0][:200]
-    remedy = "Write, fetch or copy it again."
-    return error(path, None, f"the file is damaged or cut short ({reason}). {remedy}")
+    lines = str(problem).splitlines() or [type(problem).__name__]
+    reason = lines[0][:MAX_REASON]
+    return error(
+        path,
+        None,
+        f"the file is damaged or truncated ({reason}). Write, download or copy it again.",
+    )
 
 
-def _unpacked(raw: IO[bytes], path: str, error: type[DataFileError]) -> IO[bytes]:
-    """The stream of the unpacked bytes, by the first bytes of the file."""
-    head = raw.peek(10)[:10]  # type: ignore[attr-defined]
-    stream: Any = raw
+def _decompressed(raw: BufferedReader, path: str, error: type[DataFileError]) -> BufferedIOBase:
+    """Return the stream of the decompressed bytes; the first bytes identify the compression."""
+    head = raw.peek(10)[:10]
     if head.startswith(b"\x1f\x8b"):
-        stream = gzip.GzipFile(fileobj=raw)
-    elif head.startswith(b"BZh") and head[4:] in (b"1AY&SY", b"\x17rE8P\x90"):
-        stream = bz2.BZ2File(raw)
-    elif head.startswith(b"\xfd7zXZ\x00"):
-        stream = lzma.LZMAFile(raw)  # noqa: SIM115
-    elif head.startswith(b"\x28\xb5\x2f\xfd"):
-        stream = import_arrow().CompressedInputStream(raw, "zstd")
-    elif head.startswith(b"PK\x03\x04"):
-        archive = zipfile.ZipFile(raw)
-        names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
-        if len(names) != 1:
-            problem = f"a zip file of {join_words(names, 5)}, expected one file of data."
-            remedy = "Save a sheet of an Excel workbook as CSV; a rankwise model is no data."
-            raise error(path, None, f"{problem} {remedy}")
-        stream = archive.open(names[0])
-    return cast("IO[bytes]", stream)
+        return gzip.GzipFile(fileobj=raw)
+    if head.startswith(b"BZh") and head[4:] in (b"1AY&SY", b"\x17rE8P\x90"):
+        return bz2.BZ2File(raw)
+    if head.startswith(b"\xfd7zXZ\x00"):
+        return lzma.LZMAFile(raw)
+    if head.startswith(b"\x28\xb5\x2f\xfd"):
+        zstandard: BufferedIOBase = import_arrow().CompressedInputStream(raw, "zstd")
+        return zstandard
+    if head.startswith(b"PK\x03\x04"):
+        return _open_zip_member(raw, path, error)
+    return raw
+
+
+def _open_zip_member(raw: BufferedReader, path: str, error: type[DataFileError]) -> BufferedIOBase:
+    """Open the only file of a zip archive."""
+    archive = zipfile.ZipFile(raw)
+    names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
+    if len(names) != 1:
+        raise error(
+            path,
+            None,
+            f"the zip archive contains {join_words(names, 5)}, expected one file of data. Save a "
+            "sheet of an Excel workbook as CSV. A model file of rankwise is not a data file.",
+        )
+    return cast("BufferedIOBase", archive.open(names[0]))
 
 
 def line_blocks(
     path: str, *, error: type[DataFileError] = LetorFormatError
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of whole lines, each with the number of its first line, counted from one.
+    """Yield blocks of complete lines, each with the number of its first line, counted from 1.
 
-    Every line ends with a line feed, the last one of the file too.
+    Every line ends with a line feed, including the last line of the file. A byte order mark at the
+    start of the file is dropped.
     """
-    number, begun = 1, b""
+    number = 1
+    unfinished = b""  # start of a line whose end was not read yet
     with open_unpacked(path, error) as (stream, _):
         while piece := stream.read(BLOCK_BYTES):
-            text = begun + piece
-            cut = text.rfind(b"\n") + 1
-            if cut:
-                yield number, text[:cut].removeprefix(codecs.BOM_UTF8 if number == 1 else b"")
-                number += text.count(b"\n", 0, cut)
-            begun = text[cut:]
-    if begun:
-        yield number, begun.removeprefix(codecs.BOM_UTF8 if number == 1 else b"") + b"\n"
+            text = unfinished + piece
+            end = text.rfind(b"\n") + 1
+            lines = text[:end]
+            unfinished = text[end:]
+            if lines:
+                yield number, _without_mark(lines, number)
+                number += lines.count(b"\n")
+    if unfinished:
+        yield number, _without_mark(unfinished, number) + b"\n"
+
+
+def _without_mark(lines: bytes, number: int) -> bytes:
+    """Drop the byte order mark of the first line of a file."""
+    if number == 1:
+        return lines.removeprefix(codecs.BOM_UTF8)
+    return lines
 
 
 def numbered_lines(
     path: str, *, error: type[DataFileError] = LetorFormatError
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a text, without their line feeds, and their numbers: see `line_blocks`."""
-    for first, block in line_blocks(path, error=error):
-        yield from enumerate(block.split(b"\n")[:-1], start=first)
+    """Yield the number of each line, and the line without its line feed; see `line_blocks`."""
+    for first_number, block in line_blocks(path, error=error):
+        yield from enumerate(block.split(b"\n")[:-1], start=first_number)
 
 
 def check_writable(name: str) -> str:
-    """The real path of a file that can be written; of one that cannot, an OSError says why."""
+    """Return the real path of a file, or raise an OSError that says why it cannot be written."""
     target = os.path.realpath(name)
     folder = os.path.dirname(target)
     if os.path.isdir(target):
@@ -151,19 +175,20 @@ def check_writable(name: str) -> str:
     if not os.path.isdir(folder):
         problem = f"the folder {folder} does not exist; create it first"
         raise FileNotFoundError(errno.ENOENT, problem, name)
-    if not os.access(target if os.path.exists(target) else folder, os.W_OK):
-        problem = "no permission to write there; choose another name or place"
+    changed = target if os.path.exists(target) else folder
+    if not os.access(changed, os.W_OK):
+        problem = "no permission to write there; choose another file or folder"
         raise PermissionError(errno.EACCES, problem, name)
     return target
 
 
 @contextmanager
 def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
-    """Open a stream whose content takes the place of `path` when the block ends well.
+    """Open a stream whose content replaces `path` if the block raises no error.
 
-    The bytes go to a temporary file in the same directory, which then replaces `path` in one step.
-    If anything fails, `path` is as it was and the temporary file is gone.  The suffixes ``.gz``,
-    ``.bz2``, ``.xz`` and ``.zst`` compress.  The path ``-`` is standard output.
+    The bytes are written to a temporary file in the same directory, which then replaces `path` in
+    one step. After an error `path` is unchanged and the temporary file is removed. The suffixes
+    ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress. The path ``-`` is standard output.
 
     Raises
     ------
@@ -175,13 +200,13 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    if os.path.exists(name) and not os.path.isfile(name):  # a pipe, a device, a directory
-        with _naming(name), open(name, "wb") as device, _compressing(device, name) as stream:
+    if _is_stream(name):
+        with _name_in_errors(name), open(name, "wb") as device, _compress(device, name) as stream:
             yield stream
         return
     target = check_writable(name)
-    with _temporary_beside(target) as temporary:
-        with _writing(temporary, name) as stream:
+    with _temporary_next_to(target) as temporary:
+        with _write_temporary(temporary, name) as stream:
             yield stream
         _put_in_place(temporary, target)
 
@@ -197,11 +222,11 @@ def write_files(contents: Sequence[tuple[PathLike, bytes]]) -> None:
     Raises
     ------
     OSError
-        If a file cannot be written. Files on disk are then unchanged; what went to standard output
-        or a pipe cannot be taken back.
+        If a file cannot be written. Files on disk are then unchanged; output to standard output or
+        to a pipe cannot be undone.
     """
     with ExitStack() as stack:
-        finished: list[tuple[str, str]] = []
+        temporary_files: list[tuple[str, str]] = []
         for path, content in contents:
             name = os.fspath(path)
             if _is_stream(name):
@@ -209,11 +234,11 @@ def write_files(contents: Sequence[tuple[PathLike, bytes]]) -> None:
                     stream.write(content)
                 continue
             target = check_writable(name)
-            temporary = stack.enter_context(_temporary_beside(target))
-            with _writing(temporary, name) as stream:
+            temporary = stack.enter_context(_temporary_next_to(target))
+            with _write_temporary(temporary, name) as stream:
                 stream.write(content)
-            finished.append((temporary, target))
-        for temporary, target in finished:
+            temporary_files.append((temporary, target))
+        for temporary, target in temporary_files:
             _put_in_place(temporary, target)
 
 
@@ -223,8 +248,8 @@ def _is_stream(name: str) -> bool:
 
 
 @contextmanager
-def _temporary_beside(target: str) -> Iterator[str]:
-    """Path of a temporary file in the directory of `target`; removed at the end if it exists."""
+def _temporary_next_to(target: str) -> Iterator[str]:
+    """Yield the path of a temporary file in the directory of `target`; remove it at the end."""
     temporary = os.path.join(os.path.dirname(target), f".rankwise-{secrets.token_hex(8)}.tmp")
     try:
         yield temporary
@@ -234,10 +259,10 @@ def _temporary_beside(target: str) -> Iterator[str]:
 
 
 @contextmanager
-def _writing(temporary: str, name: str) -> Iterator[IO[bytes]]:
+def _write_temporary(temporary: str, name: str) -> Iterator[IO[bytes]]:
     """Open a stream of the temporary file for `name`; its bytes are on the disk at the end."""
-    with _naming(name, temporary), open(temporary, "xb") as raw:
-        with _compressing(raw, name) as stream:
+    with _name_in_errors(name, temporary), open(temporary, "xb") as raw:
+        with _compress(raw, name) as stream:
             yield stream
         raw.flush()
         os.fsync(raw.fileno())
@@ -251,26 +276,29 @@ def _put_in_place(temporary: str, target: str) -> None:
 
 
 @contextmanager
-def _naming(name: str, temporary: str = "") -> Iterator[None]:
-    """Say which file could not be written; the system names none, or the temporary one."""
+def _name_in_errors(name: str, temporary: str = "") -> Iterator[None]:
+    """Name the file that could not be written; the system names no file or the temporary one."""
     try:
         yield
     except OSError as error:
         if error.errno not in _NO_ROOM and error.filename != temporary:
             raise
         reason = os.strerror(error.errno or 0)
-        problem = f"{reason}, nothing was written; make room or write elsewhere"
+        problem = f"{reason}, nothing was written; free disk space or choose another folder"
         raise OSError(error.errno, problem, name) from error
 
 
-def _compressing(raw: IO[bytes], name: str) -> Any:
-    """The stream that compresses into a file, as its suffix says."""
+def _compress(raw: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
+    """Return the stream that compresses into a file, by the suffix of its name."""
     suffix = os.path.splitext(name)[1].lower()
-    if suffix == ".gz":  # no time stamp: the same data give the same bytes
-        return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
-    if suffix in (".bz2", ".xz"):
-        return (bz2 if suffix == ".bz2" else lzma).open(raw, "wb")
-    if suffix == ".zst":
-        own = open(os.dup(raw.fileno()), "wb")  # noqa: SIM115, closed by the stream
-        return import_arrow().CompressedOutputStream(own, "zstd")
-    return nullcontext(raw)
+    stream: object = nullcontext(raw)
+    if suffix == ".gz":  # without a time stamp, so that equal data give equal bytes
+        stream = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
+    elif suffix == ".bz2":
+        stream = bz2.BZ2File(raw, "wb")
+    elif suffix == ".xz":
+        stream = lzma.LZMAFile(raw, "wb")  # noqa: SIM115, closed by the caller
+    elif suffix == ".zst":
+        duplicate = open(os.dup(raw.fileno()), "wb")  # noqa: SIM115, closed by the stream
+        stream = import_arrow().CompressedOutputStream(duplicate, "zstd")
+    return cast("AbstractContextManager[IO[bytes]]", stream)

@@ -6,13 +6,13 @@ import os
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankwise._compiled import read_rows
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Labels, Numbers
 from rankwise.datasets.files import PACKED, PathLike, line_blocks, numbered_lines
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.datasets.vocabulary import MAX_LABEL, distinct_labels, finite_number, shown_value
@@ -20,10 +20,20 @@ from rankwise.errors import LetorFormatError
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.validation import check_int
 
-#: Files with more columns need n_features=: a model has a coefficient for each column.
-MAX_COLUMNS = 2**27
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
-_MIN_DENSE_SHARE = 1 / 3  # of the entries that are written, for a dense matrix
+MAX_COLUMNS = 2**27  # with more columns n_features= is required: a model has as many coefficients
+MAX_SIZE_DIGITS = 15  # of the size of a group
+
+_MIN_DENSE_SHARE = 1 / 3  # a matrix is dense if at least this share of its entries is written
+
+_FLOAT_TYPES: dict[np.dtype[np.generic], type[np.float64 | np.float32]] = {
+    np.dtype(np.float64): np.float64,
+    np.dtype(np.float32): np.float32,
+}
+
+GroupSizes: TypeAlias = PathLike | Sequence[PathLike] | None
 
 
 class Rows(NamedTuple):
@@ -47,7 +57,7 @@ class Rows(NamedTuple):
     codes: Indices
     sizes: Indices
     columns: NDArray[np.int32]
-    values: NDArray[Any]
+    values: Numbers
     comments: list[bytes]
 
     def split(self, n: int) -> tuple[Rows, Rows]:
@@ -72,6 +82,7 @@ class Rows(NamedTuple):
         return head, tail
 
 
+@overload
 def read_letor(
     path: PathLike | Sequence[PathLike],
     *,
@@ -80,9 +91,36 @@ def read_letor(
     sparse: bool | Literal["auto"] = "auto",
     zero_based: bool = False,
     ids: bool = False,
-    group_sizes: PathLike | Sequence[PathLike] | None = "auto",
+    group_sizes: GroupSizes = "auto",
+    chunks: None = None,
+) -> RankingData: ...
+
+
+@overload
+def read_letor(
+    path: PathLike | Sequence[PathLike],
+    *,
+    n_features: int | None = None,
+    dtype: DTypeLike = np.float64,
+    sparse: bool | Literal["auto"] = "auto",
+    zero_based: bool = False,
+    ids: bool = False,
+    group_sizes: GroupSizes = "auto",
+    chunks: int,
+) -> Iterator[RankingData]: ...
+
+
+def read_letor(
+    path: PathLike | Sequence[PathLike],
+    *,
+    n_features: int | None = None,
+    dtype: DTypeLike = np.float64,
+    sparse: bool | Literal["auto"] = "auto",
+    zero_based: bool = False,
+    ids: bool = False,
+    group_sizes: GroupSizes = "auto",
     chunks: int | None = None,
-) -> Any:
+) -> RankingData | Iterator[RankingData]:
     """Read one or several files of rows ``label qid:group feature:value … # comment``.
 
     This is the format of the LETOR collections, SVMrank, RankLib and (with a file of group sizes)
@@ -95,26 +133,26 @@ def read_letor(
         input.  Several files are read as if they were one: the same qid in two files is the same
         group.
     n_features : int, optional
-        Number of columns of `X`; by default the largest feature id that occurs, at most 2**27.
-        Pass the number of the training data when reading test data.
+        Number of columns of `X`; by default the largest feature id in the files, at most 2**27.
+        For test data, pass the number of the training data.
     dtype : {float64, float32}, default=float64
         Type of `X`.
     sparse : {"auto", True, False}, default="auto"
-        Whether `X` is a CSR matrix; "auto" gives a dense array if at least a third of its entries
-        are written in the files (zeros that are written count), else CSR.
+        Whether `X` is a CSR matrix; "auto" returns a dense array if at least a third of its entries
+        are written in the files (including zeros), else a CSR matrix.
     zero_based : bool, default=False
-        Whether the first feature has the id 0, as in some files of XGBoost users, and not 1.
+        Whether the first feature has the id 0, as in some files for XGBoost, and not 1.
     ids : bool, default=False
-        Whether to keep the comments (the text after ``#``, without surrounding blanks).
+        Whether to return the comments (the text after ``#``, without surrounding spaces).
     group_sizes : "auto", path, list of paths or None, default="auto"
         File with one group size per line, for data without qids; with several data files, one for
         each.  "auto" looks for the name of the data file followed by ``.query`` or ``.group`` when
         no row has a qid, as LightGBM does; None does not look.
     chunks : int, optional
-        Read files of any size piece by piece: return an iterator over pieces of at least this many
-        rows (the last may have fewer), each of whole groups, so that memory is bounded by a piece
-        and the longest group.  The rows of a group must then stand next to each other.  Without
-        qids and group sizes all rows are one list, which is cut anywhere.
+        Return an iterator over chunks of at least this many rows (the last may have fewer), each
+        of complete groups, so that a chunk and the longest group bound the memory. The rows of a
+        group must be consecutive. Without qids and group sizes all rows are one list, which may be
+        split anywhere.
 
     Returns
     -------
@@ -125,9 +163,9 @@ def read_letor(
     Raises
     ------
     LetorFormatError
-        If a line cannot be read, or the group sizes do not fit; the message names file, line and
-        remedy.  Missing, infinite and NaN labels or values are such errors, and so is a group that
-        comes back after other rows when reading in chunks.
+        If a line cannot be read, or the group sizes do not match the rows; the message names file,
+        line and remedy. Missing, infinite and NaN labels or values are such errors. In chunks, a
+        group that continues after other rows is one, too.
 
     See Also
     --------
@@ -137,9 +175,9 @@ def read_letor(
 
     Notes
     -----
-    In chunks, all have the same number of columns: pass `n_features`, or the files are read once
-    more beforehand to find the largest feature id.  Whether X is dense is decided by the first
-    chunk.  What is kept besides a chunk is the set of qids.
+    All chunks have the same number of columns. Without `n_features` the files are read twice, first
+    to find the largest feature id. The first chunk decides whether X is dense. The memory contains
+    one chunk and the set of qids.
 
     Examples
     --------
@@ -174,9 +212,9 @@ def read_letor(
     (4, 2)
     """
     paths = _as_paths(path)
-    value_type = np.dtype(dtype)
-    if value_type not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise ValueError(f"dtype is {value_type}; pass numpy.float64 or numpy.float32.")
+    value_type = _FLOAT_TYPES.get(np.dtype(dtype))
+    if value_type is None:
+        raise ValueError(f"dtype is {np.dtype(dtype)}; pass numpy.float64 or numpy.float32.")
     if sparse not in (True, False, "auto"):
         raise ValueError(f"sparse is {sparse!r}; pass True, False or 'auto'.")
     for name, number in {"n_features": n_features, "chunks": chunks}.items():
@@ -225,8 +263,8 @@ class _Reader:
     """Reader of several files as if they were one; `read_letor` documents the parameters."""
 
     paths: list[str]
-    group_sizes: Any
-    dtype: np.dtype[Any]
+    group_sizes: GroupSizes
+    dtype: type[np.float64 | np.float32]
     n_features: int | None
     sparse: bool | str
     zero_based: bool
@@ -269,44 +307,37 @@ class _Reader:
     ) -> Generator[Rows, None, int]:
         """Yield the rows of one file; return its number of groups if it has group sizes."""
         n_rows = 0
-        size_file = None
-        ends = np.empty(0, dtype=np.intp)  # where the groups of a file with sizes end
+        sizes: _SizeFile | None = None
         for first_line, text in line_blocks(path):
             block = self._read_block(text)
             codes = groups.codes(path, text, block.lines + first_line, block.qids, block.heads)
-            n_rows_of_block = len(block.labels)
-            if n_rows == 0 and n_rows_of_block:
-                size_file = self._find_size_file(number, bool(groups.has_qids))
-                if size_file:
-                    ends = np.cumsum(read_group_sizes(size_file))
-            if size_file:
-                rows = np.arange(n_rows, n_rows + n_rows_of_block)
-                codes = n_groups + np.searchsorted(ends, rows, side="right")
-            n_rows += n_rows_of_block
-            if size_file and n_rows > ends[-1]:
-                break
-            yield Rows(
-                block.labels,
-                codes,
-                block.sizes,
-                block.columns,
-                block.values.astype(self.dtype, copy=False),
-                block.comments(text) if self.ids else [],
-            )
+            start = n_rows
+            n_rows += len(block.labels)
+            if start == 0 and n_rows:
+                sizes = self._read_sizes(number, bool(groups.has_qids))
+            if sizes is not None:
+                if n_rows > sizes.n_rows:
+                    raise sizes.error(path, "more")
+                codes = n_groups + sizes.group_of_rows(start, n_rows)
+            comments = block.comments(text) if self.ids else []
+            values = block.values.astype(self.dtype, copy=False)
+            yield Rows(block.labels, codes, block.sizes, block.columns, values, comments)
             if block.n_read < len(text):
                 self._refuse_line(path, text, block.n_read, first_line)
         if n_rows == 0:
             raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
-        if size_file and n_rows != ends[-1]:
-            n_found = "more" if n_rows > ends[-1] else n_rows
-            raise LetorFormatError(
-                size_file,
-                None,
-                f"the group sizes sum to {ends[-1]} but {path} has {n_found} rows; each row must "
-                "belong to exactly one group. If this file belongs to other data, pass "
-                "group_sizes=None.",
-            )
-        return len(ends)
+        if sizes is None:
+            return 0
+        if n_rows < sizes.n_rows:
+            raise sizes.error(path, str(n_rows))
+        return len(sizes.ends)
+
+    def _read_sizes(self, number: int, has_qids: bool) -> _SizeFile | None:
+        """Read the group sizes of a data file; None if it has none."""
+        path = self._find_size_file(number, has_qids)
+        if path is None:
+            return None
+        return _SizeFile(path, np.cumsum(read_group_sizes(path)))
 
     def _read_block(self, text: bytes) -> _Block:
         """Parse complete lines up to the first one that cannot be read."""
@@ -357,6 +388,32 @@ class _Reader:
         return RankingData(X, rows.labels, groups.labels(rows.codes), comments)
 
 
+class _SizeFile(NamedTuple):
+    """The group sizes of a data file: the path, and the row after the last one of each group."""
+
+    path: str
+    ends: Indices
+
+    @property
+    def n_rows(self) -> int:
+        """Sum of the sizes."""
+        return int(self.ends[-1])
+
+    def group_of_rows(self, start: int, end: int) -> Indices:
+        """Return the position of the group of each row from start to end."""
+        return np.searchsorted(self.ends, np.arange(start, end), side="right")
+
+    def error(self, data_path: str, n_rows: str) -> LetorFormatError:
+        """Return the error about a data file with another number of rows."""
+        return LetorFormatError(
+            self.path,
+            None,
+            f"the group sizes sum to {self.n_rows} but {data_path} has {n_rows} rows; each row "
+            "must belong to exactly one group. If this file belongs to other data, pass "
+            "group_sizes=None.",
+        )
+
+
 def _describe_problem(line: bytes, max_columns: int, zero_based: bool) -> str:
     """Describe what is wrong with a line."""
     first = 0 if zero_based else 1
@@ -381,26 +438,38 @@ def _concatenate(blocks: Iterable[Rows]) -> Rows:
 
     The arrays grow in place by an eighth at a time, so that no row is in memory twice.
     """
-    arrays: list[Any] = []
-    lengths = [0] * 5
-    comments = []
+    arrays: dict[str, _GrowingArray] = {}
+    comments: list[bytes] = []
     for block in blocks:
-        parts: list[Any] = list(block[:5])
-        if not arrays:
-            arrays = [np.empty(0, dtype=part.dtype) for part in parts]
-        for k, (array, part) in enumerate(zip(arrays, parts, strict=True)):
-            start = lengths[k]
-            lengths[k] += len(part)
-            if lengths[k] > len(array):
-                array.resize(lengths[k] + lengths[k] // 8, refcheck=False)
-            array[start : lengths[k]] = part
+        for field, values in block._asdict().items():
+            if field != "comments":
+                arrays.setdefault(field, _GrowingArray(values.dtype)).append(values)
         comments += block.comments
-    for array, length in zip(arrays, lengths, strict=True):
-        array.resize(length, refcheck=False)
-    return Rows(*[*arrays, comments])
+    return Rows(**{field: array.finish() for field, array in arrays.items()}, comments=comments)
 
 
-def _matrix(rows: Rows, n_columns: int | None, sparse: bool | str) -> Any:
+class _GrowingArray:
+    """An array that is extended in place."""
+
+    def __init__(self, dtype: np.dtype[np.generic]) -> None:
+        self._buffer: Numbers = np.empty(0, dtype=dtype)
+        self._length = 0
+
+    def append(self, values: Numbers) -> None:
+        """Append values; the buffer is an eighth longer than needed."""
+        start = self._length
+        self._length += len(values)
+        if self._length > len(self._buffer):
+            self._buffer.resize(self._length + self._length // 8, refcheck=False)
+        self._buffer[start : self._length] = values
+
+    def finish(self) -> Numbers:
+        """Return the array in its final length."""
+        self._buffer.resize(self._length, refcheck=False)
+        return self._buffer
+
+
+def _matrix(rows: Rows, n_columns: int | None, sparse: bool | str) -> Numbers | csr_matrix:
     """Return the features as a dense array or a CSR matrix."""
     from scipy.sparse import csr_matrix
 
@@ -466,7 +535,7 @@ def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
     Raises
     ------
     LetorFormatError
-        If a line is anything but one non-negative whole number, or there is no line.
+        If a line is not one non-negative integer, or there is no line.
 
     Examples
     --------
@@ -482,15 +551,16 @@ def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
     sizes: list[int] = []
     for number, line in numbered_lines(name):
         token = line.strip()
-        if token and not (token.isdigit() and len(token) < 16):
+        if not token:
+            continue
+        if not token.isdigit() or len(token) > MAX_SIZE_DIGITS:
             raise LetorFormatError(
                 name,
                 number,
-                f"got {shown_value(token)}, expected the number of rows of one group: "
-                "one whole number a line and nothing else.",
+                f"got {shown_value(token)}, expected the number of rows of one group: one integer "
+                "a line and nothing else.",
             )
-        if token:
-            sizes.append(int(token))
+        sizes.append(int(token))
     if not sizes:
         raise LetorFormatError(name, None, "the file has no group sizes, expected one a line.")
     return np.array(sizes, dtype=np.intp)
@@ -514,7 +584,9 @@ class _QidGroups:
         self._last: bytes | None = None
         self.has_qids: bool | None = None  # whether the first row has one
 
-    def codes(self, path: str, text: bytes, lines: Any, qids: Any, heads: Any) -> Indices:
+    def codes(
+        self, path: str, text: bytes, lines: Indices, qids: Indices, heads: Indices
+    ) -> Indices:
         """Return the group of each row of a block; the qid changes in the rows `heads`."""
         codes = np.empty(len(heads), dtype=np.int64)
         for k, row in enumerate(heads.tolist()):
@@ -557,7 +629,7 @@ class _QidGroups:
             "characters without a space, such as qid:7."
         )
 
-    def labels(self, codes: Indices) -> NDArray[Any] | None:
+    def labels(self, codes: Indices) -> Labels | None:
         """Return one label per row: int64 if all qids are whole numbers, else strings.
 
         Without qids the labels are the codes from group sizes, or None without group sizes.
@@ -567,5 +639,5 @@ class _QidGroups:
             return codes if has_sizes else None
         first = int(codes.min())
         qids = self._qids[first : int(codes.max()) + 1]
-        labels: NDArray[Any] = distinct_labels([qid.decode("utf-8") for qid in qids])
+        labels = distinct_labels([qid.decode("utf-8") for qid in qids])
         return labels[codes - first]

@@ -3,50 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Array, Labels, Numbers
 from rankwise.datasets.files import PathLike, replace_file
 from rankwise.datasets.vocabulary import MAX_LABEL, distinct_labels, shown_value
 from rankwise.frames import as_array
 from rankwise.groups import encode_groups
 from rankwise.validation import reject_dtype
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix, sparray, spmatrix
+
 
 def write_letor(
     path: PathLike,
-    X: Any,
+    X: ArrayLike | spmatrix | sparray,
     y: ArrayLike,
     groups: ArrayLike | None = None,
     *,
-    ids: Sequence[Any] | NDArray[Any] | None = None,
+    ids: Sequence[object] | Labels | None = None,
 ) -> None:
     """Write rows ``label qid:group 1:value 2:value … # id``.
 
-    The file is written whole or not at all: a failure leaves an older file of that name untouched.
+    The file is written completely or not at all: after an error an older file is unchanged.
 
     Parameters
     ----------
     path : str or path
-        Where to write; the suffixes ``.gz``, ``.bz2`` and ``.xz`` compress.
+        File to write; the suffixes ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
     X : array-like or sparse matrix of shape (n_rows, n_features)
-        Finite numbers.  All entries of a dense `X` are written, zeros too, and the stored entries
-        of a sparse one; its first row also gets the last feature, so that the number of features
-        survives.
+        Finite numbers. All entries of a dense `X` are written, including zeros. The stored entries
+        of a sparse `X` are written, and the last feature in the first row, so that a reader knows
+        the number of features.
     y : array-like of shape (n_rows,)
         Finite relevance labels.
     groups : array-like of shape (n_rows,), optional
-        Group labels: whole numbers, or words without blanks and ``#``.  None writes no qid.
-        Words that spell numbers ("7") are read back as numbers if all labels do.
+        Group labels: integers, or words without spaces and ``#``. None writes no qid. Words that
+        spell integers ("7") are read back as integers if all labels do.
     ids : sequence of length n_rows, optional
         Comment of each row; None or "" for a row without.
 
     Raises
     ------
     ValueError
-        If the lengths differ, or a number, label or id could not be read back as it is.
+        If the lengths differ, or a number, label or id would not be read back unchanged.
 
     See Also
     --------
@@ -79,7 +83,9 @@ def write_letor(
             stream.write(f"{head}{features}{_comment_text(comments[row], row)}\n".encode())
 
 
-def _check_numbers(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+def _check_numbers(
+    X: ArrayLike | spmatrix | sparray, y: ArrayLike
+) -> tuple[Numbers | csr_matrix, Array]:
     """Return X as a finite array or CSR matrix and y as a finite vector of the same length."""
     from sklearn.utils import check_array, check_consistent_length
 
@@ -97,7 +103,7 @@ def _check_numbers(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
     return features, labels
 
 
-def _qids(labels: NDArray[Any]) -> list[str]:
+def _qids(labels: Labels) -> list[str]:
     """Return `` qid:label`` for each group, with a leading space."""
     words = [_qid_word(label) for label in labels.tolist()]
     if len(np.unique(distinct_labels(words))) < len(words):
@@ -108,7 +114,8 @@ def _qids(labels: NDArray[Any]) -> list[str]:
     return [f" qid:{word}" for word in words]
 
 
-def _qid_word(label: Any) -> str:
+def _qid_word(label: object) -> str:
+    """Return a group label as one word; refuse a label that is none."""
     if isinstance(label, int) or (isinstance(label, float) and label.is_integer()):
         return str(int(label))  # True is 1, as everywhere in Python
     if isinstance(label, str):
@@ -118,11 +125,12 @@ def _qid_word(label: Any) -> str:
         label = shown_value(label)
     raise ValueError(
         f"the group label {label} cannot be written as one word. Use words without spaces and "
-        "'#', or whole numbers, such as np.unique(groups, return_inverse=True)[1]."
+        "'#', or integers, such as np.unique(groups, return_inverse=True)[1]."
     )
 
 
-def _comment_text(comment: Any, row: int) -> str:
+def _comment_text(comment: object, row: int) -> str:
+    """Return `` # comment``, or nothing without a comment."""
     text = "" if comment is None else str(comment).strip()
     if any(mark in text for mark in "\n\r\0"):
         raise ValueError(
@@ -137,14 +145,22 @@ def _shortest(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
-def _feature_texts(X: Any) -> Iterator[str]:
+def _feature_texts(X: Numbers | csr_matrix) -> Iterator[str]:
     """Yield `` 1:value 2:value`` for each row, with a leading space."""
     if isinstance(X, np.ndarray):
-        names = [f" {column}:" for column in range(1, X.shape[1] + 1)]
-        for row in X:
-            texts = map(_shortest, row.tolist())
-            yield "".join([name + text for name, text in zip(names, texts, strict=True)])
-        return
+        yield from _dense_texts(X)
+    else:
+        yield from _sparse_texts(X)
+
+
+def _dense_texts(X: Numbers) -> Iterator[str]:
+    names = [f" {column}:" for column in range(1, X.shape[1] + 1)]
+    for row in X:
+        texts = map(_shortest, row.tolist())
+        yield "".join([name + text for name, text in zip(names, texts, strict=True)])
+
+
+def _sparse_texts(X: csr_matrix) -> Iterator[str]:
     X = X.copy()
     X.sum_duplicates()  # also sorts
     n_columns = X.shape[1]

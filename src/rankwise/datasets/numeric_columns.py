@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.arrays import Array
-from rankwise.datasets.column_values import distinct_cells, is_number, is_text, with_missing
+from rankwise.arrays import Array, Mask
+from rankwise.datasets.column_values import distinct_cells, is_number, is_text, with_nulls
 from rankwise.datasets.files import import_arrow
 from rankwise.datasets.table_files import TableFile
 from rankwise.datasets.vocabulary import GAPS, MISSING, as_text, finite_number, shown_value
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 MAX_EXACT_INTEGER = 2**53  # float64 represents integers exactly up to here
+MAX_DIGITS = 300  # longer integers may be infinite in float64
 HEAD_ROWS = 1000  # parsed first, so that a long column of words fails early
 _SYMBOL = "[%$€£¥₹]|[A-Z]{3}"
 _UNIT = "[a-zµ°][a-zA-Z²³/]{0,3}"  # km, m², °C
+
+MAX_LISTED_LEVELS = 20  # words of a target that a message lists
 
 _REMEDY = {
     "feature": "Fill in missing values, write words as numbers, or drop the column with ignore=.",
     "target": "Write numbers for words, the larger the better. Pass target= for another column.",
 }
 
-MAX_LISTED_LEVELS = 20  # words of a target that a message lists
 
-
-def column_numbers(table: TableFile, at: int, column: Any, role: str) -> Array:
+def column_numbers(table: TableFile, position: int, column: pa.ChunkedArray, role: str) -> Array:
     """Return a column as float64, NaN for missing cells; infinite numbers are refused."""
-    numbers: Array = number_column(table, at, column, role).cast("double", safe=False).to_numpy()
-    refuse_first(table, at, column, np.isinf(numbers), role)
+    numbers: Array = (
+        number_column(table, position, column, role).cast("double", safe=False).to_numpy()
+    )
+    refuse_first(table, position, column, np.isinf(numbers), role)
     return numbers + 0.0  # minus zero is zero
 
 
-def number_column(table: TableFile, at: int, column: Any, role: str) -> Any:
+def number_column(
+    table: TableFile, position: int, column: pa.ChunkedArray, role: str
+) -> pa.ChunkedArray:
     """Return a numeric column unchanged, else the numbers in its text cells."""
     types = import_arrow().types
     if is_number(column.type):
@@ -48,53 +55,60 @@ def number_column(table: TableFile, at: int, column: Any, role: str) -> Any:
         if first_bad is None:
             return numbers
         bad_row = first_bad
-    raise _cell_error(table, bad_row, at, column, role)
+    raise _cell_error(table, bad_row, position, column, role)
 
 
-def column_matrix(table: TableFile, features: Sequence[int], columns: dict[int, Any]) -> Array:
+def column_matrix(
+    table: TableFile, features: Sequence[int], columns: Mapping[int, pa.ChunkedArray]
+) -> Array:
     """Return the features as one array in column-major order."""
     n_rows = len(next(iter(columns.values())))
     X = np.empty((n_rows, len(features)), order="F")
-    for k, at in enumerate(features):
-        numbers = number_column(table, at, columns[at], "feature")
-        np.add(numbers.to_numpy(), 0.0, out=X[:, k])  # minus zero is zero
-        if not max(X[:, k].max(), -X[:, k].min()) < MAX_EXACT_INTEGER:  # or NaN
-            _check_exact(table, at, numbers)
-            refuse_first(table, at, columns[at], ~np.isfinite(X[:, k]), "feature")
+    for k, position in enumerate(features):
+        numbers = number_column(table, position, columns[position], "feature")
+        feature = X[:, k]
+        np.add(numbers.to_numpy(), 0.0, out=feature)  # minus zero is zero
+        is_exact = feature.min() > -MAX_EXACT_INTEGER and feature.max() < MAX_EXACT_INTEGER
+        if not is_exact:  # also if a value is NaN
+            _check_exact(table, position, numbers)
+            refuse_first(table, position, columns[position], ~np.isfinite(feature), "feature")
     return X
 
 
-def _check_exact(table: TableFile, at: int, column: Any) -> None:
+def _check_exact(table: TableFile, position: int, column: pa.ChunkedArray) -> None:
     """Refuse integers that float64 would round: different identifiers would become equal."""
     types = import_arrow().types
     if not types.is_integer(column.type):  # a text of more than 63 bits is read as floats
-        column = table.read([at], [])[at]
+        column = table.read([position], [])[position]
     if not (types.is_integer(column.type) or is_text(column)):
         return
     for row, cell in enumerate(column.to_pylist()):
-        text = str(cell).strip().removeprefix("-")
-        if not text.isdecimal() or len(text) >= 300:
+        digits = str(cell).strip().removeprefix("-")
+        if not digits.isdecimal() or len(digits) >= MAX_DIGITS:
             continue
-        value = int(text)
-        if int(float(value)) != value:
+        integer = int(digits)
+        if int(float(integer)) != integer:
             raise table.error(
-                f"column {shown_value(table.names[at])} is {cell}, which float64 would "
+                f"column {shown_value(table.names[position])} is {cell}, which float64 would "
                 "round. Drop it with ignore= if it is an identifier, or pass it as id=.",
                 row,
             )
 
 
 def refuse_first(
-    table: TableFile, at: int, column: Any, is_bad: NDArray[np.bool_], role: str
+    table: TableFile, position: int, column: pa.ChunkedArray, is_bad: Mask, role: str
 ) -> None:
     """Raise an error about the first bad row of a column, if there is one."""
     if is_bad.any():
-        raise _cell_error(table, int(is_bad.argmax()), at, column, role)
+        raise _cell_error(table, int(is_bad.argmax()), position, column, role)
 
 
-def _cell_error(table: TableFile, row: int, at: int, column: Any, role: str) -> Exception:
+def _cell_error(
+    table: TableFile, row: int, position: int, column: pa.ChunkedArray, role: str
+) -> Exception:
+    """Return the error about a cell that is not a number."""
     cell = shown_value(as_text(column[row].as_py()).replace("\n", " "))
-    name = shown_value(table.names[at])
+    name = shown_value(table.names[position])
     problem = f"the {role}, column {name}, is {cell}, expected a finite number."
     remedy = _REMEDY.get(role, "")
     levels: list[str] = []
@@ -109,7 +123,7 @@ def _cell_error(table: TableFile, row: int, at: int, column: Any, role: str) -> 
     return table.error(f"{problem} {remedy}".strip(), row)
 
 
-def _target_levels(column: Any) -> list[str]:
+def _target_levels(column: pa.ChunkedArray) -> list[str]:
     """Return the words of a target in alphabetical order; none if it has numbers or too many."""
     if not is_text(column):
         return []
@@ -121,12 +135,12 @@ def _target_levels(column: Any) -> list[str]:
     return [repr(word) for word in words]
 
 
-def without_words(column: Any, words: Sequence[str]) -> Any:
+def without_words(column: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
     """Return a column in which these words, or the numbers they spell, are missing."""
     if not words or not (is_text(column) or is_number(column.type)):
         return column
     if is_text(column):
-        return with_missing(column, frozenset(word.strip().lower() for word in words))
+        return with_nulls(column, frozenset(word.strip().lower() for word in words))
     arrow = import_arrow()
     compute = import_arrow("pyarrow.compute")
     numbers = [number for word in words if (number := finite_number(word)) is not None]
@@ -135,13 +149,12 @@ def without_words(column: Any, words: Sequence[str]) -> Any:
 
 
 def parse_numbers(
-    column: Any, decimal: str = ".", thousands: str = ""
-) -> tuple[Any, None] | tuple[None, int]:
+    column: pa.ChunkedArray, decimal: str = ".", thousands: str = ""
+) -> tuple[pa.ChunkedArray, None] | tuple[None, int]:
     r"""Parse a column of texts as numbers.
 
-    A symbol or unit (%, a currency, km) must be the same in all cells; percentages are divided
-    by 100.
-    Apostrophes and spaces may separate thousands; `thousands` is one more separator.
+    A symbol or unit (%, a currency, km) must be the same in all cells; percentages are divided by
+    100. Apostrophes and spaces may separate thousands; `thousands` is an additional separator.
 
     Returns
     -------
@@ -165,7 +178,7 @@ def parse_numbers(
             return head
     arrow = import_arrow()
     compute = import_arrow("pyarrow.compute")
-    cells = compute.utf8_trim_whitespace(with_missing(column, MISSING | GAPS))
+    cells = compute.utf8_trim_whitespace(with_nulls(column, MISSING | GAPS))
     plain = cells
     if decimal == ",":
         without_points = compute.replace_substring(cells, ".", "_")  # no number has a point then
@@ -177,8 +190,8 @@ def parse_numbers(
 
 
 def _parse_formatted(
-    cells: Any, decimal: str, thousands: str
-) -> tuple[Any, None] | tuple[None, int]:
+    cells: pa.ChunkedArray, decimal: str, thousands: str
+) -> tuple[pa.ChunkedArray, None] | tuple[None, int]:
     """Parse cells with thousands separators, symbols or units, as `parse_numbers` does."""
     arrow = import_arrow()
     compute = import_arrow("pyarrow.compute")

@@ -12,21 +12,30 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
+from rankwise.arrays import Array, Labels
 from rankwise.datasets.column_values import distinct_cells, is_number
 from rankwise.datasets.vocabulary import finite_number
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from scipy.sparse import csr_matrix
+
+Hashes: TypeAlias = NDArray[np.uint64]
 FINGERPRINT_SIZE = 256  # hashes
 MIN_SHARE_TO_REPORT = 0.1
 STANDARD_ERRORS = 3.0  # by which the share of duplicates must exceed that of the training data
-_BLOCK_ROWS = 1 << 12
+_BLOCK_ROWS = 1 << 12  # converted to a dense array at a time
 
 
-def fingerprint_rows(X: Any, y: NDArray[np.float64], groups: Any = None) -> str:
+def fingerprint_rows(
+    X: Array | csr_matrix | pa.Table, y: Array, groups: Labels | None = None
+) -> str:
     """Return the fingerprint of rows: their share of duplicates, and hashes in hexadecimal.
 
     Parameters
@@ -42,8 +51,8 @@ def fingerprint_rows(X: Any, y: NDArray[np.float64], groups: Any = None) -> str:
     --------
     >>> import numpy as np
     >>> X, y = np.arange(20.0).reshape(10, 2), np.arange(10.0)
-    >>> sketch = fingerprint_rows(X, y)
-    >>> share_seen(sketch, X[[7, 3]], y[[7, 3]]), share_seen(sketch, X + 1, y)
+    >>> fingerprint = fingerprint_rows(X, y)
+    >>> share_seen(fingerprint, X[[7, 3]], y[[7, 3]]), share_seen(fingerprint, X + 1, y)
     (1.0, 0.0)
     """
     hashes, counts = np.unique(_row_hashes(X, y, groups), return_counts=True)
@@ -53,7 +62,9 @@ def fingerprint_rows(X: Any, y: NDArray[np.float64], groups: Any = None) -> str:
     return f"{duplicate_share:.4f} {smallest.astype('>u8').tobytes().hex()}"
 
 
-def share_seen(sketch: str, X: Any, y: NDArray[np.float64], groups: Any = None) -> float:
+def share_seen(
+    fingerprint: str, X: Array | csr_matrix | pa.Table, y: Array, groups: Labels | None = None
+) -> float:
     """Estimate the share of these rows that were in the data of a fingerprint.
 
     Equal rows count once. The share is 0 unless the rows have duplicates there more often, by
@@ -61,9 +72,9 @@ def share_seen(sketch: str, X: Any, y: NDArray[np.float64], groups: Any = None) 
     gives 0.
     """
     try:
-        share, _, text = sketch.partition(" ")
-        duplicate_share = float(share)
-        training_hashes = np.frombuffer(bytes.fromhex(text), dtype=">u8").astype(np.uint64)
+        duplicate_text, _, hash_text = fingerprint.partition(" ")
+        duplicate_share = float(duplicate_text)
+        training_hashes = np.frombuffer(bytes.fromhex(hash_text), dtype=">u8").astype(np.uint64)
     except ValueError:
         return 0.0
     hashes = np.unique(_row_hashes(X, y, groups))
@@ -71,11 +82,11 @@ def share_seen(sketch: str, X: Any, y: NDArray[np.float64], groups: Any = None) 
         hashes = hashes[hashes <= training_hashes.max()]
     if not len(hashes) or not len(training_hashes):
         return 0.0
-    share_found = float(np.isin(hashes, training_hashes).mean())
+    share_in_training = float(np.isin(hashes, training_hashes).mean())
     n_training = len(training_hashes)
     expected = (duplicate_share * n_training + 1) / (n_training + 2)  # never 0 or 1
     error = np.sqrt(expected * (1 - expected) / len(hashes))
-    excess = share_found - duplicate_share
+    excess = share_in_training - duplicate_share
     if excess <= 0 or excess < STANDARD_ERRORS * error:
         return 0.0
     return excess / (1 - duplicate_share)
@@ -92,25 +103,38 @@ def describe_overlap(share: float, model: str, rows: str = "items") -> str:
     )
 
 
-def _row_hashes(X: Any, y: NDArray[np.float64], groups: Any) -> NDArray[np.uint64]:
+def _row_hashes(X: Array | csr_matrix | pa.Table, y: Array, groups: Labels | None) -> Hashes:
     """Return a hash of each row: the sum of the cells' hashes times an odd number per column."""
     sums = _mixed(_bits(y)) * _text_hash("y")
     if groups is not None:
         labels, codes = np.unique(np.asarray(groups), return_inverse=True)
         sums += _text_hashes(map(str, labels.tolist()))[codes] * _text_hash("group")
     if hasattr(X, "column_names"):
-        for name, column in zip(X.column_names, X.columns, strict=True):
-            sums += _cell_hashes(column) * _text_hash(name)
-        return _mixed(sums)
+        return _mixed(sums + _table_sums(X))
+    return _mixed(sums + _matrix_sums(X))
+
+
+def _table_sums(table: pa.Table) -> Hashes:
+    """Return the sum of the cells' hashes in each row; columns are identified by name."""
+    sums = np.zeros(table.num_rows, dtype=np.uint64)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        sums += _cell_hashes(column) * _text_hash(name)
+    return sums
+
+
+def _matrix_sums(X: Array | csr_matrix) -> Hashes:
+    """Return the sum of the cells' hashes in each row; columns are identified by position."""
+    sums = np.zeros(X.shape[0], dtype=np.uint64)
     factors = _mixed(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
-    for start in range(0, len(y), _BLOCK_ROWS):
+    for start in range(0, len(sums), _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
-        cells = X[rows].toarray() if hasattr(X, "tocsr") else np.asarray(X)[rows]
-        sums[rows] += _mixed(_bits(cells)) @ factors
-    return _mixed(sums)
+        block: csr_matrix = X[rows]
+        cells: Array = block.toarray() if issparse(block) else block
+        sums[rows] = _mixed(_bits(cells)) @ factors
+    return sums
 
 
-def _cell_hashes(column: Any) -> NDArray[np.uint64]:
+def _cell_hashes(column: pa.ChunkedArray) -> Hashes:
     """Return a hash of each cell of an Arrow column: of its number, or of its text."""
     if is_number(column.type):
         return _mixed(_bits(column.cast("double", safe=False).to_numpy()))
@@ -122,7 +146,7 @@ def _cell_hashes(column: Any) -> NDArray[np.uint64]:
     return hashes[codes]
 
 
-def _text_hashes(texts: Iterator[str]) -> NDArray[np.uint64]:
+def _text_hashes(texts: Iterator[str]) -> Hashes:
     return np.array([_text_hash(text) for text in texts], dtype=np.uint64)
 
 
@@ -132,13 +156,13 @@ def _text_hash(text: str) -> np.uint64:
     return np.uint64(int.from_bytes(digest) | 1)
 
 
-def _bits(values: Any) -> NDArray[np.uint64]:
+def _bits(values: ArrayLike) -> Hashes:
     """Return the bits of numbers; −0.0 equals 0.0, and all NaNs are equal."""
     floats = np.ascontiguousarray(values, dtype=np.float64) + 0.0
     return np.where(np.isnan(floats), np.nan, floats).view(np.uint64)
 
 
-def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mixed(values: Hashes) -> Hashes:
     """Mix the bits of each number, as the last step of the generator splitmix64 does."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)

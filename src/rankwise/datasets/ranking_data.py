@@ -1,25 +1,30 @@
-"""Read ranking data, one item a row, from a file of any kind that the package knows."""
+"""Read ranking data, one item a row, from a file of any supported format."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
-from rankwise.datasets.column_roles import Column, choose_columns, position_of
+from rankwise.arrays import Array, Indices, Labels, Mask, Texts
+from rankwise.datasets.column_roles import (
+    Column,
+    ColumnArgument,
+    choose_columns,
+    position_of,
+)
 from rankwise.datasets.column_values import (
     column_times,
     complete_rows,
     is_text,
     joined_labels,
     label_column,
-    places_of_words,
-    with_missing,
+    levels_of_words,
+    with_nulls,
 )
+from rankwise.datasets.file_formats import Format
 from rankwise.datasets.files import PathLike, import_arrow
 from rankwise.datasets.numeric_columns import (
     column_matrix,
@@ -28,11 +33,15 @@ from rankwise.datasets.numeric_columns import (
     refuse_first,
     without_words,
 )
-from rankwise.datasets.table_files import Format, TableFile, TextTable, open_unless_letor
+from rankwise.datasets.table_files import TableFile, TextTable, open_unless_letor
 from rankwise.datasets.vocabulary import as_text
 from rankwise.errors import TableFormatError
 
-Matrix: TypeAlias = Any
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from scipy.sparse import csr_matrix
+
+Features: TypeAlias = "Array | csr_matrix | pa.Table"
 
 
 class RankingData(NamedTuple):
@@ -41,7 +50,7 @@ class RankingData(NamedTuple):
     Attributes
     ----------
     X : ndarray, csr_matrix or pyarrow.Table of shape (n_rows, n_features)
-        Features; a table keeps text, dates and gaps (nulls).
+        Features; a table contains text, dates and missing values (nulls).
     y : ndarray of shape (n_rows,), float64, or None
         Relevance labels; larger is better.  None if the file has none, as in data to predict.
     groups : ndarray of shape (n_rows,) or None
@@ -55,28 +64,47 @@ class RankingData(NamedTuple):
     roles : dict from str to str
         Names of the columns that were read as "target", "group", "id" and "weight".
     rows : ndarray of int or None
-        Numbers, from 0, of the rows of the file that are here; None if all are.
+        Row numbers in the file, from 0; None if no row was dropped.
     time : ndarray of shape (n_rows,) or None
-        When each item was; dates are days since 1970.
+        Time of each item; dates are days since 1970.
     """
 
-    X: Matrix
+    X: Features
     y: Array | None
-    groups: NDArray[Any] | None
-    ids: NDArray[np.object_] | None = None
-    feature_names: NDArray[np.object_] | None = None
+    groups: Labels | None
+    ids: Texts | None = None
+    feature_names: Texts | None = None
     weight: Array | None = None
     roles: dict[str, str] = {}  # noqa: RUF012, never changed
     rows: Indices | None = None
     time: Array | None = None
 
-    def take(self, kept: Indices) -> RankingData:
-        """Some of the rows, by their numbers here."""
-        X = self.X.take(kept) if hasattr(self.X, "column_names") else self.X[kept]
-        rows = kept if self.rows is None else self.rows[kept]
-        others = {name: getattr(self, name) for name in ("y", "groups", "ids", "weight", "time")}
-        taken: Any = {name: None if v is None else v[kept] for name, v in others.items()}
-        return self._replace(X=X, rows=rows, **taken)
+    @property
+    def frame(self) -> pa.Table:
+        """The features as an Arrow table, for data that were read with ``as_frame=True``."""
+        if hasattr(self.X, "column_names"):
+            return self.X
+        raise TypeError("the features are a matrix; read a table with as_frame=True.")
+
+    def take(self, rows: Indices) -> RankingData:
+        """Return the data of these rows."""
+        is_table = hasattr(self.X, "column_names")
+        return self._replace(
+            X=self.X.take(rows) if is_table else self.X[rows],
+            y=_take(self.y, rows),
+            groups=_take(self.groups, rows),
+            ids=_take(self.ids, rows),
+            weight=_take(self.weight, rows),
+            rows=rows if self.rows is None else self.rows[rows],
+            time=_take(self.time, rows),
+        )
+
+
+def _take(values: Labels | None, rows: Indices) -> Labels | None:
+    """Return the values of these rows; None stays None."""
+    if values is None:
+        return None
+    return values[rows]
 
 
 def read_ranking(
@@ -102,89 +130,90 @@ def read_ranking(
     zero_based: bool = False,
     target_needed: bool = True,
 ) -> RankingData:
-    r"""Read a ranking file whose kind is told by its content, or by `format`.
+    r"""Read ranking data from a file; its format is recognized by the content.
 
     Parameters
     ----------
     path : str or path
         LETOR (svmlight with qid), CSV, TSV, Parquet, Feather or JSON (an array of objects, or one
         a line), plain or compressed by gzip, bzip2, xz, zstandard or zip; ``-`` is standard input.
-        The first line of a text names the columns; it is in UTF-8, or in UTF-16 with its mark.
+        The first line of a text has the column names. The encoding is UTF-8, or UTF-16 with a byte
+        order mark.
     format : {"auto", "letor", "csv", "tsv", "parquet", "feather", "json"}, default="auto"
-        Kind of the file; by default it is told by the first bytes and the first line, and only
-        where these say nothing by the suffix of the name.
+        Format of the file. "auto" recognizes it by the first bytes and the first line, or else by
+        the suffix of the name.
     target : str, int or None, default="auto"
-        Column with the relevance labels, by name or by position counted from 0.  "auto" takes the
-        one called y, label, relevance, target, score or rating, in small or capital letters.
-        None: there is no target.  Empty cells, nan and NA become NaN: items without a score.
+        Column with the relevance labels, by name or by position counted from 0. "auto" selects the
+        column called y, label, relevance, target, score or rating, in any case. None: there is no
+        target. Empty cells, nan and NA become NaN: items without a score.
     group : str, int, list of them or None, default="auto"
-        Column with the group (query) of each item; several columns make a group of each
-        combination, such as "Rome / 2024".  "auto" takes the one called group, groups,
+        Column with the group (query) of each item; several columns define one group for each
+        combination, such as "Rome / 2024". "auto" selects the column called group, groups,
         group_id, qid, query, query_id, user, user_id, session or session_id, if there is one.
         None: all items are one list, and such a column is a feature unless ignored.
     id : str or int, optional
         Column with the names of the items.
     weight : str or int, optional
-        Column with the weights of the items: numbers from 0 on.
+        Column with the weights of the items, which are not negative.
     time : str or int, optional
-        Column that says when each item was: numbers, such as years, or dates (2024-01-31).
+        Column with the time of each item: numbers, such as years, or dates (2024-01-31).
     ignore : list of str or int, default=()
-        Columns to leave out.
+        Columns to drop.
     features : list of str or int, optional
-        Columns of X, in this order; by default all that are nothing else and have a name, in the
-        order of the file.  An empty list reads no features.
+        Columns of X, in this order; by default all named columns without another role, in the
+        order of the file. An empty list reads no features.
     as_frame : bool, default=False
-        Whether X is an Arrow table that keeps text, dates and gaps, of which ``X.to_pandas()`` or
-        ``polars.from_arrow(X)`` make a data frame.  By default X is an array of numbers, and gaps
-        and words in it are errors.
+        Whether X is an Arrow table with text, dates and missing values; ``X.to_pandas()`` and
+        ``polars.from_arrow(X)`` convert it to a data frame. By default X is an array of numbers,
+        and missing values and words are errors.
     text, numeric : lists of str or int, default=()
-        For `as_frame`: features to read as they are spelled, and features that have to be numbers
-        or gaps; a word in them is an error that names it.
+        With `as_frame`: features to read as they are spelled, and features that must be numbers or
+        missing; a word in them raises an error that quotes it.
     missing : list of str, default=()
-        Words and numbers that stand for a gap in this file, such as ``["k.A.", "-999"]``, beside
-        those that everybody understands.
+        Words and numbers that mark missing values in this file, such as ``["k.A.", "-999"]``, in
+        addition to the usual words, such as NA.
     levels : list of str, default=()
         Words of the target from the worst to the best, such as ``["bad", "fair", "good"]``; they
         become 0, 1, 2.
     delimiter : str, optional
         Character between the columns of a text; by default the comma, tab, semicolon or bar that
-        gives the header most columns.
+        gives the header the most columns.
     decimal : {".", ","}, optional
-        Mark in front of the decimals; by default a comma only where the delimiter is another
-        character and the first rows show it.
+        Decimal mark; by default a comma if the delimiter is another character and the first rows
+        have numbers with a decimal comma, else a point.
     header : bool, default=True
-        Whether the first line of a text names the columns.  If not, their names are their numbers
-        from 0.
+        Whether the first line of a text has the column names. If not, the columns are called 0, 1,
+        and so on.
     n_features : int, optional
-        Number of features that the data must have.  A LETOR file may name fewer, the others are 0;
-        a table has to have exactly this many.
+        Number of features that the data must have. Features that a LETOR file does not mention are
+        0; a table must have exactly this number.
     zero_based : bool, default=False
-        Whether the features of a LETOR file count from 0, as scikit-learn writes them.
+        Whether the features of a LETOR file are counted from 0, as scikit-learn writes them.
     target_needed : bool, default=True
-        Whether a table without target column is an error.  If not, `y` is None then.
+        Whether a table without a target column is an error. If not, `y` is None.
 
     Returns
     -------
     RankingData
-        Rows without a group, a weight or a time, where the file has such a column, are left out
-        with a warning.  `groups` is int64 if all labels are whole numbers, else strings.  The ids
-        of a LETOR file are its comments, None if no row has one.
+        The data. Rows without a group, weight or time are dropped with a warning if the file has
+        such a column. `groups` is int64 if all labels are integers, else strings. The ids of a
+        LETOR file are its comments, None if no row has one.
 
     Raises
     ------
     DataFileError
-        A LetorFormatError or TableFormatError, if the kind or the columns are not clear or a cell
-        cannot be read; the message names file, line, column and remedy.  Gaps, words and whole
-        numbers that a float would round are such errors, unless X is a frame.
+        A LetorFormatError or TableFormatError, if the format or the columns are ambiguous or a cell
+        cannot be read; the message names file, line, column and remedy. Missing values, words, and
+        integers that a float would round are such errors, unless X is a frame.
     ValueError
-        If an option does not belong to this kind of file.
+        If an argument does not apply to this format.
     ImportError
-        If pyarrow is missing; LETOR files do without it.
+        If pyarrow is missing; it is not needed for LETOR files.
 
     See Also
     --------
-    read_letor : Read svmlight rows, in chunks if need be.
-    write_table_with_scores : Write the table back with a column of predictions.
+    read_letor : Read svmlight rows, also in chunks.
+    write_table_with_scores : Write a copy of the table with a column of predictions.
 
     Examples
     --------
@@ -200,7 +229,7 @@ def read_ranking(
     >>> first.feature_names, list(second.feature_names)
     (None, ['length', 'matches'])
 
-    Text and gaps stay in a frame; rows without a score have NaN.
+    A frame can have text and missing values; rows without a score have NaN.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "hotels.csv"
@@ -214,7 +243,7 @@ def read_ranking(
     >>> data.y, data.groups
     (array([ 1.,  2., nan]), array([7, 7, 8]))
     """
-    arguments = {
+    arguments: dict[str, ColumnArgument] = {
         "target": target,
         "group": group,
         "id": id,
@@ -235,43 +264,31 @@ def read_ranking(
         raise ValueError(
             f"{table.path} is a table, whose columns have names; leave out zero_based=."
         )
-    roles, used = choose_columns(table, arguments, target_needed)
-    texts = [position_of(table, column, "text") for column in text]
-    numbers = [position_of(table, column, "numeric") for column in numeric]
-    text_roles = ["group", "id", "time"]
-    number_roles = ["weight"]
-    if levels:
-        text_roles.append("target")
-    else:
-        number_roles.append("target")
-    label_columns = _columns_of(roles, text_roles)
-    number_columns = _columns_of(roles, number_roles)
-    cells = table.read([*label_columns, *texts], [*number_columns, *used])
-    columns = {at: without_words(column, missing) for at, column in cells.items()}
-    if levels and "target" in roles:
-        (at,) = roles["target"]
-        columns[at] = places_of_words(table, at, columns[at], levels)
+    roles, feature_columns = choose_columns(table, arguments, target_needed)
+    text_columns = [position_of(table, column, "text") for column in text]
+    numeric_columns = [position_of(table, column, "numeric") for column in numeric]
+    columns = _read_columns(table, roles, feature_columns, text_columns, missing, levels)
     if as_frame:
-        X = _frame(table, used, columns, texts, numbers)
+        X = _frame(table, feature_columns, columns, text_columns, numeric_columns)
     else:
-        X = column_matrix(table, used, columns)
-    if n_features is not None and len(used) != n_features:
+        X = column_matrix(table, feature_columns, columns)
+    if n_features is not None and len(feature_columns) != n_features:
         raise TableFormatError(
             table.path,
             None,
-            f"the table has {len(used)} features, expected {n_features}. Choose them with "
-            "features= or ignore=.",
+            f"the table has {len(feature_columns)} features, expected {n_features}. Choose them "
+            "with features= or ignore=.",
         )
-    return _with_roles(table, X, roles, used, columns)
-
-
-def _columns_of(roles: dict[str, list[int]], names: Sequence[str]) -> list[int]:
-    """Positions of the columns with these roles."""
-    return [position for name in names for position in roles.get(name, ())]
+    feature_names = [table.names[position] for position in feature_columns]
+    data = RankingData(X, None, None, feature_names=np.array(feature_names, dtype=object))
+    return _with_roles(data, table, roles, columns)
 
 
 def _read_letor(
-    path: str, arguments: dict[str, Any], n_features: int | None, zero_based: bool
+    path: str,
+    arguments: Mapping[str, ColumnArgument],
+    n_features: int | None,
+    zero_based: bool,
 ) -> RankingData:
     """Read svmlight rows; refuse arguments that name columns."""
     from rankwise.datasets.letor import read_letor
@@ -295,71 +312,130 @@ def _read_letor(
     return data
 
 
+def _read_columns(
+    table: TableFile,
+    roles: Mapping[str, list[int]],
+    feature_columns: list[int],
+    text_columns: list[int],
+    missing: Sequence[str],
+    levels: Sequence[str],
+) -> dict[int, pa.ChunkedArray]:
+    """Read the columns in use; words of `missing` become nulls, and words of `levels` numbers."""
+    text_roles = ["group", "id", "time"]
+    number_roles = ["weight"]
+    if levels:
+        text_roles.append("target")
+    else:
+        number_roles.append("target")
+    labels = _positions(roles, text_roles)
+    numbers = _positions(roles, number_roles)
+    cells = table.read([*labels, *text_columns], [*numbers, *feature_columns])
+    columns = {position: without_words(column, missing) for position, column in cells.items()}
+    if levels and "target" in roles:
+        (position,) = roles["target"]
+        columns[position] = levels_of_words(table, position, columns[position], levels)
+    return columns
+
+
+def _positions(roles: Mapping[str, list[int]], names: Sequence[str]) -> list[int]:
+    """Return the positions of the columns with these roles."""
+    return [position for name in names for position in roles.get(name, ())]
+
+
 def _frame(
-    table: TableFile, used: list[int], columns: dict[int, Any], texts: list[int], numbers: list[int]
-) -> Any:
-    """The features as an Arrow table; texts that spell numbers become numbers."""
+    table: TableFile,
+    feature_columns: list[int],
+    columns: Mapping[int, pa.ChunkedArray],
+    text_columns: list[int],
+    numeric_columns: list[int],
+) -> pa.Table:
+    """Return the features as an Arrow table; texts that spell numbers become numbers."""
     arrow = import_arrow()
     features = []
-    for at in used:
-        column = columns[at]
-        if at in numbers:
-            floats = column_numbers(table, at, column, "feature")
+    for position in feature_columns:
+        column = columns[position]
+        if position in numeric_columns:
+            floats = column_numbers(table, position, column, "feature")
             column = arrow.chunked_array([arrow.array(floats, from_pandas=True)])
         elif is_text(column):
-            parsed = None
-            if isinstance(table, TextTable) and at not in {*texts, *table.codes}:
-                parsed, _ = parse_numbers(column, table.decimal, table.thousands)
-            column = with_missing(column) if parsed is None else parsed
+            column = _numbers_or_text(table, position, column, text_columns)
         features.append(column)
-    return arrow.table(features, names=[table.names[at] for at in used])
+    return arrow.table(features, names=[table.names[position] for position in feature_columns])
+
+
+def _numbers_or_text(
+    table: TableFile, position: int, column: pa.ChunkedArray, text_columns: list[int]
+) -> pa.ChunkedArray:
+    """Return the numbers that all cells of a text file spell, or else the texts, with nulls."""
+    if isinstance(table, TextTable) and position not in {*text_columns, *table.codes}:
+        numbers, _ = parse_numbers(column, table.decimal, table.thousands)
+        if numbers is not None:
+            return numbers
+    return with_nulls(column)
 
 
 def _with_roles(
-    table: TableFile, X: Any, roles: dict[str, list[int]], used: list[int], columns: dict[int, Any]
+    data: RankingData,
+    table: TableFile,
+    roles: Mapping[str, list[int]],
+    columns: Mapping[int, pa.ChunkedArray],
 ) -> RankingData:
-    """The data with scores, groups, names, weights and times, without incomplete rows."""
-    is_missing: dict[str, NDArray[np.bool_]] = {}
-    data = RankingData(
-        X,
-        y=None,
-        groups=None,
-        feature_names=np.array([table.names[at] for at in used], dtype=object),
-        roles={
-            role: ", ".join(table.names[at] for at in positions)
-            for role, positions in roles.items()
-        },
-    )
-    group_column: Any = None
-    for role, (at, *further) in roles.items():
-        column = columns[at]
-        if role == "target":
-            data = data._replace(y=column_numbers(table, at, column, role))
-        elif role == "group":
-            group_column = column
-            if further:
-                group_column = joined_labels([column, *(columns[k] for k in further)])
-            groups = label_column(group_column)
-            data = data._replace(groups=groups)
-            is_missing[role] = np.zeros(len(groups), bool)
-            if groups.dtype.kind == "U":
-                is_missing[role] = groups == ""
-        elif role == "id":
-            ids = [as_text(value) for value in column.to_pylist()]
-            data = data._replace(ids=np.array(ids, dtype=object))
-        elif role == "weight":
-            weight = column_numbers(table, at, column, role)
-            refuse_first(table, at, column, weight < 0, role)
-            data = data._replace(weight=weight)
-            is_missing[role] = np.isnan(weight)
-        else:
-            time = column_times(table, at, column)
-            data = data._replace(time=time)
-            is_missing[role] = np.isnan(time)
+    """Add scores, groups, names, weights and times to the features; drop incomplete rows."""
+    names = {
+        role: ", ".join(table.names[position] for position in positions)
+        for role, positions in roles.items()
+    }
+    data = data._replace(roles=names)
+    is_missing: dict[str, Mask] = {}
+    group_column: pa.ChunkedArray | None = None
+    if "target" in roles:
+        (position,) = roles["target"]
+        data = data._replace(y=column_numbers(table, position, columns[position], "target"))
+    if "group" in roles:
+        group_column = _group_column([columns[position] for position in roles["group"]])
+        groups = label_column(group_column)
+        data = data._replace(groups=groups)
+        is_missing["group"] = _is_empty(groups)
+    if "id" in roles:
+        (position,) = roles["id"]
+        ids = [as_text(value) for value in columns[position].to_pylist()]
+        data = data._replace(ids=np.array(ids, dtype=object))
+    if "weight" in roles:
+        (position,) = roles["weight"]
+        weight = _read_weight(table, position, columns[position])
+        data = data._replace(weight=weight)
+        is_missing["weight"] = np.isnan(weight)
+    if "time" in roles:
+        (position,) = roles["time"]
+        time = column_times(table, columns[position])
+        data = data._replace(time=time)
+        is_missing["time"] = np.isnan(time)
     rows = complete_rows(table, is_missing)
     if rows is None:
         return data
     data = data.take(rows)
-    if group_column is not None:  # a missing label made strings of whole numbers
+    if group_column is not None:  # a missing label made strings of integers
         data = data._replace(groups=label_column(group_column.take(rows)))
     return data
+
+
+def _group_column(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Return the column of groups; several columns give one group for each combination."""
+    if len(columns) == 1:
+        return columns[0]
+    return joined_labels(columns)
+
+
+def _is_empty(labels: Labels) -> Mask:
+    """Rows without a label; integers have no missing values."""
+    if labels.dtype.kind != "U":
+        return np.zeros(len(labels), dtype=bool)
+    is_empty: Mask = labels == ""
+    return is_empty
+
+
+def _read_weight(table: TableFile, position: int, column: pa.ChunkedArray) -> Array:
+    """Return the weights of the items; refuse negative weights."""
+    weight = column_numbers(table, position, column, "weight")
+    refuse_first(table, position, column, weight < 0, "weight")
+    return weight

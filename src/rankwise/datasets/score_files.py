@@ -1,22 +1,27 @@
-"""Files of scores: one a line, or as a column beside the table they were computed from."""
+"""Files of scores: one a line, or as a column of a copy of the scored table."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import IO, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rankwise.arrays import Array, Indices, Numbers
+from rankwise.datasets.file_formats import format_of_suffix
 from rankwise.datasets.files import PathLike, import_arrow, numbered_lines, replace_file
-from rankwise.datasets.table_files import ArrowTable, TableFile, format_of_suffix, open_table
+from rankwise.datasets.table_files import ArrowTable, TableFile, TextTable, open_table
 from rankwise.datasets.vocabulary import finite_number, shown_value
 from rankwise.errors import TableFormatError
 from rankwise.frames import as_array
+
+Cell: TypeAlias = str | int | float
 
 
 def write_scores(path: PathLike, scores: ArrayLike, *, gaps: bool = False) -> None:
@@ -25,11 +30,11 @@ def write_scores(path: PathLike, scores: ArrayLike, *, gaps: bool = False) -> No
     Parameters
     ----------
     path : str or path
-        File to write, whole or not at all; ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
+        File, written completely or not at all; ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
     scores : array-like of shape (n_rows,)
-        Finite numbers; each is written in the shortest way that reads back as the same number.
-    gaps : bool
-        Whether scores may be NaN; a line of them reads nan.
+        Finite numbers; each is written as the shortest text that is read back as the same number.
+    gaps : bool, default=False
+        Whether scores may be NaN, which is written as nan.
 
     Raises
     ------
@@ -54,12 +59,12 @@ def write_scores(path: PathLike, scores: ArrayLike, *, gaps: bool = False) -> No
 
 
 def scores_text(scores: ArrayLike, gaps: bool = False) -> str:
-    """One score a line, in the shortest way that reads back as the same number."""
+    """Return one score a line, as the shortest text that is read back as the same number."""
     numbers = _as_scores(scores, gaps).astype(np.float64)
     return "".join([f"{number!r}\n" for number in numbers.tolist()])
 
 
-def read_scores(path: PathLike) -> NDArray[np.float64]:
+def read_scores(path: PathLike) -> Array:
     """Read a file with one number a line.
 
     Parameters
@@ -75,7 +80,7 @@ def read_scores(path: PathLike) -> NDArray[np.float64]:
     Raises
     ------
     TableFormatError
-        If a line holds anything but one finite number, or there are no lines.
+        If a line is not one finite number, or there are no lines.
 
     Examples
     --------
@@ -92,24 +97,31 @@ def read_scores(path: PathLike) -> NDArray[np.float64]:
     for number, line in numbered_lines(name, error=TableFormatError):
         value = finite_number(line)
         if value is None:
-            problem = f"got {shown_value(line.strip())}, expected one finite number a line"
-            raise TableFormatError(name, number, f"{problem} and nothing else.")
+            raise TableFormatError(
+                name,
+                number,
+                f"got {shown_value(line.strip())}, expected one finite number a line and nothing "
+                "else.",
+            )
         numbers.append(value + 0.0)  # minus zero is zero
     if not numbers:
         raise TableFormatError(name, None, "the file is empty, expected one score a line.")
     return np.array(numbers)
 
 
-def _as_scores(scores: ArrayLike, gaps: bool = False) -> NDArray[Any]:
-    """The scores as float64, or as int64 if they come as whole numbers (ranks)."""
-    numbers: NDArray[Any] = np.asarray(as_array(scores))
-    numbers = numbers.astype(np.int64 if numbers.dtype.kind in "iu" else np.float64)
+def _as_scores(scores: ArrayLike, gaps: bool = False) -> Numbers:
+    """Return the scores as float64, or as int64 if they are integers (ranks)."""
+    numbers: Numbers = np.asarray(as_array(scores))
+    is_integer = numbers.dtype.kind in "iu"
+    numbers = numbers.astype(np.int64 if is_integer else np.float64)
     if numbers.ndim != 1:
         raise ValueError(f"scores has the shape {numbers.shape}; pass one score per row.")
-    bad = np.isinf(numbers) if gaps else ~np.isfinite(numbers)
-    if bad.any():
-        row = int(bad.argmax())
-        raise ValueError(f"scores[{row}] is {numbers[row]}; scores have to be finite.")
+    is_invalid = np.isinf(numbers)
+    if not gaps:
+        is_invalid |= np.isnan(numbers)
+    if is_invalid.any():
+        row = int(is_invalid.argmax())
+        raise ValueError(f"scores[{row}] is {numbers[row]}; scores must be finite.")
     return numbers
 
 
@@ -122,25 +134,25 @@ def write_table_with_scores(
     delimiter: str | None = None,
     order: ArrayLike | None = None,
 ) -> None:
-    r"""Copy a table and add the scores of its rows as last columns.
+    r"""Write a copy of a table with the scores of its rows as last columns.
 
     Parameters
     ----------
     source : str or path
-        CSV, TSV, Parquet, Feather or JSON file.  The rows of a text are copied as they are,
-        quotation marks included, without blank lines; other files keep their columns and types.
+        CSV, TSV, Parquet, Feather or JSON file. The rows of a text are copied as they are spelled,
+        including quotation marks, without blank lines; other formats keep their columns and types.
     path : str or path
-        File to write, whole or not at all, of the same kind; it may be `source`.  The suffixes
+        File of the same format, written completely or not at all; it may be `source`. The suffixes
         ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
     scores : array-like of shape (n_rows,), or mapping from str to such arrays
-        One score for each row, NaN where there is none; whole numbers, such as ranks, are written
-        as such.  A mapping has the names of several columns.
+        One score for each row, NaN if a row has none. Integers, such as ranks, are written as
+        integers. A mapping has one array for each new column.
     column : str, default="prediction"
         Name of the new column.
     delimiter : str, optional
-        Character between the columns of `source`, if `read_ranking` had to be told.
+        Character between the columns of `source`, as for `read_ranking`.
     order : array-like of int, shape (n_rows,), optional
-        The rows in the order in which they are to be written; as in `source` if not given.
+        Rows in the order in which they are written; by default the order of `source`.
 
     Raises
     ------
@@ -165,70 +177,111 @@ def write_table_with_scores(
     """
     columns = scores if isinstance(scores, Mapping) else {column: scores}
     added = {name: _as_scores(values, gaps=True) for name, values in columns.items()}
-    table: Any = (
-        source if isinstance(source, TableFile) else open_table(os.fspath(source), delimiter)
-    )
-    kind = table.format if isinstance(table, ArrowTable) else "csv"
-    suffix = format_of_suffix(os.fspath(path))
-    if suffix not in (None, kind, "tsv" if kind == "csv" else None):
-        raise ValueError(f"{table.path} is a {kind} file, and so is its copy; rename {path}.")
+    if isinstance(source, TableFile):
+        table = source
+    else:
+        table = open_table(os.fspath(source), delimiter)
+    _check_format(table, os.fspath(path))
     n_rows = table.n_rows()
+    _check_columns(table, added, n_rows)
+    rows = np.arange(n_rows) if order is None else np.asarray(order)
+    with replace_file(path) as stream:
+        if isinstance(table, TextTable):
+            _write_text(stream, table, added, rows)
+        elif isinstance(table, ArrowTable) and table.format == "json":
+            _write_json(stream, table, added, rows)
+        elif isinstance(table, ArrowTable):
+            _write_arrow(stream, table, added, rows)
+
+
+def _check_format(table: TableFile, path: str) -> None:
+    """Refuse to write a copy whose suffix belongs to another format than the table."""
+    suffix = format_of_suffix(path)
+    table_format: str = "csv"
+    allowed: tuple[str | None, ...] = (None, "csv", "tsv")
+    if isinstance(table, ArrowTable):
+        table_format = table.format
+        allowed = (None, table.format)
+    if suffix not in allowed:
+        raise ValueError(
+            f"{table.path} is a {table_format} file, and so is its copy; rename {path}."
+        )
+
+
+def _check_columns(table: TableFile, added: Mapping[str, Numbers], n_rows: int) -> None:
+    """Refuse new columns with the name of another column or with another number of rows."""
     for name, values in added.items():
         if not name or name != name.strip() or not name.isprintable():
-            raise ValueError(f"column is {name!r}; pass a name without surrounding blanks.")
+            raise ValueError(f"column is {name!r}; pass a name without surrounding spaces.")
         if name in table.names:
             raise table.error(
-                f"the column {shown_value(name)} is there already. Choose another name."
+                f"the table already has a column {shown_value(name)}. Choose another name."
             )
         if len(values) != n_rows:
             raise ValueError(f"{table.path} has {n_rows} rows but there are {len(values)} scores.")
-    places = np.arange(n_rows) if order is None else np.asarray(order)
-    write = {"csv": _write_text, "json": _write_json}.get(kind, _write_arrow)
-    with replace_file(path) as stream:
-        write(stream, table, added, places)
 
 
-def _write_arrow(stream: Any, table: Any, added: dict[str, NDArray[Any]], order: Any) -> None:
-    """A copy of a Parquet or Feather file."""
-    rows = table.file.read() if table.format == "parquet" else table.whole
+def _write_arrow(
+    stream: IO[bytes], table: ArrowTable, added: Mapping[str, Numbers], order: Indices
+) -> None:
+    """Write a Parquet or Feather file with the new columns."""
+    arrow = import_arrow()
+    rows = table.read_table()
     for name, values in added.items():
-        rows = rows.append_column(name, import_arrow().array(values, from_pandas=True))
+        rows = rows.append_column(name, arrow.array(values, from_pandas=True))
     if table.format == "parquet":
         import_arrow("pyarrow.parquet").write_table(rows.take(order), stream)
     else:
         import_arrow("pyarrow.feather").write_feather(rows.take(order), stream)
 
 
-def _write_text(stream: Any, table: Any, added: dict[str, NDArray[Any]], order: Any) -> None:
-    """The lines of a CSV file with more cells in each."""
-
-    def extended(text: str, cells: Iterable[Any]) -> bytes:
-        more = io.StringIO()
-        csv.writer(more, delimiter=table.delimiter, lineterminator="").writerow(["x", *cells])
-        row = text.rstrip("\r\n")
-        return (row + more.getvalue()[1:] + (text[len(row) :] or "\n")).encode()
-
-    texts = (text for _, text, cells in table.records() if cells)
-    rows = list(map(extended, texts, _rows_of(added)))
-    stream.write(extended(table.header_text, added))
-    stream.writelines(rows[k] for k in order)
+def _write_text(
+    stream: IO[bytes], table: TextTable, added: Mapping[str, Numbers], order: Indices
+) -> None:
+    """Write the lines of a text table with the new cells at their ends."""
+    texts = [text for _, text, cells in table.records() if cells]
+    lines = [
+        _extend_line(text, cells, table.delimiter)
+        for text, cells in zip(texts, _cells_by_row(added), strict=True)
+    ]
+    stream.write(_extend_line(table.header_text, list(added), table.delimiter))
+    stream.writelines(lines[row] for row in order)
 
 
-def _write_json(stream: Any, table: Any, added: dict[str, NDArray[Any]], order: Any) -> None:
-    """Objects with more entries in each, one a line or in an array."""
+def _extend_line(text: str, cells: Iterable[Cell], delimiter: str) -> bytes:
+    """Append cells to a line, in front of its line end."""
+    row = io.StringIO()
+    csv.writer(row, delimiter=delimiter, lineterminator="").writerow(["x", *cells])
+    new_text = row.getvalue().removeprefix("x")  # starts with a delimiter
+    old_text = text.rstrip("\r\n")
+    line_end = text[len(old_text) :] or "\n"
+    return f"{old_text}{new_text}{line_end}".encode()
+
+
+def _write_json(
+    stream: IO[bytes], table: ArrowTable, added: Mapping[str, Numbers], order: Indices
+) -> None:
+    """Write objects with the new entries, in an array or one a line like the table."""
     text = bytes(table.content).decode("utf-8-sig")
     is_array = text.lstrip().startswith("[")
-    rows = json.loads(text) if is_array else map(json.loads, filter(str.strip, text.split("\n")))
-    new = [
-        row | {name: None if cell == "" else cell for name, cell in zip(added, cells, strict=True)}
-        for row, cells in zip(rows, _rows_of(added), strict=True)
-    ]
-    sorted_rows = [new[k] for k in order]
-    for document in [sorted_rows] if is_array else sorted_rows:
+    if is_array:
+        rows = json.loads(text)
+    else:
+        rows = [json.loads(line) for line in text.split("\n") if line.strip()]
+    extended = []
+    for row, cells in zip(rows, _cells_by_row(added), strict=True):
+        values = [None if cell == "" else cell for cell in cells]
+        extended.append(row | dict(zip(added, values, strict=True)))
+    documents = [extended[row] for row in order]
+    if is_array:
+        documents = [documents]
+    for document in documents:
         stream.write(json.dumps(document, ensure_ascii=False).encode() + b"\n")
 
 
-def _rows_of(added: dict[str, NDArray[Any]]) -> Iterator[tuple[Any, ...]]:
-    """The new cells of each row; NaN is an empty cell."""
-    columns = [["" if v != v else v for v in values.tolist()] for values in added.values()]
-    return zip(*columns, strict=True)
+def _cells_by_row(added: Mapping[str, Numbers]) -> list[tuple[Cell, ...]]:
+    """Return the new cells of each row; NaN is an empty cell."""
+    columns = []
+    for values in added.values():
+        columns.append(["" if math.isnan(value) else value for value in values.tolist()])
+    return list(zip(*columns, strict=True))

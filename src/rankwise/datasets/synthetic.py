@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import Array, Indices
 from rankwise.validation import check_int
 
 
@@ -29,11 +30,11 @@ class RankingProblem(NamedTuple):
         `y` without noise, ties and levels: ``X @ coef`` plus the offset of the query.
     """
 
-    X: NDArray[np.float64]
-    y: NDArray[np.float64]
-    groups: NDArray[np.intp]
-    coef: NDArray[np.float64]
-    utility: NDArray[np.float64]
+    X: Array
+    y: Array
+    groups: Indices
+    coef: Array
+    utility: Array
 
 
 def make_ranking(
@@ -47,7 +48,7 @@ def make_ranking(
     offset: float = 2.0,
     ties: float = 0.0,
     shuffle: bool = True,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> RankingProblem:
     """Make ranking data from a linear utility.
 
@@ -132,18 +133,17 @@ def make_ranking(
     return RankingProblem(X[order], y[order], groups[order], coef, utility[order])
 
 
-def _read_range(name: str, value: Any) -> tuple[int, int]:
+def _read_range(name: str, value: int | Sequence[int]) -> tuple[int, int]:
     """Return the smallest and the largest of a number or a pair of numbers."""
-    smallest = value
-    largest = value
-    if isinstance(value, (tuple, list)) and len(value) == 2:
-        smallest, largest = value
-    check_int(name, smallest, least=1)
-    check_int(name, largest, least=smallest)
-    return smallest, largest
+    if isinstance(value, Sequence) and len(value) == 2:
+        smallest = check_int(name, value[0], least=1)
+        largest = check_int(name, value[1], least=smallest)
+        return smallest, largest
+    number = check_int(name, value, least=1)
+    return number, number
 
 
-def _random_weights(rng: Any, n_features: int, n_informative: int) -> NDArray[np.float64]:
+def _random_weights(rng: np.random.RandomState, n_features: int, n_informative: int) -> Array:
     """Return a random vector with norm 1 and `n_informative` nonzero entries."""
     weights = np.zeros(n_features)
     informative = rng.permutation(n_features)[:n_informative]
@@ -152,9 +152,7 @@ def _random_weights(rng: Any, n_features: int, n_informative: int) -> NDArray[np
     return weights
 
 
-def _tie_neighbors(
-    y: NDArray[np.float64], groups: NDArray[np.intp], share: float, rng: Any
-) -> NDArray[np.float64]:
+def _tie_neighbors(y: Array, groups: Indices, share: float, rng: np.random.RandomState) -> Array:
     """Copy a share of the scores from the next lower document of the query."""
     order = np.lexsort((y, groups))
     can_copy = np.flatnonzero(np.r_[False, groups[order][1:] == groups[order][:-1]])

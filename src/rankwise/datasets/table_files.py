@@ -1,4 +1,4 @@
-"""A table of any kind, opened once: text, Parquet, Feather (Arrow), JSON or a data frame."""
+"""Tables: text, Parquet, Feather (Arrow), JSON, or a data frame."""
 
 from __future__ import annotations
 
@@ -6,43 +6,30 @@ import codecs
 import csv
 import io
 import json
-import os
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import islice
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rankwise.datasets.files import (
-    BLOCK_BYTES,
-    PACKED,
-    damage,
-    import_arrow,
-    location,
-    open_unpacked,
-)
+from rankwise.datasets.file_formats import DELIMITERS, FORMATS, Format, choose_format
+from rankwise.datasets.files import BLOCK_BYTES, damage, import_arrow, location, open_unpacked
 from rankwise.datasets.vocabulary import GAPS, MISSING, shown_value
 from rankwise.errors import TableFormatError
 
-Format: TypeAlias = Literal["auto", "letor", "csv", "tsv", "parquet", "feather", "json"]
-FORMATS = get_args(Format)
-DELIMITERS = (",", "\t", ";", "|")
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
 
-_HEAD_BYTES = 1 << 16
+MAX_BLOCK_BYTES = 2**31 - 1  # of Arrow
+HEAD_BYTES = 1 << 16  # read to recognize formats, delimiters, decimal marks and codes
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_LETOR_WORD = re.compile(rb"(qid|[0-9]+):[^,;|]*")
-_FORMAT_OF_SUFFIX: dict[str, Format] = {
-    **dict.fromkeys((".letor", ".svm", ".svmlight", ".libsvm"), "letor"),
-    **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"},
-    **{".feather": "feather", ".arrow": "feather"},
-    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "json"),
-}
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|\Z)")
-_SEPARATOR = re.compile("sep=(.)", re.IGNORECASE)  # a line that Excel puts on top
-_COMMENT = re.compile(r"#[^,;|\t]*")  # above the names of the columns
+_SEPARATOR = re.compile("sep=(.)", re.IGNORECASE)  # a line that Excel writes above the header
+_COMMENT = re.compile(r"#[^,;|\t]*")  # above the header
 _CODE = re.compile(r"\s*0[0-9]+\s*")
 _NULLS = sorted(
     {form for word in MISSING | GAPS for form in (word, word.upper(), word.title())} | {"NaN"}
@@ -50,7 +37,7 @@ _NULLS = sorted(
 
 
 def open_table(path: str, delimiter: str | None = None, decimal: str | None = None) -> TableFile:
-    """Open a table: its column names are read.  See `read_ranking` for the parameters."""
+    """Open a table and read its column names; see `read_ranking` for the parameters."""
     table = open_unless_letor(path, delimiter, decimal)
     if table is None:
         problem = "svmlight rows (LETOR), expected a table with a line of column names."
@@ -65,109 +52,85 @@ def open_unless_letor(
     header: bool = True,
     format: Format = "auto",
 ) -> TableFile | None:
-    """The same, or None for a file of svmlight rows.
+    """Open a table and read its column names; return None for svmlight rows.
 
     Raises
     ------
     TableFormatError
-        If nothing tells what the file is, or `format` contradicts its content.
+        If the format cannot be recognized, or `format` contradicts the content.
     """
     if format not in FORMATS:
         raise ValueError(f"format is {format!r}; pass one of {', '.join(FORMATS)}.")
     if format == "auto" and delimiter is not None:
         format = "csv"
     with open_unpacked(path, TableFormatError) as (stream, raw):
-        head = stream.read(_HEAD_BYTES)
-        format = _format_of(path, _in_utf_8(head), format)
+        head = stream.read(HEAD_BYTES)
+        format = choose_format(path, _as_utf_8(head), format)
         if format == "letor":
             return None
-        if stream is raw and head and not head.startswith(_UTF16):  # a plain file is not copied
+        is_plain = stream is raw and not head.startswith(_UTF16)
+        if is_plain and head:  # not copied; an empty file cannot be mapped
             content = import_arrow().memory_map(location(path)).read_buffer()
         else:
-            content = _owned_by_arrow(_in_utf_8(head + stream.read()))
+            content = _arrow_buffer(_as_utf_8(head + stream.read()))
+    if format == "tsv" and delimiter is None:
+        delimiter = "\t"
     if format in ("csv", "tsv"):
-        delimiter = "\t" if delimiter is None and format == "tsv" else delimiter
         return TextTable(path, content, delimiter, decimal, header)
     if delimiter is not None:
         raise ValueError(f"{path} is a {format} file; leave out delimiter=.")
     return ArrowTable(path, content, format)
 
 
-def _in_utf_8(text: bytes) -> bytes:
-    return text.decode("utf-16", "replace").encode() if text.startswith(_UTF16) else text
-
-
-def _format_of(path: str, head: bytes, asked: Format) -> Format:
-    """What to read a file as: as asked, by its first bytes, or else by its suffix."""
-    content = _format_of_bytes(head.removeprefix(codecs.BOM_UTF8))
-    if asked not in ("auto", content) and {content, asked} & {"parquet", "feather", "json"}:
-        raise TableFormatError(path, None, f"this is no {asked} file, but a {content} file.")
-    chosen = asked if asked != "auto" else content or format_of_suffix(path)
-    if chosen is None:
-        problem = "neither rows 'label qid:group feature:value ...' nor column names. Pass format="
-        raise TableFormatError(path, None, f"cannot tell what this file is: {problem}.")
-    return chosen
-
-
-def format_of_suffix(path: str) -> Format | None:
-    """What the name of a file, compressed or not, says about its kind."""
-    stem, suffix = os.path.splitext(path.lower())
-    suffix = os.path.splitext(stem)[1] if suffix in (*PACKED, ".zip") else suffix
-    return _FORMAT_OF_SUFFIX.get(suffix)
-
-
-def _format_of_bytes(head: bytes) -> Format | None:
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(b"ARROW1\0\0"):
-        return "feather"
-    lines = [line.strip() for line in head.split(b"\n") if line.strip()] or [b""]
-    if lines[0].startswith((b"{", b"[")):
-        return "json"
-    row = next((line for line in lines if not line.startswith(b"#")), b"")
-    words = row.partition(b"#")[0].split()
-    n_letor = sum(1 for word in words[1:] if _LETOR_WORD.fullmatch(word))
-    if n_letor and 2 * n_letor >= len(words) - 1:
-        return "letor"
-    return "csv" if any(mark.encode() in lines[0] for mark in DELIMITERS) else None
+def _as_utf_8(text: bytes) -> bytes:
+    """Convert a text in UTF-16; other bytes are returned unchanged."""
+    if text.startswith(_UTF16):
+        return text.decode("utf-16", "replace").encode()
+    return text
 
 
 class TableFile(ABC):
-    """Columns of a file; the two kinds below know how to read them.
+    """A table whose columns are read by position.
 
     Attributes
     ----------
     path : str
         The file.
     names : list of str
-        Of the columns.
+        Names of the columns.
     line : int or None
-        Line of the names.
+        Line of the column names.
     decimal, thousands : str
-        Marks in numbers.
+        Decimal mark, and separator of thousands (empty if there is none).
     has_names : bool
-        Whether the names are from the file; else they are numbers from 0.
+        Whether the file contains the names; otherwise they are the positions of the columns.
     """
 
     path: str
     names: list[str]
     line: int | None = None
-    decimal, thousands = ".", ""
-    has_names = True
+    decimal: str = "."
+    thousands: str = ""
+    has_names: bool = True
 
     @abstractmethod
-    def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
-        """Read columns by position: `texts` as they are spelled, `values` with their types.
+    def read(
+        self, text_columns: Sequence[int], typed_columns: Sequence[int]
+    ) -> dict[int, pa.ChunkedArray]:
+        """Read columns by position.
 
         Parameters
         ----------
-        texts, values : sequence of int
-            Positions of columns; without any, the first column is read.
+        text_columns : sequence of int
+            Columns to read as they are spelled.
+        typed_columns : sequence of int
+            Columns to read with the type that their values show. If both sequences are empty, the
+            first column is read.
 
         Returns
         -------
-        dict from int to column
-            Columns of Arrow by position; lists for a data frame.
+        dict from int to pyarrow.ChunkedArray
+            Columns by position; lists for a `FrameTable`.
         """
 
     @abstractmethod
@@ -175,53 +138,78 @@ class TableFile(ABC):
         """Return the number of rows."""
 
     def place(self, row: int) -> int:
-        """Where a row is in the file, counted from 1: its line, or its number."""
+        """Return the line or the number of a row, counted from 1."""
         return row + 1
 
     def error(self, problem: str, row: int | None = None) -> Exception:
-        """What to raise about a row, or about the names of the columns."""
-        return TableFormatError(self.path, self.line if row is None else self.place(row), problem)
+        """Return the error to raise about a row, or about the column names if `row` is None."""
+        line = self.line if row is None else self.place(row)
+        return TableFormatError(self.path, line, problem)
 
 
 class ArrowTable(TableFile):
-    """A file of the format "parquet", of which columns are read, or "feather" or "json"."""
+    """A file of the format parquet, feather or json; only the columns in use of Parquet are read.
 
-    def __init__(self, path: str, content: Any, format: Format) -> None:
-        self.path, self.format, self.content = path, format, content
+    Attributes
+    ----------
+    format : {"parquet", "feather", "json"}
+        The format.
+    content : pyarrow.Buffer
+        The bytes of the file.
+    """
+
+    def __init__(self, path: str, content: pa.Buffer, format: Format) -> None:
+        self.path = path
+        self.format = format
+        self.content = content
+        self._parquet_file: pa.parquet.ParquetFile | None = None
+        self._table: pa.Table = None  # of the other formats
         arrow = import_arrow()
         source = arrow.BufferReader(content)
         try:
             if format == "parquet":
-                self.file = import_arrow("pyarrow.parquet").ParquetFile(source)
-                self.names = list(self.file.schema_arrow.names)
+                self._parquet_file = import_arrow("pyarrow.parquet").ParquetFile(source)
+                self.names = list(self._parquet_file.schema_arrow.names)
                 return
-            feather = import_arrow("pyarrow.ipc").open_file
-            is_json = format == "json"
-            self.whole = _read_json(path, bytes(content)) if is_json else feather(source).read_all()
-            self.names = list(self.whole.column_names)
+            if format == "json":
+                self._table = _read_json(path, bytes(content))
+            else:
+                self._table = import_arrow("pyarrow.ipc").open_file(source).read_all()
+            self.names = list(self._table.column_names)
         except (arrow.ArrowException, OSError, UnicodeError) as problem:
             raise damage(TableFormatError, path, problem) from None
 
-    def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
-        """See `TableFile`; types that Arrow computes little with are replaced."""
-        used = list(dict.fromkeys([*texts, *values])) or [0]
-        names = [self.names[k] for k in used]
+    def read(
+        self, text_columns: Sequence[int], typed_columns: Sequence[int]
+    ) -> dict[int, pa.ChunkedArray]:
+        """See `TableFile`; columns of types with few functions in Arrow are converted."""
+        positions = list(dict.fromkeys([*text_columns, *typed_columns])) or [0]
+        names = [self.names[position] for position in positions]
         arrow = import_arrow()
         try:
-            table = self.whole if self.format != "parquet" else self.file.read(columns=names)
-            table = table.select(names)
-            table.validate(full=True)  # before anybody follows a bad offset
+            table = self.read_table(names)
+            table.validate(full=True)  # a bad offset must not be followed
         except (arrow.ArrowException, OSError) as problem:
             raise damage(TableFormatError, self.path, problem) from None
         if not table.num_rows:
             raise TableFormatError(self.path, None, "the file has columns but no rows.")
-        return dict(zip(used, map(_plain_type, table.columns), strict=True))
+        return dict(zip(positions, map(_plain_type, table.columns), strict=True))
+
+    def read_table(self, names: Sequence[str] | None = None) -> pa.Table:
+        """Return the columns with these names, or all columns, as an Arrow table."""
+        if self._parquet_file is not None:
+            table = self._parquet_file.read(columns=names)
+        else:
+            table = self._table
+        if names is None:
+            return table
+        return table.select(names)
 
     def n_rows(self) -> int:
         """Return the number of rows, see `TableFile`."""
-        if self.format == "parquet":
-            return int(self.file.metadata.num_rows)
-        return int(self.whole.num_rows)
+        if self._parquet_file is not None:
+            return int(self._parquet_file.metadata.num_rows)
+        return int(self._table.num_rows)
 
 
 class FrameTable(TableFile):
@@ -229,7 +217,7 @@ class FrameTable(TableFile):
 
     path = "the frame"
 
-    def __init__(self, columns: Mapping[str, Any]) -> None:
+    def __init__(self, columns: Mapping[str, Sequence[object]]) -> None:
         self.names = [str(name) for name in columns]
         self._columns = list(columns.values())
         sizes = {name: len(column) for name, column in columns.items()}
@@ -238,14 +226,14 @@ class FrameTable(TableFile):
         if not sizes or not next(iter(sizes.values())):
             raise ValueError("the frame has no rows; a rating needs at least one comparison.")
 
-    def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
-        """The columns at these positions, as lists."""
-        read = {}
-        for at in {*texts, *values}:
-            column = self._columns[at]
-            to_list = getattr(column, "to_list", None) or getattr(column, "tolist", None)
-            read[at] = to_list() if to_list else list(column)
-        return read
+    def read(
+        self, text_columns: Sequence[int], typed_columns: Sequence[int]
+    ) -> dict[int, pa.ChunkedArray]:
+        """Return the columns at these positions, as lists."""
+        return {
+            position: _as_list(self._columns[position])
+            for position in {*text_columns, *typed_columns}
+        }
 
     def n_rows(self) -> int:
         """Return the number of rows, see `TableFile`."""
@@ -253,12 +241,21 @@ class FrameTable(TableFile):
 
     def error(self, problem: str, row: int | None = None) -> Exception:
         """A ValueError that names the row."""
-        where = self.path if row is None else f"row {row} of {self.path}"
-        return ValueError(f"{where}: {problem}")
+        place = self.path if row is None else f"row {row} of {self.path}"
+        return ValueError(f"{place}: {problem}")
 
 
-def _read_json(path: str, content: bytes) -> Any:
-    """One object a line, or an array of objects."""
+def _as_list(column: Sequence[object]) -> list[object]:
+    """Convert a column of any library to a list of Python objects."""
+    for method in ("to_list", "tolist"):
+        if hasattr(column, method):
+            values: list[object] = getattr(column, method)()
+            return values
+    return list(column)
+
+
+def _read_json(path: str, content: bytes) -> pa.Table:
+    """Read one object a line, or an array of objects."""
     reader = import_arrow("pyarrow.json")
     try:
         text = content.decode("utf-8-sig")
@@ -267,147 +264,219 @@ def _read_json(path: str, content: bytes) -> Any:
         options = reader.ReadOptions(block_size=_one_block(content))
         return reader.read_json(io.BytesIO(content), options)
     except ValueError as error:  # of JSON, of UTF-8, or of Arrow
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         problem = f"expected objects with the same types, in an array or one a line: {error}."
-        raise TableFormatError(path, getattr(error, "lineno", None), problem) from None
+        raise TableFormatError(path, line, problem) from None
 
 
-def _plain_type(column: Any) -> Any:
-    """The column, cast if its type is one that Arrow computes little with.
+def _plain_type(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Convert a column of a type with few functions in Arrow.
 
-    The values of a dictionary become text: who made it meant categories.
+    A dictionary becomes text, because a column that was saved as a dictionary has categories.
     """
     arrow = import_arrow()
-    types, kind = arrow.types, column.type
-    if types.is_dictionary(kind):
-        return column.cast(kind.value_type).cast(arrow.string())
-    if types.is_string_view(kind):
+    types = arrow.types
+    if types.is_dictionary(column.type):
+        return column.cast(column.type.value_type).cast(arrow.string())
+    if types.is_string_view(column.type):
         return column.cast(arrow.string())
-    if types.is_decimal(kind):
+    if types.is_decimal(column.type):
         return column.cast(arrow.float64())
-    return column.cast(arrow.float32()) if types.is_float16(kind) else column
+    if types.is_float16(column.type):
+        return column.cast(arrow.float32())
+    return column
 
 
-def _one_block(content: Any) -> int:
-    """The size of a block that has all bytes, as far as Arrow has such blocks."""
-    return min(len(content) + 1, 2**31 - 1)
+def _one_block(content: bytes | memoryview) -> int:
+    """Return the block size with which Arrow reads the content as one block."""
+    return min(len(content) + 1, MAX_BLOCK_BYTES)
 
 
-def _skip_blanks(row: Any) -> str:
-    """What Arrow does with a row that has not as many cells as others."""
-    return "skip" if row.actual_columns == 1 and not row.text.strip() else "error"
+def _skip_blank_row(row: arrow_csv.InvalidRow) -> str:
+    """Tell Arrow to skip a row with another number of cells if the row is blank."""
+    if row.actual_columns == 1 and not row.text.strip():
+        return "skip"
+    return "error"
+
+
+class _Header(NamedTuple):
+    """The first line that is neither blank nor a comment: the column names.
+
+    Attributes
+    ----------
+    text : str
+        The line.
+    number : int
+        Its number, counted from 1.
+    start, end : int
+        Its position in bytes.
+    delimiter : str or None
+        The delimiter that a line ``sep=;`` above it names.
+    """
+
+    text: str
+    number: int
+    start: int
+    end: int
+    delimiter: str | None
 
 
 class TextTable(TableFile):
-    """A text with one row a line and a character between the columns; Arrow reads it.
+    """A text with one row a line and a delimiter between the columns; Arrow reads it.
 
     Attributes
     ----------
     header_text : str
-        The line of the names.
+        The line of the column names.
     delimiter : str
-        Between the columns, as given or found.
+        The delimiter, as passed or recognized.
     codes : set of int
-        Columns of codes such as 007, which stay as they are spelled unless they must be numbers.
+        Columns of codes such as 007, which are read as text unless numbers are required.
     """
 
     def __init__(
         self,
         path: str,
-        content: Any,
+        content: pa.Buffer,
         delimiter: str | None = None,
         decimal: str | None = None,
         header: bool = True,
     ) -> None:
+        _check_marks(delimiter, decimal)
         self.path = path
         self.has_names = header
         self._buffer = content
-        self._parsed: dict[tuple[int, bool], Any] = {}  # by position, and whether it is text
-        _check_marks(delimiter, decimal)
-        self._text = memoryview(self._buffer)
+        self._text = memoryview(content)
+        self._parsed: dict[tuple[int, bool], pa.ChunkedArray] = {}  # by position and is_text
+        self._check_zero_bytes()
+        first_line = self._find_header(header)
+        self.header_text = first_line.text
+        self.line = first_line.number
+        self.delimiter = delimiter or first_line.delimiter or self._recognize_delimiter()
+        self.names = self._split(self.delimiter)
+        self._start = first_line.end  # of the rows, in bytes
+        self._n_lines_before = first_line.number
+        if not header:
+            self.names = [str(position) for position in range(len(self.names))]
+            self._start = first_line.start
+            self._n_lines_before = first_line.number - 1
+        self.decimal = decimal or self._recognize_decimal()
+        self.thousands = self._thousands_separator()
+        self.codes = self._find_codes()
+
+    def _check_zero_bytes(self) -> None:
+        """Refuse zero bytes, which no text has."""
         characters = np.frombuffer(self._text, dtype=np.uint8)
         if len(characters) and characters.min() == 0:
-            number = 1 + bytes(self._text[: int(characters.argmin())]).count(b"\n")
-            raise TableFormatError(path, number, "zero bytes, expected text in UTF-8.")
-        mark = 3 if bytes(self._text[:3]) == codecs.BOM_UTF8 else 0
-        for number, line in enumerate(_LINE.finditer(self._text, mark), start=1):
-            self.header_text = self._decoded(line.start(), line.end(), number)
-            told = _SEPARATOR.fullmatch(self.header_text.strip("\r\n")) if header else None
-            if told:
-                delimiter = delimiter or told[1]
-            elif self.header_text.strip() and not _COMMENT.fullmatch(self.header_text):
-                break
-        else:
-            raise TableFormatError(path, None, "the file is empty, expected column names.")
-        self.line = number
-        self.delimiter = delimiter or self._found_delimiter()
-        self.names = self._split(self.delimiter)
-        self._begin, self._n_before = line.end(), number
-        if not header:
-            self.names = [str(k) for k in range(len(self.names))]
-            self._begin, self._n_before = line.start(), number - 1
-        self.decimal = decimal or self._found_decimal()
-        # what may stand between thousands, and is not a decimal mark for sure
-        self.thousands = "." if self.decimal == "," else "," if self.delimiter == "," else ""
-        self.codes = self._found_codes()
+            before = bytes(self._text[: int(characters.argmin())])
+            line = 1 + before.count(b"\n")
+            raise TableFormatError(self.path, line, "zero bytes, expected text in UTF-8.")
 
-    def _found_delimiter(self) -> str:
-        sizes = {mark: len(self._split(mark)) for mark in DELIMITERS if mark in self.header_text}
-        most = max(sizes.values(), default=1)
-        best = [mark for mark, size in sizes.items() if size == most > 1]
-        if not best:  # one column, or something else is between them
+    def _find_header(self, has_names: bool) -> _Header:
+        """Return the first line that is neither blank nor a comment."""
+        start = 0
+        if bytes(self._text[:3]) == codecs.BOM_UTF8:
+            start = 3
+        delimiter = None
+        for number, line in enumerate(_LINE.finditer(self._text, start), start=1):
+            text = self._decode(line.start(), line.end(), number)
+            separator = _SEPARATOR.fullmatch(text.strip("\r\n"))
+            if separator and has_names:
+                delimiter = delimiter or separator[1]
+            elif text.strip() and not _COMMENT.fullmatch(text):
+                return _Header(text, number, line.start(), line.end(), delimiter)
+        raise TableFormatError(self.path, None, "the file is empty, expected column names.")
+
+    def _recognize_delimiter(self) -> str:
+        """Return the delimiter that gives the header the most columns."""
+        n_columns = {
+            mark: len(self._split(mark)) for mark in DELIMITERS if mark in self.header_text
+        }
+        most = max(n_columns.values(), default=1)
+        if most == 1:  # one column, or an unknown delimiter
             return ","
-        if len(best) == 1:
-            return best[0]
-        raise self.error(
-            "expected column names separated by comma, tab, semicolon or bar, got "
-            f"{shown_value(self.header_text.strip())}. Pass delimiter= with what separates them."
-        )
+        best = [mark for mark, n in n_columns.items() if n == most]
+        if len(best) > 1:
+            raise self.error(
+                "expected column names separated by comma, tab, semicolon or bar, got "
+                f"{shown_value(self.header_text.strip())}. Pass delimiter= with the character "
+                "between them."
+            )
+        return best[0]
 
     def _split(self, delimiter: str) -> list[str]:
+        """Split the header at a delimiter."""
         try:
             names = next(csv.reader([self.header_text], delimiter=delimiter, strict=True))
         except csv.Error as error:
             raise self.error(f"cannot read the column names: {error}.") from None
         return [name.strip() for name in names]
 
-    def _found_decimal(self) -> str:
+    def _recognize_decimal(self) -> str:
+        """Return a comma if the first rows have numbers with a decimal comma only, else a point."""
         if self.delimiter == ",":
             return "."
-        head = bytes(self._text[self._begin : self._begin + _HEAD_BYTES])
-        # three digits after a comma or a point may be thousands
+        has_comma = self._has_decimals(b",")
+        has_point = self._has_decimals(rb"\.")
+        if has_comma and not has_point:
+            return ","
+        return "."
+
+    def _has_decimals(self, mark: bytes) -> bool:
+        """Whether a cell of the first rows is a number with this decimal mark."""
+        # three digits after a mark may be thousands
         number = rb"(?:[0-9]+%b(?:[0-9]{1,2}|[0-9]{4,})|0%b[0-9]{3})(?:[eE][+-]?[0-9]+)?"
         cell = rb'(?:^|[%b\n"])\s*[+-]?' + number + rb'\s*(?=[%b\r\n"])'
-        mark = re.escape(self.delimiter.encode())
-        comma, point = (re.search(cell % (mark, sign, sign, mark), head) for sign in (b",", rb"\."))
-        return "," if comma and not point else "."
+        delimiter = re.escape(self.delimiter.encode())
+        pattern = cell % (delimiter, mark, mark, delimiter)
+        return re.search(pattern, self._head()) is not None
 
-    def _found_codes(self) -> set[int]:
-        """Columns with a zero in front of whole numbers, in the first rows: 007 is no number."""
-        head = bytes(self._text[self._begin : self._begin + _HEAD_BYTES]).decode("utf-8", "replace")
+    def _thousands_separator(self) -> str:
+        """Return the mark that can only separate thousands; empty if both marks may be decimal."""
+        if self.decimal == ",":
+            return "."
+        if self.delimiter == ",":
+            return ","
+        return ""
+
+    def _find_codes(self) -> set[int]:
+        """Return the columns with integers such as 007 in the first rows."""
+        head = self._head().decode("utf-8", "replace")
         rows = csv.reader(head.splitlines(), delimiter=self.delimiter)
-        return {k for row in rows for k, cell in enumerate(row) if _CODE.fullmatch(cell)}
+        codes: set[int] = set()
+        for row in rows:
+            codes.update(position for position, cell in enumerate(row) if _CODE.fullmatch(cell))
+        return codes
 
-    def read(self, texts: Sequence[int], values: Sequence[int]) -> dict[int, Any]:
+    def _head(self) -> bytes:
+        """Return the first bytes of the rows."""
+        return bytes(self._text[self._start : self._start + HEAD_BYTES])
+
+    def read(
+        self, text_columns: Sequence[int], typed_columns: Sequence[int]
+    ) -> dict[int, pa.ChunkedArray]:
         """Read columns, see `TableFile`; an invalid row raises an error with its line.
 
         Columns are parsed once: a later call returns the same columns, or infers the type of a
         column that was parsed as text.
         """
-        positions = list(dict.fromkeys([*texts, *values])) or [0]
-        as_text = {at for at in positions if at in texts or at in self.codes}
-        missing = []
-        for at in positions:
-            key = (at, at in as_text)
-            if key in self._parsed:
+        positions = list(dict.fromkeys([*text_columns, *typed_columns])) or [0]
+        is_text = {
+            position: position in text_columns or position in self.codes for position in positions
+        }
+        unparsed = []
+        for position in positions:
+            if (position, is_text[position]) in self._parsed:
                 continue
-            if (at, True) in self._parsed:
-                self._parsed[key] = self._inferred(self._parsed[at, True])
+            if (position, True) in self._parsed:
+                self._parsed[position, False] = self._infer_type(self._parsed[position, True])
             else:
-                missing.append(at)
-        if missing:
-            for at, column in self._parse(missing, as_text).items():
-                self._parsed[at, at in as_text] = column
-        return {at: self._parsed[at, at in as_text] for at in positions}
+                unparsed.append(position)
+        if unparsed:
+            as_text = {position for position in unparsed if is_text[position]}
+            for position, column in self._parse(unparsed, as_text).items():
+                self._parsed[position, is_text[position]] = column
+        return {position: self._parsed[position, is_text[position]] for position in positions}
 
     def n_rows(self) -> int:
         """Return the number of rows, see `TableFile`."""
@@ -415,46 +484,49 @@ class TextTable(TableFile):
             self.read([], [])
         return len(next(iter(self._parsed.values())))
 
-    def _parse(self, positions: Sequence[int], as_text: Set[int]) -> dict[int, Any]:
+    def _parse(self, positions: Sequence[int], as_text: Set[int]) -> dict[int, pa.ChunkedArray]:
         """Parse columns with Arrow; those in `as_text` as they are spelled."""
         arrow = import_arrow()
-        body = self._text[self._begin :]
-        if not re.search(rb"\S", body):
-            raise TableFormatError(self.path, None, "the file has column names but no rows.")
         reader = import_arrow("pyarrow.csv")
-        keys = [str(at) for at in range(len(self.names))]
-        has_quotes = self._check_quotes(body)
+        rows = self._text[self._start :]
+        if not re.search(rb"\S", rows):
+            raise TableFormatError(self.path, None, "the file has column names but no rows.")
+        keys = [str(position) for position in range(len(self.names))]
+        has_quotes = self._check_quotes(rows)
         convert = reader.ConvertOptions(
-            include_columns=[keys[at] for at in positions],
-            column_types={keys[at]: arrow.string() for at in as_text},
+            include_columns=[keys[position] for position in positions],
+            column_types={keys[position]: arrow.string() for position in as_text},
             null_values=_NULLS,
             decimal_point=self.decimal,
         )
 
-        def parse_blocks(n_bytes: int, on_bad_row: Any = None) -> Any:
+        def parse_blocks(
+            n_bytes: int, on_invalid_row: Callable[[arrow_csv.InvalidRow], str] | None = None
+        ) -> pa.Table:
             options = reader.ReadOptions(column_names=keys, block_size=n_bytes)
             parse = reader.ParseOptions(
                 delimiter=self.delimiter,
                 newlines_in_values=has_quotes,
-                invalid_row_handler=on_bad_row,
+                invalid_row_handler=on_invalid_row,
             )
-            source = arrow.BufferReader(self._buffer.slice(self._begin))
+            source = arrow.BufferReader(self._buffer.slice(self._start))
             return reader.read_csv(source, options, parse, convert)
 
         try:
             table = parse_blocks(BLOCK_BYTES)
         except arrow.ArrowInvalid:
-            self._check_rows()  # else some lines are blank, or a row is longer than a block
+            # if the rows are valid, the file has blank lines or a row longer than a block
+            self._check_rows()
             try:
-                table = parse_blocks(_one_block(body), _skip_blanks)
+                table = parse_blocks(_one_block(rows), _skip_blank_row)
             except arrow.ArrowInvalid as error:
                 raise TableFormatError(self.path, None, f"{error}.") from None
         if arrow.binary() in table.schema.types:
             self._check_rows()  # the text is not UTF-8
-        return {at: table[keys[at]] for at in positions}
+        return {position: table[keys[position]] for position in positions}
 
-    def _inferred(self, column: Any) -> Any:
-        """The cells of a column of text with the type that `_parse` infers."""
+    def _infer_type(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Convert a column of text to the type that `_parse` infers."""
         arrow = import_arrow()
         reader = import_arrow("pyarrow.csv")
         cells = arrow.BufferOutputStream()
@@ -468,90 +540,98 @@ class TextTable(TableFile):
         ).column(0)
 
     def place(self, row: int) -> int:
-        """The line in which a row starts."""
-        rows = (line for line, _, cells in self.records() if cells)
-        return next(islice(rows, row, None))
+        """Return the line in which a row starts."""
+        lines = (line for line, _, cells in self.records() if cells)
+        return next(islice(lines, row, None))
 
     def _check_rows(self) -> None:
-        """Raise an error about the first row that is not right, if there is one."""
-        deque(self.records(), 0)
+        """Raise an error about the first invalid row, if there is one."""
+        deque(self.records(), maxlen=0)
 
     def records(self) -> Iterator[tuple[int, str, list[str]]]:
-        """Rows by the strict rules: the line in which each starts, its text and its cells.
+        """Yield each row by strict rules: its first line, its text and its cells.
 
         A blank line has no cells.
 
         Raises
         ------
         TableFormatError
-            At a row that is not right.
+            At an invalid row.
         """
-        text = self._decoded(self._begin, len(self._text), self._n_before + 1)
-        taken: list[str] = []
+        text = self._decode(self._start, len(self._text), self._n_lines_before + 1)
+        lines_of_row: list[str] = []
 
         def lines() -> Iterator[str]:
             for line in io.StringIO(text, newline=""):
-                taken.append(line)
+                lines_of_row.append(line)
                 yield line
 
-        csv.field_size_limit(2**31 - 1)  # of the process; by default 128 KiB
+        csv.field_size_limit(MAX_BLOCK_BYTES)  # of the process; by default 128 KiB
         reader = csv.reader(lines(), delimiter=self.delimiter, strict=True)
         while True:
-            line = self._n_before + reader.line_num + 1
-            taken.clear()
+            number = self._n_lines_before + reader.line_num + 1
+            lines_of_row.clear()
             try:
                 cells = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
                 problem = f"{error}. Check the quotation marks and line ends of this row."
-                raise TableFormatError(self.path, line, problem) from None
-            if len(cells) < 2 <= len(self.names) and not "".join(cells).strip():
+                raise TableFormatError(self.path, number, problem) from None
+            is_blank = len(cells) < 2 <= len(self.names) and not "".join(cells).strip()
+            if is_blank:
                 cells = []
             elif cells and len(cells) != len(self.names):
                 problem = (
                     f"the row has {len(cells)} columns, the header has {len(self.names)}. "
                     "Quote the fields that contain the delimiter."
                 )
-                raise TableFormatError(self.path, line, problem)
-            yield line, "".join(taken), cells
+                raise TableFormatError(self.path, number, problem)
+            yield number, "".join(lines_of_row), cells
 
-    def _check_quotes(self, body: Any) -> bool:
-        """Whether there are quotation marks; an open one is refused, which Arrow would not do."""
-        if not re.search(b'"', body):
+    def _check_quotes(self, rows: memoryview) -> bool:
+        """Whether there are quotation marks; refuse an open one, which Arrow accepts."""
+        if not re.search(b'"', rows):
             return False
-        characters = np.frombuffer(body, dtype=np.uint8)
-        at = np.flatnonzero(characters == ord('"'))
-        is_outside = np.zeros(256, dtype=bool)  # characters in front of a cell, or behind it
-        is_outside[list(f'\n\r"{self.delimiter}'.encode())] = True
-        opening, closing = at[::2], at[1::2]
-        around = np.concatenate([opening - 1, closing[closing + 1 < len(characters)] + 1])
-        if len(at) % 2 or not is_outside[characters[around]].all():
+        characters = np.frombuffer(rows, dtype=np.uint8)
+        quotes = np.flatnonzero(characters == ord('"'))
+        is_boundary = np.zeros(256, dtype=bool)  # of characters before or after a cell
+        is_boundary[list(f'\n\r"{self.delimiter}'.encode())] = True
+        opening = quotes[::2]
+        closing = quotes[1::2]
+        before = opening - 1
+        after = closing[closing + 1 < len(characters)] + 1
+        neighbors = characters[np.concatenate([before, after])]
+        has_open_quote = len(quotes) % 2 == 1
+        if has_open_quote or not is_boundary[neighbors].all():
             self._check_rows()
         return True
 
-    def _decoded(self, begin: int, end: int, line: int) -> str:
-        text = bytes(self._text[begin:end])
+    def _decode(self, start: int, end: int, line: int) -> str:
+        """Decode bytes that begin in this line; refuse bytes that are not UTF-8."""
+        text = bytes(self._text[start:end])
         try:
             return text.decode("utf-8")
         except UnicodeDecodeError as error:
             line += text.count(b"\n", 0, error.start)
-            bad = text[text.rfind(b"\n", 0, error.start) + 1 :].splitlines()[0]
+            start_of_line = text.rfind(b"\n", 0, error.start) + 1
+            invalid = text[start_of_line:].splitlines()[0]
             problem = (
-                f"{shown_value(bad.strip())} is not text in UTF-8. Save the file in that encoding "
-                "(iconv -f cp1252 -t utf-8 does it for many files of Windows)."
+                f"{shown_value(invalid.strip())} is not text in UTF-8. Save the file in that "
+                "encoding (iconv -f cp1252 -t utf-8 does it for many files of Windows)."
             )
             raise TableFormatError(self.path, line, problem) from None
 
 
-def _owned_by_arrow(content: bytes) -> Any:
-    """A copy in memory that Arrow's threads can give back when Python is ending already."""
+def _arrow_buffer(content: bytes) -> pa.Buffer:
+    """Copy bytes to memory of Arrow, whose threads may free it after Python has ended."""
     copy = import_arrow().BufferOutputStream()
     copy.write(content)
     return copy.getvalue()
 
 
 def _check_marks(delimiter: str | None, decimal: str | None) -> None:
+    """Refuse delimiters and decimal marks that no table has."""
     if delimiter is not None and not re.fullmatch(r"[^\w\n\r\0\".+-]", str(delimiter), re.ASCII):
         raise ValueError(f"delimiter is {delimiter!r}; pass one character, such as ',' or '\\t'.")
     if decimal not in (None, ".", ","):

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-#: Longer group and item labels are refused: NumPy gives every string the width of the longest.
-MAX_LABEL = 256
+from rankwise.arrays import Labels
 
-#: Cells, in small letters, that stand for a value that is not there.
+MAX_LABEL = 256  # longer labels are refused: NumPy gives every string the width of the longest
+
+#: Cells, in lower case, that mark a missing value.
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "<na>"})
 
-#: Cells, in small letters, that stand for a gap among numbers, but may be a value among words.
+#: Cells, in lower case, that mark a missing value among numbers, but may be a value among words.
 GAPS = frozenset(
     {"-", "--", "---", "–", "—", "?", ".", "n.a.", "nil", "missing", "unknown", "\\n", "(null)"}
     | {"#n/a", "#na", "#null!", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "-nan"}
@@ -26,7 +25,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 def shown_value(token: str | bytes, limit: int = 40) -> str:
-    r"""Quote a token for an error message: printable, and never longer than a line.
+    r"""Quote a token for an error message: printable, and at most one line long.
 
     Examples
     --------
@@ -35,16 +34,23 @@ def shown_value(token: str | bytes, limit: int = 40) -> str:
     >>> shown_value("x" * 1000, limit=5)
     "'xxxxx...'"
     """
-    cut = token[:limit]
-    quoted = repr(cut)[2:-1] if isinstance(cut, bytes) else cut
-    quoted = quoted if quoted.isprintable() else ascii(quoted)[1:-1]
-    return f"'{quoted}...'" if len(token) > limit else f"'{quoted}'"
+    start = token[:limit]
+    if isinstance(start, bytes):
+        text = repr(start)[2:-1]
+    else:
+        text = start
+    if not text.isprintable():
+        text = ascii(text)[1:-1]
+    if len(token) > limit:
+        text += "..."
+    return f"'{text}'"
 
 
 def finite_number(token: str | bytes) -> float | None:
-    """The number that a token spells, or None if it spells none or not a finite one.
+    """Return the number that a token spells, or None if it is not a finite number.
 
-    Python also reads ``1_000`` as a number; no other program does, so this function does not.
+    Python accepts underscores in numbers, such as ``1_000``. Other programs do not, so this
+    function does not accept them either.
 
     Examples
     --------
@@ -55,19 +61,21 @@ def finite_number(token: str | bytes) -> float | None:
         value = float(token)
     except ValueError:
         return None
-    underscore = "_" in token if isinstance(token, str) else b"_" in token
-    return None if underscore or not math.isfinite(value) else value
+    has_underscore = "_" in token if isinstance(token, str) else b"_" in token
+    if has_underscore or not math.isfinite(value):
+        return None
+    return value
 
 
-def distinct_labels(tokens: Sequence[str], *, canonical: bool = False) -> NDArray[Any]:
-    """Labels as int64 if every one of them is a whole number of 64 bits, else as strings.
+def distinct_labels(tokens: Sequence[str], *, canonical: bool = False) -> Labels:
+    """Return labels as int64 if all of them are integers of 64 bits, else as strings.
 
     Parameters
     ----------
     tokens : sequence of str
         The labels as they are spelled in the file.
     canonical : bool, default=False
-        If True, a label such as ``007`` is no number, so that it stays distinct from ``7``.
+        If True, a label such as ``007`` is not an integer, so that it stays distinct from ``7``.
 
     Examples
     --------
@@ -76,23 +84,33 @@ def distinct_labels(tokens: Sequence[str], *, canonical: bool = False) -> NDArra
     >>> distinct_labels(["7", "q8"])
     array(['7', 'q8'], dtype='<U2')
     """
-    if all(_INTEGER.fullmatch(token) for token in tokens):
-        values = [int(token) for token in tokens]
-        fits = all(-(2**63) <= value < 2**63 for value in values)
-        if fits and not (
-            canonical and any(str(v) != t for v, t in zip(values, tokens, strict=True))
-        ):
-            return np.array(values, dtype=np.int64)
-    return np.array(tokens, dtype=np.str_)
+    integers = _as_integers(tokens)
+    if integers is None:
+        return np.array(tokens, dtype=np.str_)
+    if canonical and [str(integer) for integer in integers] != list(tokens):
+        return np.array(tokens, dtype=np.str_)
+    return np.array(integers, dtype=np.int64)
 
 
-def as_text(value: Any) -> str:
-    """A label as text: nothing for a gap, and a float that is whole without its point."""
+def _as_integers(tokens: Sequence[str]) -> list[int] | None:
+    """Return the integers that the tokens spell; None if one is not an integer of 64 bits."""
+    if not all(_INTEGER.fullmatch(token) for token in tokens):
+        return None
+    integers = [int(token) for token in tokens]
+    if not all(-(2**63) <= integer < 2**63 for integer in integers):
+        return None
+    return integers
+
+
+def as_text(value: object) -> str:
+    """Return a label as text: empty if it is missing; a whole float has no decimal point."""
     if is_gap(value):
         return ""
-    return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip()
 
 
-def is_gap(value: Any) -> bool:
-    """Whether a value is None, NaN, or what pandas has for a gap."""
+def is_gap(value: object) -> bool:
+    """Whether a value is None, NaN, or the missing value of pandas."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
