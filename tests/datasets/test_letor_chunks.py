@@ -155,7 +155,7 @@ def test_a_damaged_archive_is_refused_in_the_middle_of_the_stream(tmp_path, monk
     path = save(tmp_path / "cut.gz", packed[: len(packed) // 2])
     chunks = read_letor(path, chunks=100, n_features=1)
     assert len(next(chunks).y) == 100
-    with pytest.raises(LetorFormatError, match="damaged or cut short"):
+    with pytest.raises(LetorFormatError, match="damaged"):
         list(chunks)
 
 

@@ -162,7 +162,7 @@ def test_side_file_of_one_of_two_data_files(tmp_path):
         (b"2\nx\n", 2, "got 'x', expected the number of rows"),
         (b"2\n-1\n", 2, "got '-1'"),
         (b"2\n\n1.5\n", 3, "got '1.5'"),
-        (b"2 3\n", 1, "got '2 3'.*one whole number a line"),
+        (b"2 3\n", 1, "got '2 3'"),
         (b"1\n" + b"9" * 5000 + b"\n", 2, "got '9"),
         (b"9223372036854775807\n9223372036854775807\n4\n", 1, "got '9"),
         (b"", None, "no group sizes"),

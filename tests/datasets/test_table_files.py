@@ -427,7 +427,7 @@ def test_parquet_without_rows_and_damaged(tmp_path, pyarrow):
     whole = save_parquet(path, HOTEL_COLUMNS).read_bytes()
     refused(read_ranking, save(path, whole[:-9]), None, "damaged")
     refused(read_ranking, save(path, b"PAR1"), None, "damaged")
-    with pytest.raises(ValueError, match="no csv file, but a parquet"):
+    with pytest.raises(ValueError, match="parquet, expected csv"):
         read_ranking(save(path, whole), delimiter=",")
 
 
@@ -483,7 +483,7 @@ def test_format_by_option(tmp_path):
 
 def test_what_is_not_clear_has_to_be_said(tmp_path):
     path = save(tmp_path / "a.txt", "1\n2\n")
-    refused(read_ranking, path, None, "cannot tell", "Pass format=")
+    refused(read_ranking, path, None, "Pass format=")
     refused(read_ranking, save(tmp_path / "a.csv", "1\n2\n"), 1, "only column is '1'")
     refused(read_ranking, save(path, HOTELS), None, "no parquet file", format="parquet")
     refused(read_ranking, save(path, LETOR), 2, "only column is", format="csv")
@@ -613,7 +613,7 @@ def test_tables_that_get_no_column(tmp_path, kind):
         pytest.importorskip("pyarrow")
         save_parquet(path, HOTEL_COLUMNS)
     before = path.read_bytes()
-    with pytest.raises(TableFormatError, match="'stars' is there already"):
+    with pytest.raises(TableFormatError, match="'stars'"):
         write_table_with_scores(path, path, [1, 2, 3], column="stars")
     for scores in ([1, 2], [1, 2, 3, 4]):
         with pytest.raises(ValueError, match=f"has 3 rows but there are {len(scores)} scores"):
