@@ -52,7 +52,7 @@ def test_wrong_kinds_of_files(tmp_path, table, model):
     cut.write_bytes(model.read_bytes()[:-50])
     assert str(cut) in fail("info", cut)
     assert str(cut) in fail("evaluate", cut, table)
-    assert "no parquet file" in fail(
+    assert "expected parquet" in fail(
         "train", table, "--input-format", "parquet", "-o", tmp_path / "m.rw"
     )
 

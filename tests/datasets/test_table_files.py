@@ -485,7 +485,7 @@ def test_what_is_not_clear_has_to_be_said(tmp_path):
     path = save(tmp_path / "a.txt", "1\n2\n")
     refused(read_ranking, path, None, "Pass format=")
     refused(read_ranking, save(tmp_path / "a.csv", "1\n2\n"), 1, "only column is '1'")
-    refused(read_ranking, save(path, HOTELS), None, "no parquet file", format="parquet")
+    refused(read_ranking, save(path, HOTELS), None, "expected parquet", format="parquet")
     refused(read_ranking, save(path, LETOR), 2, "only column is", format="csv")
     refused(read_ranking, save(path, b"PAR1"), None, "but a parquet file", format="csv")
     with pytest.raises(ValueError, match="format is 'excel'; pass one of auto, letor"):
