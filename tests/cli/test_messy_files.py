@@ -278,14 +278,14 @@ def test_a_gap_in_the_features_of_items_does_not_end_a_board(tmp_path):
 
 
 def test_commands_parse_a_table_once(model, write, tmp_path, monkeypatch):
-    from rankwise.datasets.table_files import TextTable
+    from rankwise.datasets.text_table import DelimitedTable
 
     table = write("a.csv")
     run("predict", model, table, "-o", tmp_path / "s.txt")
     parsed = []
-    parse = TextTable._parse
+    parse = DelimitedTable._parse
     monkeypatch.setattr(
-        TextTable, "_parse", lambda *arguments: parsed.append(1) or parse(*arguments)
+        DelimitedTable, "_parse", lambda *arguments: parsed.append(1) or parse(*arguments)
     )
     for arguments in (
         ["train", table, "-o", tmp_path / "n.rw"],

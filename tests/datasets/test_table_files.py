@@ -487,7 +487,7 @@ def test_what_is_not_clear_has_to_be_said(tmp_path):
     refused(read_ranking, save(tmp_path / "a.csv", "1\n2\n"), 1, "only column is '1'")
     refused(read_ranking, save(path, HOTELS), None, "expected parquet", format="parquet")
     refused(read_ranking, save(path, LETOR), 2, "only column is", format="csv")
-    refused(read_ranking, save(path, b"PAR1"), None, "but a parquet file", format="csv")
+    refused(read_ranking, save(path, b"PAR1"), None, "parquet, expected csv", format="csv")
     with pytest.raises(ValueError, match="format is 'excel'; pass one of auto, letor"):
         read_ranking(path, format="excel")
 
@@ -686,15 +686,16 @@ def test_an_object_longer_than_the_blocks_of_the_reader(tmp_path):
 
 
 def test_columns_of_a_text_are_parsed_once(tmp_path, monkeypatch):
-    from rankwise.datasets.table_files import TextTable, open_table
+    from rankwise.datasets.delimited_table import DelimitedTable
+    from rankwise.datasets.open_tables import open_table
 
     file = tmp_path / "a.csv"
     file.write_text('a,b,c,d\n1,"x, y",true,2024-01-01\n,"",false,NA\n3,z,true,\n')
     typed = open_table(str(file)).read([], range(4))
     parsed = []
-    parse = TextTable._parse
+    parse = DelimitedTable._parse
     monkeypatch.setattr(
-        TextTable, "_parse", lambda *arguments: parsed.append(1) or parse(*arguments)
+        DelimitedTable, "_parse", lambda *arguments: parsed.append(1) or parse(*arguments)
     )
     table = open_table(str(file))
     texts = table.read(range(4), [])

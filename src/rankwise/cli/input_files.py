@@ -18,8 +18,9 @@ from rankwise.cli.shared_options import TableOptions, split_names
 from rankwise.datasets import RankingData, read_pairs, read_ranking
 from rankwise.datasets.column_values import distinct_cells
 from rankwise.datasets.files import import_arrow
+from rankwise.datasets.open_tables import open_unless_letor
 from rankwise.datasets.overlap import share_seen
-from rankwise.datasets.table_files import TableFile, open_unless_letor
+from rankwise.datasets.table_files import TableFile
 from rankwise.formatting import join_words
 from rankwise.frames import frame_matrix
 from rankwise.graphs import PairGraph

@@ -15,6 +15,7 @@ from rankwise.datasets import comparison_words
 from rankwise.datasets.comparison_columns import find_columns, is_row_order
 from rankwise.datasets.comparison_rows import ComparisonRows, Labels, read_rows
 from rankwise.datasets.files import PathLike
+from rankwise.datasets.open_tables import open_table
 from rankwise.datasets.pair_data import (
     PairColumns,
     PairData,
@@ -24,7 +25,7 @@ from rankwise.datasets.pair_data import (
     validate_columns,
 )
 from rankwise.datasets.preflib import PreflibTable, is_preflib
-from rankwise.datasets.table_files import FrameTable, TableFile, open_table
+from rankwise.datasets.table_files import FrameTable, TableFile
 from rankwise.datasets.vocabulary import finite_number, shown_value
 from rankwise.formatting import count, join_words
 from rankwise.frames import frame_columns

@@ -24,6 +24,7 @@ from rankwise.datasets.column_values import (
     levels_of_words,
     with_nulls,
 )
+from rankwise.datasets.delimited_table import DelimitedTable
 from rankwise.datasets.file_formats import Format
 from rankwise.datasets.files import PathLike, import_arrow
 from rankwise.datasets.numeric_columns import (
@@ -33,7 +34,8 @@ from rankwise.datasets.numeric_columns import (
     refuse_first,
     without_words,
 )
-from rankwise.datasets.table_files import TableFile, TextTable, open_unless_letor
+from rankwise.datasets.open_tables import open_unless_letor
+from rankwise.datasets.table_files import TableFile
 from rankwise.datasets.vocabulary import as_text
 from rankwise.errors import TableFormatError
 
@@ -367,7 +369,7 @@ def _numbers_or_text(
     table: TableFile, position: int, column: pa.ChunkedArray, text_columns: list[int]
 ) -> pa.ChunkedArray:
     """Return the numbers that all cells of a text file spell, or else the texts, with nulls."""
-    if isinstance(table, TextTable) and position not in {*text_columns, *table.codes}:
+    if isinstance(table, DelimitedTable) and position not in {*text_columns, *table.codes}:
         numbers, _ = parse_numbers(column, table.decimal, table.thousands)
         if numbers is not None:
             return numbers

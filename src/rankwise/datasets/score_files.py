@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices, Numbers
+from rankwise.datasets.delimited_table import DelimitedTable
 from rankwise.datasets.file_formats import format_of_suffix
 from rankwise.datasets.files import PathLike, import_arrow, numbered_lines, replace_file
-from rankwise.datasets.table_files import ArrowTable, TableFile, TextTable, open_table
+from rankwise.datasets.open_tables import open_table
+from rankwise.datasets.table_files import ArrowTable, TableFile
 from rankwise.datasets.vocabulary import finite_number, shown_value
 from rankwise.errors import TableFormatError
 from rankwise.frames import as_array
@@ -186,7 +188,7 @@ def write_table_with_scores(
     _check_columns(table, added, n_rows)
     rows = np.arange(n_rows) if order is None else np.asarray(order)
     with replace_file(path) as stream:
-        if isinstance(table, TextTable):
+        if isinstance(table, DelimitedTable):
             _write_text(stream, table, added, rows)
         elif isinstance(table, ArrowTable) and table.format == "json":
             _write_json(stream, table, added, rows)
@@ -236,7 +238,7 @@ def _write_arrow(
 
 
 def _write_text(
-    stream: IO[bytes], table: TextTable, added: Mapping[str, Numbers], order: Indices
+    stream: IO[bytes], table: DelimitedTable, added: Mapping[str, Numbers], order: Indices
 ) -> None:
     """Write the lines of a text table with the new cells at their ends."""
     texts = [text for _, text, cells in table.records() if cells]

@@ -167,7 +167,7 @@ def _from_table(
     is_blind: bool,
 ) -> ItemSet:
     from rankwise.datasets import read_ranking
-    from rankwise.datasets.table_files import open_table
+    from rankwise.datasets.open_tables import open_table
 
     file: Any = open_table(str(path))
     options: dict[str, Any] = {"target": None, "group": None, "as_frame": True}

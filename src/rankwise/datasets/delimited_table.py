@@ -1,0 +1,372 @@
+"""A table in a text file, such as CSV."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence, Set
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rankwise.datasets.file_formats import DELIMITERS
+from rankwise.datasets.files import BLOCK_BYTES, import_arrow
+from rankwise.datasets.table_files import MAX_BLOCK_BYTES, TableFile, one_block
+from rankwise.datasets.vocabulary import GAPS, MISSING, shown_value
+from rankwise.errors import TableFormatError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+HEAD_BYTES = 1 << 16  # of the rows, read to recognize decimal marks and codes
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|\Z)")
+_SEPARATOR = re.compile("sep=(.)", re.IGNORECASE)  # a line that Excel writes above the header
+_COMMENT = re.compile(r"#[^,;|\t]*")  # above the header
+_CODE = re.compile(r"\s*0[0-9]+\s*")
+_NULLS = sorted(
+    {form for word in MISSING | GAPS for form in (word, word.upper(), word.title())} | {"NaN"}
+)
+
+
+class _Header(NamedTuple):
+    """The first line that is neither blank nor a comment: the column names.
+
+    Attributes
+    ----------
+    text : str
+        The line.
+    number : int
+        Its number, counted from 1.
+    start, end : int
+        Its position in bytes.
+    delimiter : str or None
+        The delimiter that a line ``sep=;`` above it names.
+    """
+
+    text: str
+    number: int
+    start: int
+    end: int
+    delimiter: str | None
+
+
+class DelimitedTable(TableFile):
+    """A text with one row a line and a delimiter between the columns; Arrow reads it.
+
+    Attributes
+    ----------
+    header_text : str
+        The line of the column names.
+    delimiter : str
+        The delimiter, as passed or recognized.
+    codes : set of int
+        Columns of codes such as 007, which are read as text unless numbers are required.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        content: pa.Buffer,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        header: bool = True,
+    ) -> None:
+        _check_marks(delimiter, decimal)
+        self.path = path
+        self.has_names = header
+        self._buffer = content
+        self._text = memoryview(content)
+        self._parsed: dict[tuple[int, bool], pa.ChunkedArray] = {}  # by position and is_text
+        self._check_zero_bytes()
+        first_line = self._find_header(header)
+        self.header_text = first_line.text
+        self.line = first_line.number
+        self.delimiter = delimiter or first_line.delimiter or self._recognize_delimiter()
+        self.names = self._split(self.delimiter)
+        self._start = first_line.end  # of the rows, in bytes
+        self._n_lines_before = first_line.number
+        if not header:
+            self.names = [str(position) for position in range(len(self.names))]
+            self._start = first_line.start
+            self._n_lines_before = first_line.number - 1
+        self.decimal = decimal or self._recognize_decimal()
+        self.thousands = self._thousands_separator()
+        self.codes = self._find_codes()
+
+    def _check_zero_bytes(self) -> None:
+        """Refuse zero bytes, which no text has."""
+        characters = np.frombuffer(self._text, dtype=np.uint8)
+        if len(characters) and characters.min() == 0:
+            before = bytes(self._text[: int(characters.argmin())])
+            line = 1 + before.count(b"\n")
+            raise TableFormatError(self.path, line, "zero bytes, expected text in UTF-8.")
+
+    def _find_header(self, has_names: bool) -> _Header:
+        """Return the first line that is neither blank nor a comment."""
+        start = 0
+        if bytes(self._text[:3]) == codecs.BOM_UTF8:
+            start = 3
+        delimiter = None
+        for number, line in enumerate(_LINE.finditer(self._text, start), start=1):
+            text = self._decode(line.start(), line.end(), number)
+            separator = _SEPARATOR.fullmatch(text.strip("\r\n"))
+            if separator and has_names:
+                delimiter = delimiter or separator[1]
+            elif text.strip() and not _COMMENT.fullmatch(text):
+                return _Header(text, number, line.start(), line.end(), delimiter)
+        raise TableFormatError(self.path, None, "the file is empty, expected column names.")
+
+    def _recognize_delimiter(self) -> str:
+        """Return the delimiter that gives the header the most columns."""
+        n_columns = {
+            mark: len(self._split(mark)) for mark in DELIMITERS if mark in self.header_text
+        }
+        most = max(n_columns.values(), default=1)
+        if most == 1:  # one column, or an unknown delimiter
+            return ","
+        best = [mark for mark, n in n_columns.items() if n == most]
+        if len(best) > 1:
+            raise self.error(
+                "expected column names separated by comma, tab, semicolon or bar, got "
+                f"{shown_value(self.header_text.strip())}. Pass delimiter= with the character "
+                "between them."
+            )
+        return best[0]
+
+    def _split(self, delimiter: str) -> list[str]:
+        """Split the header at a delimiter."""
+        try:
+            names = next(csv.reader([self.header_text], delimiter=delimiter, strict=True))
+        except csv.Error as error:
+            raise self.error(f"cannot read the column names: {error}.") from None
+        return [name.strip() for name in names]
+
+    def _recognize_decimal(self) -> str:
+        """Return a comma if the first rows have numbers with a decimal comma only, else a point."""
+        if self.delimiter == ",":
+            return "."
+        has_comma = self._has_decimals(b",")
+        has_point = self._has_decimals(rb"\.")
+        if has_comma and not has_point:
+            return ","
+        return "."
+
+    def _has_decimals(self, mark: bytes) -> bool:
+        """Whether a cell of the first rows is a number with this decimal mark."""
+        # three digits after a mark may be thousands
+        number = rb"(?:[0-9]+%b(?:[0-9]{1,2}|[0-9]{4,})|0%b[0-9]{3})(?:[eE][+-]?[0-9]+)?"
+        cell = rb'(?:^|[%b\n"])\s*[+-]?' + number + rb'\s*(?=[%b\r\n"])'
+        delimiter = re.escape(self.delimiter.encode())
+        pattern = cell % (delimiter, mark, mark, delimiter)
+        return re.search(pattern, self._head()) is not None
+
+    def _thousands_separator(self) -> str:
+        """Return the mark that can only separate thousands; empty if both marks may be decimal."""
+        if self.decimal == ",":
+            return "."
+        if self.delimiter == ",":
+            return ","
+        return ""
+
+    def _find_codes(self) -> set[int]:
+        """Return the columns with integers such as 007 in the first rows."""
+        head = self._head().decode("utf-8", "replace")
+        rows = csv.reader(head.splitlines(), delimiter=self.delimiter)
+        codes: set[int] = set()
+        for row in rows:
+            codes.update(position for position, cell in enumerate(row) if _CODE.fullmatch(cell))
+        return codes
+
+    def _head(self) -> bytes:
+        """Return the first bytes of the rows."""
+        return bytes(self._text[self._start : self._start + HEAD_BYTES])
+
+    def read(
+        self, text_columns: Sequence[int], typed_columns: Sequence[int]
+    ) -> dict[int, pa.ChunkedArray]:
+        """Read columns, see `TableFile`; an invalid row raises an error with its line.
+
+        Columns are parsed once: a later call returns the same columns, or infers the type of a
+        column that was parsed as text.
+        """
+        positions = list(dict.fromkeys([*text_columns, *typed_columns])) or [0]
+        is_text = {
+            position: position in text_columns or position in self.codes for position in positions
+        }
+        unparsed = []
+        for position in positions:
+            if (position, is_text[position]) in self._parsed:
+                continue
+            if (position, True) in self._parsed:
+                self._parsed[position, False] = self._infer_type(self._parsed[position, True])
+            else:
+                unparsed.append(position)
+        if unparsed:
+            as_text = {position for position in unparsed if is_text[position]}
+            for position, column in self._parse(unparsed, as_text).items():
+                self._parsed[position, is_text[position]] = column
+        return {position: self._parsed[position, is_text[position]] for position in positions}
+
+    def n_rows(self) -> int:
+        """Return the number of rows, see `TableFile`."""
+        if not self._parsed:
+            self.read([], [])
+        return len(next(iter(self._parsed.values())))
+
+    def _parse(self, positions: Sequence[int], as_text: Set[int]) -> dict[int, pa.ChunkedArray]:
+        """Parse columns with Arrow; those in `as_text` as they are spelled."""
+        arrow = import_arrow()
+        reader = import_arrow("pyarrow.csv")
+        rows = self._text[self._start :]
+        if not re.search(rb"\S", rows):
+            raise TableFormatError(self.path, None, "the file has column names but no rows.")
+        keys = [str(position) for position in range(len(self.names))]
+        has_quotes = self._check_quotes(rows)
+        convert = reader.ConvertOptions(
+            include_columns=[keys[position] for position in positions],
+            column_types={keys[position]: arrow.string() for position in as_text},
+            null_values=_NULLS,
+            decimal_point=self.decimal,
+        )
+
+        def parse_blocks(
+            n_bytes: int, on_invalid_row: Callable[[arrow_csv.InvalidRow], str] | None = None
+        ) -> pa.Table:
+            options = reader.ReadOptions(column_names=keys, block_size=n_bytes)
+            parse = reader.ParseOptions(
+                delimiter=self.delimiter,
+                newlines_in_values=has_quotes,
+                invalid_row_handler=on_invalid_row,
+            )
+            source = arrow.BufferReader(self._buffer.slice(self._start))
+            return reader.read_csv(source, options, parse, convert)
+
+        try:
+            table = parse_blocks(BLOCK_BYTES)
+        except arrow.ArrowInvalid:
+            # if the rows are valid, the file has blank lines or a row longer than a block
+            self._check_rows()
+            try:
+                table = parse_blocks(one_block(rows), _skip_blank_row)
+            except arrow.ArrowInvalid as error:
+                raise TableFormatError(self.path, None, f"{error}.") from None
+        if arrow.binary() in table.schema.types:
+            self._check_rows()  # the text is not UTF-8
+        return {position: table[keys[position]] for position in positions}
+
+    def _infer_type(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Convert a column of text to the type that `_parse` infers."""
+        arrow = import_arrow()
+        reader = import_arrow("pyarrow.csv")
+        cells = arrow.BufferOutputStream()
+        reader.write_csv(arrow.table([column], names=["0"]), cells)
+        content = cells.getvalue()
+        return reader.read_csv(
+            arrow.BufferReader(content),
+            reader.ReadOptions(block_size=one_block(content)),
+            reader.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+            reader.ConvertOptions(null_values=_NULLS, decimal_point=self.decimal),
+        ).column(0)
+
+    def place(self, row: int) -> int:
+        """Return the line in which a row starts."""
+        lines = (line for line, _, cells in self.records() if cells)
+        return next(islice(lines, row, None))
+
+    def _check_rows(self) -> None:
+        """Raise an error about the first invalid row, if there is one."""
+        deque(self.records(), maxlen=0)
+
+    def records(self) -> Iterator[tuple[int, str, list[str]]]:
+        """Yield each row by strict rules: its first line, its text and its cells.
+
+        A blank line has no cells.
+
+        Raises
+        ------
+        TableFormatError
+            At an invalid row.
+        """
+        text = self._decode(self._start, len(self._text), self._n_lines_before + 1)
+        lines_of_row: list[str] = []
+
+        def lines() -> Iterator[str]:
+            for line in io.StringIO(text, newline=""):
+                lines_of_row.append(line)
+                yield line
+
+        csv.field_size_limit(MAX_BLOCK_BYTES)  # of the process; by default 128 KiB
+        reader = csv.reader(lines(), delimiter=self.delimiter, strict=True)
+        while True:
+            number = self._n_lines_before + reader.line_num + 1
+            lines_of_row.clear()
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                problem = f"{error}. Check the quotation marks and line ends of this row."
+                raise TableFormatError(self.path, number, problem) from None
+            is_blank = len(cells) < 2 <= len(self.names) and not "".join(cells).strip()
+            if is_blank:
+                cells = []
+            elif cells and len(cells) != len(self.names):
+                problem = (
+                    f"the row has {len(cells)} columns, the header has {len(self.names)}. "
+                    "Quote the fields that contain the delimiter."
+                )
+                raise TableFormatError(self.path, number, problem)
+            yield number, "".join(lines_of_row), cells
+
+    def _check_quotes(self, rows: memoryview) -> bool:
+        """Whether there are quotation marks; refuse an open one, which Arrow accepts."""
+        if not re.search(b'"', rows):
+            return False
+        characters = np.frombuffer(rows, dtype=np.uint8)
+        quotes = np.flatnonzero(characters == ord('"'))
+        is_boundary = np.zeros(256, dtype=bool)  # of characters before or after a cell
+        is_boundary[list(f'\n\r"{self.delimiter}'.encode())] = True
+        opening = quotes[::2]
+        closing = quotes[1::2]
+        before = opening - 1
+        after = closing[closing + 1 < len(characters)] + 1
+        neighbors = characters[np.concatenate([before, after])]
+        has_open_quote = len(quotes) % 2 == 1
+        if has_open_quote or not is_boundary[neighbors].all():
+            self._check_rows()
+        return True
+
+    def _decode(self, start: int, end: int, line: int) -> str:
+        """Decode bytes that begin in this line; refuse bytes that are not UTF-8."""
+        text = bytes(self._text[start:end])
+        try:
+            return text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line += text.count(b"\n", 0, error.start)
+            start_of_line = text.rfind(b"\n", 0, error.start) + 1
+            invalid = text[start_of_line:].splitlines()[0]
+            problem = (
+                f"{shown_value(invalid.strip())} is not text in UTF-8. Save the file in that "
+                "encoding (iconv -f cp1252 -t utf-8 does it for many files of Windows)."
+            )
+            raise TableFormatError(self.path, line, problem) from None
+
+
+def _check_marks(delimiter: str | None, decimal: str | None) -> None:
+    """Refuse delimiters and decimal marks that no table has."""
+    if delimiter is not None and not re.fullmatch(r"[^\w\n\r\0\".+-]", str(delimiter), re.ASCII):
+        raise ValueError(f"delimiter is {delimiter!r}; pass one character, such as ',' or '\\t'.")
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"decimal is {decimal!r}; pass '.', ',' or None.")
+
+
+def _skip_blank_row(row: arrow_csv.InvalidRow) -> str:
+    """Tell Arrow to skip a row with another number of cells if the row is blank."""
+    if row.actual_columns == 1 and not row.text.strip():
+        return "skip"
+    return "error"
