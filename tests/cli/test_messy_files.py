@@ -278,7 +278,7 @@ def test_a_gap_in_the_features_of_items_does_not_end_a_board(tmp_path):
 
 
 def test_commands_parse_a_table_once(model, write, tmp_path, monkeypatch):
-    from rankwise.datasets.text_table import DelimitedTable
+    from rankwise.datasets.delimited_table import DelimitedTable
 
     table = write("a.csv")
     run("predict", model, table, "-o", tmp_path / "s.txt")
