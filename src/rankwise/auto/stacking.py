@@ -223,10 +223,14 @@ class Stacking:
         return float(alphas[np.nanargmin(wrong)])
 
     def _fit_metric_weights(self) -> list[MetricWeights]:
-        """Weights for the requested metric; none if it has no smooth version."""
+        """Weights for the requested metric; none if it has no smooth version.
+
+        The five folds of one list are too few units to choose by.
+        """
         graph = self._hold_out.graph
         rank_function = smooth_version(self._hold_out.metric)
-        if rank_function is None or not graph.has_relevance or graph.item_weights is not None:
+        has_groups = graph.has_relevance and graph.n_groups > 1
+        if rank_function is None or not has_groups or graph.item_weights is not None:
             return []
         metric = SmoothMetric(self._Z, graph.y, self._hold_out.unit, rank_function)
         if np.isnan(metric.at(np.zeros(self._Z.shape[1])).values).all():
