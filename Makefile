@@ -13,7 +13,7 @@ SEEDS = --randomly-seed=$(SEED) --hypothesis-seed=$(SEED)
 PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -n 3 $(SEEDS)
 AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help demo test test-repeat check format coverage test-oldest dist release test-browser chromium bench experiments docs screenshots clean
+.PHONY: help demo test test-repeat check format coverage test-oldest dist release test-browser chromium bench experiments docs figures screenshots clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -84,6 +84,9 @@ experiments: $(VENV)/installed-bench  ## Reproduce all tables; DATA=directory of
 docs: $(VENV)/installed-docs  ## Build the documentation site; a warning is an error
 	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	@echo "Open file://$(CURDIR)/docs/_build/html/index.html"
+
+figures: $(VENV)/installed  ## Fill the measured figures of README and docs from recorded results
+	$(BIN)/python docs/figures.py
 
 screenshots: $(VENV)/installed-test  ## Take the pictures of the site and of README anew, light and dark
 	$(ONE_THREAD) $(BIN)/python docs/screenshots.py

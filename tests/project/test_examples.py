@@ -52,3 +52,11 @@ def test_example_opens_with_a_title_and_fetches_nothing(path):
     assert blank == ""
     assert "fetch_" not in text
     assert "plt.show()" in text
+
+
+def test_the_data_of_readme_are_made_by_their_script():
+    made = runpy.run_path(str(FOLDER / "data" / "make_data.py"), run_name="make_data")
+    assert made["TABLES"]
+    for name, make in made["TABLES"].items():
+        expected = make().to_csv(index=False, lineterminator="\n")
+        assert (FOLDER / "data" / name).read_text(encoding="utf-8") == expected

@@ -1,0 +1,167 @@
+"""Fill the measured figures of README and of the documentation from recorded result files.
+
+    make figures
+
+A figure stands between two comments, ``<!-- figure: NAME -->0.05<!-- end -->``; a table likewise,
+with the comments on lines of their own. `FIGURES` computes each figure from the file of a benchmark
+or of an experiment. A test (`tests/project/test_figures.py`) compares the pages with the files.
+"""
+
+import csv
+import re
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FIGURE = re.compile(r"(<!-- figure: ([\w.-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+@cache
+def benchmark_rows() -> list[dict[str, str]]:
+    """Rows of the run of ``make bench`` that the page of benchmarks shows."""
+    folder = ROOT / "benchmarks"
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    date, commit, size = re.search(r"^(\S+), commit (\w+), size (\w+),", page, re.M).groups()
+    path = folder / "results" / f"{date}-{commit}-{size}.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def benchmark_row(work: str, against: str) -> dict[str, str]:
+    """The row of a benchmark."""
+    return next(
+        row
+        for row in benchmark_rows()
+        if row["work"].startswith(work) and row["against"].startswith(against)
+    )
+
+
+class Peer(NamedTuple):
+    """One learner on one data set, from ``experiments/results/quality.txt``."""
+
+    error: float
+    difference: str
+    seconds: int
+
+
+@cache
+def quality() -> dict[str, dict[str, Peer]]:
+    """Learners by data set."""
+    text = (ROOT / "experiments" / "results" / "quality.txt").read_text(encoding="utf-8")
+    tables: dict[str, dict[str, Peer]] = {}
+    name = ""
+    for line in text.splitlines():
+        if re.fullmatch(r"[a-z0-9]+", line):
+            name = line
+            tables[name] = {}
+            continue
+        cells = re.split(r"\s{2,}", line.strip())
+        if name and len(cells) >= 4 and cells[-1].isdigit() and cells[-2].isdigit():
+            errors = [cell for cell in cells[1:-2] if re.match(r"0\.\d{4}$", cell)]
+            is_baseline = cells[0] == "AutoRanker"
+            difference = "" if is_baseline else cells[-3]
+            tables[name][cells[0]] = Peer(float(errors[-1]), difference, int(cells[-2]))
+    return tables
+
+
+SETS = {
+    "mq2008": "MQ2008",
+    "ohsumed": "OHSUMED",
+    "lightgbm": "LightGBM's example",
+    "cadata": "California",
+    "jester": "Jester",
+}
+FAMILIES = ("AutoRanker", "LightGBM", "XGBoost", "CatBoost")
+
+
+def quality_table() -> str:
+    """Share of wrong pairs and seconds of AutoRanker and of the best model of each library."""
+    header = "| wrong pairs, seconds | " + " | ".join(SETS.values()) + " |"
+    lines = [header, "|---" * (len(SETS) + 1) + "|"]
+    for family in FAMILIES:
+        cells = [family]
+        for name in SETS:
+            peers = {k: peer for k, peer in quality()[name].items() if k.startswith(family)}
+            best = min(peers.values(), key=lambda peer: peer.error)
+            mark = "\\*" if "*" in best.difference else ""
+            cells.append(f"{best.error:.3f}{mark}, {best.seconds} s")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def lightgbm_faster() -> str:
+    """Number of sets on which the best model of LightGBM takes fewer seconds than AutoRanker."""
+    n_faster = 0
+    for name in SETS:
+        peers = quality()[name]
+        models = [peer for learner, peer in peers.items() if learner.startswith("LightGBM")]
+        best = min(models, key=lambda peer: peer.error)
+        n_faster += best.seconds < peers["AutoRanker"].seconds
+    return f"{n_faster} of {len(SETS)}"
+
+
+def leave_group_out_fits() -> str:
+    """Time of 31 alphas of leave-group-out, in fits."""
+    row = benchmark_row("every query out, 31 alphas", "one fit")
+    return f"{float(row['ratio']):.0f}"
+
+
+def board_seconds(against: str, *, is_peer: bool) -> str:
+    """Seconds of a board with intervals, of rankwise or of a peer."""
+    row = benchmark_row("Bradley–Terry, 60 items, 1e6 comparisons, 95% intervals", against)
+    seconds = float(row["seconds_against" if is_peer else "seconds"])
+    return f"{seconds:.2g}"
+
+
+def best_set_coverages() -> list[float]:
+    """Coverage of best sets in each experiment."""
+    path = ROOT / "experiments" / "sets" / "results" / "coverage.txt"
+    rows = re.findall(r"^\w+ +\d+ +[\d.]+ +(0\.\d+) ±", path.read_text(encoding="utf-8"), re.M)
+    return sorted(float(row) for row in rows)
+
+
+def best_set_range() -> str:
+    """Range of the coverage without the largest value, in percent."""
+    coverages = best_set_coverages()
+    return f"{100 * coverages[0]:.0f}–{100 * coverages[-2]:.0f}%"
+
+
+def best_set_count() -> str:
+    """Number of experiments in that range, of all."""
+    n_sets = len(best_set_coverages())
+    return f"{n_sets - 1} of {n_sets}"
+
+
+FIGURES: dict[str, Callable[[], str]] = {
+    "quality-table": quality_table,
+    "lightgbm-faster": lightgbm_faster,
+    "leave-group-out-fits": leave_group_out_fits,
+    "board-seconds": lambda: board_seconds("evalica", is_peer=False),
+    "board-seconds-choix": lambda: board_seconds("choix", is_peer=True),
+    "board-seconds-evalica": lambda: board_seconds("evalica", is_peer=True),
+    "best-set-range": best_set_range,
+    "best-set-count": best_set_count,
+}
+
+
+def filled(text: str) -> str:
+    """The text with every figure as its file has it."""
+    return FIGURE.sub(lambda match: match[1] + FIGURES[match[2]]() + match[4], text)
+
+
+def main() -> None:
+    """Write the pages whose figures changed."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        new_text = filled(text)
+        if new_text != text:
+            page.write_text(new_text, encoding="utf-8")
+            sys.stdout.write(f"{page.relative_to(ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main()
