@@ -25,6 +25,7 @@ from .graphs import ScoreGraph as ScoreGraph
 from .graphs.supervision import make_target as make_target
 from .kernels.views import View as View
 from .leaderboard import rate as rate
+from .leaderboard import rate_scores as rate_scores
 from .preprocessing import GroupScaler as GroupScaler
 from .preprocessing import HingeFeatures as HingeFeatures
 from .preprocessing import TableVectorizer as TableVectorizer

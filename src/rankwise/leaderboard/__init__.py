@@ -1,4 +1,4 @@
-"""Ratings of items from comparisons, with intervals."""
+"""Ratings of items from comparisons, and of models from scores over tasks, with intervals."""
 
 from rankwise.leaderboard.backtesting import Backtest, backtest
 from rankwise.leaderboard.board import Leaderboard
@@ -17,9 +17,20 @@ from rankwise.leaderboard.judges import Judge
 from rankwise.leaderboard.models.rating_components import PriorScales
 from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.rating import rate, rate_groups
+from rankwise.leaderboard.score_board import TaskLeaderboard
+from rankwise.leaderboard.score_rating import rate_scores
+from rankwise.leaderboard.score_records import (
+    CellsToFlip,
+    ScoreDifference,
+    ScoreNoise,
+    SuggestedCell,
+    TaskInfluence,
+    TasksNeeded,
+)
 
 __all__ = [
     "Backtest",
+    "CellsToFlip",
     "Effect",
     "Forecast",
     "ForecastScore",
@@ -33,11 +44,18 @@ __all__ = [
     "RatingDifference",
     "RatingHistory",
     "RatingPosterior",
+    "ScoreDifference",
+    "ScoreNoise",
+    "SuggestedCell",
     "SuggestedPair",
+    "TaskInfluence",
+    "TaskLeaderboard",
+    "TasksNeeded",
     "VotesToFlip",
     "backtest",
     "fit_posterior",
     "next_pairs",
     "rate",
     "rate_groups",
+    "rate_scores",
 ]

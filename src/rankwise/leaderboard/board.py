@@ -26,6 +26,7 @@ from rankwise.leaderboard.inference.ranks import (
     RatedItems,
     WinCounts,
     effective_number,
+    interval_columns,
     rank_table,
     win_counts,
 )
@@ -204,14 +205,20 @@ class Leaderboard(RankedBoard):
         rated = RatedItems(
             items=self.items,
             ratings=self.ratings,
-            spread=self.spread,
             components=self.fitted.components,
             records=records,
             is_rated=is_rated,
             is_ranked=is_rated & (records.n >= self.presentation.min_comparisons),
-            n_effective_units=self._n_effective_units,
         )
-        return rank_table(rated, confidence=self.confidence, order=self.presentation.order)
+        intervals = None
+        if self.spread is not None:
+            intervals = interval_columns(
+                rated,
+                self.spread,
+                confidence=self.confidence,
+                n_effective_units=self._n_effective_units,
+            )
+        return rank_table(rated, intervals, order=self.presentation.order)
 
     @property
     def _n_effective_units(self) -> float:

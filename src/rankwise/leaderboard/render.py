@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankwise.arrays import Array
 from rankwise.formatting import TABLE_FORMATS, TextTable, csv_text, join_tables, one_line
 from rankwise.leaderboard.inference.ranks import FEW
 from rankwise.leaderboard.judges import Judge
@@ -61,7 +62,7 @@ def _item_table(board: Leaderboard) -> TextTable:
     if board.n_components > 1:
         header.append("component")
     separator = [MISSING, MISSING] + [""] * (len(header) - 2)
-    digits = _rating_digits(board)
+    digits = rating_digits(board.ratings)
     rows = []
     was_ranked = False
     for row in board.rows:
@@ -77,9 +78,9 @@ def _interval_header(board: Leaderboard) -> str:
     return f"{100 * board.confidence:g}% interval"
 
 
-def _rating_digits(board: Leaderboard) -> int:
+def rating_digits(ratings: Array) -> int:
     """Return the number of decimals that shows four digits of the range of the ratings."""
-    span = float(np.ptp(board.ratings))
+    span = float(np.ptp(ratings))
     if span == 0:
         return 3
     return min(9, max(0, 3 - math.floor(math.log10(span))))
@@ -88,30 +89,32 @@ def _rating_digits(board: Leaderboard) -> int:
 def _item_cells(board: Leaderboard, row: LeaderboardRow, digits: int) -> list[str]:
     """Return the cells of one item."""
     mark = " †" if row.thin else ""
-    cells = [_optional(row.rank), f"{row.item}{mark}", f"{row.rating:.{digits}f}"]
+    cells = [optional_text(row.rank), f"{row.item}{mark}", f"{row.rating:.{digits}f}"]
     if board.intervals:
         interval = MISSING
         if row.low is not None:
             interval = f"{row.low:.{digits}f} … {row.high:.{digits}f}"
         cells += [
             interval,
-            _rank_range(row.best_rank, row.worst_rank),
-            _rank_range(row.best_of_all, row.worst_of_all),
-            _optional(row.tier),
+            rank_range(row.best_rank, row.worst_rank),
+            rank_range(row.best_of_all, row.worst_of_all),
+            optional_text(row.tier),
         ]
         if board.votes_to_flip_next:
-            cells.append(_optional(board.votes_to_flip_next.get(row.item)))
+            cells.append(optional_text(board.votes_to_flip_next.get(row.item)))
     cells.append(f"{row.wins}/{row.ties}/{row.losses}")
     if board.n_components > 1:
         cells.append(str(row.component))
     return cells
 
 
-def _optional(value: object) -> str:
+def optional_text(value: object) -> str:
+    """A cell of a value that may be missing."""
     return MISSING if value is None else str(value)
 
 
-def _rank_range(best: int | None, worst: int | None) -> str:
+def rank_range(best: int | None, worst: int | None) -> str:
+    """A cell of possible ranks."""
     return MISSING if best is None else f"{best}–{worst}"
 
 

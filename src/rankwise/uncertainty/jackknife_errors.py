@@ -57,7 +57,7 @@ class CovarianceRoot:
     ----------
     root : ndarray of shape (n_items, n_columns)
         Root of the scores or ratings.
-    freedom : int
+    freedom : float
         Degrees of freedom of Student's t for the intervals.
     effects : ndarray of shape (n_covariates, n_columns)
         Root of the effects of the covariates of a leaderboard; None for a ranker.
@@ -66,7 +66,7 @@ class CovarianceRoot:
     """
 
     root: Array
-    freedom: int
+    freedom: float
     effects: Any = None
     is_exact: bool = True
 

@@ -96,8 +96,6 @@ class RatedItems(NamedTuple):
         Labels.
     ratings : ndarray of shape (n_items,)
         Ratings.
-    spread : CovarianceRoot or None
-        Their covariance; None without intervals.
     components : ndarray of shape (n_items,)
         Items with the same number can be compared.
     records : WinCounts
@@ -106,33 +104,51 @@ class RatedItems(NamedTuple):
         Items with a comparison, features or a prior; the others have no interval.
     is_ranked : ndarray of bool, shape (n_items,)
         Items with enough comparisons for a rank.
-    n_effective_units : float
-        Effective number of clusters or comparisons, see `effective_number`.
     """
 
     items: NDArray[Any]
     ratings: Array
-    spread: CovarianceRoot | None
     components: Indices
     records: WinCounts
     is_rated: NDArray[np.bool_]
     is_ranked: NDArray[np.bool_]
-    n_effective_units: float = np.inf
+
+
+class IntervalColumns(NamedTuple):
+    """Columns of a board that depend on the errors of the ratings, in the order of the items.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (n_items,)
+        Intervals of the ratings; NaN without one.
+    best_rank, worst_rank, best_of_all, worst_of_all : ndarray of int, shape (n_items,)
+        Possible ranks of each item, and of all items simultaneously; 0 without a rank.
+    tier : ndarray of int, shape (n_items,)
+        Tiers; 0 without one.
+    """
+
+    low: Array
+    high: Array
+    best_rank: Indices
+    worst_rank: Indices
+    best_of_all: Indices
+    worst_of_all: Indices
+    tier: Indices
 
 
 def rank_table(
-    rated: RatedItems, *, confidence: float, order: str
+    rated: RatedItems, intervals: IntervalColumns | None, *, order: str = "rating"
 ) -> dict[str, NDArray[Any] | None]:
     """Return the columns of a board by the fields of `LeaderboardRow`, in the order of the board.
 
-    Items that are not ranked are last in their component, with the rank 0. Items that are not rated
-    have no interval, and thin items no tier. Without intervals, possible ranks and tiers are None.
+    Items that are not ranked are last in their component, with the rank 0. Without intervals,
+    possible ranks and tiers are None.
     """
     columns: dict[str, Any] = dict.fromkeys(COLUMNS)
     columns |= {"item": rated.items, "rating": rated.ratings, "component": rated.components}
     columns |= rated.records._asdict()
-    if rated.spread is not None:
-        columns |= _interval_columns(rated, rated.spread, confidence)
+    if intervals is not None:
+        columns |= intervals._asdict()
     key = columns["low"] if order == "lower" else rated.ratings
     # Items that are not ranked are lists of their own and do not change the ranks of the others.
     lists = np.where(rated.is_ranked, rated.components, -rated.components)
@@ -146,10 +162,28 @@ def rank_table(
     }
 
 
-def _interval_columns(
-    rated: RatedItems, spread: CovarianceRoot, confidence: float
-) -> dict[str, Any]:
-    """Return intervals, possible ranks and tiers."""
+def interval_columns(
+    rated: RatedItems,
+    spread: CovarianceRoot,
+    *,
+    confidence: float,
+    n_effective_units: float = np.inf,
+) -> IntervalColumns:
+    """Return intervals, possible ranks and tiers by the covariance of the ratings.
+
+    Items that are not rated have no interval, and thin items no tier.
+
+    Parameters
+    ----------
+    rated : RatedItems
+        Ratings.
+    spread : CovarianceRoot
+        Their covariance.
+    confidence : float
+        Confidence of the intervals.
+    n_effective_units : float
+        Effective number of clusters or comparisons, see `effective_number`.
+    """
     n_items = len(rated.items)
     width = spread.quantile((1 + confidence) / 2) * spread.errors
     width = np.where(rated.is_rated, width, np.nan)
@@ -160,7 +194,7 @@ def _interval_columns(
     ranked_spread = replace(spread, root=spread.root[is_ranked])
     best, worst = possible_ranks(ratings, ranked_spread, lists, confidence)
     best_of_all, worst_of_all = simultaneous_ranks(
-        ratings, ranked_spread, lists, confidence, rated.n_effective_units
+        ratings, ranked_spread, lists, confidence, n_effective_units
     )
 
     has_tier = is_ranked & ~rated.records.thin
@@ -173,15 +207,15 @@ def _interval_columns(
         column[selected] = values
         return column
 
-    return {
-        "low": rated.ratings - width,
-        "high": rated.ratings + width,
-        "best_rank": expand(is_ranked, best),
-        "worst_rank": expand(is_ranked, worst),
-        "best_of_all": expand(is_ranked, best_of_all),
-        "worst_of_all": expand(is_ranked, worst_of_all),
-        "tier": expand(has_tier, tiers),
-    }
+    return IntervalColumns(
+        low=rated.ratings - width,
+        high=rated.ratings + width,
+        best_rank=expand(is_ranked, best),
+        worst_rank=expand(is_ranked, worst),
+        best_of_all=expand(is_ranked, best_of_all),
+        worst_of_all=expand(is_ranked, worst_of_all),
+        tier=expand(has_tier, tiers),
+    )
 
 
 def effective_number(weights: Array) -> float:

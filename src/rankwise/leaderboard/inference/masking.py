@@ -1,0 +1,85 @@
+"""Masking test: how much a model's missing cells may change its rating.
+
+The jackknife of an additive model is too narrow if a model has scores on one kind of task only:
+errors of the model are not independent between the tasks of a kind. With several complete models
+this can be measured. Mask, in a complete model m, the cells that model i lacks; with S_i the tasks
+that model i has, the rating of m changes by the mean of its residuals over S_i, and
+
+    e(S_i)² = Σ_m (mean residual of m over S_i)² / (n_complete − 1)
+
+is the variance of the rating of model i that its missing cells cause.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwise.arrays import Array, Mask
+from rankwise.leaderboard.inference.pair_errors import StudentErrors, student_errors
+from rankwise.leaderboard.models.task_scores import AdditiveModel
+
+LEAST_COMPLETE = 5  # complete models that the masking test needs
+
+
+class MaskingTest(NamedTuple):
+    """Result of the masking test.
+
+    Attributes
+    ----------
+    n_complete : int
+        Number of complete models.
+    shifts : ndarray of shape (n_models,)
+        Standard deviation e(S_i) of the changes of the complete models; 0 for complete models.
+    errors : StudentErrors
+        Errors of the differences that involve a model with missing cells; 0 for other differences.
+        The last row is the reference, a mean of the models.
+    """
+
+    n_complete: int
+    shifts: Array
+    errors: StudentErrors
+
+
+def masking_test(model: AdditiveModel, is_rated: Mask, variances: Array) -> MaskingTest | None:
+    """Mask cells of the complete models; None without missing cells or with few complete models.
+
+    Parameters
+    ----------
+    model : AdditiveModel
+        The fitted model.
+    is_rated : ndarray of bool, shape (n_models,)
+        Models with an interval.
+    variances : ndarray of shape (n_models + 1, n_models + 1)
+        Variances of the differences by the jackknife; the last row is the reference.
+    """
+    observed = model.design.is_observed
+    is_complete = observed.all(axis=1) & is_rated
+    n_complete = int(is_complete.sum())
+    if model.design.is_complete or n_complete < LEAST_COMPLETE:
+        return None
+    shifts = masked_shifts(model, is_complete)
+    squares = np.append(shifts**2, 0.0)
+    complete = np.flatnonzero(is_complete)
+    first, second = np.triu_indices(n_complete, k=1)
+    pair_variance = float(np.median(variances[complete[first], complete[second]]))
+    variance = squares[:, None] + squares + pair_variance
+    reference_variance = float(np.median(variances[-1, complete]))
+    variance[-1] = squares + reference_variance
+    variance[:, -1] = squares + reference_variance
+    is_affected = squares > 0
+    variance[~(is_affected[:, None] | is_affected)] = 0.0
+    freedom = np.full_like(variance, n_complete - 1.0)
+    return MaskingTest(n_complete, shifts, student_errors(variance, freedom))
+
+
+def masked_shifts(model: AdditiveModel, is_complete: Mask) -> Array:
+    """Standard deviation of the changes of complete models that have the cells of each model."""
+    weights = model.design.weights
+    observed = model.design.is_observed.astype(np.float64)
+    sums = (model.residuals[is_complete] * weights) @ observed.T
+    mean_residuals = sums / (observed @ weights)
+    squares = (mean_residuals**2).sum(axis=0) / (is_complete.sum() - 1)
+    squares[model.design.is_observed.all(axis=1)] = 0.0
+    return np.asarray(np.sqrt(squares))

@@ -1,0 +1,114 @@
+"""Missing cells of a table of scores: which to run next, and which values reverse an order."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwise.arrays import Array
+from rankwise.leaderboard.models.task_scores import AdditiveModel
+
+
+class CellChoice(NamedTuple):
+    """A missing cell, and the variance of the contrasts once it has a score.
+
+    Attributes
+    ----------
+    model, task : int
+        Position of the cell.
+    variance : float
+        Sum of the variances of the contrasts relative to now.
+    """
+
+    model: int
+    task: int
+    variance: float
+
+
+def choose_cells(model: AdditiveModel, contrasts: Array, n_cells: int) -> list[CellChoice]:
+    """Choose cells one at a time, each for the largest decrease of the variance of contrasts.
+
+    A score of model m on task t, which n_t models have, adds a v vᵀ to L, with
+    v = e_m − (mean of e over these models) and a = w_t n_t / (n_t + 1). The variance of cᵀr
+    falls by σ² a (cᵀPv)² / (1 + a vᵀPv).
+
+    Parameters
+    ----------
+    model : AdditiveModel
+        The fitted model.
+    contrasts : ndarray of shape (n_contrasts, n_models)
+        Differences c of models.
+    n_cells : int
+        Number of cells; fewer are returned if fewer are missing.
+    """
+    design = model.design
+    is_missing = ~design.is_observed
+    is_missing &= model.components[:, None] == model.task_components
+    observed = design.is_observed.astype(np.float64)
+    inverse = model.inverse.copy()
+    variance_now = np.einsum("ki,ij,kj->", contrasts, inverse, contrasts)
+    choices: list[CellChoice] = []
+    while len(choices) < n_cells and is_missing.any():
+        n_models = observed.sum(axis=0)
+        members = observed / n_models
+        member_inverse = inverse @ members
+        scale = design.weights * n_models / (n_models + 1)
+        quadratic = inverse.diagonal()[:, None] - 2 * member_inverse
+        quadratic = quadratic + np.einsum("mt,mt->t", members, member_inverse)
+        decrease = np.zeros_like(observed)
+        for contrast in contrasts:
+            projected = contrast @ inverse
+            decrease += (projected[:, None] - projected @ members) ** 2
+        decrease *= scale / (1 + scale * quadratic)
+        decrease[~is_missing] = -np.inf
+        best_model, task = np.unravel_index(np.argmax(decrease), decrease.shape)
+        change = inverse[:, best_model] - member_inverse[:, task]
+        factor = scale[task] / (1 + scale[task] * quadratic[best_model, task])
+        inverse -= factor * np.outer(change, change)
+        observed[best_model, task] = 1.0
+        is_missing[best_model, task] = False
+        variance = np.einsum("ki,ij,kj->", contrasts, inverse, contrasts)
+        choices.append(CellChoice(int(best_model), int(task), float(variance / variance_now)))
+    return choices
+
+
+class MissingExcess(NamedTuple):
+    """How far the missing cells of a model must be from their prediction to change its rating.
+
+    Attributes
+    ----------
+    n_missing : int
+        Number of missing cells.
+    excess : float
+        Difference of each of them to its prediction.
+    in_sd : float
+        The same in standard deviations of the residuals of the model.
+    """
+
+    n_missing: int
+    excess: float
+    in_sd: float
+
+
+def missing_excess(model: AdditiveModel, row: int, difference: float) -> MissingExcess | None:
+    """Return what changes the rating of a model by `difference`; None without missing cells.
+
+    If all missing cells of the table had their predicted scores, no rating would change. If those
+    of one model are δ better than predicted, its rating rises by δ times the share of the weights
+    of these tasks.
+    """
+    design = model.design
+    tasks = model.task_components == model.components[row]
+    is_missing = ~design.is_observed[row] & tasks
+    if not is_missing.any():
+        return None
+    share = design.weights[is_missing].sum() / design.weights[tasks].sum()
+    excess = float(difference / share)
+    residuals = model.residuals[row, design.is_observed[row]]
+    n_free = max(1, len(residuals) - 1)
+    deviation = float(np.sqrt((residuals**2).sum() / n_free))
+    in_sd = float("inf")
+    if deviation > 0:
+        in_sd = excess / deviation
+    return MissingExcess(int(is_missing.sum()), excess, in_sd)

@@ -1,0 +1,70 @@
+"""Standard errors of all differences of ratings, each with its own degrees of freedom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from rankwise.arrays import Array
+
+LEAST_FREEDOM = 0.05  # degrees of freedom; with fewer, quantiles of Student's t overflow
+
+
+@dataclass(frozen=True, eq=False)
+class StudentErrors:
+    """Variances of the differences of ratings, and degrees of freedom of Student's t.
+
+    Attributes
+    ----------
+    variance : ndarray of shape (n, n)
+        Variance of each difference.
+    freedom : ndarray of shape (n, n)
+        Degrees of freedom of each variance.
+    """
+
+    variance: Array
+    freedom: Array
+
+    def p_values(self, differences: Array) -> Array:
+        """Two-sided p-values of the differences; 1 for a difference of 0."""
+        size = np.abs(differences)
+        error = np.sqrt(self.variance)
+        ratio = np.divide(size, error, out=np.full_like(size, np.inf), where=error > 0)
+        ratio[size == 0] = 0.0
+        return np.asarray(2 * stdtr(self.freedom, -ratio))
+
+    def half_widths(self, row: int, confidence: float) -> Array:
+        """Half widths of the intervals of the differences to one row."""
+        quantile = stdtrit(self.freedom[row], (1 + confidence) / 2)
+        error = np.sqrt(self.variance[row])
+        return np.asarray(np.where(error > 0, quantile, 0.0) * error)
+
+
+def student_errors(variance: Array, freedom: Array) -> StudentErrors:
+    """Make `StudentErrors` with at least `LEAST_FREEDOM` degrees of freedom."""
+    return StudentErrors(variance, np.maximum(freedom, LEAST_FREEDOM))
+
+
+@dataclass(frozen=True, eq=False)
+class PairErrors:
+    """Errors of all differences; the widest of several intervals counts.
+
+    Attributes
+    ----------
+    methods : tuple of StudentErrors
+        Errors by each method, such as the jackknife and the masking test.
+    """
+
+    methods: tuple[StudentErrors, ...]
+
+    def p_values(self, differences: Array) -> Array:
+        """Largest p-value of each difference."""
+        p_values = [errors.p_values(differences) for errors in self.methods]
+        return np.asarray(np.max(p_values, axis=0))
+
+    def half_widths(self, row: int, confidence: float) -> Array:
+        """Largest half widths of the intervals of the differences to one row."""
+        widths = [errors.half_widths(row, confidence) for errors in self.methods]
+        return np.asarray(np.max(widths, axis=0))

@@ -1,0 +1,141 @@
+"""Ranks and tiers from the errors of all differences, each with its own degrees of freedom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise.arrays import Array, Indices, Mask
+from rankwise.groups import indices_by_group
+from rankwise.leaderboard.inference.pair_errors import PairErrors
+from rankwise.leaderboard.inference.ranks import IntervalColumns, RatedItems, holm_rejects
+from rankwise.uncertainty.jackknife_errors import CovarianceRoot, joint_quantile
+
+
+@dataclass(frozen=True, eq=False)
+class RatingErrors:
+    """Errors of the ratings of a board of scores.
+
+    Attributes
+    ----------
+    pairs : PairErrors
+        Errors of all differences; the last row is the reference of the ratings, such as the mean of
+        the ranked models.
+    spread : CovarianceRoot or None
+        Covariance of the ratings, if simultaneous statements use the largest of all errors; None if
+        they use Holm's procedure.
+    rounding : float
+        Differences up to this size are rounding errors.
+    """
+
+    pairs: PairErrors
+    spread: CovarianceRoot | None
+    rounding: float
+
+    def differences(self, ratings: Array) -> Array:
+        """Return all differences, rounding errors as 0."""
+        differences = ratings[:, None] - ratings
+        differences[np.abs(differences) <= self.rounding] = 0.0
+        return differences
+
+
+def interval_columns_by_pairs(
+    rated: RatedItems, errors: RatingErrors, *, reference: float, confidence: float
+) -> IntervalColumns:
+    """Return intervals, possible ranks and tiers.
+
+    Parameters
+    ----------
+    rated : RatedItems
+        Ratings. Items that are not rated have no interval, and thin items no tier.
+    errors : RatingErrors
+        Errors of their differences.
+    reference : float
+        Rating of the reference; the interval of a rating is that of its difference to it.
+    confidence : float
+        Confidence of the intervals.
+    """
+    n_items = len(rated.items)
+    half_widths = errors.pairs.half_widths(n_items, confidence)[:n_items]
+    half_widths[~rated.is_rated | ~np.isfinite(half_widths)] = np.nan
+
+    differences = errors.differences(np.append(rated.ratings, reference))
+    p_values = errors.pairs.p_values(differences)[:n_items, :n_items]
+    differences = differences[:n_items, :n_items]
+    is_comparable = rated.components[:, None] == rated.components
+    is_comparable &= rated.is_ranked[:, None] & rated.is_ranked
+    p_values[~is_comparable] = 1.0
+
+    level = 1 - confidence
+    is_apart = (p_values <= level) & is_comparable
+    best, worst = ranks_of_pairs(differences, is_apart, is_comparable)
+    is_apart_at_once = simultaneous_differences(rated, errors, p_values, is_comparable, level)
+    best_of_all, worst_of_all = ranks_of_pairs(differences, is_apart_at_once, is_comparable)
+    tiers = np.zeros(n_items, np.intp)
+    has_tier = rated.is_ranked & ~rated.records.thin
+    for items in indices_by_group(rated.components):
+        members = items[has_tier[items]]
+        tiers[members] = tiers_of_pairs(rated.ratings[members], is_apart[np.ix_(members, members)])
+    return IntervalColumns(
+        low=rated.ratings - half_widths,
+        high=rated.ratings + half_widths,
+        best_rank=best,
+        worst_rank=worst,
+        best_of_all=best_of_all,
+        worst_of_all=worst_of_all,
+        tier=tiers,
+    )
+
+
+def ranks_of_pairs(
+    differences: Array, is_apart: Mask, is_comparable: Mask
+) -> tuple[Indices, Indices]:
+    """Best and worst rank of each item by the pairs that differ; 0 for items without a rank.
+
+    The best rank is 1 + the number of items significantly above, the worst rank is the number of
+    items that are not significantly below.
+    """
+    is_ranked = is_comparable.diagonal()
+    n_above = np.sum(is_apart & (differences < 0), axis=1)
+    n_below = np.sum(is_apart & (differences > 0), axis=1)
+    best = np.where(is_ranked, 1 + n_above, 0)
+    worst = np.where(is_ranked, is_comparable.sum(axis=1) - n_below, 0)
+    return best, worst
+
+
+def simultaneous_differences(
+    rated: RatedItems, errors: RatingErrors, p_values: Array, is_comparable: Mask, level: float
+) -> Mask:
+    """Pairs that differ, all statements together being true with the confidence 1 − level.
+
+    By the largest of all errors if these have a common covariance, else by Holm's procedure.
+    """
+    if errors.spread is None:
+        first, second = np.nonzero(np.triu(is_comparable, k=1))
+        rejected = holm_rejects(p_values[first, second], level)
+        is_apart = np.zeros_like(is_comparable)
+        is_apart[first[rejected], second[rejected]] = True
+        return is_apart | is_apart.T
+    ranked = np.flatnonzero(rated.is_ranked)
+    spread = errors.spread
+    ranked_spread = CovarianceRoot(spread.root[ranked], spread.freedom)
+    quantile = joint_quantile(ranked_spread, rated.components[ranked], 1 - level)
+    size = np.abs(errors.differences(rated.ratings))
+    n_items = len(rated.items)
+    error = np.sqrt(errors.pairs.methods[0].variance[:n_items, :n_items])
+    return (size > quantile * error) & is_comparable
+
+
+def tiers_of_pairs(ratings: Array, is_apart: Mask) -> Indices:
+    """Number the tiers; a tier ends before the first item significantly below its first item."""
+    tiers = np.ones(len(ratings), np.intp)
+    order = np.argsort(-ratings, kind="stable").tolist()
+    tier = 1
+    leader = order[0] if order else 0
+    for item in order:
+        if is_apart[leader, item]:
+            tier += 1
+            leader = item
+        tiers[item] = tier
+    return tiers

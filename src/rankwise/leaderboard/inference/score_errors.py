@@ -1,0 +1,117 @@
+"""Errors of the ratings of a board of scores, by tasks left out or by seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import pdist, squareform
+
+from rankwise.arrays import Array, Mask
+from rankwise.caching import cached_property
+from rankwise.leaderboard.inference.masking import MaskingTest, masking_test
+from rankwise.leaderboard.inference.pair_errors import PairErrors, StudentErrors, student_errors
+from rankwise.leaderboard.inference.ranks import FEW_UNITS
+from rankwise.leaderboard.inference.ranks_by_pairs import RatingErrors
+from rankwise.leaderboard.inference.seed_noise import SeedNoise, seed_noise
+from rankwise.leaderboard.models.task_scores import (
+    AdditiveModel,
+    LeaveTaskOut,
+    TaskJackknife,
+    unit_kinds,
+)
+from rankwise.leaderboard.score_table import Repetitions
+from rankwise.uncertainty.jackknife_errors import CovarianceRoot
+
+ROUNDING = 1e-12  # differences up to this multiple of the largest score are rounding errors
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreErrors:
+    """Errors of the ratings of an additive model.
+
+    Attributes
+    ----------
+    model : AdditiveModel
+        The fitted model.
+    repetitions : Repetitions or None
+        Rows of the cells.
+    has_enough_tasks : ndarray of bool, shape (n_models,)
+        Models with enough tasks for a rank.
+    baseline : int or None
+        Model from which intervals of ratings are measured; None for the mean of ranked models.
+    """
+
+    model: AdditiveModel
+    repetitions: Repetitions | None
+    has_enough_tasks: Mask
+    baseline: int | None
+
+    @cached_property
+    def jackknife(self) -> TaskJackknife:
+        """The model without each unit."""
+        return TaskJackknife(self.model, unit_kinds(self.model.design))
+
+    @cached_property
+    def is_ranked(self) -> Mask:
+        """Models with a rank: enough tasks, and connected to the others without any unit."""
+        return self.has_enough_tasks & self.jackknife.is_connected
+
+    @cached_property
+    def reference(self) -> Array:
+        """Weights of the models in the reference of the ratings; 0 with several components."""
+        reference = np.zeros(self.model.design.n_models)
+        if self.baseline is not None:
+            reference[self.baseline] = 1.0
+        elif self.model.components.max() == 0 and self.is_ranked.any():
+            reference[self.is_ranked] = 1 / self.is_ranked.sum()
+        return reference
+
+    @cached_property
+    def left_out(self) -> LeaveTaskOut:
+        """Changes of the ratings by each unit."""
+        return self.jackknife.leave_out(self.reference)
+
+    @cached_property
+    def by_tasks(self) -> StudentErrors:
+        """Errors by the jackknife over units, with the degrees of freedom of each difference."""
+        variance = squareform(pdist(self.left_out.root, "sqeuclidean"), checks=False)
+        return student_errors(variance, self.left_out.effective_units - 1)
+
+    @cached_property
+    def seed_noise(self) -> SeedNoise | None:
+        """Errors by seeds alone; None without repetitions."""
+        if self.repetitions is None:
+            return None
+        return seed_noise(self.model, self.repetitions, self.reference)
+
+    @cached_property
+    def masking(self) -> MaskingTest | None:
+        """The masking test, if there are missing cells and at least five complete models."""
+        return masking_test(self.model, self.jackknife.is_connected, self.by_tasks.variance)
+
+    @property
+    def _rounding(self) -> float:
+        scores = self.model.scores[self.model.design.is_observed]
+        return ROUNDING * float(np.abs(scores).max(initial=0.0))
+
+    def of_sample(self) -> RatingErrors:
+        """Errors for conclusions about further tasks."""
+        methods = [self.by_tasks]
+        if self.masking is not None:
+            methods.append(self.masking.errors)
+        return RatingErrors(PairErrors(tuple(methods)), self._common_spread, self._rounding)
+
+    @property
+    def _common_spread(self) -> CovarianceRoot | None:
+        """Covariance of the ratings, if the table is complete and has enough effective units."""
+        if not self.model.design.is_complete:
+            return None
+        n_effective = float(self.left_out.effective_units[0, 1])
+        if n_effective < FEW_UNITS:
+            return None
+        return CovarianceRoot(self.left_out.root[:-1], n_effective - 1)
+
+    def of_fixed_tasks(self, noise: SeedNoise) -> RatingErrors:
+        """Errors for conclusions about these tasks."""
+        return RatingErrors(PairErrors((noise.errors,)), None, self._rounding)

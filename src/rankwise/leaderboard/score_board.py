@@ -1,0 +1,409 @@
+"""TaskLeaderboard: the result of `rate_scores`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwise.arrays import Array, Indices, Labels, Mask
+from rankwise.caching import cached_property
+from rankwise.formatting import JsonObject
+from rankwise.leaderboard import render_scores
+from rankwise.leaderboard.inference.missing_cells import choose_cells, missing_excess
+from rankwise.leaderboard.inference.ranks import FEW, RatedItems, WinCounts, rank_table
+from rankwise.leaderboard.inference.ranks_by_pairs import RatingErrors, interval_columns_by_pairs
+from rankwise.leaderboard.inference.score_errors import ScoreErrors
+from rankwise.leaderboard.inference.task_influence import UnitInfluence
+from rankwise.leaderboard.inference.task_power import detectable_difference, tasks_needed
+from rankwise.leaderboard.models.task_scores import AdditiveModel, TaskDesign
+from rankwise.leaderboard.ranked_board import RankedBoard
+from rankwise.leaderboard.score_notes import score_notes, score_warnings
+from rankwise.leaderboard.score_options import ScoreOptions
+from rankwise.leaderboard.score_records import (
+    CellsToFlip,
+    ScoreDifference,
+    ScoreNoise,
+    SuggestedCell,
+    TaskInfluence,
+    TasksNeeded,
+)
+from rankwise.leaderboard.score_table import ScoreTable
+from rankwise.runtime.threads import single_threaded
+from rankwise.validation import check_int
+
+MOST_TIED = 10  # models tied with the first that `next_cells` considers
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TaskLeaderboard(RankedBoard):
+    """Result of `rate_scores`: models rated by their scores over tasks; prints as a table.
+
+    ``board["a"]`` is the row of a model; iterating yields the rows, as for `Leaderboard`. Wins,
+    ties and losses of a row count, over the tasks, the other models with a lower, equal and higher
+    score; n is the number of tasks.
+
+    Attributes
+    ----------
+    table : ScoreTable
+        The scores, as they were passed.
+    rated_table : ScoreTable
+        The scores from which the ratings are computed: larger is better, rescaled, missing cells
+        filled if `missing` says so.
+    options : ScoreOptions
+        Arguments of `rate_scores`.
+
+    Examples
+    --------
+    >>> from rankwise.leaderboard import rate_scores
+    >>> scores = {
+    ...     "model": ["a", "b", "c"],
+    ...     "t1": [0.9, 0.8, 0.5],
+    ...     "t2": [0.7, 0.5, 0.4],
+    ...     "t3": [0.8, 0.7, 0.4],
+    ...     "t4": [0.6, 0.5, 0.3],
+    ...     "t5": [0.9, 0.7, 0.5],
+    ... }
+    >>> board = rate_scores(scores, item="model", score=["t1", "t2", "t3", "t4", "t5"])
+    >>> [row.item for row in board], board["b"].tier
+    (['a', 'b', 'c'], 2)
+    """
+
+    table: ScoreTable
+    rated_table: ScoreTable
+    options: ScoreOptions
+
+    @property
+    def items(self) -> Labels:
+        """Labels of the models."""
+        return self.rated_table.models
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of the intervals."""
+        return self.options.confidence
+
+    @cached_property
+    def design(self) -> TaskDesign:
+        """Observed cells, weights, and the units that are left out."""
+        table = self.rated_table
+        weights = table.task_weights
+        units: Indices = np.arange(len(table.tasks))
+        if table.families is not None:
+            units = table.families
+            if self.options.balance == "family":
+                weights = weights / np.bincount(units, weights)[units]
+        return TaskDesign(table.is_observed, weights / weights.mean(), units)
+
+    @cached_property
+    @single_threaded
+    def model(self) -> AdditiveModel:
+        """The fitted additive model."""
+        return AdditiveModel(self.design, self.rated_table.scores)
+
+    @cached_property
+    def score_errors(self) -> ScoreErrors:
+        """Errors of the ratings, by tasks and by seeds."""
+        n_tasks = self.design.is_observed.sum(axis=1)
+        baseline = None
+        if self.options.baseline is not None:
+            baseline = self.position(self.options.baseline)
+        return ScoreErrors(
+            model=self.model,
+            repetitions=self.rated_table.repetitions,
+            has_enough_tasks=n_tasks >= self.options.min_tasks * len(self.rated_table.tasks),
+            baseline=baseline,
+        )
+
+    @cached_property
+    @single_threaded
+    def errors(self) -> RatingErrors:
+        """Errors of all differences of ratings."""
+        noise = self.score_errors.seed_noise
+        if self.options.tasks == "fixed" and noise is not None:
+            return self.score_errors.of_fixed_tasks(noise)
+        return self.score_errors.of_sample()
+
+    @property
+    def is_ranked(self) -> Mask:
+        """Models with a rank, in the order of `items`."""
+        return self.score_errors.is_ranked
+
+    @property
+    def ratings(self) -> Array:
+        """Rating of each model: the completed mean of its scores, in the order of `items`."""
+        return self.model.ratings
+
+    @property
+    def n_components(self) -> int:
+        """Number of sets of models that common tasks connect."""
+        return int(self.model.components.max()) + 1
+
+    @cached_property
+    def _records(self) -> WinCounts:
+        scores = self.rated_table.scores
+        n_tasks = self.design.is_observed.sum(axis=1)
+        wins = np.array([np.sum(row > scores) for row in scores])
+        losses = np.array([np.sum(row < scores) for row in scores])
+        ties = np.array([np.sum(row == scores) for row in scores]) - n_tasks
+        thin = n_tasks < min(FEW, len(self.rated_table.tasks))
+        return WinCounts(n_tasks, wins, ties, losses, thin)
+
+    @cached_property
+    @single_threaded
+    def columns(self) -> dict[str, Any]:
+        """The rows by column, for many items; the names are those of `LeaderboardRow`."""
+        components = self.model.components
+        sizes = np.bincount(components)
+        numbers = np.empty(len(sizes), np.intp)
+        numbers[np.argsort(-sizes, kind="stable")] = np.arange(1, len(sizes) + 1)
+        rated = RatedItems(
+            items=self.items,
+            ratings=self.ratings,
+            components=numbers[components],
+            records=self._records,
+            is_rated=self.score_errors.jackknife.is_connected,
+            is_ranked=self.is_ranked,
+        )
+        intervals = interval_columns_by_pairs(
+            rated,
+            self.errors,
+            reference=float(self.score_errors.reference @ self.ratings),
+            confidence=self.confidence,
+        )
+        return rank_table(rated, intervals)
+
+    @property
+    def unit_labels(self) -> Labels:
+        """Labels of the tasks, or of the families if these are left out."""
+        table = self.rated_table
+        return table.tasks if table.family_labels is None else table.family_labels
+
+    @cached_property
+    def _influence(self) -> UnitInfluence:
+        return UnitInfluence(self.model, self.score_errors.left_out, self.is_ranked)
+
+    @property
+    def unit_shares(self) -> Array:
+        """Share of each task, or family, in the squared errors of all differences."""
+        return self._influence.shares()
+
+    @cached_property
+    @single_threaded
+    def tasks(self) -> tuple[TaskInfluence, ...]:
+        """What each task, or each family of tasks, decides; the largest share first."""
+        if not self.is_ranked.any():
+            return ()
+        return self._influence.rows(self.items, self.unit_labels)
+
+    @cached_property
+    def effective_tasks(self) -> float:
+        """Effective number of tasks, or of families: the median over pairs of ranked models.
+
+        It is smaller than their number if weights are unequal or cells are missing.
+        """
+        effective = self.score_errors.left_out.effective_units
+        ranked = np.flatnonzero(self.is_ranked)
+        if len(ranked) < 2:
+            return float("nan")
+        first, second = np.triu_indices(len(ranked), k=1)
+        return float(np.median(effective[ranked[first], ranked[second]]))
+
+    @cached_property
+    @single_threaded
+    def noise(self) -> ScoreNoise:
+        """Sources of the errors: cells and, with `seed`, repetitions."""
+        cell = float(np.sqrt(self.model.residual_variance))
+        by_seeds = self.score_errors.seed_noise
+        if by_seeds is None:
+            return ScoreNoise(cell, None, None)
+        ranked = np.ix_(self.is_ranked.nonzero()[0], self.is_ranked.nonzero()[0])
+        of_tasks = float(self.score_errors.by_tasks.variance[ranked].sum())
+        seed_share = None
+        if of_tasks > 0:
+            seed_share = float(by_seeds.errors.variance[ranked].sum() / of_tasks)
+        return ScoreNoise(cell, float(np.sqrt(by_seeds.variance)), seed_share)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons to distrust the board, one sentence each; `rate_scores` warns about them."""
+        return score_warnings(self)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know, one sentence each, including the warnings."""
+        return (*self.warnings, *score_notes(self))
+
+    def difference(self, a: Any, b: Any) -> ScoreDifference:
+        """Return the difference of the ratings of two models, with an interval and a p-value.
+
+        Parameters
+        ----------
+        a, b : str or int
+            Labels of two models that common tasks connect.
+
+        Returns
+        -------
+        ScoreDifference
+            For a complete table it is that of Student's paired t-test over the tasks.
+        """
+        i, j = self._comparable(a, b)
+        difference = float(self.errors.differences(self.ratings[[i, j]])[0, 1])
+        value = float(self.ratings[i] - self.ratings[j])
+        is_connected = self.score_errors.jackknife.is_connected
+        if not (is_connected[i] and is_connected[j]):
+            return ScoreDifference(value, None, None, None, None)
+        n = len(self.items) + 1
+        differences = np.zeros((n, n))
+        differences[i, j] = difference
+        half_width = float(self.errors.pairs.half_widths(i, self.confidence)[j])
+        p_value = float(self.errors.pairs.p_values(differences)[i, j])
+        freedom = float(self.errors.pairs.methods[0].freedom[i, j])
+        return ScoreDifference(value, value - half_width, value + half_width, p_value, freedom)
+
+    def _comparable(self, a: Any, b: Any) -> tuple[int, int]:
+        """Return the positions of two models that common tasks connect."""
+        i = self.position(a)
+        j = self.position(b)
+        if self.model.components[i] != self.model.components[j]:
+            raise ValueError(
+                f"no chain of common tasks connects {a!r} and {b!r}, so their ratings cannot be "
+                "compared."
+            )
+        return i, j
+
+    @single_threaded
+    def needs(self, a: Any, b: Any, *, difference: float | None = None) -> TasksNeeded:
+        """Return how many tasks like these detect the difference of two models with 80% power.
+
+        An observed difference is uncertain, so the number of tasks is, too: trust its range.
+
+        Parameters
+        ----------
+        a, b : str or int
+            Labels of two models.
+        difference : float, optional
+            Difference to detect; by default the observed one.
+
+        Returns
+        -------
+        TasksNeeded
+            Number of tasks (or families, if these are left out) with scores of both models.
+        """
+        i, j = self._comparable(a, b)
+        by_tasks = self.score_errors.by_tasks
+        error = float(np.sqrt(by_tasks.variance[i, j]))
+        freedom = float(by_tasks.freedom[i, j])
+        deviation = error * (freedom + 1) ** 0.5
+        detectable = detectable_difference(error, freedom, self.confidence)
+        if difference is not None:
+            n = tasks_needed(difference, deviation, self.confidence)
+            return TasksNeeded(n, n, n, float(difference), detectable)
+        observed = self.difference(a, b)
+        n = tasks_needed(observed.value, deviation, self.confidence)
+        if observed.low is None or observed.high is None:
+            return TasksNeeded(n, None, None, observed.value, detectable)
+        largest = max(abs(observed.low), abs(observed.high))
+        at_least = tasks_needed(largest, deviation, self.confidence)
+        at_most = None
+        if observed.low > 0 or observed.high < 0:
+            smallest = min(abs(observed.low), abs(observed.high))
+            at_most = tasks_needed(smallest, deviation, self.confidence)
+        return TasksNeeded(n, at_least, at_most, observed.value, detectable)
+
+    @single_threaded
+    def next_cells(
+        self, n_cells: int = 5, *, between: tuple[Any, Any] | None = None
+    ) -> list[SuggestedCell]:
+        """Return which models to run on which tasks next.
+
+        Cells are chosen one at a time, each for the largest decrease of the variance.
+
+        Parameters
+        ----------
+        n_cells : int, default=5
+            Number of cells; fewer are returned if fewer are missing.
+        between : pair of labels, optional
+            The two models to tell apart; by default the first model and those tied with it.
+
+        Returns
+        -------
+        list of SuggestedCell
+            Missing cells, the most useful first.
+        """
+        check_int("n_cells", n_cells, least=1)
+        self._check_missing_by_model("next_cells")
+        if between is None:
+            tied = [row.item for row in self.rows if row.best_rank == 1][: MOST_TIED + 1]
+            if len(tied) == 1:
+                tied = [row.item for row in self.rows if row.rank is not None][:2]
+            pairs = [(tied[0], other) for other in tied[1:]]
+        else:
+            pairs = [between]
+        contrasts = np.zeros((len(pairs), len(self.items)))
+        for row, (a, b) in enumerate(pairs):
+            i, j = self._comparable(a, b)
+            contrasts[row, i] = 1.0
+            contrasts[row, j] = -1.0
+        return [
+            SuggestedCell(
+                item=self.items[choice.model],
+                task=self.rated_table.tasks[choice.task],
+                error_ratio=choice.variance**0.5,
+            )
+            for choice in choose_cells(self.model, contrasts, n_cells)
+        ]
+
+    def cells_to_flip(self, a: Any, b: Any) -> CellsToFlip:
+        """Return what the missing cells would have to be to reverse the order of two models.
+
+        Use it before announcing that a model with missing cells is ahead: the additive model
+        assumes that the model would have done as well on the missing tasks as on the others.
+
+        Parameters
+        ----------
+        a, b : str or int
+            Labels of two models.
+
+        Returns
+        -------
+        CellsToFlip
+            How much better or worse than predicted the missing scores must be.
+        """
+        self._check_missing_by_model("cells_to_flip")
+        i, j = self._comparable(a, b)
+        if self.ratings[i] < self.ratings[j]:
+            i, j = j, i
+        difference = float(self.ratings[i] - self.ratings[j])
+        above = missing_excess(self.model, i, difference)
+        below = missing_excess(self.model, j, difference)
+        return CellsToFlip(
+            above=self.items[i],
+            below=self.items[j],
+            difference=difference,
+            n_missing_above=0 if above is None else above.n_missing,
+            n_missing_below=0 if below is None else below.n_missing,
+            excess=None if below is None else below.excess,
+            excess_in_sd=None if below is None else below.in_sd,
+            shortfall=None if above is None else above.excess,
+            shortfall_in_sd=None if above is None else above.in_sd,
+        )
+
+    def _check_missing_by_model(self, method: str) -> None:
+        if self.options.missing != "model":
+            raise ValueError(f"{method} is for boards with missing='model'.")
+
+    def to_dict(self) -> JsonObject:
+        """Return everything except the scores and the covariance, ready for JSON."""
+        return render_scores.board_document(self)
+
+    def to_text(self, format: str = "text") -> str:
+        """Return the board as text, Markdown, CSV, JSON, LaTeX or HTML.
+
+        Parameters
+        ----------
+        format : {"text", "markdown", "csv", "json", "latex", "html"}, default="text"
+            CSV has the fields of `LeaderboardRow` in full precision.
+        """
+        return render_scores.render_board(self, format)

@@ -1,0 +1,273 @@
+"""Warnings and notes of a leaderboard from scores over tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import norm
+
+from rankwise.arrays import Array
+from rankwise.formatting import join_words
+from rankwise.leaderboard.inference.task_influence import shares_of
+from rankwise.leaderboard.models.task_scores import AdditiveModel
+
+if TYPE_CHECKING:
+    from rankwise.leaderboard.score_board import TaskLeaderboard
+
+FEW_TASKS = 5  # with fewer an interval is a rough guess
+MOST_CHECKED = 200  # tasks; single queries may differ in spread and direction
+LARGEST_SHARE = 1 / 3  # of the expected squared errors, above which one task decides
+LARGEST_SQUARES = 1 / 2  # of the observed squared errors, above which one task decides
+TASKS_FOR_SQUARES = 10  # with fewer tasks the observed share is noisy
+MODELS_FOR_SQUARES = 5  # with fewer models it is, too
+LARGEST_SPREAD = 5.0  # times the median spread of the tasks
+LEAST_RATIO = 1.5  # of the intervals by the masking test and by the jackknife
+CURVATURE = 3.0  # t statistic of Tukey's test from which a note is printed
+LARGEST_RATIO = 5.0  # of 100 times a fraction and the median percentage of the task
+
+
+def score_warnings(board: TaskLeaderboard) -> tuple[str, ...]:
+    """Return reasons to distrust a board, one sentence each."""
+    checks: tuple[Callable[[TaskLeaderboard], Iterator[str]], ...] = (
+        _components,
+        _few_tasks,
+        _constant_scores,
+        _mixed_percentages,
+        _different_units,
+        _reversed_tasks,
+        _deciding_task,
+    )
+    return tuple(message for check in checks for message in check(board))
+
+
+def score_notes(board: TaskLeaderboard) -> tuple[str, ...]:
+    """Return what a reader must know about missing cells and seeds, one sentence each."""
+    checks: tuple[Callable[[TaskLeaderboard], Iterator[str]], ...] = (
+        _orientation,
+        _nan_rows,
+        _missing_cells,
+        _masking,
+        _curvature,
+        _seeds,
+    )
+    return tuple(message for check in checks for message in check(board))
+
+
+def unit_noun(board: TaskLeaderboard) -> str:
+    """Return what is left out: "tasks" or "families"."""
+    return "tasks" if board.rated_table.families is None else "families"
+
+
+def _components(board: TaskLeaderboard) -> Iterator[str]:
+    if board.n_components > 1:
+        smallest = np.argmin(np.bincount(board.model.components)[board.model.components])
+        yield (
+            f"the models are in {board.n_components} parts without common tasks "
+            f"({board.items[smallest]!s} is in the smallest); ratings and ranks are valid within a "
+            "part only"
+        )
+
+
+def _few_tasks(board: TaskLeaderboard) -> Iterator[str]:
+    n_units = board.design.n_units
+    if board.options.tasks == "sample" and n_units < FEW_TASKS:
+        yield f"an interval from {n_units} {unit_noun(board)} is a rough guess"
+
+
+def _constant_scores(board: TaskLeaderboard) -> Iterator[str]:
+    scores = board.rated_table.scores
+    is_constant = np.nanmax(scores, axis=0) == np.nanmin(scores, axis=0)
+    if is_constant.all():
+        yield "on every task all models have the same score"
+    elif is_constant.any() and len(is_constant) <= MOST_CHECKED:
+        names = join_words(board.rated_table.tasks[is_constant], 3)
+        yield f"all models have the same score on {names}; this task tells no models apart"
+
+
+def _mixed_percentages(board: TaskLeaderboard) -> Iterator[str]:
+    """Find models with fractions on tasks where the other models have percentages."""
+    scores = board.table.scores
+    medians = np.nanmedian(scores, axis=0)
+    is_percentage = (medians > 1) & (np.nanmax(scores, axis=0) <= 100)
+    if not is_percentage.any():
+        return
+    models = []
+    for model, row in zip(board.table.models, scores[:, is_percentage], strict=True):
+        is_present = ~np.isnan(row)
+        if not is_present.any() or row[is_present].max() > 1 or row[is_present].min() < 0:
+            continue
+        ratio = np.median(100 * row[is_present] / medians[is_percentage][is_present])
+        if 1 / LARGEST_RATIO < ratio < LARGEST_RATIO:
+            models.append(model)
+    if models:
+        yield (
+            f"the scores of {join_words(models, 3)} look like fractions where other models have "
+            "percentages; convert them to the same unit"
+        )
+
+
+def _spreads(board: TaskLeaderboard) -> Array:
+    return np.asarray(np.nanstd(board.rated_table.scores, axis=0, ddof=1))
+
+
+def _different_units(board: TaskLeaderboard) -> Iterator[str]:
+    spreads = _spreads(board)
+    if not 3 <= len(spreads) <= MOST_CHECKED:
+        return
+    median = float(np.median(spreads))
+    widest = int(np.argmax(spreads))
+    if median > 0 and spreads[widest] > LARGEST_SPREAD * median:
+        yield (
+            f"the scores of {board.rated_table.tasks[widest]!s} spread "
+            f"{spreads[widest] / median:.3g} times as far as those of the median task and dominate "
+            "the mean; task_scale='sd' gives all tasks the same spread"
+        )
+
+
+def _reversed_tasks(board: TaskLeaderboard) -> Iterator[str]:
+    """Find tasks whose scores correlate significantly negatively with the other tasks."""
+    if board.design.n_units > MOST_CHECKED or not board.is_ranked.any():
+        return
+    level = norm.ppf(0.05 / board.design.n_units)
+    reversed_units = []
+    for row in board.tasks:
+        if row.correlation is None:
+            continue
+        z = row.correlation * (row.n_models - 1) ** 0.5
+        if z < level:
+            reversed_units.append(row.task)
+    if reversed_units:
+        yield (
+            f"{join_words(map(str, reversed_units), 3)} ranks the models against the other "
+            f"{unit_noun(board)}; if a lower score is better, pass lower_is_better="
+        )
+
+
+def _deciding_task(board: TaskLeaderboard) -> Iterator[str]:
+    """Name the task that decides by its weight, or by its squared errors."""
+    n_units = board.design.n_units
+    if n_units < FEW_TASKS or board.options.tasks == "fixed":
+        return
+    expected = shares_of(board.score_errors.left_out.unit_shares)
+    largest = int(np.argmax(expected))
+    effective = board.effective_tasks
+    noun = unit_noun(board)
+    if expected[largest] > LARGEST_SHARE or effective < n_units / 2:
+        yield (
+            f"{board.unit_labels[largest]!s} alone causes {100 * expected[largest]:.0f}% of the "
+            f"expected squared errors; the ratings depend on effectively {effective:.2g} of "
+            f"{n_units} {noun}"
+        )
+        return
+    if n_units < TASKS_FOR_SQUARES or board.is_ranked.sum() < MODELS_FOR_SQUARES:
+        return
+    shares = board.unit_shares
+    largest = int(np.argmax(shares))
+    if shares[largest] > LARGEST_SQUARES:
+        yield (
+            f"{board.unit_labels[largest]!s} causes {100 * shares[largest]:.0f}% of the squared "
+            "errors of the differences"
+        )
+
+
+def _orientation(board: TaskLeaderboard) -> Iterator[str]:
+    if board.options.lower_is_better is True:
+        yield "lower scores are better: ratings are minus the mean score"
+    elif board.options.lower_is_better:
+        yield "scores of tasks in lower_is_better are multiplied by −1"
+
+
+def _nan_rows(board: TaskLeaderboard) -> Iterator[str]:
+    n_nan = board.table.n_nan
+    if n_nan and board.options.missing == "model":
+        yield (
+            f"{n_nan:,} scores are NaN and taken as not run; if the models failed, pass "
+            "missing='worst'"
+        )
+
+
+def _missing_cells(board: TaskLeaderboard) -> Iterator[str]:
+    share = 1 - float(board.table.is_observed.mean())
+    if share == 0:
+        return
+    missing = f"{100 * share:.2g}% of the cells are missing"
+    missing_rule = board.options.missing
+    if missing_rule == "model":
+        yield (
+            f"{missing}; a model is compared on the tasks that it has, as if its other scores "
+            "followed the additive model"
+        )
+    elif missing_rule == "common":
+        n_common = len(board.rated_table.tasks)
+        yield f"{missing}; only the {n_common} tasks with scores of all models count"
+    elif missing_rule == "worst":
+        yield f"{missing} and count as the worst score of their task"
+    else:
+        yield f"{missing} and are replaced by the scores of {missing_rule!s}"
+
+
+def _masking(board: TaskLeaderboard) -> Iterator[str]:
+    """Report models whose intervals the masking test widens."""
+    masking = board.score_errors.masking
+    if masking is None or board.options.tasks == "fixed":
+        return
+    n = len(board.items)
+    by_tasks = board.score_errors.by_tasks.half_widths(n, board.confidence)[:n]
+    by_masking = masking.errors.half_widths(n, board.confidence)[:n]
+    ratio = np.divide(by_masking, by_tasks, out=np.zeros(n), where=by_tasks > 0)
+    is_wide = (ratio > LEAST_RATIO) & board.is_ranked
+    if not is_wide.any():
+        return
+    n_wide = int(is_wide.sum())
+    models = "1 model has an interval" if n_wide == 1 else f"{n_wide} models have intervals"
+    yield (
+        f"{models} {np.median(ratio[is_wide]):.2g} times as wide because of missing cells: masking "
+        f"the same cells changes the ratings of the {masking.n_complete} complete models by "
+        f"{np.median(masking.shifts[is_wide]):.3g} (standard deviation)"
+    )
+
+
+def curvature_t(model: AdditiveModel) -> float | None:
+    """T statistic of Tukey's one degree of freedom for non-additivity, by leaving out tasks.
+
+    It is the slope of the residuals on r_m (b_t − b̄) within tasks: positive if hard tasks tell
+    models apart less than easy ones.
+    """
+    design = model.design
+    task_effects = model.task_effects - np.average(model.task_effects, weights=design.weights)
+    products = np.where(design.is_observed, model.effects[:, None] * task_effects, 0.0)
+    means = products.sum(axis=0) / design.n_models_by_task
+    centered = np.where(design.is_observed, products - means, 0.0)
+    numerators = (centered * model.residuals).sum(axis=0)
+    denominators = (centered**2).sum(axis=0)
+    n_tasks = len(numerators)
+    total = denominators.sum()
+    if n_tasks < FEW_TASKS or total == 0 or (denominators == total).any():
+        return None
+    slope = numerators.sum() / total
+    changes = (numerators - slope * denominators) / (total - denominators)
+    error = np.sqrt((n_tasks - 1) / n_tasks * (changes**2).sum())
+    return float(slope / error) if error > 0 else None
+
+
+def _curvature(board: TaskLeaderboard) -> Iterator[str]:
+    if board.design.is_complete or board.options.task_scale == "rank":
+        return
+    t = curvature_t(board.model)
+    if t is None or abs(t) <= CURVATURE:
+        return
+    order = "more" if t < 0 else "less"
+    yield (
+        f"hard tasks tell models apart {order} than easy ones, so missing scores do not follow the "
+        "additive model; see task_scale"
+    )
+
+
+def _seeds(board: TaskLeaderboard) -> Iterator[str]:
+    noise = board.noise
+    if noise.removable_error is None or board.options.tasks == "fixed":
+        return
+    removable = f"{100 * noise.removable_error:.2g}%"
+    yield f"more seeds could remove at most {removable} of the standard error"

@@ -1,0 +1,361 @@
+"""Read scores of models on tasks from long and wide data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwise.arrays import AnyArray, Array, Indices, Labels
+from rankwise.formatting import join_words
+from rankwise.frames import as_array, frame_columns, narwhals_frame
+from rankwise.groups import Groups, encode_groups
+from rankwise.leaderboard.score_table import Repetitions, ScoreTable
+from rankwise.validation import check_float_array, suggestion
+
+ColumnName = str | int
+ScoreNames = ColumnName | Sequence[ColumnName]
+TaskValues = ColumnName | Mapping[Hashable, object]
+
+#: Usual names of the columns of a long table, in small letters.
+USUAL_NAMES = {
+    "item": ("model", "system", "item", "method", "framework", "algorithm", "submission"),
+    "task": ("task", "dataset", "benchmark", "query", "problem", "subset"),
+    "score": ("score", "value", "result", "metric", "main_score", "accuracy", "performance"),
+    "seed": ("seed", "fold", "repetition", "run", "draw", "trial"),
+    "family": ("family", "kind", "type", "task_type", "category"),
+}
+
+
+class ScoreColumns(NamedTuple):
+    """Arguments of `rate_scores` that name columns.
+
+    Attributes
+    ----------
+    item, task, seed : str, int or None
+        Columns of the models, tasks and seeds.
+    score : str, int, list of these, or None
+        Column of the scores, or one column for each task.
+    family, task_weight : str, int, mapping or None
+        Family and weight of the tasks: a column, or values by task.
+    """
+
+    item: ColumnName | None
+    task: ColumnName | None
+    score: ScoreNames | None
+    seed: ColumnName | None = None
+    family: TaskValues | None = None
+    task_weight: TaskValues | None = None
+
+
+class FrameColumns:
+    """Columns of a data frame or of a dictionary, by name.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the columns.
+    n_rows : int
+        Number of rows.
+    index : ndarray or None
+        Labels of the rows of a pandas frame that has any.
+    """
+
+    def __init__(self, frame: object) -> None:
+        by_name = frame if isinstance(frame, Mapping) else frame_columns(frame)
+        if by_name is None:
+            raise TypeError(
+                f"the scores are of type {type(frame).__name__}; expected a data frame (pandas, "
+                "polars, Arrow) or a dictionary of columns."
+            )
+        self._by_name = {str(name): column for name, column in by_name.items()}
+        self.names = list(self._by_name)
+        sizes = {name: len(column) for name, column in self._by_name.items()}
+        if len(set(sizes.values())) > 1:
+            raise ValueError(f"the columns have different lengths: {sizes}.")
+        self.n_rows = next(iter(sizes.values()), 0)
+        if self.n_rows == 0:
+            raise ValueError("the frame has no rows; a leaderboard needs scores.")
+        self.index = None if isinstance(frame, Mapping) else _row_labels(frame)
+
+    def values(self, role: str, name: ColumnName) -> AnyArray:
+        """Return the column that an argument names."""
+        if isinstance(name, int):
+            if not -len(self.names) <= name < len(self.names):
+                raise ValueError(f"{role}={name}: the frame has {len(self.names)} columns.")
+            name = self.names[name]
+        if name not in self._by_name:
+            raise ValueError(
+                f"{role}={name!r} is not a column; {suggestion(name, self.names)}the columns are "
+                f"{join_words(self.names)}."
+            )
+        return np.asarray(as_array(self._by_name[name], name))
+
+    def numbers(self, role: str, name: ColumnName) -> Array:
+        """Return a column of numbers; NaN is missing."""
+        numbers = check_float_array(f"{role}={name!r}", self.values(role, name))
+        if np.isinf(numbers).any():
+            row = int(np.isinf(numbers).argmax())
+            raise ValueError(f"{role}={name!r} is {numbers[row]} in row {row}; expected a number.")
+        return numbers
+
+    def labels(self, role: str, name: ColumnName) -> Groups:
+        """Return a column of labels, encoded."""
+        return encode_groups(self.values(role, name), self.n_rows, f"{role}={name!r}")
+
+    def usual_name(self, role: str) -> str | None:
+        """Name of the first column whose name is usual for a role."""
+        lowercase = {name.lower(): name for name in reversed(self.names)}
+        for usual in USUAL_NAMES[role]:
+            if usual in lowercase:
+                return lowercase[usual]
+        return None
+
+    def numeric_names(self) -> list[str]:
+        """Names of the columns of numbers."""
+        numeric = []
+        for name in self.names:
+            kind = np.asarray(as_array(self._by_name[name], name)).dtype.kind
+            if kind in "fiu":
+                numeric.append(name)
+        return numeric
+
+
+def _row_labels(frame: object) -> Labels | None:
+    """Index of a pandas frame, unless it only numbers the rows."""
+    wrapped = narwhals_frame(frame)
+    if wrapped is None or not wrapped.implementation.is_pandas_like():
+        return None
+    index = wrapped.to_native().index
+    if index.nlevels > 1 or index.dtype.kind in "iuf":
+        return None
+    return np.asarray(index)
+
+
+class Cells(NamedTuple):
+    """One score in each row, of a model on a task.
+
+    Attributes
+    ----------
+    models, tasks : Groups
+        Models and tasks of the rows.
+    values : ndarray of shape (n_rows,)
+        Scores; NaN is missing.
+    seeds : Groups or None
+        Seeds of the rows.
+    """
+
+    models: Groups
+    tasks: Groups
+    values: Array
+    seeds: Groups | None
+
+
+def read_scores(frame: object, names: ScoreColumns) -> ScoreTable:
+    """Return the table of a long or wide data frame."""
+    columns = FrameColumns(frame)
+    _refuse_swapped(columns, names)
+    if isinstance(names.score, (str, int)):
+        return _read_long(columns, names, names.score)
+    if names.task is not None:
+        raise ValueError(
+            f"task={names.task!r} names the column of the tasks of a table with one score in each "
+            f"row, so score must be one column, not {names.score!r}."
+        )
+    return _read_wide(columns, names, names.score)
+
+
+def _refuse_swapped(columns: FrameColumns, names: ScoreColumns) -> None:
+    """Refuse item= and task= if their names say that they are swapped."""
+    item_is_task = str(names.item).lower() in USUAL_NAMES["task"]
+    task_is_item = str(names.task).lower() in USUAL_NAMES["item"]
+    if item_is_task and task_is_item:
+        raise ValueError(
+            f"item={names.item!r} and task={names.task!r} look swapped: item= names the models to "
+            "rank, task= what they were run on. Rename the columns if they are not."
+        )
+
+
+def _read_long(columns: FrameColumns, names: ScoreColumns, score: ColumnName) -> ScoreTable:
+    """Read one score in each row."""
+    if names.item is None or names.task is None:
+        raise ValueError(f"{_unnamed_columns(names)}; {_advice(columns)}.")
+    tasks = columns.labels("task", names.task)
+    cells = Cells(
+        models=columns.labels("item", names.item),
+        tasks=tasks,
+        values=columns.numbers("score", score),
+        seeds=None if names.seed is None else columns.labels("seed", names.seed),
+    )
+    families = _task_values(columns, "family", names.family, tasks)
+    weights = _task_values(columns, "task_weight", names.task_weight, tasks)
+    return _table_of(cells, families, weights, n_nan=int(np.isnan(cells.values).sum()))
+
+
+def _unnamed_columns(names: ScoreColumns) -> str:
+    missing = [role for role in ("item", "task") if getattr(names, role) is None]
+    return f"score={names.score!r} is one column, so {' and '.join(missing)} must be named as well"
+
+
+def _read_wide(
+    columns: FrameColumns, names: ScoreColumns, score: Sequence[ColumnName] | None
+) -> ScoreTable:
+    """Read one model in each row, with one column for each task."""
+    if names.item is not None:
+        models = columns.labels("item", names.item)
+    elif columns.index is not None:
+        models = encode_groups(columns.index, columns.n_rows, "the index of the frame")
+    else:
+        raise ValueError(f"item= is missing; {_advice(columns)}.")
+    if score is None:
+        if names.item is not None:
+            raise ValueError(f"score= is missing; {_advice(columns)}.")
+        score = columns.names
+    if len(score) != len(set(score)):
+        raise ValueError("score= names a column twice.")
+    values = np.stack([columns.numbers("score", name) for name in score], axis=1)
+    labels = np.array([_column_label(columns, name) for name in score], dtype=object)
+    tasks = Groups(np.arange(len(score), dtype=np.intp), labels.astype(np.str_))
+    n_tasks = len(score)
+    seeds = None
+    if names.seed is not None:
+        row_seeds = columns.labels("seed", names.seed)
+        seeds = Groups(np.repeat(row_seeds.codes, n_tasks), row_seeds.labels)
+    cells = Cells(
+        models=Groups(np.repeat(models.codes, n_tasks), models.labels),
+        tasks=Groups(np.tile(tasks.codes, columns.n_rows), tasks.labels),
+        values=values.ravel(),
+        seeds=seeds,
+    )
+    for role, given in (("family", names.family), ("task_weight", names.task_weight)):
+        if isinstance(given, (str, int)):
+            raise ValueError(
+                f"{role}={given!r} names a column, but tasks are columns here; pass a dictionary "
+                f"from task to {role}."
+            )
+    families = _task_values(columns, "family", names.family, tasks)
+    weights = _task_values(columns, "task_weight", names.task_weight, tasks)
+    return _table_of(cells, families, weights, n_nan=0)
+
+
+def _column_label(columns: FrameColumns, name: ColumnName) -> str:
+    return columns.names[name] if isinstance(name, int) else name
+
+
+def _advice(columns: FrameColumns) -> str:
+    """Say how to name the columns of a table that looks long or wide."""
+    usual = {role: columns.usual_name(role) for role in ("item", "task", "score")}
+    if usual["task"] is not None and usual["score"] is not None:
+        item = usual["item"] or "…"
+        return f'pass item="{item}", task="{usual["task"]}", score="{usual["score"]}"'
+    numeric = columns.numeric_names()
+    other = [name for name in columns.names if name not in numeric]
+    item = usual["item"] or (other[0] if other else "…")
+    tasks = [name for name in numeric if name != item]
+    return (
+        f"the frame looks like {columns.n_rows} models × {len(tasks)} tasks; pass "
+        f'item="{item}" and score=[{join_words(map(repr, tasks), 3)}], or one score in each row '
+        "with item=, task= and score="
+    )
+
+
+def _task_values(
+    columns: FrameColumns, role: str, given: TaskValues | None, tasks: Groups
+) -> AnyArray | None:
+    """Return one value for each task, from a column or a mapping; None if nothing is passed."""
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        by_task = {str(task): value for task, value in given.items()}
+        labels = [str(label) for label in tasks.labels.tolist()]
+        missing = [label for label in labels if label not in by_task]
+        if missing:
+            raise ValueError(f"{role} has no value for the tasks {join_words(missing)}.")
+        return np.array([by_task[label] for label in labels])
+    values = encode_groups(columns.values(role, given), columns.n_rows, f"{role}={given!r}")
+    first_row = np.full(tasks.n_groups, columns.n_rows)
+    np.minimum.at(first_row, tasks.codes, np.arange(columns.n_rows))
+    codes = values.codes[first_row]
+    differs = codes[tasks.codes] != values.codes
+    if differs.any():
+        task = tasks.labels[tasks.codes[differs.argmax()]]
+        raise ValueError(
+            f"{role}={given!r} has several values for the task {task!s}; expected one for each."
+        )
+    return np.asarray(values.labels[codes])
+
+
+def _table_of(
+    cells: Cells, families: AnyArray | None, weights: AnyArray | None, n_nan: int
+) -> ScoreTable:
+    """Average the rows of each cell."""
+    present = np.flatnonzero(~np.isnan(cells.values))
+    if len(present) == 0:
+        raise ValueError("all scores are missing.")
+    n_models = cells.models.n_groups
+    n_tasks = cells.tasks.n_groups
+    model = cells.models.codes[present]
+    task = cells.tasks.codes[present]
+    values = cells.values[present]
+    cell = model * n_tasks + task
+    n_rows = np.bincount(cell, minlength=n_models * n_tasks)
+    if cells.seeds is None:
+        _refuse_repeated_cells(cells, n_rows)
+    else:
+        _refuse_repeated_seeds(cells, cells.seeds, cell, cells.seeds.codes[present])
+    sums = np.bincount(cell, values, minlength=n_models * n_tasks)
+    means = np.full(n_models * n_tasks, np.nan)
+    np.divide(sums, n_rows, out=means, where=n_rows > 0)
+    repetitions = None
+    if cells.seeds is not None:
+        deviation = values - means[cell]
+        repetitions = Repetitions(model, task, cells.seeds.codes[present], deviation)
+    family_codes = None
+    family_labels = None
+    if families is not None:
+        encoded = encode_groups(families, n_tasks, "family")
+        family_codes = encoded.codes
+        family_labels = encoded.labels
+    return ScoreTable(
+        models=cells.models.labels,
+        tasks=cells.tasks.labels,
+        scores=means.reshape(n_models, n_tasks),
+        repetitions=repetitions,
+        families=family_codes,
+        family_labels=family_labels,
+        weights=None if weights is None else _check_task_weights(weights),
+        n_nan=n_nan,
+    )
+
+
+def _check_task_weights(weights: AnyArray) -> Array:
+    """Return positive weights with the mean 1."""
+    numbers = check_float_array("task_weight", weights)
+    if not (np.isfinite(numbers).all() and (numbers > 0).all()):
+        raise ValueError("task_weight must be positive for every task; drop tasks without weight.")
+    return np.asarray(numbers / numbers.mean())
+
+
+def _refuse_repeated_cells(cells: Cells, n_rows: Indices) -> None:
+    if n_rows.max() == 1:
+        return
+    cell = int(n_rows.argmax())
+    model, task = divmod(cell, cells.tasks.n_groups)
+    raise ValueError(
+        f"model {cells.models.labels[model]!s} has {n_rows[cell]} scores for the task "
+        f"{cells.tasks.labels[task]!s}; name the column that tells them apart (such as "
+        'seed="fold"), or average them.'
+    )
+
+
+def _refuse_repeated_seeds(cells: Cells, seeds: Groups, cell: Indices, seed: Indices) -> None:
+    rows, n_rows = np.unique(cell * seeds.n_groups + seed, return_counts=True)
+    if n_rows.max() == 1:
+        return
+    repeated, seed_code = divmod(int(rows[n_rows.argmax()]), seeds.n_groups)
+    model, task = divmod(repeated, cells.tasks.n_groups)
+    raise ValueError(
+        f"model {cells.models.labels[model]!s} has {n_rows.max()} scores for the task "
+        f"{cells.tasks.labels[task]!s} and the seed {seeds.labels[seed_code]!s}; expected one."
+    )
