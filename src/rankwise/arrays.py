@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
@@ -57,3 +58,10 @@ def weights_or_ones(weight: Array | None, n_items: int) -> Array:
     if weight is None:
         return np.ones(n_items)
     return weight
+
+
+def dense_rows(R: Matrix) -> Array:
+    """Features as a dense float64 array."""
+    if sp.issparse(R):
+        R = R.toarray()
+    return np.asarray(R, dtype=np.float64)

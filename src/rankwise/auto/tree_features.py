@@ -12,14 +12,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import Ridge
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, dense_rows
 from rankwise.auto.tree_growth import column_folds, rank_targets
 from rankwise.fitted_schema import FittedSchema, Floats, Values
 from rankwise.graphs import ScoreGraph
 from rankwise.graphs.supervision import unpack_target
 from rankwise.groups import encode_groups
 from rankwise.model_selection.folds import fold_of_item
-from rankwise.model_selection.shortcuts import dense_rows
 from rankwise.preprocessing.group_scaling import ROUNDING, scale_in_groups
 from rankwise.preprocessing.validate_features import validate_X
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from rankwise.arrays import Array, Indices, Matrix
+from rankwise.arrays import Array, Indices, Matrix, dense_rows
 from rankwise.caching import cached_property
 from rankwise.kernels.kernel import center_kernel
 from rankwise.runtime.threads import allow_threads
@@ -170,8 +170,10 @@ class FeatureSide(DecomposedSide):
     def precondition(self, weight: Array) -> PreconditionedSide:
         """Features with diagonal ``Rᵀ H R``; features that are too large stay as they are."""
         if not self.is_decomposed:
-            is_sparse = sp.issparse(self.matrix)
-            squares = self.matrix.power(2) if is_sparse else np.square(self.matrix)
+            if sp.issparse(self.matrix):
+                squares = self.matrix.power(2)
+            else:
+                squares = np.square(self.matrix)
             return PreconditionedSide(self.matrix, np.asarray(squares.T @ weight))
         root = np.sqrt(weight)[:, None]
         left, singular, right = decompose_features(root * self.centered_features)
@@ -195,9 +197,10 @@ class FeatureSide(DecomposedSide):
     @cached_property
     def centered_features(self) -> Array:
         """Dense features, less their means if the side is centered."""
-        R = self.matrix.toarray() if sp.issparse(self.matrix) else self.matrix
-        R = np.asarray(R, dtype=np.float64)
-        return R - R.mean(axis=0) if self.is_centered else R
+        R = dense_rows(self.matrix)
+        if self.is_centered:
+            return np.asarray(R - R.mean(axis=0))
+        return R
 
     @cached_property
     def _singular_values(self) -> tuple[Array, Array, Array]:
@@ -261,7 +264,9 @@ class KernelSide(DecomposedSide):
 
     def precondition(self, weight: Array) -> PreconditionedSide:
         """With ``H^½ K H^½ = V Σ Vᵀ``: ``R = H^(−½) V Σ^½``; negative eigenvalues are dropped."""
-        K = center_kernel(self.matrix.copy()) if self.is_centered else self.matrix
+        K = self.matrix
+        if self.is_centered:
+            K = center_kernel(K.copy())
         root = np.sqrt(weight)[:, None]
         with allow_threads(len(K) ** 3):
             values, vectors = scipy.linalg.eigh(
@@ -324,7 +329,9 @@ def feature_side(
     are reflected: the mean of all rows becomes a multiple of the first unit vector. The kernel is
     the same.
     """
-    constant = _mean_square(matrix, weight) if has_constant else 0.0
+    constant = 0.0
+    if has_constant:
+        constant = _mean_square(matrix, weight)
     is_sparse = sp.issparse(matrix)
     if not is_sparse and not is_centered and is_decomposed:
         matrix, reflector = _reflect_mean(np.asarray(matrix, dtype=np.float64), constant)
@@ -399,7 +406,9 @@ def _mean_square(matrix: Matrix, weight: Array | None) -> float:
 def _mean_or_one(lengths: Array, weight: Array | None) -> float:
     """Weighted mean, or 1 if it is zero."""
     mean = float(np.average(lengths, weights=weight))
-    return mean if mean != 0.0 else 1.0
+    if mean == 0.0:
+        return 1.0
+    return mean
 
 
 def _pair_spread(
@@ -407,7 +416,9 @@ def _pair_spread(
 ) -> float:
     """Sum of the spreads above rounding, or of the mean squared lengths if there is none."""
     spreads = np.where(spreads > rounding * lengths, spreads, 0.0)
-    total = spreads.sum() if spreads.any() else lengths.sum()
+    total = spreads.sum()
+    if not spreads.any():
+        total = lengths.sum()
     if is_centered:
         total *= 2 * n_items / max(n_items - 1, 1)
     return float(total)

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import check_array
 
-from rankwise.arrays import Array, Matrix
+from rankwise.arrays import Array, Matrix, dense_rows
 from rankwise.dyadic.sides import DecomposedSide, FeatureSide, KernelSide, feature_side, kernel_side
 from rankwise.formatting import join_words
 from rankwise.frames import as_array, column_names
 from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap, KernelFeatures
 from rankwise.kernels.kernel import Kernel
-from rankwise.model_selection.shortcuts import dense_rows
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.validation import as_objects, reject_dtype
 
@@ -57,7 +56,9 @@ class TableItems(NamedTuple):
     ) -> Self:
         """Check the items, of a fit or as the fitted model expects them."""
         reject_dtype(argument, items)
-        objects = as_objects(argument, items) if kernel.takes_objects else None
+        objects = None
+        if kernel.takes_objects:
+            objects = as_objects(argument, items)
         if objects is not None:
             return cls(argument, kernel, objects, None)
         names = None if kernel.is_precomputed else column_names(items)

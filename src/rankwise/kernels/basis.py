@@ -153,7 +153,9 @@ def basis_map(
         items = take_columns(points, columns)
     size = items.shape[0]
     check_matrix_fits(size, size, "the kernel matrix of a basis", "use a smaller n_basis")
-    compared = items[:, rows] if kernel.is_precomputed else items
+    compared = items
+    if kernel.is_precomputed:
+        compared = items[:, rows]
     root = basis_root(kernel.matrix(compared))
     if not root.shape[1]:  # every kernel value is zero, and so is every score
         root = np.zeros((size, 1))

@@ -129,7 +129,9 @@ class KernelFeatures(NamedTuple):
 
     def take(self, chosen: Indices) -> KernelFeatures:
         """The map of some of its items."""
-        items = None if self.items is None else self.items[chosen]
+        items = self.items
+        if items is not None:
+            items = items[chosen]
         return KernelFeatures(self.kernel, self.columns, len(chosen), self.indices[chosen], items)
 
     def _check_fitted(self) -> None:

@@ -114,12 +114,19 @@ class Kernel:
         """
         if self.is_precomputed:
             return np.array(X, dtype=np.float64)
-        first = first_equal_rows(X) if Y is None else None
-        if first is not None:
-            rows, positions = np.unique(first, return_inverse=True)
-            return self.matrix(X[rows])[np.ix_(positions, positions)]
-        if X.dtype == object:
-            return self._object_matrix(_objects(X), None if Y is None else _objects(Y))
+        if Y is None:
+            first = first_equal_rows(X)
+            if first is not None:
+                rows, positions = np.unique(first, return_inverse=True)
+                return self.matrix(X[rows])[np.ix_(positions, positions)]
+        if X.dtype != object:
+            return self._number_matrix(X, Y)
+        if Y is None:
+            return self._symmetric_object_matrix(_objects(X))
+        return self._object_matrix(_objects(X), _objects(Y))
+
+    def _number_matrix(self, X: Matrix, Y: Matrix) -> Array:
+        """Kernel values of rows of numbers, by scikit-learn."""
         X = X.astype(np.float64, copy=False)
         if self.function == "rbf" and not sp.issparse(X) and not sp.issparse(Y):
             X, Y = _shift_to_mean(X, Y)
@@ -134,20 +141,23 @@ class Kernel:
             K = K.toarray()
         return np.asarray(K, dtype=np.float64)
 
-    def _object_matrix(self, items: Sequence[Any], others: Sequence[Any] | None) -> Array:
-        """Kernel values of objects; half of a symmetric matrix is computed."""
+    def _object_matrix(self, row_items: Sequence[Any], column_items: Sequence[Any]) -> Array:
+        """Kernel values between two sequences of objects."""
         if not callable(self.function):
-            return ngram_kernel(items, others, **self.params)
-        is_symmetric = others is None
-        if others is None:
-            others = items
-        K = np.empty((len(items), len(others)))
-        for i, item in enumerate(items):
-            start = i if is_symmetric else 0
-            K[i, start:] = [self.function(item, other, **self.params) for other in others[start:]]
-        if is_symmetric:
-            return np.triu(K) + np.triu(K, 1).T
+            return ngram_kernel(row_items, column_items, **self.params)
+        K = np.empty((len(row_items), len(column_items)))
+        for i, item in enumerate(row_items):
+            K[i] = [self.function(item, column_item, **self.params) for column_item in column_items]
         return K
+
+    def _symmetric_object_matrix(self, items: Sequence[Any]) -> Array:
+        """Kernel values between objects, of which half are computed."""
+        if not callable(self.function):
+            return ngram_kernel(items, **self.params)
+        K = np.empty((len(items), len(items)))
+        for i, item in enumerate(items):
+            K[i, i:] = [self.function(item, later_item, **self.params) for later_item in items[i:]]
+        return np.triu(K) + np.triu(K, 1).T
 
     def product(self, X: Matrix, Y: Matrix, coef: Array) -> Array:
         """``k(X, Y) coef``, a chunk of rows of X at a time; equal rows of X give equal rows."""

@@ -13,7 +13,7 @@ PRODUCT_ENTRIES = 2**22  # entries of one sparse product, which is nearly dense
 
 def ngram_kernel(
     texts: Sequence[str],
-    others: Sequence[str] | None = None,
+    column_texts: Sequence[str] | None = None,
     ngram_range: tuple[int, int] = (1, 3),
     shared: float = 0.0,
 ) -> Array:
@@ -28,8 +28,8 @@ def ngram_kernel(
 
     Parameters
     ----------
-    texts, others : sequence of str
-        Texts, such as SMILES or protein sequences; `texts` again if `others` is None.
+    texts, column_texts : sequence of str
+        Texts, such as SMILES or protein sequences; `texts` again if `column_texts` is None.
     ngram_range : (int, int)
         Shortest and longest n-grams.
     shared : float
@@ -37,7 +37,7 @@ def ngram_kernel(
 
     Returns
     -------
-    ndarray of shape (n_texts, n_others)
+    ndarray of shape (n_texts, n_columns)
         Kernel values.
     """
     from sklearn.feature_extraction.text import CountVectorizer
@@ -50,11 +50,12 @@ def ngram_kernel(
 
     n_texts = len(texts)
     all_texts = list(texts)
-    if others is not None:
-        all_texts.extend(others)
-    n_others = n_texts if others is None else len(others)
+    n_columns = n_texts
+    if column_texts is not None:
+        all_texts.extend(column_texts)
+        n_columns = len(column_texts)
     if not any(len(text) >= shortest for text in all_texts):
-        return np.full((n_texts, n_others), float(shared))
+        return np.full((n_texts, n_columns), float(shared))
     counter = CountVectorizer(analyzer=ngrams, binary=True, dtype=np.float64)
     occurrences = counter.fit_transform(all_texts)
     set_sizes = np.asarray(occurrences.sum(axis=1)).ravel()
@@ -62,11 +63,11 @@ def ngram_kernel(
     sizes_A = set_sizes[:n_texts]
     B = A
     sizes_B = sizes_A
-    if others is not None:
+    if column_texts is not None:
         B = occurrences[n_texts:]
         sizes_B = set_sizes[n_texts:]
-    K = np.empty((n_texts, n_others))
-    chunk_size = max(1, PRODUCT_ENTRIES // max(1, n_others))
+    K = np.empty((n_texts, n_columns))
+    chunk_size = max(1, PRODUCT_ENTRIES // max(1, n_columns))
     B_transposed = B.T.tocsr()
     for start in range(0, n_texts, chunk_size):
         rows = slice(start, start + chunk_size)

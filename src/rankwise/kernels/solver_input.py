@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from rankwise.arrays import Array, Indices, Matrix, MatrixLike, RandomState
+from rankwise.arrays import Array, Indices, Matrix, MatrixLike, RandomState, dense_rows
 from rankwise.kernels.basis import basis_map, basis_root
 from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap, KernelFeatures
 from rankwise.kernels.kernel import Kernel, center_kernel
@@ -33,20 +33,22 @@ class LazyFeatures:
         self._maps = maps
         self._X = X
         self._rows = rows
-        n_rows = X.shape[0] if rows is None else len(rows)
+        n_rows = X.shape[0]
+        if rows is not None:
+            n_rows = len(rows)
         n_features = sum(feature_map.n_features for feature_map in maps)
         self.shape = (n_rows, n_features)
 
     def __getitem__(self, rows: slice | Indices) -> Array:
         """Dense features of these of the rows."""
-        rows_of_X = rows if self._rows is None else self._rows[rows]
+        rows_of_X = rows
+        if self._rows is not None:
+            rows_of_X = self._rows[rows]
         X = self._X[rows_of_X]
-        blocks = []
-        for feature_map in self._maps:
-            block = feature_map.transform(X)
-            blocks.append(block.toarray() if sp.issparse(block) else block)
-        features = blocks[0] if len(blocks) == 1 else np.hstack(blocks)
-        return np.asarray(features, dtype=np.float64)
+        blocks = [dense_rows(feature_map.transform(X)) for feature_map in self._maps]
+        if len(blocks) == 1:
+            return blocks[0]
+        return np.hstack(blocks)
 
 
 class SolverInput(NamedTuple):
@@ -195,7 +197,9 @@ def _factor_kernel(K: Array, on_items: KernelFeatures) -> SolverInput:
     probe = np.random.default_rng(0).standard_normal(len(K))
     product = K @ probe
     diagonal = np.diagonal(K).copy()
-    columns_first = K if K.flags.f_contiguous else K.T
+    columns_first = K
+    if not K.flags.f_contiguous:
+        columns_first = K.T
     with allow_threads(len(K) ** 3):
         factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(columns_first, lower=1, overwrite_a=1)
     pivot_order = pivots - 1

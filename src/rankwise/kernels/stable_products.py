@@ -163,18 +163,20 @@ def _in_order(X: Matrix) -> Matrix:
     return X
 
 
-def _are_equal(X: Matrix, rows: Indices, others: Indices) -> NDArray[np.bool_]:
-    """Whether each of these rows is equal to its counterpart among the others."""
+def _are_equal(X: Matrix, rows: Indices, earlier_rows: Indices) -> NDArray[np.bool_]:
+    """Whether each of these rows is equal to the earlier row in the same position."""
     equal = np.ones(len(rows), dtype=bool)
     if not X.shape[1]:
         return equal
     is_sparse = sp.issparse(X)
-    entries_per_row = X.nnz // X.shape[0] + 1 if is_sparse else X.shape[1]
+    entries_per_row = X.shape[1]
+    if is_sparse:
+        entries_per_row = X.nnz // X.shape[0] + 1
     size = max(1, BLOCK_ENTRIES // entries_per_row)
     for start in range(0, len(rows), size):
         chunk = slice(start, start + size)
         first_block = X[rows[chunk]]
-        second_block = X[others[chunk]]
+        second_block = X[earlier_rows[chunk]]
         if is_sparse:
             largest = abs(first_block - second_block).max(axis=1).toarray().ravel()
             equal[chunk] = largest == 0

@@ -57,7 +57,10 @@ def held_out_gaps(y: Array, scores: Array, lists: Indices, grade: float | None =
     y = y[is_defined]
     scores = scores[is_defined]
     _, lists = np.unique(lists[is_defined], return_inverse=True)
-    is_best = y >= grade if grade is not None else y == group_max(y, lists)[lists]
+    if grade is None:
+        is_best = y == group_max(y, lists)[lists]
+    else:
+        is_best = y >= grade
     gaps_of_best = np.where(is_best, gap_to_top(scores, lists), np.inf)
     smallest_gap = -group_max(-gaps_of_best, lists)
     n_best = np.bincount(lists, is_best)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array, CrossValidation, MatrixLike
+from rankwise.arrays import Array, CrossValidation, MatrixLike, Numbers
 from rankwise.errors import UndefinedMetricError
 from rankwise.graphs.supervision import TargetLike
 from rankwise.model_selection.folds import make_folds
@@ -125,12 +124,13 @@ def cross_val_predict_groups(
     task = hold_out_task(estimator, X, y, groups, sample_weight)
     if alphas is not None and "alpha" not in task.parameters:
         raise ValueError(f"{type(estimator).__name__} has no alpha; omit alphas.")
-    candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
+    candidates = task.candidate_alphas(alphas)
     scores = task.held_out(make_folds(cv, task.graph), candidates)
-    if task.rows is not None:
-        scores = by_row(task, scores)
+    scores = by_row(task, scores)
     scores = scores.reshape(len(scores), *task.output_shape, len(candidates))
-    return scores[..., 0] if alphas is None else scores
+    if alphas is None:
+        return scores[..., 0]
+    return scores
 
 
 @dataclass(frozen=True)
@@ -157,13 +157,13 @@ class LeavePairOut:
     """
 
     alphas: Array
-    disagreement: Any
-    n_pairs: Any
+    disagreement: Array | float
+    n_pairs: Numbers | float
     _pairs: HeldOutPairs
     _shape: tuple[int, ...]
 
     @property
-    def auc(self) -> Any:
+    def auc(self) -> Array | float:
         """1 − disagreement; with two distinct scores the area under the ROC curve."""
         return 1.0 - self.disagreement
 
@@ -248,7 +248,7 @@ def leave_pair_out(
     array([0.944, 0.939])
     """
     task = hold_out_task(estimator, X, y, None)
-    candidates = task.candidates() if alphas is None else task.candidates(alpha=alphas)
+    candidates = task.candidate_alphas(alphas)
     checked_alphas = candidates.axes["alpha"]
     pairs = task.pairs()
     n_pairs = _count_pairs(pairs.scores)
@@ -258,11 +258,19 @@ def leave_pair_out(
         disagreement = disagreement[..., 0]
     return LeavePairOut(
         alphas=checked_alphas,
-        disagreement=disagreement if disagreement.ndim else float(disagreement),
-        n_pairs=n_pairs if task.output_shape else int(n_pairs[0]),
+        disagreement=_number_if_scalar(disagreement),
+        n_pairs=_number_if_scalar(n_pairs.reshape(task.output_shape)),
         _pairs=pairs,
         _shape=task.output_shape,
     )
+
+
+def _number_if_scalar(values: Numbers) -> Numbers | float:
+    """The values, or a Python number if the array has no axes."""
+    if values.ndim:
+        return values
+    number: float = values.item()
+    return number
 
 
 def _count_pairs(scores: Array) -> NDArray[np.int64]:

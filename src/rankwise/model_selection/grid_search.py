@@ -141,7 +141,9 @@ class CrossValidationResult:
         scheme = self.scheme
         if scheme.startswith("folds"):
             scheme = f"{self.n_folds} {scheme}"
-        return f"{scheme}, refitted for each" if self.refits else f"exact {scheme}"
+        if self.refits:
+            return f"{scheme}, refitted for each"
+        return f"exact {scheme}"
 
     def line(self, metric: Metric) -> tuple[CrossValidationResult, dict[str, float]]:
         """Candidates that differ from the best one in the first parameter only.
@@ -227,7 +229,9 @@ def cross_validate_candidates(
     """
     metrics = [check_scoring(metric) for metric in get_metrics(scoring)]
     task = hold_out_task(estimator, X, y, groups, sample_weight)
-    values = dict.fromkeys(task.parameters) if candidates is None else candidates
+    values: Mapping[str, ArrayLike | None] = dict.fromkeys(task.parameters)
+    if candidates is not None:
+        values = candidates
     if time is not None:
         target = read_y(y, groups, sample_weight, X=X, allow_nan=task.rows is not None)
         return forward_validation(estimator, X, target, time, task.candidates(**values), metrics)
@@ -279,7 +283,7 @@ def evaluate_candidates(
     by_group = {}
     for metric in metrics:
         by_group[metric.name], labels = score_groups(task.graph, scores, plan.folds, metric)
-    predictions = scores if task.rows is None else by_row(task, scores)
+    predictions = by_row(task, scores)
     return CrossValidationResult(
         candidates, by_group, labels, plan.name, n_folds, task.refits, predictions
     )
@@ -287,6 +291,8 @@ def evaluate_candidates(
 
 def by_row(task: HoldOutTask, scores: Array) -> Array:
     """Arrange held-out scores of items by the rows of X, nan for rows without a score."""
+    if task.rows is None:
+        return scores
     scores_of_rows = np.full((task.n_rows, *scores.shape[1:]), np.nan)
     scores_of_rows[task.rows] = scores
     return scores_of_rows
@@ -353,7 +359,9 @@ def forward_validation(
     for k in track(range(1, len(blocks)), "training on earlier blocks"):
         rows = np.sort(np.concatenate(blocks[: k + 1]))
         task = learner.hold_out_task(take_rows(X, rows), target.take(rows))
-        row_of_item = rows if task.rows is None else rows[task.rows]
+        row_of_item = rows
+        if task.rows is not None:
+            row_of_item = rows[task.rows]
         test_items = np.flatnonzero(np.isin(row_of_item, blocks[k]))
         predictions[row_of_item[test_items]] = task.held_out([test_items], candidates)[test_items]
 
@@ -437,7 +445,9 @@ def grid_search(
         raise ValueError(f"cv={cv!r} and time both define what is held out; pass one of them.")
     metric = check_scoring(scoring)
     cv = read_splits(cv)
-    settings = _combinations(parameter_lists or {})
+    if parameter_lists is None:
+        parameter_lists = {}
+    settings = _combinations(parameter_lists)
 
     results: list[CrossValidationResult] = []
     for setting in settings:  # one task at a time, since it may store a kernel matrix
@@ -451,29 +461,38 @@ def grid_search(
             result = forward_validation(model, X, target, time, grid, [metric])
         results.append(result)
 
-    best_scores = [result.overall(metric)[result.best(metric)] for result in results]
-    argbest = np.argmax if metric.greater_is_better else np.argmin
-    best = int(argbest(best_scores))
-    best_result = results[best]
-    best_index = best_result.best(metric)
-    best_candidate = best_result.candidates[best_index]
-    _warn_at_edges(best_result, best_index, metric, candidates)
-    best_params: dict[str, object] = dict(best_candidate)
-    for name, value in (parameter_lists or {}).items():
-        if value is not None and np.ndim(value):
-            best_params[name] = settings[best][name]
+    best = _index_of_best(results, metric)
+    result = results[best]
+    setting = settings[best]
+    index = result.best(metric)
+    candidate = result.candidates[index]
+    _warn_at_edges(result, index, metric, candidates)
     if len(settings) > 1:  # only the last task is in memory
-        task = copy.copy(learner).set_params(**settings[best]).hold_out_task(*data)
+        task = copy.copy(learner).set_params(**setting).hold_out_task(*data)
+    searched = {name: setting[name] for name, value in parameter_lists.items() if _is_list(value)}
     cv_results = _results_table(results, settings, metric, store_predictions=store_predictions)
-    undefined = np.isnan(best_result.by_group[metric.name])
-    cv_results["n_undefined"] = int(undefined.any(axis=(1, 2)).sum())
+    is_undefined = np.isnan(result.by_group[metric.name])
+    cv_results["n_undefined"] = int(is_undefined.any(axis=(1, 2)).sum())
     return SearchResult(
-        best_estimator=task.train(**best_candidate),
-        best_candidate=best_candidate,
-        best_params=best_params,
-        best_score=float(best_scores[best]),
+        best_estimator=task.train(**candidate),
+        best_candidate=candidate,
+        best_params={**candidate, **searched},
+        best_score=float(result.overall(metric)[index]),
         cv_results=cv_results,
     )
+
+
+def _index_of_best(results: list[CrossValidationResult], metric: Metric) -> int:
+    """Number of the result whose best candidate has the best score; the first of equal ones."""
+    best_scores = [result.overall(metric)[result.best(metric)] for result in results]
+    if metric.greater_is_better:
+        return int(np.argmax(best_scores))
+    return int(np.argmin(best_scores))
+
+
+def _is_list(value: ParameterValues) -> bool:
+    """Whether a parameter is a list of values to be searched."""
+    return value is not None and np.ndim(value) > 0
 
 
 def _combinations(parameter_lists: Mapping[str, ParameterValues]) -> list[dict[str, object]]:
@@ -502,8 +521,9 @@ def _results_table(
     The columns are the values of the first parameter, such as alpha.
     """
     first = next(iter(results[0].candidates.axes))
-    has_one_output = results[0].by_group[metric.name].shape[2] == 1
-    outputs = 0 if has_one_output else slice(None)
+    outputs: int | slice = slice(None)
+    if results[0].by_group[metric.name].shape[2] == 1:
+        outputs = 0
     axis_values = []
     params = []
     mean_scores = []

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from rankwise.arrays import Array, CrossValidation, Indices, MatrixLike, RandomState
 from rankwise.graphs.supervision import Preferences, Relevance, TargetLike, read_y
 from rankwise.metrics import Metric, get_metric
-from rankwise.metrics.by_group import check_defined, nanmean
+from rankwise.metrics.by_group import check_defined, from_disagreement, nanmean
 from rankwise.model_selection.candidate_grid import CandidateGrid
 from rankwise.model_selection.folds import PAIR, PAIRWISE, CrossValidationPlan, resolve_cv
 from rankwise.model_selection.grid_search import evaluate_candidates
@@ -138,8 +138,7 @@ def permutation_test(
             f"permutation_test takes a RankRLS, got {type(estimator).__name__}; pass alphas to "
             "choose among several, or use sklearn.model_selection.permutation_test_score."
         )
-    fixed_values = {} if alphas is None else {"alpha": alphas}
-    candidates = task.candidates(**fixed_values)
+    candidates = task.candidate_alphas(alphas)
     plan = resolve_cv(task, cv, [metric])
     if plan.name == PAIR:
         mean_scores = _leave_pair_out_scores(task, candidates, metric)
@@ -151,13 +150,12 @@ def permutation_test(
 
     n_alphas = len(candidates)
     n_outputs = target.y[0].size
-    best_alpha = np.max if metric.greater_is_better else np.min
     rng = check_random_state(random_state)
     chunks = _permuted(target.y, target.groups.codes, n_permutations, n_alphas, rng)
     scores = []
     for permuted_y in chunks:
         by_permutation = mean_scores(permuted_y).reshape(n_alphas, -1, n_outputs).mean(axis=2)
-        scores.append(best_alpha(by_permutation, axis=0))
+        scores.append(_best_over_alphas(by_permutation, metric))
     observed, null = np.split(np.concatenate(scores), [1])
     check_defined(metric, observed)
     score = float(observed[0])
@@ -168,6 +166,13 @@ def permutation_test(
         n_permutations=n_permutations,
         metric=metric.name,
     )
+
+
+def _best_over_alphas(scores: Array, metric: Metric) -> Array:
+    """Best score of each permutation, from an array of shape (n_alphas, n_permutations)."""
+    if metric.greater_is_better:
+        return np.asarray(scores.max(axis=0))
+    return np.asarray(scores.min(axis=0))
 
 
 #: From permutations of y, in columns, to their mean scores, (n_alphas, permutations × outputs).
@@ -182,7 +187,7 @@ def _leave_pair_out_scores(
 
     def mean_scores(permuted_y: Array) -> Array:
         error = pairs.disagreement(candidates.axes["alpha"], permuted_y).T
-        return 1.0 - error if metric.greater_is_better else error
+        return from_disagreement(metric, error)
 
     return mean_scores
 
@@ -211,7 +216,9 @@ def _hold_out_scores(
         columns = [mean_scores_together(column) for column in permuted_y.T]
         return np.concatenate(columns, axis=1)
 
-    return mean_scores_together if has_fixed_pairs else mean_scores_one_by_one
+    if has_fixed_pairs:
+        return mean_scores_together
+    return mean_scores_one_by_one
 
 
 def _permuted(
@@ -235,7 +242,9 @@ def _permuted(
 
 def _pvalue(observed: float, null: Array, greater_is_better: bool) -> float:
     """Share of permutations at least as good as the data; undefined ones and the data count."""
-    gain = null - observed if greater_is_better else observed - null
+    gain = null - observed
+    if not greater_is_better:
+        gain = -gain
     tolerance = ROUNDING * max(1.0, abs(observed))
     is_as_good = np.isnan(null) | (gain >= -tolerance)
     return float((1 + is_as_good.sum()) / (1 + len(null)))

@@ -43,7 +43,9 @@ class HeldOutPairs(NamedTuple):
 
     def disagreement(self, alphas: Array, scores: Array | None = None) -> Array:
         """Share of wrongly ordered pairs, (n_outputs, n_alphas); also for other scores."""
-        y = self.scores if scores is None else scores
+        y = self.scores
+        if scores is not None:
+            y = scores
         return pair_disagreement(self.spectrum, y, alphas, self.beta)
 
     def differences(self, alpha: float, n_entries: int) -> Iterator[tuple[slice, Array]]:
@@ -89,6 +91,12 @@ class CandidateTask(ABC):
                 axes[name] = check_alphas(requested, f"{name}s")
         return CandidateGrid(axes)
 
+    def candidate_alphas(self, alphas: ArrayLike | None) -> CandidateGrid:
+        """These alphas, or that of the learner for None."""
+        if alphas is None:
+            return self.candidates()
+        return self.candidates(alpha=alphas)
+
 
 class HoldOutTask(CandidateTask):
     """A learner with its data, which predicts held-out items for many candidates at once.
@@ -133,7 +141,9 @@ class HoldOutTask(CandidateTask):
         self.learner = learner
         self.graph = graph
         self.rows = rows
-        self.n_rows = graph.n_items if n_rows is None else n_rows
+        self.n_rows = graph.n_items
+        if n_rows is not None:
+            self.n_rows = n_rows
 
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
         """Predict every item by models that were trained without its fold.
@@ -155,7 +165,7 @@ class HoldOutTask(CandidateTask):
             scores[fold, 0] = self.scores_without(fold, candidates)
         return scores
 
-    def scores_without(self, held: Indices, candidates: CandidateGrid) -> Array:
+    def scores_without(self, test_items: Indices, candidates: CandidateGrid) -> Array:
         """Predict items by models trained on the other items, (n_held, n_candidates).
 
         For learners of one output; a learner of several outputs overrides `held_out`.
@@ -195,8 +205,11 @@ def hold_out_task(
             "RankLogistic or another learner with a method hold_out_task. For other estimators use "
             "cross_validate or cross_val_predict of scikit-learn."
         )
-    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    task: HoldOutTask = estimator.hold_out_task(X, y, groups, **weights)
+    task: HoldOutTask
+    if sample_weight is None:  # a learner that does not support weights has no such argument
+        task = estimator.hold_out_task(X, y, groups)
+    else:
+        task = estimator.hold_out_task(X, y, groups, sample_weight=sample_weight)
     return task
 
 
@@ -208,7 +221,10 @@ def pair_distance(loss: SquaredLoss, features: SolverInput) -> float:
     if features.columns is not None:
         return float(np.maximum(loss.norms(features.columns), 0.0).sum())
     if features.method == "dual":
-        K, size = features.matrix, SPARSE_COLUMNS
-        starts = range(0, len(K), size)
-        return float(sum(np.trace(loss.times_A(K[:, i : i + size])[i:]) for i in starts))
+        K = features.matrix
+        trace = 0.0
+        for start in range(0, len(K), SPARSE_COLUMNS):
+            columns = loss.times_A(K[:, start : start + SPARSE_COLUMNS])
+            trace += np.trace(columns[start:])
+        return float(trace)
     return float(loss.norms(features.matrix).sum())

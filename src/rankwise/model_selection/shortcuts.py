@@ -37,9 +37,9 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices, Matrix
+from rankwise.arrays import Array, Indices, Matrix, dense_rows
 from rankwise.graphs import PreferenceGraph
 from rankwise.kernels.solver_input import SolverInput
 from rankwise.kernels.stable_products import first_equal_rows
@@ -389,24 +389,31 @@ class ExplicitEdges(Shortcut):
         target = omega * pairs.edge_target
         root = np.sqrt(omega)[:, None]
         term = WhitenedTerm(1.0, root * x, target[:, None], omega)
-        turned, terms, rotation = diagonalize_gram(x, [term], edges, lambda rows: root * rows)
+        rotated, terms, rotation = diagonalize_gram(x, [term], edges, lambda rows: root * rows)
         if rotation is not None and to_coefficients is not None:
             to_coefficients = to_coefficients @ rotation
         elif rotation is not None:
             to_coefficients = rotation
 
-        moment = x.T @ target
-        magnitude = np.abs(x).T @ np.abs(target)
-        for numbers, weights in leave_out_weights(turned, terms, edges, alphas):
-            for k, weights_of_unit in zip(numbers, weights, strict=True):
-                remaining = moment - x[edges[k]].T @ target[edges[k]]
-                if (np.abs(remaining) <= ROUNDING * magnitude).all():
-                    weights_of_unit[:] = 0.0  # rounding noise must not rank items
+        is_silent = _cancels_without(x, target, edges)
+        for numbers, weights in leave_out_weights(rotated, terms, edges, alphas):
+            weights[is_silent[numbers]] = 0.0  # rounding noise must not rank items
             if to_coefficients is not None:
                 flat = to_coefficients @ weights.reshape(*weights.shape[:2], -1)
                 shape = len(weights), len(to_coefficients), *weights.shape[2:]
                 weights = flat.reshape(shape)
             yield numbers, weights
+
+
+def _cancels_without(x: Array, target: Array, units: Folds) -> NDArray[np.bool_]:
+    """For each unit of edges: do the targets of the other edges cancel, up to rounding?"""
+    moment = x.T @ target
+    tolerance = ROUNDING * (np.abs(x).T @ np.abs(target))
+    cancels = np.zeros(len(units), dtype=bool)
+    for k, removed in enumerate(units):
+        remaining = moment - x[removed].T @ target[removed]
+        cancels[k] = (np.abs(remaining) <= tolerance).all()
+    return cancels
 
 
 class Refit(Shortcut):
@@ -589,13 +596,6 @@ def check_rest(is_enough: bool) -> None:
             "a fold leaves no pair to train on: the pairs are all in one group (or fold). Use "
             "more or smaller folds, or hold out items of one list."
         )
-
-
-def dense_rows(R: Matrix) -> Array:
-    """Features as a dense float64 array."""
-    if sp.issparse(R):
-        R = R.toarray()
-    return np.asarray(R, dtype=np.float64)
 
 
 def _features_of_kernel(K: Array) -> tuple[Array, Array]:

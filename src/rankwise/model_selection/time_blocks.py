@@ -36,7 +36,9 @@ def time_series_blocks(time: ArrayLike, groups: Groups, n_blocks: int = N_BLOCKS
     """
     n_items = len(groups.codes)
     days = in_days(as_times(as_array(time, "time"), n_items, "row"))
-    unit = groups.codes if groups.n_groups > 1 else np.arange(n_items)
+    unit = groups.codes
+    if groups.n_groups == 1:
+        unit = np.arange(n_items)
     last_day = np.full(unit.max() + 1, -np.inf)
     np.maximum.at(last_day, unit, days)
     distinct_days, day_number = np.unique(last_day, return_inverse=True)

@@ -42,13 +42,17 @@ def curves_of_search(search: BaseEstimator) -> list[ValidationCurve]:
     """One curve for each row of ``cv_results_["mean_score"]`` of a fitted search."""
     results = search.cv_results_
     best_params = search.best_params_
-    parameter = "alpha" if "alphas" in results else "n_basis"
     curves: list[ValidationCurve] = []
     has_chosen = False
     for k, params in enumerate(results["params"]):
         searched = {name: value for name, value in params.items() if name in best_params}
         is_chosen = not has_chosen and searched.items() <= best_params.items()
         has_chosen |= is_chosen
-        x = results["alphas"][k] if parameter == "alpha" else results["n_basis"]
+        if "alphas" in results:
+            parameter = "alpha"
+            x = results["alphas"][k]
+        else:
+            parameter = "n_basis"
+            x = results["n_basis"]
         curves.append(ValidationCurve(searched, parameter, x, results["group_score"][k], is_chosen))
     return curves

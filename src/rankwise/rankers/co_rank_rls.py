@@ -249,7 +249,10 @@ class CoRankRLS(TaskModel, KernelParameters):
         """
         model = clone(self)
         checked_alphas = check_alphas(alphas, "alphas")
-        checked_nus = check_alphas([self.nu], "nu") if nus is None else check_alphas(nus, "nus")
+        if nus is None:
+            checked_nus = check_alphas([self.nu], "nu")
+        else:
+            checked_nus = check_alphas(nus, "nus")
         task = model._prepare(X, read_y(y, groups, sample_weight, X=X, allow_nan=True))
         coef = task.coefficients(checked_nus, checked_alphas)
         return CoRankRLSPath(checked_alphas, checked_nus, coef, model, squeeze=nus is None)
@@ -423,7 +426,9 @@ class CoRankRLSPath:
         """Scores of all models, shape (n_items, n_nus, n_alphas), or without nus if none given."""
         flat = [coef.reshape(len(coef), -1) for coef in self.view_coef]
         scores = np.mean(self.template._scores(X, flat), axis=0)
-        grid = (len(self.alphas),) if self.squeeze else (len(self.nus), len(self.alphas))
+        grid: tuple[int, ...] = (len(self.nus), len(self.alphas))
+        if self.squeeze:
+            grid = (len(self.alphas),)
         return np.asarray(scores.reshape(len(scores), *grid))
 
     def model(self, alpha: int, nu: int = 0) -> CoRankRLS:
@@ -539,22 +544,22 @@ class CoTask(HoldOutTask):
             return np.array(NUS)
         return default_alphas(float(np.trace(self.system[0])) / len(self.views))
 
-    def scores_without(self, held: Indices, candidates: CandidateGrid) -> Array:
+    def scores_without(self, test_items: Indices, candidates: CandidateGrid) -> Array:
         """Mean of the views, trained without scored rows given by their position among these.
 
         Held-out rows do not take part in the agreement of the views either. If the views agree on
         the unscored rows, C is the same for all folds and is computed once.
         """
-        train_positions = np.delete(np.arange(len(self.target.scored)), held)
+        train_positions = np.delete(np.arange(len(self.target.scored)), test_items)
         loss = SquaredLoss(self.loss.graph.subset(train_positions))
         check_rest(loss.graph.n_pairs > 0)
-        task = CoTask(self.learner, self._X, self.target.without(held), loss)
+        task = CoTask(self.learner, self._X, self.target.without(test_items), loss)
         if self.target.agrees_on_unscored:
             task.coupling = self.coupling
         coefficients = task.coefficients(
             candidates.axes["nu"], candidates.axes["alpha"], warns=False
         )
-        X_held = self._X[self.target.scored[held]]
+        X_held = self._X[self.target.scored[test_items]]
         scores = [
             view.scores(X_held, coef.reshape(len(coef), -1))
             for view, coef in zip(self.views, coefficients, strict=True)

@@ -18,6 +18,7 @@ from rankwise.arrays import (
     Indices,
     Matrix,
     MatrixLike,
+    dense_rows,
     take_weights,
     weights_or_ones,
 )
@@ -25,7 +26,6 @@ from rankwise.graphs import ScoreGraph
 from rankwise.graphs.gram import plain_system
 from rankwise.graphs.supervision import Preferences, Relevance, TargetLike, read_y, unpack_target
 from rankwise.groups import encode_groups, indices_by_group
-from rankwise.model_selection.shortcuts import dense_rows
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.rank_rls import RankRLS, RankRLSPath
 from rankwise.rankers.ranking_problem import check_beta

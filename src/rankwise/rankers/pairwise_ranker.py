@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.arrays import Array, Indices, MatrixLike, RandomState
+from rankwise.arrays import Array, Indices, MatrixLike, RandomState, dense_rows
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Values
 from rankwise.graphs import PairGraph, PreferenceGraph
@@ -24,7 +24,7 @@ from rankwise.losses import PairwiseLoss, SquaredLoss
 from rankwise.losses.profiled import ProfileLoss
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
 from rankwise.model_selection.protocol import HoldOutTask, pair_distance
-from rankwise.model_selection.shortcuts import check_rest, dense_rows
+from rankwise.model_selection.shortcuts import check_rest
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.paths import ModelPath, PathModel
@@ -283,10 +283,10 @@ class PairwiseTask(HoldOutTask):
             pair_distance(SquaredLoss(self.graph), self.features), PAIRWISE_ALPHA_DECADES
         )
 
-    def scores_without(self, held: Indices, candidates: CandidateGrid) -> Array:
+    def scores_without(self, test_items: Indices, candidates: CandidateGrid) -> Array:
         """Train on the features of the others."""
-        train_rows = np.delete(np.arange(self.n_rows), held)
-        return self._scores(train_rows, self.graph.subset(train_rows), candidates, held)
+        train_rows = np.delete(np.arange(self.n_rows), test_items)
+        return self._scores(train_rows, self.graph.subset(train_rows), candidates, test_items)
 
     def from_edges(self, edges: PairGraph, candidates: CandidateGrid) -> Array:
         """Train on the features of all items."""

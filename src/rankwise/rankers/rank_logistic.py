@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from rankwise.arrays import Array, CrossValidation, MatrixLike, RandomState
+from rankwise.arrays import Array, CrossValidation, MatrixLike, RandomState, dense_rows
 from rankwise.fitted_schema import FittedSchema, Values
 from rankwise.graphs.score_graph import TIES
 from rankwise.graphs.supervision import TargetLike, read_y
@@ -19,7 +19,6 @@ from rankwise.losses import LogisticLoss, PairwiseLoss, PlackettLuceLoss
 from rankwise.losses.profiled import ProfileLoss
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.grid_search import grid_search
-from rankwise.model_selection.shortcuts import dense_rows
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.pairwise_ranker import PairwiseRanker, PairwiseTask
@@ -227,12 +226,13 @@ class RankLogistic(LogisticModel, PairwiseRanker):
 
     def _keep(self, task: PairwiseTask, solution: Solution) -> None:
         super()._keep(task, solution)
-        R, w, loss = task.features.matrix, solution.w, task.loss
-        scores = row_products(R, w)
+        R = task.features.matrix
+        loss = task.loss
+        scores = row_products(R, solution.w)
         if isinstance(loss, ProfileLoss):
             loss.at(scores)
             scores = scores + loss.Z @ loss.gamma
-            self._keep_effects(loss.effects(dense_rows(R), w, scores, self.alpha))
+            self._keep_effects(loss.effects(dense_rows(R), solution.w, scores, self.alpha))
             loss = loss.loss
         self.is_separable_ = cast(LogisticLoss | PlackettLuceLoss, loss).is_separated_by(scores)
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
-from rankwise.arrays import Array, Matrix, MatrixLike, RandomState
+from rankwise.arrays import Array, Matrix, MatrixLike, RandomState, dense_rows
 from rankwise.fitted_schema import FittedSchema, NotSaved, Values
 from rankwise.frames import check_same_index
 from rankwise.graphs import PairGraph
@@ -30,7 +30,6 @@ from rankwise.model_selection.shortcuts import (
     Refit,
     coefficients_without,
     cross_val_scores,
-    dense_rows,
     find_shortcut,
     item_spectrum,
 )
@@ -379,8 +378,12 @@ class RankRLS(PathModel):
             self.max_group_size_ = None
         X = validate_X(self, X, reset=is_first)
         rule = {name: getattr(self, name) for name in ("cost", "ties", "group_weight", "beta")}
-        sums = SufficientStatistics(**rule) if is_first else self._sums
-        features = fixed_map(self, X) if is_first else self._features
+        if is_first:
+            sums = SufficientStatistics(**rule)
+            features = fixed_map(self, X)
+        else:
+            sums = self._sums
+            features = self._features
         before = {**sums.rule, "kernel": features.kernel}
         for name, value in {**rule, "kernel": self.make_kernel()}.items():
             if value != before[name]:
@@ -395,8 +398,10 @@ class RankRLS(PathModel):
             self._sums: SufficientStatistics = sums
         self.output_shape_ = sums.output_shape
         self._store(features.coefficients(sums.coefficients(alphas)[0]))
-        self.n_samples_seen_, self.n_pairs_ = sums.n_items, sums.n_pairs
-        self.solver_, self.n_iter_ = "primal", 1
+        self.n_samples_seen_ = sums.n_items
+        self.n_pairs_ = sums.n_pairs
+        self.solver_ = "primal"
+        self.n_iter_ = 1
         return self
 
     def _prepare(self, X: MatrixLike, target: TrainingTarget) -> RankRLSTask:
@@ -433,7 +438,10 @@ class RankRLS(PathModel):
             explicit=loss.nuisance is not None,
         )
         if loss.nuisance is None:
-            return features if to_fit and self.beta in (0, 1) else features.stored()
+            reads_features_once = to_fit and self.beta in (0, 1)
+            if reads_features_once:
+                return features
+            return features.stored()
         if features.method == "iterative":
             raise ValueError(
                 f"X has shape {X.shape}, which needs the iterative solver, and that does not "
@@ -469,9 +477,16 @@ class RankRLS(PathModel):
             w = solutions.coef[0, :, 0]
             if not w.any():
                 warn_explained()
-            R, Z, alpha = dense_rows(features.matrix), loss.nuisance, float(alphas[0])
-            of_loss = (loss.times_A, loss.target, loss.graph.groups)
-            self._keep_effects(nuisance_effects(R, w, Z, *of_loss, alpha))
+            effects = nuisance_effects(
+                dense_rows(features.matrix),
+                w,
+                loss.nuisance,
+                loss.times_A,
+                loss.target,
+                loss.graph.groups,
+                float(alphas[0]),
+            )
+            self._keep_effects(effects)
         n_alphas, n, n_outputs = solutions.coef.shape
         flat = features.coefficients(solutions.coef.transpose(1, 0, 2).reshape(n, -1))
         return flat.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
@@ -508,13 +523,16 @@ class RankRLSTask(HoldOutTask):
         Very wide sparse X is for iterations, unless these are dearer than a Gram matrix.
         """
         if self.refits and n_folds > MOST_REFITS:
-            self.refits, self._features = False, None
+            self.refits = False
+            self._features = None
         features = self._features
         if features is None and self.refits:
             features = make_solver_input(self.learner.make_kernel(), self._X, "iterative")
         elif features is None:
             features = self.learner._make_features(self._X, self.loss, to_fit=False)
-        self._features = None if spend and features.method == "dual" else features
+        self._features = features
+        if spend and features.method == "dual":
+            self._features = None
         return features
 
     def default_values(self, _: str) -> Array:
@@ -523,7 +541,9 @@ class RankRLSTask(HoldOutTask):
         They run from no regularization to nothing else, whatever the scale of features and the
         amount of data; those of iterations only as far as these can tell them apart.
         """
-        decades = ITERATIVE_DECADES if self.refits else ALPHA_DECADES
+        decades: tuple[float, float] = ALPHA_DECADES
+        if self.refits:
+            decades = ITERATIVE_DECADES
         return default_alphas(pair_distance(self.loss, self.features()), decades)
 
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
@@ -568,7 +588,8 @@ class RankRLSTask(HoldOutTask):
         """For one list in which every two items are a pair; spends the kernel matrix."""
         if not self.has_pairs:
             return super().pairs()
-        beta, scores = self.loss.beta, np.asarray(self.graph.y)
+        beta = self.loss.beta
+        scores = np.asarray(self.graph.y)
         if len(scores) < FEWEST_FOR_PAIRS:
             raise ValueError(
                 f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {len(scores)}: "

@@ -183,8 +183,12 @@ class RankSVM(PairwiseRanker):
                 "solver='newton-cg' needs a smooth loss; use loss='squared_hinge', or "
                 "solver='lbfgs' for the hinge."
             )
-        auto = "lbfgs" if self.loss == "hinge" else "newton-cg"
-        return LOSSES[self.loss], auto if self.solver == "auto" else self.solver
+        method = self.solver
+        if method == "auto" and self.loss == "hinge":
+            method = "lbfgs"
+        elif method == "auto":
+            method = "newton-cg"
+        return LOSSES[self.loss], method
 
 
 class RankSVMCV(Search):

@@ -577,11 +577,11 @@ class PursuitTask(HoldOutTask):
         """All numbers of steps up to `n_basis`."""
         return np.arange(1, int(self.learner.n_basis) + 1)
 
-    def scores_without(self, held: Indices, candidates: CandidateGrid) -> Array:
+    def scores_without(self, test_items: Indices, candidates: CandidateGrid) -> Array:
         """A pursuit that ended early stays as it is for the steps that are left."""
         steps = candidates.axes["n_basis"].astype(np.intp)
-        model = self._trained(int(steps.max()), self._scores.without(held))
-        staged = model._staged(self._X[self._scores.scored[held]])
+        model = self._trained(int(steps.max()), self._scores.without(test_items))
+        staged = model._staged(self._X[self._scores.scored[test_items]])
         return staged[:, np.minimum(steps, staged.shape[1] - 1)]
 
     def train(self, **values: float) -> RankingPursuit:

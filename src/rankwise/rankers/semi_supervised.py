@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, take_weights
 from rankwise.errors import warn_user
 from rankwise.graphs import ScoreGraph
 from rankwise.graphs.supervision import Preferences, Relevance, TrainingTarget
@@ -38,7 +38,7 @@ class PartialRelevance(NamedTuple):
 
     def weights_of(self, rows: Indices) -> Array | None:
         """Weights of these rows; None without weights."""
-        return None if self.weights is None else self.weights[rows]
+        return take_weights(self.weights, rows)
 
     def graph(self, cost: str, ties: str, group_weight: str) -> ScoreGraph:
         """The pairs of the scored rows."""
@@ -66,15 +66,19 @@ class PartialRelevance(NamedTuple):
 
         These are the unscored rows, or the scored ones if no two unscored rows share a group.
         """
-        rows = self.unscored if self.agrees_on_unscored else self.scored
+        rows = self.scored
+        if self.agrees_on_unscored:
+            rows = self.unscored
         groups = self.groups.take(rows)
         zeros = np.zeros(len(rows))  # all pairs of a group, whatever the scores
         target = Relevance(zeros, groups, self.weights_of(rows))
         return rows, ScoreGraph(target, group_weight=group_weight)
 
-    def without(self, held: Indices) -> PartialRelevance:
+    def without(self, test_items: Indices) -> PartialRelevance:
         """Drop scored rows by their positions in `scored`."""
-        return self._replace(scored=np.delete(self.scored, held), y=np.delete(self.y, held))
+        return self._replace(
+            scored=np.delete(self.scored, test_items), y=np.delete(self.y, test_items)
+        )
 
 
 def split_unscored(target: TrainingTarget, n_items: int) -> PartialRelevance:

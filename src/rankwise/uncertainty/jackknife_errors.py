@@ -19,14 +19,14 @@ from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, dense_rows
 from rankwise.caching import cached_property
 from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.supervision import make_target, unpack_target
 from rankwise.groups import encode_groups, indices_by_group
 from rankwise.model_selection.scorer import needs_groups, predict_items
-from rankwise.model_selection.shortcuts import HoldOutUnits, dense_rows
+from rankwise.model_selection.shortcuts import HoldOutUnits
 from rankwise.rankers.pipelines import final_estimator, fit_ranker, transform_items
 from rankwise.rankers.rank_rls import RankRLS, RankRLSTask
 from rankwise.runtime.progress import track
