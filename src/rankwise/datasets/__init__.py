@@ -13,6 +13,7 @@ from rankwise.datasets.pair_data import PairData
 from rankwise.datasets.ranking_data import RankingData, read_ranking
 from rankwise.datasets.score_files import read_scores, write_scores, write_table_with_scores
 from rankwise.datasets.synthetic import RankingProblem, make_ranking
+from rankwise.datasets.teams import Teams
 from rankwise.datasets.trec import TrecRun, read_qrels, read_trec_run, write_qrels, write_trec_run
 from rankwise.groups import groups_from_sizes
 
@@ -20,6 +21,7 @@ __all__ = [
     "PairData",
     "RankingData",
     "RankingProblem",
+    "Teams",
     "TrecRun",
     "groups_from_sizes",
     "make_ranking",

@@ -42,6 +42,8 @@ class ComparisonColumns:
         Conditions, and covariates of the comparisons.
     differences : tuple of (int, int)
         Covariates of the two sides, of which the difference is used.
+    team_weights : tuple of int
+        Weights of the members of the teams on the two sides.
     """
 
     items: tuple[int, ...]
@@ -63,6 +65,7 @@ class ComparisonColumns:
     context: tuple[int, ...] = ()
     covariates: tuple[int, ...] = ()
     differences: tuple[tuple[int, int], ...] = ()
+    team_weights: tuple[int, ...] = ()
 
     @property
     def numeric(self) -> list[int]:
@@ -160,6 +163,9 @@ def _shared_columns(find: _Finder, options: PairColumns) -> dict[str, Any]:
     if context is not None:
         names = [context] if isinstance(context, (str, int)) else context
         columns["context"] = find.several(names, "context")
+    team_weights = options.get("team_weights")
+    if team_weights is not None:
+        columns["team_weights"] = find.several(team_weights, "team_weights")
     return columns | _covariate_columns(find, options)
 
 

@@ -15,12 +15,11 @@ from rankwise.datasets.column_values import complete_rows, distinct_cells
 from rankwise.datasets.comparison_columns import ComparisonColumns
 from rankwise.datasets.numeric_columns import column_numbers
 from rankwise.datasets.table_files import TableFile
+from rankwise.datasets.team_cells import TeamColumn, has_teams, plain_list, read_teams
 from rankwise.datasets.times import read_times
 from rankwise.datasets.vocabulary import MISSING, distinct_labels, is_gap, shown_value
 from rankwise.formatting import join_words
 from rankwise.validation import check_float_array
-
-TEAMS = (tuple, list, set, frozenset, dict, np.ndarray)  # cells that are not one item
 
 
 class Labels(NamedTuple):
@@ -80,6 +79,8 @@ class ComparisonRows:
         Columns of labels by position.
     values : dict from int to ndarray
         Columns of numbers by position.
+    teams : tuple of TeamColumn
+        The two columns of items, if a side may have several items; else empty.
     """
 
     table: TableFile
@@ -87,6 +88,7 @@ class ComparisonRows:
     numbers: Indices
     labels: dict[int, Labels]
     values: dict[int, Array]
+    teams: tuple[TeamColumn, ...] = ()
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -139,7 +141,10 @@ class ComparisonRows:
 
 
 def read_rows(
-    table: TableFile, columns: ComparisonColumns, outcome_words: Mapping[str, str]
+    table: TableFile,
+    columns: ComparisonColumns,
+    outcome_words: Mapping[str, str],
+    team_separator: str | None = None,
 ) -> ComparisonRows:
     """Read the columns with a role, and drop rows with missing values.
 
@@ -151,12 +156,17 @@ def read_rows(
         The columns.
     outcome_words : mapping from str to str
         Words of the outcome and the words that they stand for.
+    team_separator : str, optional
+        Text between the members of a team.
     """
-    cells = table.read(columns.text, columns.numeric)
+    cells = table.read([*columns.text, *columns.team_weights], columns.numeric)
     n_rows = len(next(iter(cells.values())))
     values = {at: _as_numbers(table, at, cells[at]) for at in columns.numeric}
-    for at in columns.items:
-        _refuse_teams(table, table.names[at], cells[at])
+    teams = _read_teams(table, columns, cells, team_separator)
+    for at, team_column in zip(columns.items, teams, strict=False):
+        cells[at] = team_column.labels()
+    if teams and columns.outcome is not None:
+        cells[columns.outcome] = _with_team_labels(table, cells[columns.outcome], team_separator)
     labels = {}
     for at in columns.text:
         codes, texts = distinct_cells(cells[at])
@@ -169,10 +179,47 @@ def read_rows(
     has_gap = _missing_cells(table, columns, labels, values)
     complete = complete_rows(table, has_gap)
     if complete is None:
-        return ComparisonRows(table, columns, np.arange(n_rows), labels, values)
+        return ComparisonRows(table, columns, np.arange(n_rows), labels, values, teams)
     labels = {at: column.take(complete) for at, column in labels.items()}
     values = {at: column[complete] for at, column in values.items()}
-    return ComparisonRows(table, columns, complete, labels, values)
+    teams = tuple(column.take(complete) for column in teams)
+    return ComparisonRows(table, columns, complete, labels, values, teams)
+
+
+def _read_teams(
+    table: TableFile,
+    columns: ComparisonColumns,
+    cells: dict[int, Any],
+    separator: str | None,
+) -> tuple[TeamColumn, ...]:
+    """Read the columns of items as teams, if a cell may have several items."""
+    sides = [plain_list(cells[at]) for at in columns.items]
+    if separator is None and not any(map(has_teams, sides)):
+        if columns.team_weights:
+            raise table.error(
+                "team_weights= are the weights of the members of teams, but each side is one item; "
+                "name the text between the members with team_separator=, or leave out "
+                "team_weights=."
+            )
+        return ()
+    if columns.ranking is not None or columns.has_places:
+        raise table.error(
+            "rankings of teams are not supported; write one label for each team, or split the "
+            "rankings into comparisons of two sides."
+        )
+    weights = [plain_list(cells[at]) for at in columns.team_weights] or [None, None]
+    return tuple(
+        read_teams(table, side, separator, side_weights)
+        for side, side_weights in zip(sides, weights, strict=True)
+    )
+
+
+def _with_team_labels(table: TableFile, outcome: Any, separator: str | None) -> Any:
+    """Return the outcomes with teams as their labels."""
+    cells = plain_list(outcome)
+    if separator is None and not has_teams(cells):
+        return outcome
+    return read_teams(table, cells, separator).labels()
 
 
 def _is_tie(columns: ComparisonColumns, labels: Mapping[int, Labels]) -> NDArray[np.bool_]:
@@ -206,19 +253,6 @@ def _missing_cells(
     for at, numbers in values.items():
         is_missing[table.names[at]] = np.isnan(numbers)
     return is_missing
-
-
-def _refuse_teams(table: TableFile, name: str, column: Any) -> None:
-    """Refuse cells with several items: each tuple would become one item."""
-    if not isinstance(column, list):
-        return
-    for row, cell in enumerate(column):
-        if isinstance(cell, TEAMS):
-            raise table.error(
-                f"the column {shown_value(name)} has the {type(cell).__name__} {cell!r}, expected "
-                "one item. Comparisons of teams are not supported; write one label for each side.",
-                row,
-            )
 
 
 def _translated(table: TableFile, outcome: Labels, words: Mapping[str, str]) -> Labels:

@@ -26,6 +26,7 @@ from rankwise.datasets.pair_data import (
 )
 from rankwise.datasets.preflib import PreflibTable, is_preflib
 from rankwise.datasets.table_files import FrameTable, TableFile
+from rankwise.datasets.team_cells import JoinedTeams, join_teams
 from rankwise.datasets.vocabulary import finite_number, shown_value
 from rankwise.formatting import count, join_words
 from rankwise.frames import frame_columns
@@ -105,6 +106,12 @@ def read_pairs(
         "rows" is the order of the rows, if no column has this name.
     context : str, int or list of them
         Columns with circumstances that an item may be better or worse in, such as the surface.
+    team_separator : str, optional
+        Text between the members of a team, such as "+", if a side may have several items. Cells of
+        a frame may be tuples, lists or sets of items, or dictionaries from item to weight.
+    team_weights : pair of str or int, optional
+        Columns with the weights of the members of each side, in the order of the members: the
+        share of the time that each of them played. By default every member has the weight 1.
     delimiter : str, optional
         Character between the columns of a text; by default the comma, tab, semicolon or bar that
         gives the header most columns.
@@ -205,7 +212,8 @@ def pairs_from_table(table: TableFile, columns: PairColumns) -> PairData:
         columns = {**columns, "ranking": "ranking"}
     options, read_as = infer_columns(validate_columns(columns), table.names)
     roles = find_columns(table, options)
-    rows = read_rows(table, roles, options.get("outcome_words") or {})
+    outcome_words = options.get("outcome_words") or {}
+    rows = read_rows(table, roles, outcome_words, options.get("team_separator"))
     time = options.get("time")
     times = rows.times(time is not None and is_row_order(table, time))
     if roles.has_places or roles.ranking is not None:
@@ -274,20 +282,48 @@ def _from_rankings(
 def _pairs(rows: ComparisonRows, times: NDArray[Any] | None, outcome: Array) -> PairData:
     """One comparison for each row: the outcome is positive if the first item won."""
     weight = rows.weight()
+    sides = _team_sides(rows) if rows.teams else _single_sides(rows)
+    return PairData(
+        sides.first,
+        sides.second,
+        outcome,
+        weight,
+        sides.items,
+        covariates=_covariates(rows),
+        contexts=_contexts(rows),
+        teams=sides.teams,
+        **_comparison_facts(rows, times),
+    )
+
+
+def _single_sides(rows: ComparisonRows) -> JoinedTeams:
+    """The two items of each row."""
     first, second = rows.items()
     problem = "{} is compared with itself. Leave out the row."
     rows.refuse(first.codes == second.codes, problem, first)
     labels, position = np.unique(first.distinct(), return_inverse=True)
-    return PairData(
+    return JoinedTeams(
         first.per_row(position).astype(np.intp),
         second.per_row(position).astype(np.intp),
-        outcome,
-        weight,
         labels,
-        covariates=_covariates(rows),
-        contexts=_contexts(rows),
-        **_comparison_facts(rows, times),
+        None,
     )
+
+
+def _team_sides(rows: ComparisonRows) -> JoinedTeams:
+    """The two teams of each row, without a common member."""
+    first, second = rows.teams
+    codes = first.codes * len(second.teams) + second.codes
+    for row in np.sort(np.unique(codes, return_index=True)[1]).tolist():
+        members = first.teams[first.codes[row]].members
+        opponents = second.teams[second.codes[row]].members
+        common = set(members).intersection(opponents)
+        if common:
+            raise rows.table.error(
+                f"{shown_value(min(common))} is on both sides. Correct the row, or leave it out.",
+                int(rows.numbers[row]),
+            )
+    return join_teams(first, second)
 
 
 def _comparison_facts(rows: ComparisonRows, times: NDArray[Any] | None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
 from rankwise.datasets import comparison_words
 from rankwise.datasets.column_roles import Column
+from rankwise.datasets.teams import Teams
 from rankwise.errors import warn_user
 from rankwise.validation import check_option, suggestion
 
@@ -140,7 +141,8 @@ class PairData:
     Attributes
     ----------
     first, second : ndarray of shape (n_pairs,)
-        Positions in `items`. Where the data name winner and loser, the winner is first.
+        Positions in `items`, or numbers of `teams` if there are teams. If the data name winner and
+        loser, the winner is first.
     outcome : ndarray of shape (n_pairs,)
         By how much the first item won: positive if it did, negative if the second did, 0 is a
         tie; 1, −1 and 0 if the data do not say by how much.
@@ -162,6 +164,8 @@ class PairData:
         When the comparison was made: dates (datetime64) or numbers.
     contexts : dict from str to ndarray of shape (n_pairs,)
         Labels of the circumstances that an item may be better or worse in.
+    teams : Teams or None
+        Members of the sides, if a side may have several items.
     """
 
     first: Indices
@@ -177,11 +181,17 @@ class PairData:
     rankings: Rankings | None = None
     times: NDArray[Any] | None = None
     contexts: dict[str, NDArray[Any]] = field(default_factory=dict)
+    teams: Teams | None = None
 
     @property
     def n_items(self) -> int:
         """Number of distinct items."""
         return len(self.items)
+
+    @property
+    def n_sides(self) -> int:
+        """Number of teams, or of items without teams."""
+        return self.n_items if self.teams is None else self.teams.n_teams
 
     @property
     def n_pairs(self) -> int:
@@ -203,15 +213,34 @@ class PairData:
         """By how much the winner won; 0 is a tie."""
         return np.abs(self.outcome)
 
+    def has_item(self, item: int) -> NDArray[np.bool_]:
+        """Mask of the comparisons of an item, by its position."""
+        is_side = np.zeros(self.n_sides, bool)
+        if self.teams is None:
+            is_side[item] = True
+        else:
+            is_side[self.teams.team[self.teams.item == item]] = True
+        return is_side[self.first] | is_side[self.second]
+
     def graph(self) -> PairGraph:
         """The comparisons as a preference graph, which a ranker takes as its `y`."""
         from rankwise.graphs import PairGraph
 
+        if self.teams is not None:
+            raise ValueError(
+                "the comparisons are between teams of several items, so they are not a graph of "
+                "the items; pass them to rankwise.leaderboard.rate, which rates the members."
+            )
         return PairGraph(self.winner, self.loser, self.magnitude, self.weight, self.n_items)
 
     def compact(self) -> tuple[PairData, Indices]:
         """The same with the items that occur only, and their positions before."""
         ends = np.stack([self.first, self.second])
+        if self.teams is not None:
+            used_teams, (first, second) = np.unique(ends, return_inverse=True)
+            teams, members = self.teams.take(used_teams).compact()
+            items = self.items[members]
+            return replace(self, first=first, second=second, items=items, teams=teams), members
         members, (first, second) = np.unique(ends, return_inverse=True)
         rankings = self.rankings and self.rankings.among(slice(None), members)
         items = self.items[members]
@@ -273,6 +302,8 @@ class PairColumns(TypedDict, total=False):
     unlisted: str
     time: Column | None
     context: Column | Sequence[Column]
+    team_separator: str | None
+    team_weights: Sequence[Column] | None
 
 
 PAIR_COLUMNS = tuple(PairColumns.__annotations__)
@@ -281,6 +312,7 @@ N_COLUMNS = {  # smallest and largest number of columns of an argument
     "scores": (2, 2),
     "wins": (2, 3),
     "places": (2, 10**6),
+    "team_weights": (2, 2),
     "covariates": (0, 10**6),
 }
 
@@ -303,6 +335,12 @@ def validate_columns(options: PairColumns) -> PairColumns:
     for name in ("scores", "wins"):
         if options.get(name) is not None and options.get("sides") is None:
             raise ValueError(f"{name}= needs sides=, the two columns with the items.")
+    separator = options.get("team_separator")
+    if separator is not None and (not isinstance(separator, str) or not separator):
+        raise ValueError(
+            f"team_separator={separator!r}; expected the text between the members of a team, such "
+            "as '+'."
+        )
     results = [name for name in ("outcome", "wins", "scores") if options.get(name) is not None]
     if len(results) > 1:
         raise ValueError(f"{' and '.join(results)} exclude each other; pass one of them.")

@@ -1,0 +1,60 @@
+"""Teams: sides of comparisons that have several items as members."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
+
+
+@dataclass(frozen=True, eq=False)
+class Teams:
+    """Members of teams, one row for each member of each team.
+
+    Attributes
+    ----------
+    team : ndarray of int, shape (n_rows,)
+        Number of the team, in increasing order from 0.
+    item : ndarray of int, shape (n_rows,)
+        Position of the member in the labels of the items.
+    share : ndarray of shape (n_rows,)
+        Weight of the member in the team: 1, or less for a member who played a part of the time.
+
+    Examples
+    --------
+    >>> from rankwise.datasets import pairs_from_frame
+    >>> games = {"winner": [("Ann", "Bob")], "loser": [("Cleo", "Dan")]}
+    >>> data = pairs_from_frame(games)
+    >>> teams = data.teams
+    >>> teams.n_teams, teams.sizes, data.items[teams.item]
+    (2, array([2, 2]), array(['Ann', 'Bob', 'Cleo', 'Dan'], dtype='<U4'))
+    """
+
+    team: Indices
+    item: Indices
+    share: Array
+
+    @property
+    def n_teams(self) -> int:
+        """Number of teams."""
+        return int(self.team[-1]) + 1
+
+    @cached_property
+    def sizes(self) -> Indices:
+        """Number of members of each team."""
+        return np.bincount(self.team)
+
+    def take(self, teams: Indices) -> Teams:
+        """Return some of the teams, numbered in increasing order."""
+        number = np.full(self.n_teams, -1)
+        number[teams] = np.arange(len(teams))
+        rows = number[self.team] >= 0
+        return Teams(number[self.team[rows]], self.item[rows], self.share[rows])
+
+    def compact(self) -> tuple[Teams, Indices]:
+        """Return the same teams of the items that are members, and the positions of these items."""
+        members, item = np.unique(self.item, return_inverse=True)
+        return Teams(self.team, item, self.share), members
