@@ -77,3 +77,51 @@ def plackett_luce_loss(f, y, groups, placed):
                 total += np.log(left) - f[i]
                 n_choices += 1
     return total, n_choices
+
+
+def team_rows(sides, items, shares=None):
+    """Rows Σ members − Σ members of comparisons, each with a list of members for both sides."""
+    D = np.zeros((len(sides), len(items)))
+    position = {label: k for k, label in enumerate(items)}
+    for k, (first, second) in enumerate(sides):
+        both = ((first, 1.0), (second, -1.0))
+        for side, (team, sign) in enumerate(both):
+            for m, member in enumerate(team):
+                share = 1.0 if shares is None else shares[k][side][m]
+                D[k, position[member]] += sign * share
+    return D
+
+
+def ridge_of_rows(D, target, weight, Z, alpha):
+    """Ratings and effects that minimize 1/W Σ ω (δ − D r − Z γ)² + α ‖r‖², densely."""
+    n = D.shape[1]
+    rows = np.hstack([D, Z])
+    penalty = np.diag(np.r_[np.full(n, alpha * weight.sum()), np.zeros(Z.shape[1])])
+    A = rows.T @ (weight[:, None] * rows) + penalty
+    return np.split(np.linalg.solve(A, rows.T @ (weight * target)), [n])
+
+
+def newton_of_rows(D, target, weight, Z, alpha):
+    """Bradley-Terry ratings and effects by plain Newton steps on the rows, ties as half wins."""
+    n = D.shape[1]
+    rows = np.hstack([D, Z])
+    penalty = np.r_[np.full(n, 2 * alpha * weight.sum()), np.zeros(Z.shape[1])]
+    points = (1 + np.sign(target)) / 2
+    u = np.zeros(rows.shape[1])
+
+    def loss(v):
+        m = rows @ v
+        return weight @ (np.logaddexp(0, m) - points * m) + penalty @ v**2 / 2
+
+    for _ in range(200):
+        p = 1 / (1 + np.exp(-(rows @ u)))
+        gradient = rows.T @ (weight * (p - points)) + penalty * u
+        A = rows.T @ ((weight * p * (1 - p))[:, None] * rows) + np.diag(penalty)
+        step = np.linalg.solve(A, -gradient)
+        length = 1.0
+        while loss(u + length * step) > loss(u) + 1e-14 and length > 1e-10:
+            length /= 2
+        u = u + length * step
+        if np.abs(step).max() < 1e-13:
+            break
+    return np.split(u, [n])

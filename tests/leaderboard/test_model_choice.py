@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rankwise.datasets import PairData, read_pairs
+from rankwise.datasets import PairData
 from rankwise.leaderboard import rate, rate_groups
 from rankwise.leaderboard.inference.intransitivity import LEAST_CIRCLES, measure_intransitivity
 from tests.oracle_boards import by_logistic_regression
@@ -176,15 +176,3 @@ def test_a_column_as_margin_is_refused_with_the_argument_that_takes_it():
     games = {"winner": ["a", "b"], "loser": ["b", "a"], "points": [3, 1]}
     with pytest.raises(ValueError, match="magnitude='points'"):
         rate(games, winner="winner", loser="loser", margin="points")
-
-
-def test_tuples_as_sides_are_refused(tmp_path):
-    games = {"h": [("Ann", "Bob"), ("Cleo", "Dan")], "w": ["Eve", "Ann"], "o": ["h", "w"]}
-    with pytest.raises(ValueError, match="column 'h'"):
-        rate(games, sides=("h", "w"), outcome="o")
-    lists = {"winner": [["Ann", "Bob"]], "loser": ["Cleo"]}
-    with pytest.raises(ValueError, match="column 'winner'"):
-        rate(lists, winner="winner", loser="loser")
-    file = tmp_path / "games.csv"
-    file.write_text("winner,loser\nAnn,Bob\nBob,Ann\n", encoding="utf-8")
-    assert read_pairs(file).n_pairs == 2

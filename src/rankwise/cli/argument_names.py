@@ -59,6 +59,8 @@ SAME_NAME = (  # argument a_b is option --a-b
     "side",
     "sides",
     "target",
+    "team_separator",
+    "team_weights",
     "tie",
     "ties",
     "time",

@@ -30,6 +30,8 @@ class ComparisonOptions:
     unlisted: str
     time: str | None
     context: tuple[str, ...]
+    team_separator: str | None
+    team_weights: tuple[str, ...]
 
     def columns(self) -> dict[str, Any]:
         """The arguments of `rankwise.datasets.read_pairs`."""
@@ -45,6 +47,8 @@ class ComparisonOptions:
             "unlisted": self.unlisted,
             "time": self.time,
             "context": split_names(self.context) or None,
+            "team_separator": self.team_separator,
+            "team_weights": split_names(self.team_weights) or None,
         }
 
 
@@ -154,6 +158,21 @@ comparison_options = option_group(
         section=COMPARISONS,
         is_advanced=True,
         help="Conditions under which strength may differ, such as the surface of a court.",
+    ),
+    option(
+        "--team-separator",
+        metavar="TEXT",
+        section=COMPARISONS,
+        is_advanced=True,
+        help="Text between the members of a team, such as +; the members are rated.",
+    ),
+    option(
+        "--team-weights",
+        metavar="A,B",
+        multiple=True,
+        section=COMPARISONS,
+        is_advanced=True,
+        help="Weights of the members of each side, such as the share of the time played.",
     ),
 )
 

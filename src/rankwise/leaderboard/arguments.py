@@ -48,7 +48,8 @@ def read_comparisons(pairs: Any, covariates: Any, columns: dict[str, Any]) -> Pa
         )
     if isinstance(pairs, PairData):
         data = with_covariates(pairs, covariates)
-        _ = data.graph()  # checks outcomes, weights and items
+        sides_as_items = replace(data, items=np.arange(data.n_sides), teams=None)
+        _ = sides_as_items.graph()  # checks outcomes, weights and items
         if data.times is not None:
             data = replace(data, times=as_times(data.times, data.n_pairs))
     elif isinstance(pairs, PreferenceGraph):

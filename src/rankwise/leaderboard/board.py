@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
@@ -14,13 +16,10 @@ from rankwise.datasets import PairData
 from rankwise.datasets.times import in_days
 from rankwise.groups import encode_groups
 from rankwise.leaderboard import render
-from rankwise.leaderboard.board_records import (
-    HeadToHead,
-    RatingDifference,
-    RatingHistory,
-)
+from rankwise.leaderboard.board_records import HeadToHead, RatingDifference, RatingHistory
 from rankwise.leaderboard.covariates import Covariates, Effect, effect_table
 from rankwise.leaderboard.forecast import Chances, Forecast, fit_board_chances, predict_games
+from rankwise.leaderboard.inference.head_to_head import head_to_head
 from rankwise.leaderboard.inference.intransitivity import Intransitivity, measure_intransitivity
 from rankwise.leaderboard.inference.ranks import (
     RatedItems,
@@ -36,6 +35,7 @@ from rankwise.leaderboard.inference.robustness import (
     next_places,
     votes_to_flip,
 )
+from rankwise.leaderboard.inference.team_notes import team_notes
 from rankwise.leaderboard.judges import Judge, evaluate_judges, krippendorff
 from rankwise.leaderboard.models.base import RatingModel
 from rankwise.leaderboard.models.bradley_terry import BradleyTerry
@@ -202,6 +202,9 @@ class Leaderboard(RankedBoard):
         records = self._records
         rates_all = self.inputs.features is not None or self.inputs.priors is not None
         is_rated = (records.n > 0) | rates_all
+        if self.comparisons.teams is not None:
+            component_sizes = np.bincount(self.fitted.components)
+            is_rated &= component_sizes[self.fitted.components] > 1
         rated = RatedItems(
             items=self.items,
             ratings=self.ratings,
@@ -256,6 +259,8 @@ class Leaderboard(RankedBoard):
             notes.append("; ".join(filter(None, texts)))
         if self.fitted.note:
             notes.append(self.fitted.note)
+        if self.comparisons.teams is not None:
+            notes += team_notes(self.fitted, self.scale.factor)
         return tuple(notes)
 
     @cached_property
@@ -303,8 +308,9 @@ class Leaderboard(RankedBoard):
 
         Parameters
         ----------
-        a, b : str or int
-            Labels of two items of one component.
+        a, b : str or int, or tuple of them
+            Labels of two items of one component; with teams also tuples of members, or dictionaries
+            from member to weight.
 
         Returns
         -------
@@ -312,12 +318,27 @@ class Leaderboard(RankedBoard):
             The difference on the scale of the board and its interval, which is narrower than the
             two intervals of the ratings suggest if their errors are correlated.
         """
+        if self.comparisons.teams is not None:
+            return self._team_margin(a, b)
         i, j = self.comparable(a, b)
         value = float(self.ratings[i] - self.ratings[j])
         if self.spread is None:
             return RatingDifference(value, None, None)
-        quantile = self.spread.quantile((1 + self.confidence) / 2)
-        width = quantile * self.spread.error_of_difference(i, j)
+        return self._with_interval(value, self.spread, self.spread.error_of_difference(i, j))
+
+    def _team_margin(self, a: Any, b: Any) -> RatingDifference:
+        """Expected margin of a team over another one."""
+        direction = self.fitted.contrast(self.contrast(a, b))
+        value = self.scale.factor * float(direction @ self.fitted.unknowns)
+        if self.spread is None or self.spread.unknowns is None:
+            return RatingDifference(value, None, None)
+        error = float(np.linalg.norm(direction @ self.spread.unknowns))
+        return self._with_interval(value, self.spread, error)
+
+    def _with_interval(
+        self, value: float, spread: CovarianceRoot, error: float
+    ) -> RatingDifference:
+        width = spread.quantile((1 + self.confidence) / 2) * error
         return RatingDifference(value, value - width, value + width)
 
     def above(self, a: Any, b: Any) -> float:
@@ -474,7 +495,7 @@ class Leaderboard(RankedBoard):
         paths = {}
         for item in items:
             at = self.position(item)
-            item_days = days[(data.first == at) | (data.second == at)]
+            item_days = days[data.has_item(at)]
             is_inside = (moments > item_days.min() - step) & (moments < item_days.max() + step)
             item_rating = rating[is_inside, at]
             item_width = width[is_inside, at]
@@ -494,7 +515,9 @@ class Leaderboard(RankedBoard):
         Parameters
         ----------
         home, away : label, or sequence of labels
-            The items on the first and on the second side.
+            The items on the first and on the second side. On a board of teams, a tuple or set of
+            labels is one team, and a dictionary is one with weights; a list contains the sides of
+            several games.
         time : date or number, or a sequence of them, optional
             Time of the games; the last time of the board by default.
         context : as in `at`, or dict from name to a sequence of labels for several games, optional
@@ -539,17 +562,7 @@ class Leaderboard(RankedBoard):
     @cached_property
     def head_to_head(self) -> HeadToHead:
         """Observed and expected outcomes of every two items that met."""
-        counts = self.fitted.counts
-        expected = self.fitted.expected(self.fitted.margins())
-        weight = counts.sum_by_edge(counts.pair_weights)
-        number = counts.sum_by_edge(counts.sum_by_pair(counts.count.astype(np.float64)))
-        return HeadToHead(
-            first=counts.first[counts.edges],
-            second=counts.second[counts.edges],
-            n=number.astype(np.intp),
-            observed=counts.sum_by_edge(counts.pair_flows) / weight,
-            expected=counts.sum_by_edge(counts.pair_weights * expected) / weight,
-        )
+        return head_to_head(self.fitted)
 
     def rate_arguments(self) -> dict[str, Any]:
         """Return the arguments with which `rate` makes this board from its comparisons."""
@@ -605,6 +618,42 @@ class Leaderboard(RankedBoard):
         """
         return render.render(self, format)
 
+    def contrast(self, first: Any, second: Any) -> Array:
+        """Return the weight of each item in the margin of one side over another.
+
+        Parameters
+        ----------
+        first, second : label, or tuple, set or dict of labels
+            Items, or teams on a board of teams.
+
+        Returns
+        -------
+        ndarray of shape (n_items,)
+            1 for items on the first side and −1 for items on the second.
+        """
+        weights = np.zeros(len(self.items))
+        teams = self.fitted.counts.teams
+        if teams is None:
+            i, j = self.comparable(first, second)
+            weights[i] = 1.0
+            weights[j] = -1.0
+            return weights
+        first_shares = _shares_of(first)
+        second_shares = _shares_of(second)
+        common = first_shares.keys() & second_shares.keys()
+        if common:
+            raise ValueError(f"{next(iter(common))!r} is on both sides.")
+        for member, share in first_shares.items():
+            weights[self.position(member)] = share
+        for member, share in second_shares.items():
+            weights[self.position(member)] = -share
+        if not teams.determines(sp.csr_array(weights[None, :]))[0]:
+            raise ValueError(
+                f"the comparisons do not determine the margin of {first!r} over {second!r}: some "
+                "members always played together, or never met the others."
+            )
+        return weights
+
     def comparable(self, a: Any, b: Any) -> tuple[int, int]:
         """Return the positions of two items of the same component."""
         i = self.position(a)
@@ -615,3 +664,12 @@ class Leaderboard(RankedBoard):
                 "them, so their ratings cannot be compared."
             )
         return i, j
+
+
+def _shares_of(side: Any) -> dict[Any, float]:
+    """Members of a side and their weights."""
+    if isinstance(side, Mapping):
+        return {member: float(share) for member, share in side.items()}
+    if isinstance(side, (tuple, list, set, frozenset)):
+        return dict.fromkeys(side, 1.0)
+    return {side: 1.0}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sized
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times
+from rankwise.leaderboard.algebra.team_rows import side_rows
 from rankwise.leaderboard.covariates import SIDE
+from rankwise.leaderboard.inference.team_notes import component_means
 from rankwise.leaderboard.models.base import RatingModel
 from rankwise.leaderboard.models.dynamic import DynamicBradleyTerry
 from rankwise.leaderboard.models.outcome_likelihood import OutcomeLikelihood
@@ -113,8 +117,7 @@ def fit_board_chances(model: RatingModel) -> Chances:
 
 def predict_margins(
     board: Leaderboard,
-    first: Indices,
-    second: Indices,
+    rows: sp.csr_array,
     times: NDArray[Any] | None,
     codes: Indices | None,
     neutral: bool = False,
@@ -125,8 +128,9 @@ def predict_margins(
     ----------
     board : Leaderboard
         The board.
-    first, second : ndarray of shape (n_games,)
-        Positions of the items; n_items is an unknown item, with the mean rating.
+    rows : sparse array of shape (n_games, n_items + 1)
+        1 for the items on the first side, −1 on the second. The last column is an unknown item,
+        with the mean rating.
     times : ndarray of shape (n_games,) or None
         Times, for a board with time.
     codes : ndarray of shape (n_contexts, n_games) or None
@@ -136,31 +140,43 @@ def predict_margins(
     """
     model = board.fitted
     if isinstance(model, DynamicBradleyTerry) and codes is not None:
-        margins = model.margins_of(first, second, times, codes)
+        margins = model.margins_of(rows, times, codes)
     else:
-        unknown_item = 0.0
-        ratings = np.append(model.ratings, unknown_item)
-        margins = ratings[first] - ratings[second]
+        margins = rows @ _ratings_with_unknown(model)
     if neutral:
         return np.asarray(margins)
     advantage = sum(effect.value for effect in board.effects if effect.name == SIDE)
     return np.asarray(margins + advantage / board.scale.factor)
 
 
+def _ratings_with_unknown(model: RatingModel) -> Array:
+    """Ratings, and the mean rating of an unknown item.
+
+    The ratings of a model are relative to a mean of 0. Teams of different sizes need ratings that
+    are not.
+    """
+    mean = component_means(model)
+    of_largest = mean[model.components == 1][0]
+    return np.append(model.ratings + mean, of_largest)
+
+
 def predict_games(
     board: Leaderboard, home: Any, away: Any, time: Any, context: Any, neutral: bool
 ) -> Forecast:
     """See `Leaderboard.predict`."""
-    is_one_game = isinstance(home, str) or np.ndim(home) == 0
-    home_items = [home] if is_one_game else list(home)
-    away_items = [away] if is_one_game else list(away)
-    if len(home_items) != len(away_items):
+    is_one_game = is_one_side(board, home)
+    home_sides = [home] if is_one_game else list(home)
+    away_sides = [away] if is_one_game else list(away)
+    if len(home_sides) != len(away_sides):
         raise ValueError(
-            f"there are {len(home_items)} first items and {len(away_items)} second ones."
+            f"there are {len(home_sides)} first items and {len(away_sides)} second ones."
         )
-    pairs = [board.comparable(a, b) for a, b in zip(home_items, away_items, strict=True)]
-    positions = np.array(pairs, np.intp).reshape(-1, 2)
-    n_games = len(positions)
+    games = zip(home_sides, away_sides, strict=True)
+    contrasts = [board.contrast(first, second) for first, second in games]
+    n_games = len(contrasts)
+    n_items = len(board.items)
+    rows = sp.csr_array(np.array(contrasts).reshape(n_games, n_items))
+    rows.resize(n_games, n_items + 1)
     model = board.fitted
     times = None
     codes = None
@@ -169,11 +185,19 @@ def predict_games(
         codes = _game_levels(model, context, n_games, is_one_game)
     elif time is not None or context is not None:
         raise ValueError("the board was made without time= and context=; leave them out.")
-    margins = predict_margins(board, positions[:, 0], positions[:, 1], times, codes, neutral)
+    margins = predict_margins(board, rows, times, codes, neutral)
     probabilities = board.chances.of(margins)
     if is_one_game:
         return Forecast(*probabilities[0].tolist())
     return Forecast(*probabilities.T)
+
+
+def is_one_side(board: Leaderboard, side: Any) -> bool:
+    """Whether an argument of `Leaderboard.predict` is one side, not a list of several games."""
+    if board.comparisons.teams is not None:
+        is_team = isinstance(side, (str, tuple, set, frozenset, Mapping))
+        return is_team or not isinstance(side, Sized)
+    return isinstance(side, str) or np.ndim(side) == 0
 
 
 def _game_times(model: DynamicBradleyTerry, time: Any, n_games: int) -> NDArray[Any] | None:
@@ -231,12 +255,14 @@ def board_probabilities(board: Leaderboard, later: PairData) -> Array:
     """
     n_items = len(board.items)
     position = {label: k for k, label in enumerate(board.items.tolist())}
-    items = np.array([position.get(label, n_items) for label in later.items.tolist()], np.intp)
+    columns = np.array([position.get(label, n_items) for label in later.items.tolist()], np.intp)
+    entries = (np.ones(len(columns)), (np.arange(len(columns)), columns))
+    item_of = sp.csr_array(entries, shape=(len(columns), n_items + 1))
     codes = None
     model = board.fitted
     if isinstance(model, DynamicBradleyTerry):
         codes = model.rating_components.codes_of(later)
-    margins = predict_margins(board, items[later.first], items[later.second], later.times, codes)
+    margins = predict_margins(board, side_rows(later) @ item_of, later.times, codes)
     return board.chances.of(margins)
 
 
@@ -244,8 +270,10 @@ def elo_margins(data: PairData, step: float, ratings: Array | None = None) -> tu
     """Return the margins before each game, in the order of the rows, and the final ratings.
 
     After each game a rating changes by the step times the outcome (0, ½ or 1) minus the expected
-    outcome.
+    outcome. The rating of a team is the sum over its members, and all of them change.
     """
+    if data.teams is not None:
+        return _team_elo_margins(data, step, ratings)
     values = [0.0] * data.n_items if ratings is None else ratings.tolist()
     margins = []
     points = ((np.sign(data.outcome) + 1) / 2).tolist()
@@ -256,6 +284,22 @@ def elo_margins(data: PairData, step: float, ratings: Array | None = None) -> tu
         values[i] += change
         values[j] -= change
     return np.array(margins), np.array(values)
+
+
+def _team_elo_margins(data: PairData, step: float, ratings: Array | None) -> tuple[Array, Array]:
+    """Return the same for teams."""
+    rows = side_rows(data)
+    values = np.zeros(data.n_items) if ratings is None else ratings.copy()
+    points = (np.sign(data.outcome) + 1) / 2
+    margins = np.empty(data.n_pairs)
+    for k in range(data.n_pairs):
+        entries = slice(rows.indptr[k], rows.indptr[k + 1])
+        items = rows.indices[entries]
+        signs = rows.data[entries]
+        margins[k] = signs @ values[items]
+        expected = 1 / (1 + np.exp(-margins[k]))
+        values[items] += step * (points[k] - expected) * signs
+    return margins, values
 
 
 class _EloFit(NamedTuple):
@@ -284,7 +328,7 @@ def elo_probabilities(before: PairData, later: PairData) -> dict[str, Array]:
     """
     fits = [_fit_elo(before, step) for step in ELO_STEPS]
     best = min(fits, key=lambda fit: fit.loss)
-    frozen = best.ratings[later.first] - best.ratings[later.second]
+    frozen = side_rows(later) @ best.ratings
     followed, _ = elo_margins(later, best.step, best.ratings)
     return {
         "Elo, followed": best.chances.of(followed),

@@ -79,6 +79,10 @@ def check_model(
             "side=True is for comparisons with two sides; the items of a ranking have none.",
         ),
         (
+            data.teams is not None and (has_features or has_prior),
+            "features= and prior= are for comparisons of single items, but the sides are teams.",
+        ),
+        (
             is_listwise and (has_features or has_prior),
             "features= and prior= cannot be combined with model='plackett-luce'; use "
             "'least-squares', or RankLogistic(likelihood='plackett-luce') on the rows of the "

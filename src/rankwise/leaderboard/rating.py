@@ -62,6 +62,8 @@ def rate(
     unlisted: str | None = None,
     time: Column | None = None,
     context: Column | Sequence[Column] | None = None,
+    team_separator: str | None = None,
+    team_weights: Sequence[Column] | None = None,
     features: Any = None,
     prior: Any = None,
     side: bool = False,
@@ -143,6 +145,14 @@ def rate(
         Columns with conditions under which strength may differ, such as the court surface. The
         board shows their mix, `Leaderboard.at` one of them. With `time` or `context` the model is
         "bradley-terry".
+    team_separator : str, optional
+        Text between the members of a team in the columns of the items, such as "+". In a frame a
+        side may also be a tuple, list or set of items, or a dictionary from item to weight. The
+        margin is the sum of the ratings on the first side minus the sum on the second, and the
+        board rates the members.
+    team_weights : pair of str or int, optional
+        Columns with the weights of the members on each side, in their order: the share of the time
+        that each of them played. By default 1.
     features : array-like of shape (n_items, n_features), optional
         Features of the items, in the order of ``pairs.items``.
     prior : Leaderboard, dict or series of ratings, table, or a list of these, optional
@@ -287,6 +297,8 @@ def rate(
         "unlisted": unlisted,
         "time": time,
         "context": context,
+        "team_separator": team_separator,
+        "team_weights": team_weights,
     }
     named_columns = {name: column for name, column in columns.items() if column is not None}
     data = read_comparisons(pairs, covariates, named_columns)
@@ -366,6 +378,14 @@ def _warn_about_components(data: PairData, fitted: RatingModel) -> None:
     if n_components == 1:
         return
     item_of_smallest = data.items[np.argmax(fitted.components)]
+    if data.teams is not None:
+        warn_user(
+            f"the comparisons do not determine all differences of the ratings: the items are in "
+            f"{n_components} components (the item {item_of_smallest!s} is in the smallest), since "
+            "members always played together, or never met; ratings and ranks are valid within a "
+            "component only. Write members who always play together as one item."
+        )
+        return
     warn_user(
         f"the items are in {n_components} components that were never compared with each other "
         f"(the item {item_of_smallest!s} is in the smallest); ratings and ranks are valid within a "

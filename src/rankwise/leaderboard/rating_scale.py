@@ -59,7 +59,10 @@ class RatingScale:
     def spread(self, spread: CovarianceRoot) -> CovarianceRoot:
         """Convert a covariance of the model; the anchor has no error."""
         root = self.changes(spread.root.T).T
-        return replace(spread, root=root, effects=self.factor * spread.effects)
+        unknowns = spread.unknowns
+        if unknowns is not None and self.factor != 1.0:
+            unknowns = self.factor * unknowns
+        return replace(spread, root=root, effects=self.factor * spread.effects, unknowns=unknowns)
 
 
 def make_scale(name: Any, anchor: Any, model: RatingModel, items: NDArray[Any]) -> RatingScale:

@@ -217,7 +217,7 @@ def _model_note(board: Leaderboard) -> str:
         text = f"{board.n_comparisons} comparisons"
     else:
         text = f"{rankings.n_rankings} rankings"
-    text += f" of {len(board)} items by {board.model}"
+    text += f" of {len(board)} items{_team_sizes(board)} by {board.model}"
     if board.scales is None:
         text += f", alpha {board.alpha:.3g}"
     if board.intervals:
@@ -230,10 +230,24 @@ def _model_note(board: Leaderboard) -> str:
     return text
 
 
+def _team_sizes(board: Leaderboard) -> str:
+    """Return the sizes of the teams; empty without teams."""
+    teams = board.comparisons.teams
+    if teams is None:
+        return ""
+    smallest = int(teams.sizes.min())
+    largest = int(teams.sizes.max())
+    if smallest == largest:
+        return f" in teams of {largest}"
+    return f" in teams of {smallest} to {largest}"
+
+
 def _unexplained_notes(board: Leaderboard) -> list[str]:
     """Return the share of the outcomes that ratings explain, and the test of circles."""
     circles = board.circles
     explained = max(0.0, 100 - 100 * circles.unexplained)
+    if circles.cyclicity is None:
+        return [f"ratings explain {explained:.0f}% of the outcomes"]
     cyclic = f"{100 * circles.cyclicity:.0f}% of mean results"
     lines = [
         f"ratings explain {explained:.0f}% of the outcomes; the rest is ties, chance or circles"

@@ -11,6 +11,7 @@ import numpy as np
 
 from rankwise.datasets import PairData
 from rankwise.datasets.pair_data import Rankings
+from rankwise.datasets.teams import Teams
 from rankwise.leaderboard import Leaderboard, PriorScales, rate
 
 RATE_ARGUMENTS = {
@@ -32,6 +33,7 @@ RATE_ARGUMENTS = {
 
 COMPARISON_FIELDS = [field.name for field in fields(PairData)]
 RANKING_FIELDS = [field.name for field in fields(Rankings)]
+TEAM_FIELDS = [field.name for field in fields(Teams)]
 
 MAX_PAIRS = 10**5  # of rankings, in addition to a multiple of the comparisons
 
@@ -42,6 +44,8 @@ def board_facts(board: Leaderboard) -> dict[str, object]:
     comparisons = {name: getattr(data, name) for name in COMPARISON_FIELDS}
     if data.rankings is not None:
         comparisons["rankings"] = {name: getattr(data.rankings, name) for name in RANKING_FIELDS}
+    if data.teams is not None:
+        comparisons["teams"] = {name: getattr(data.teams, name) for name in TEAM_FIELDS}
     is_dates = False
     if data.times is not None and data.times.dtype.kind == "M":
         is_dates = True
@@ -74,6 +78,8 @@ def _read_comparisons(values: object, *, has_dates: bool) -> PairData:
         comparisons["times"] = comparisons["times"].astype("datetime64[s]")
     if comparisons["rankings"] is not None:
         comparisons["rankings"] = Rankings(**comparisons["rankings"])
+    if comparisons["teams"] is not None:
+        comparisons["teams"] = Teams(**comparisons["teams"])
     data = PairData(**comparisons)
     columns = (data.first, data.second, data.outcome, data.weight)
     has_positions = data.first.dtype.kind == "i" and data.second.dtype.kind == "i"
@@ -83,6 +89,8 @@ def _read_comparisons(values: object, *, has_dates: bool) -> PairData:
         raise ValueError("the comparisons of a board do not fit together")
     if data.rankings is not None:
         _check_rankings(data.rankings, data.n_pairs)
+    if data.teams is not None:
+        _check_teams(data.teams, data.n_items)
     return data
 
 
@@ -105,3 +113,17 @@ def _check_rankings(rankings: Rankings, n_pairs: int) -> None:
     n_ranked_pairs = (sizes * (sizes - 1) / 2).sum()
     if n_ranked_pairs > 4 * n_pairs + MAX_PAIRS:
         raise ValueError("the rankings of a board have more pairs than the board")
+
+
+def _check_teams(teams: Teams, n_items: int) -> None:
+    """Refuse teams with invalid numbers, or without members."""
+    have_numbers = teams.team.dtype.kind == "i" and teams.item.dtype.kind == "i"
+    have_one_length = teams.team.shape == teams.item.shape == teams.share.shape
+    if not have_numbers or not have_one_length or not len(teams.team):
+        raise ValueError("the teams of a board do not fit together")
+    steps = np.diff(teams.team, prepend=-1)
+    are_numbered = bool(np.isin(steps, (0, 1)).all()) and teams.team[0] == 0
+    are_items = teams.item.min() >= 0 and teams.item.max() < n_items
+    are_weights = bool(np.all((teams.share > 0) & np.isfinite(teams.share)))
+    if not (are_numbered and are_items and are_weights):
+        raise ValueError("a board has a team with an invalid member")

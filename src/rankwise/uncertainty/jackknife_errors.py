@@ -63,12 +63,15 @@ class CovarianceRoot:
         Root of the effects of the covariates of a leaderboard; None for a ranker.
     is_exact : bool
         Whether V is the jackknife covariance, or an estimate of it by simulation.
+    unknowns : ndarray of shape (n_unknowns, n_columns) or None
+        Root of the unknowns of the model of a leaderboard, for sums of ratings; None for a ranker.
     """
 
     root: Array
     freedom: float
     effects: Any = None
     is_exact: bool = True
+    unknowns: Array | None = None
 
     @property
     def errors(self) -> Array:

@@ -72,7 +72,8 @@ def middle_alpha(system: RatingSystem) -> float:
     counts = system.counts
     weights = counts.pair_weights
     if system.X is None:
-        return float(2 * weights.sum() / counts.n_items / counts.total_weight)
+        squares = (counts.members.weight**2).sum(axis=1)
+        return float(weights @ squares / counts.n_items / counts.total_weight)
     differences = system.X[counts.first] - system.X[counts.second]
     squares = (differences**2).sum(axis=1)
     return float(weights @ squares / system.n_features / counts.total_weight)
@@ -107,7 +108,7 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> Array:
         omega = counts.weight[outcomes[0]]
         z = system.free_columns[pairs]
         inverse = 1 / (values[:, None] + alphas * (counts.total_weight - omega))
-        x = items[counts.first[pairs]] - items[counts.second[pairs]] - z @ free_columns
+        x = _sums_over_members(counts, pairs, items) - z @ free_columns
         target = counts.target[outcomes] - z @ free_right
         residual = target[:, None] - x @ (inverse * rotated_right[:, None])
         free_leverage = np.einsum("ij,ij->i", z, np.linalg.solve(free_gram, z.T).T)
@@ -115,6 +116,13 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> Array:
         held_out = residual / (1 - leverage)
         sums += omega * (counts.count[outcomes] @ held_out**2)
     return np.asarray(sums / counts.total_weight)
+
+
+def _sums_over_members(counts: ComparisonCounts, pairs: Indices, items: Array) -> Array:
+    """Difference of the rows of two items; with teams, of the sums over their members."""
+    if counts.teams is None:
+        return np.asarray(items[counts.first[pairs]] - items[counts.second[pairs]])
+    return np.asarray(counts.teams.select(pairs) @ items)
 
 
 def _blocks_of_equal_weight(counts: ComparisonCounts, n_columns: int) -> Iterator[Indices]:

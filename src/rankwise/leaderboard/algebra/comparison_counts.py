@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
 from rankwise.datasets import PairData
 from rankwise.groups import indices_by_group
+from rankwise.leaderboard.algebra.team_rows import SignedMembers, TeamRows, number_by_size
 
 LARGEST_CODE = 2**62  # of the integers that encode a comparison
 FEW_VALUES = 8  # up to this number of distinct values, counting is faster than searching
@@ -30,9 +32,11 @@ class ComparisonCounts:
     ----------
     n_items : int
         Number of items.
+    n_sides : int
+        Number of teams, or of items if there are no teams.
     first, second : ndarray of shape (n_distinct,)
-        The two items of each distinct pair, sorted, with ``first < second``. A pair of items occurs
-        once for each value of the covariates (and each cell).
+        The two items, or teams, of each distinct pair, sorted, with ``first < second``. A pair of
+        items occurs once for each value of the covariates (and each cell).
     covariates : ndarray of shape (n_distinct, n_covariates)
         Z, from the point of view of `first`.
     pair : ndarray of shape (n_outcomes,)
@@ -47,9 +51,12 @@ class ComparisonCounts:
         The outcome of each comparison.
     cell : ndarray of shape (n_distinct,) or None
         The circumstances (time and context) of each distinct pair; None if they do not matter.
+    teams : TeamRows or None
+        Members of the sides of each distinct pair; None if each side is one item.
     """
 
     n_items: int
+    n_sides: int
     first: Indices
     second: Indices
     covariates: Array
@@ -59,6 +66,7 @@ class ComparisonCounts:
     count: Indices
     outcome: Indices
     cell: Indices | None = None
+    teams: TeamRows | None = None
 
     @classmethod
     def of(
@@ -90,8 +98,8 @@ class ComparisonCounts:
         target += 0.0  # −0 becomes 0
         Z += 0.0
 
-        codes = first * data.n_items + second
-        n_codes = data.n_items**2
+        codes = first * data.n_sides + second
+        n_codes = data.n_sides**2
         for column in Z.T:
             codes, n_codes = _combine_codes(codes, n_codes, column)
         if cells is not None:
@@ -104,8 +112,12 @@ class ComparisonCounts:
         rows = distinct.position
         is_new_pair = np.diff(pair_codes[rows], prepend=-1) > 0
         pair_rows = rows[is_new_pair]
+        teams = None
+        if data.teams is not None:
+            teams = TeamRows(data.teams, first[pair_rows], second[pair_rows], data.n_items)
         return cls(
             n_items=data.n_items,
+            n_sides=data.n_sides,
             first=first[pair_rows],
             second=second[pair_rows],
             covariates=Z[pair_rows],
@@ -115,6 +127,7 @@ class ComparisonCounts:
             count=distinct.occurrences,
             outcome=distinct.number,
             cell=None if cells is None else cells[pair_rows],
+            teams=teams,
         )
 
     @cached_property
@@ -147,34 +160,56 @@ class ComparisonCounts:
         """Σ ω δ over the comparisons of each distinct pair."""
         return self.sum_by_pair(self.outcome_weight * self.target)
 
-    def sum_by_pair(self, values: Array) -> Array:
+    def sum_by_pair(self, values: Array | NDArray[np.bool_]) -> Array:
         """Sum values of the outcomes over each distinct pair."""
         return np.asarray(np.bincount(self.pair, values, minlength=len(self.first)), np.float64)
 
     @cached_property
     def edges(self) -> Indices:
-        """The first distinct pair of every two items that met, whatever the covariates."""
-        codes = self.first * self.n_items + self.second
+        """The first distinct pair of every two sides that met, whatever the covariates."""
+        codes = self.first * self.n_sides + self.second
         return np.flatnonzero(np.diff(codes, prepend=-1))
 
     def sum_by_edge(self, values: Array) -> Array:
-        """Sum values of the distinct pairs over every two items, along the last axis."""
+        """Sum values of the distinct pairs over every two sides, along the last axis."""
         if len(self.edges) == len(self.first):
             return values
         return np.asarray(np.add.reduceat(values, self.edges, axis=-1))
 
     @cached_property
+    def members(self) -> SignedMembers:
+        """Items of each distinct pair, with the weight 1 on the first side and −1 on the second."""
+        if self.teams is not None:
+            return self.teams.members
+        ends = np.column_stack([self.first, self.second])
+        return SignedMembers(ends, np.tile([1.0, -1.0], (len(ends), 1)))
+
+    def sum_by_item(
+        self, first_values: Array | NDArray[np.bool_], second_values: Array | NDArray[np.bool_]
+    ) -> Array:
+        """Sum values of the distinct pairs over the items on the first and on the second side."""
+        if self.teams is not None:
+            return self.teams.sum_members(first_values, second_values)
+        on_first = np.bincount(self.first, first_values, self.n_items)
+        on_second = np.bincount(self.second, second_values, self.n_items)
+        return np.asarray(on_first + on_second)
+
+    def has_member(self, items: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether some of the items are in each distinct pair."""
+        members = self.members
+        return np.asarray((items[members.item] & (members.weight != 0)).any(axis=1))
+
+    @cached_property
     def components(self) -> Indices:
-        """Connected component of each item, numbered from 1 in decreasing order of size."""
+        """Connected component of each item, numbered from 1 in decreasing order of size.
+
+        With teams, the items whose differences the comparisons determine.
+        """
+        if self.teams is not None:
+            return self.teams.components
         shape = (self.n_items, self.n_items)
         met = sp.coo_matrix((np.ones(len(self.first)), (self.first, self.second)), shape)
-        labels = connected_components(met, directed=False)[1]
-        sizes = np.bincount(labels)
-        first_item = np.unique(labels, return_index=True)[1]
-        by_size = np.lexsort((first_item, -sizes))
-        number = np.empty(len(sizes), dtype=np.intp)
-        number[by_size] = np.arange(1, len(sizes) + 1)
-        return np.asarray(number[labels])
+        return number_by_size(connected_components(met, directed=False)[1])
 
     def center(self, ratings: Array) -> Array:
         """Subtract the mean of each component, along the first axis."""

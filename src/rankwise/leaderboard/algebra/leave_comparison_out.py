@@ -70,12 +70,17 @@ class LeaveOneOut:
         """Effective resistance ``xᵀ A⁻¹ x`` of each distinct pair."""
         system = self.system
         n = len(self.margins)
+        resistances = np.empty(n)
         if system.T is None:  # every row has the same small number of entries
             columns = system.E.indices.reshape(n, -1)
             values = system.E.data.reshape(n, -1)
-            blocks = self.inverse[columns[:, :, None], columns[:, None, :]]
-            return np.asarray(np.einsum("ka,kab,kb->k", values, blocks, values))
-        resistances = np.empty(n)
+            size = max(1, BLOCK // columns.shape[1] ** 2)
+            for start in range(0, n, size):
+                rows = slice(start, start + size)
+                blocks = self.inverse[columns[rows, :, None], columns[rows, None, :]]
+                products = np.einsum("ka,kab,kb->k", values[rows], blocks, values[rows])
+                resistances[rows] = products
+            return resistances
         size = max(1, BLOCK // system.size)
         for start in range(0, n, size):
             D = system.rows(slice(start, start + size))
@@ -151,7 +156,7 @@ def jackknife_covariance(
         n_degrees = n_units
     root *= np.sqrt(max(1, n_units - 1) / n_units)
     ratings, effects = system.ratings_and_effects(root)
-    return CovarianceRoot(ratings, max(1, n_degrees - 1), effects, not system.is_huge)
+    return CovarianceRoot(ratings, max(1, n_degrees - 1), effects, not system.is_huge, root)
 
 
 def _leave_out_covariance(
@@ -229,7 +234,7 @@ def missing_noise(counts: ComparisonCounts, held_out: Array, thin: NDArray[np.bo
     outcome_squares = counts.squared_target or counts.total_weight
     mean_square = (n * noise + n_unknown * outcome_squares / n) / (n + n_unknown) / counts.weight
     lack = counts.count * counts.weight**2 * np.maximum(0.0, mean_square - held_out**2)
-    is_thin = thin[counts.first] | thin[counts.second]
+    is_thin = counts.has_member(thin)
     return counts.sum_by_pair(lack * is_thin[counts.pair])
 
 

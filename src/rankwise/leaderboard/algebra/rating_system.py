@@ -28,10 +28,10 @@ RANK_TOLERANCE = 1e-12  # relative to the largest singular value of the features
 class RatingSystem(ComparisonDesign):
     """``Dᵀ W D u + Λu = Dᵀ W δ`` with a row of D for each distinct pair.
 
-    A row is ``[x_i − x_j, b_i − b_j, z]``. The unknowns u are the weights w of the features X,
-    those β of a prior B, so that r = X w + B β, and the effects γ of the covariates. Only w is
-    regularized; the others have the penalty `TINY`, which matters only where the data leave them
-    undetermined.
+    A row is ``[x_i − x_j, b_i − b_j, z]``, with sums over the members of teams. The unknowns u are
+    the weights w of the features X, those β of a prior B, so that r = X w + B β, and the effects γ
+    of the covariates. Only w is regularized; the others have the penalty `TINY`, which matters only
+    where the data leave them undetermined.
 
     Parameters
     ----------
@@ -59,11 +59,10 @@ class RatingSystem(ComparisonDesign):
         self, counts: ComparisonCounts, X: Array | None = None, B: Array | None = None
     ) -> None:
         self.B = np.empty((counts.n_items, 0)) if B is None else B
-        first, second = counts.first, counts.second
-        self.free_columns = np.hstack([self.B[first] - self.B[second], counts.covariates])
-        ends = np.column_stack([first, second])
-        signs = np.tile([1.0, -1.0], (len(first), 1))
-        E = fixed_width_csr(ends, signs, self.free_columns, counts.n_items)
+        items, signs = counts.members
+        prior_differences = np.einsum("km,kmb->kb", signs, self.B[items])
+        self.free_columns = np.hstack([prior_differences, counts.covariates])
+        E = fixed_width_csr(items, signs, self.free_columns, counts.n_items)
         self.X: Array | None = None
         self.n_features = counts.n_items
         T = None
@@ -90,18 +89,24 @@ class RatingSystem(ComparisonDesign):
 
     def difference(self, a: int, b: int) -> Array:
         """Return d with dᵀ u = r_a − r_b."""
+        weights = np.zeros(self.counts.n_items)
+        weights[a] = 1.0
+        weights[b] = -1.0
+        return self.contrast(weights)
+
+    def contrast(self, weights: Array) -> Array:
+        """Return d with dᵀ u = Σ w_i r_i."""
         n = self.counts.n_items
         inner = np.zeros(self.E.shape[1])
-        inner[a] = 1.0
-        inner[b] = -1.0
-        inner[n : n + self.B.shape[1]] = self.B[a] - self.B[b]
+        inner[:n] = weights
+        inner[n : n + self.B.shape[1]] = weights @ self.B
         if self.T is None:
             return inner
         return np.asarray(self._transposed_T @ inner)
 
     def gram(self, weights: Array) -> Any:
         """``Dᵀ W D``; the Laplacian of the items if nothing else is unknown."""
-        if self.E.shape[1] > self.counts.n_items:
+        if self.counts.teams is not None or self.E.shape[1] > self.counts.n_items:
             return super().gram(weights)
         laplacian = self._laplacian(weights)
         if self.T is None:
@@ -135,10 +140,22 @@ class RatingSystem(ComparisonDesign):
         matrix = self.dense_gram(weights)
         if self.T is None and not self.has_prior:
             n = self.counts.n_items
-            matrix[:n, :n] = regularize_components(matrix[:n, :n], self.counts.components)
+            matrix[:n, :n] = self._without_null_space(matrix[:n, :n])
         diagonal = np.arange(len(matrix))
         matrix[diagonal, diagonal] += self.penalty(shift)
         return matrix
+
+    def _without_null_space(self, matrix: Array) -> Array:
+        """Return a Gram matrix of the items plus a multiple of the projection on its null space.
+
+        Right-hand sides ``Dᵀ f`` and their solutions are orthogonal to the null space, so no rating
+        changes, and the condition of the matrix does not depend on λ.
+        """
+        teams = self.counts.teams
+        if teams is None:
+            return regularize_components(matrix, self.counts.components)
+        projection = teams.null_space @ teams.null_space.T
+        return np.asarray(matrix + matrix.trace() / len(matrix) * projection)
 
     def solver(
         self,

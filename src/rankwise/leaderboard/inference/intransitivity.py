@@ -29,10 +29,10 @@ class Intransitivity(NamedTuple):
     unexplained : float
         Share of the sum of squared outcomes Σ ω δ² that the model does not predict: ties, chance,
         circles, and the bias of regularization (or of the features).
-    cyclicity : float
+    cyclicity : float or None
         Share of the squared mean outcomes of the pairs that no ratings of the items can explain: 0
         if ratings explain all means, 1 if all of them are cyclic. With few comparisons per pair it
-        is large by chance alone, so prefer `cycle_ratio`.
+        is large by chance alone, so prefer `cycle_ratio`. None for teams.
     cycle_ratio : float or None
         Lack of fit of the means of the pairs over the variance of the comparisons of the same two
         items, each divided by its degrees of freedom: about 1 if the outcomes follow the model.
@@ -44,7 +44,7 @@ class Intransitivity(NamedTuple):
     """
 
     unexplained: float
-    cyclicity: float
+    cyclicity: float | None
     cycle_ratio: float | None
     chance_low: float | None
     chance_high: float | None
@@ -187,13 +187,16 @@ def measure_intransitivity(model: RatingModel, *, is_testable: bool) -> Intransi
     is_testable : bool
         Whether comparisons are independent and ratings constant; otherwise `cycle_ratio` is None.
     """
-    test = CircleTest(model)
     counts = model.counts
-    residuals = test.residuals()
-    errors = counts.target - test.expected[counts.pair]
+    expected = model.expected(model.margins())
+    errors = counts.target - expected[counts.pair]
     unexplained = 0.0
     if counts.squared_target > 0:
         unexplained = float(counts.outcome_weight @ errors**2) / counts.squared_target
+    if counts.teams is not None:
+        return Intransitivity(unexplained, None, None, None, None)
+    test = CircleTest(model)
+    residuals = test.residuals()
     edge_weights = counts.sum_by_edge(counts.pair_weights)
     mean_squares = float(np.sum(counts.sum_by_edge(counts.pair_flows) ** 2 / edge_weights))
     cyclicity = 0.0

@@ -66,15 +66,12 @@ class WinCounts(NamedTuple):
 
 def win_counts(counts: ComparisonCounts, rankings: Rankings | None) -> WinCounts:
     """Count the outcomes of each item; n is the number of rankings if there are rankings."""
-    first = counts.first[counts.pair]
-    second = counts.second[counts.pair]
     sign = np.sign(counts.target)
 
     def count_items(first_sign: int) -> Indices:
-        number = np.zeros(counts.n_items, np.intp)
-        np.add.at(number, first, counts.count * (sign == first_sign))
-        np.add.at(number, second, counts.count * (sign == -first_sign))
-        return number
+        by_first = counts.sum_by_pair(counts.count * (sign == first_sign))
+        by_second = counts.sum_by_pair(counts.count * (sign == -first_sign))
+        return counts.sum_by_item(by_first, by_second).astype(np.intp)
 
     wins = count_items(1)
     ties = count_items(0)

@@ -69,6 +69,9 @@ class RatingModel(Protocol):
     def margins(self) -> Array:
         """Margin of each distinct pair."""
 
+    def contrast(self, weights: Array) -> Array:
+        """Return d with dᵀ u = Σ w_i r_i, for unknowns u."""
+
     def expected(self, margins: Array) -> Array:
         """Expected outcome for the first item."""
 

@@ -17,6 +17,7 @@ from rankwise.leaderboard.algebra.alpha_selection import select_alpha
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut, jackknife_covariance
 from rankwise.leaderboard.algebra.rating_system import RatingSystem
+from rankwise.leaderboard.algebra.team_rows import TeamRows, determined_sets
 from rankwise.leaderboard.models.least_squares_model import comparable_items
 from rankwise.leaderboard.models.newton import PairLikelihood, Point, newton
 from rankwise.leaderboard.models.outcome_likelihood import (
@@ -165,6 +166,10 @@ class BradleyTerry:
         """Margin of each distinct pair."""
         return self.system.margins(self.unknowns)
 
+    def contrast(self, weights: Array) -> Array:
+        """Return d with dᵀ u = Σ w_i r_i."""
+        return self.system.contrast(weights)
+
     def expected(self, margins: Array) -> Array:
         """Probability that the first item wins minus the probability that it loses."""
         return self.outcome_curve.expected(margins)
@@ -289,21 +294,57 @@ def has_finite_rating(counts: ComparisonCounts) -> NDArray[np.bool_]:
     In each component these are the items of the largest set in which every item has beaten every
     other one, directly or through other items (Ford, Solution of a ranking problem from binary
     comparisons, 1957). A tie is half a win of both items.
+
+    With teams, they are the largest set that is determined by the comparisons without members who
+    only won or only lost.
     """
-    n = counts.n_items
-    first = counts.first[counts.pair]
-    second = counts.second[counts.pair]
     is_present = counts.count > 0
-    first_scored = is_present & (counts.target >= 0)
-    second_scored = is_present & (counts.target <= 0)
-    winner = np.concatenate([first[first_scored], second[second_scored]])
-    loser = np.concatenate([second[first_scored], first[second_scored]])
-    beaten = sp.coo_matrix((np.ones(len(winner)), (winner, loser)), shape=(n, n)).tocsr()
-    strong_set = connected_components(beaten, connection="strong")[1]
-    set_size = np.bincount(strong_set)[strong_set]
+    first_scored = counts.sum_by_pair(is_present & (counts.target >= 0)) > 0
+    second_scored = counts.sum_by_pair(is_present & (counts.target <= 0)) > 0
+    if counts.teams is None:
+        finite_set = _strong_sets(counts, first_scored, second_scored)
+    else:
+        finite_set = _sets_of_members(counts, counts.teams, first_scored, second_scored)
+    set_size = np.bincount(finite_set)[finite_set]
     # In each component the largest set; of several, the one of the first item.
-    order = np.lexsort((np.arange(n), -set_size, counts.components))
+    order = np.lexsort((np.arange(counts.n_items), -set_size, counts.components))
     components, starts = np.unique(counts.components[order], return_index=True)
     largest = np.zeros(components.max() + 1, np.intp)
-    largest[components] = strong_set[order[starts]]
-    return np.asarray(strong_set == largest[counts.components])
+    largest[components] = finite_set[order[starts]]
+    return np.asarray(finite_set == largest[counts.components])
+
+
+def _strong_sets(
+    counts: ComparisonCounts, first_scored: NDArray[np.bool_], second_scored: NDArray[np.bool_]
+) -> Indices:
+    """Number of the set of each item in which every item has beaten every other one."""
+    n = counts.n_items
+    winner = np.concatenate([counts.first[first_scored], counts.second[second_scored]])
+    loser = np.concatenate([counts.second[first_scored], counts.first[second_scored]])
+    beaten = sp.coo_matrix((np.ones(len(winner)), (winner, loser)), shape=(n, n)).tocsr()
+    return np.asarray(connected_components(beaten, connection="strong")[1])
+
+
+def _sets_of_members(
+    counts: ComparisonCounts,
+    teams: TeamRows,
+    first_scored: NDArray[np.bool_],
+    second_scored: NDArray[np.bool_],
+) -> Indices:
+    """Number of the set of each item that comparisons determine without one-sided members.
+
+    The comparisons of a member who only won or only lost are removed, until every remaining member
+    has won and lost.
+    """
+    remaining = first_scored | second_scored
+    while True:
+        won = counts.sum_by_item(first_scored & remaining, second_scored & remaining)
+        lost = counts.sum_by_item(second_scored & remaining, first_scored & remaining)
+        is_one_sided = (won == 0) != (lost == 0)
+        removed = remaining & counts.has_member(is_one_sided)
+        if not removed.any():
+            break
+        remaining &= ~removed
+    if remaining.all():
+        return teams.components
+    return determined_sets(teams.select(np.flatnonzero(remaining)))

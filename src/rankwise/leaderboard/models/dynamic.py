@@ -21,6 +21,7 @@ from rankwise.leaderboard.algebra.comparison_design import (
     iterative_solver,
 )
 from rankwise.leaderboard.algebra.leave_comparison_out import factor_covariance
+from rankwise.leaderboard.algebra.team_rows import side_rows
 from rankwise.leaderboard.models.bradley_terry import tie_likelihood, tie_parameter
 from rankwise.leaderboard.models.newton import PairLikelihood, newton
 from rankwise.leaderboard.models.outcome_likelihood import OutcomeCurve
@@ -50,6 +51,8 @@ SPLITS = ((1 / 3, 2 / 3), (2 / 3, 1.0))  # train on the share before, test up to
 class DynamicSystem(ComparisonDesign):
     """Design with ``(e_i − e_j) ⊗ φ(c)`` in place of ``e_i − e_j``, whitened.
 
+    With teams, ``e_i − e_j`` is the difference of the sums over the members.
+
     The prior distribution of every unknown is N(0, 1).
 
     Parameters
@@ -67,17 +70,14 @@ class DynamicSystem(ComparisonDesign):
     ) -> None:
         n_items = counts.n_items
         q = phi.shape[1]
+        n_rows = len(counts.first)
         rows = phi[counts.cell]
-        positions = rows.indices.reshape(len(counts.first), -1)
-        values = rows.data.reshape(len(counts.first), -1)
-        first = counts.first[:, None] * q + positions
-        second = counts.second[:, None] * q + positions
-        E = fixed_width_csr(
-            np.hstack([first, second]),
-            np.hstack([values, -values]),
-            counts.covariates,
-            n_items * q,
-        )
+        positions = rows.indices.reshape(n_rows, 1, -1)
+        values = rows.data.reshape(n_rows, 1, -1)
+        items, signs = counts.members
+        columns = (items[:, :, None] * q + positions).reshape(n_rows, -1)
+        entries = (signs[:, :, None] * values).reshape(n_rows, -1)
+        E = fixed_width_csr(columns, entries, counts.covariates, n_items * q)
         item_blocks = sp.kron(sp.identity(n_items), components.root())
         effects_block = sp.identity(counts.covariates.shape[1])
         T = sp.block_diag([item_blocks, effects_block], format="csr")
@@ -92,6 +92,12 @@ class DynamicSystem(ComparisonDesign):
         """Ratings for the coefficients φ, with mean 0 in each component."""
         ratings = np.einsum("iq...,q->i...", self.components_of(unknowns), phi)
         return self.counts.center(ratings)
+
+    def contrast(self, weights: Array, phi: Array) -> Array:
+        """Return d with dᵀ u = Σ w_i r_i, for ratings with the coefficients φ."""
+        inner = np.zeros(self.E.shape[1])
+        inner[: self.n_regularized] = np.outer(weights, phi).ravel()
+        return np.asarray(self._transposed_T @ inner)
 
     def effects(self, unknowns: Array) -> Array:
         """Effects of the covariates."""
@@ -222,7 +228,12 @@ class DynamicBradleyTerry:
         root = self.system.ratings_at(self.phi, self.draws)
         n_degrees = max(1, len(self.counts.outcome) - 1)
         is_exact = len(self.draws) == root.shape[1]
-        return CovarianceRoot(root, n_degrees, self.system.effects(self.draws), is_exact)
+        effects = self.system.effects(self.draws)
+        return CovarianceRoot(root, n_degrees, effects, is_exact, self.draws)
+
+    def contrast(self, weights: Array) -> Array:
+        """Return d with dᵀ u = Σ w_i r_i, the ratings at `phi`."""
+        return self.system.contrast(weights, self.phi)
 
     @cached_property
     def draws(self) -> Array:
@@ -244,26 +255,29 @@ class DynamicBradleyTerry:
         right += np.sqrt(penalty)[:, None] * prior_noise
         return self.system.solver(curvatures, 1.0, DRAW_TOLERANCE)(right)
 
-    def margins_of(
-        self,
-        first: Indices,
-        second: Indices,
-        times: NDArray[Any] | None,
-        codes: Indices,
-    ) -> Array:
+    def margins_of(self, rows: sp.csr_array, times: NDArray[Any] | None, codes: Indices) -> Array:
         """Margins of other comparisons without covariates.
 
-        The item number n_items is an unknown item, with the mean rating.
+        Parameters
+        ----------
+        rows : sparse array of shape (n, n_items + 1)
+            1 for the items on the first side, −1 on the second. The last column is an unknown
+            item, with the mean rating.
+        times : ndarray of shape (n,) or None
+            Times of the comparisons.
+        codes : ndarray of shape (n_contexts, n)
+            Levels of the contexts.
         """
         values = self.system.components_of(self.unknowns)
         unknown_item = np.zeros((1, self.rating_components.size))
         values = np.vstack([values, unknown_item])
-        return self.rating_components.margins(values, first, second, times, codes)
+        return self.rating_components.margins(values, rows, times, codes)
 
     def log_loss(self, data: PairData, Z: Array) -> float:
         """Mean log loss of other comparisons with the columns of covariates Z."""
         codes = self.rating_components.codes_of(data)
-        margins = self.margins_of(data.first, data.second, data.times, codes)
+        values = self.system.components_of(self.unknowns)
+        margins = self.rating_components.margins(values, side_rows(data), data.times, codes)
         margins += Z @ self.effects
         losses = self.outcome_curve.derivatives(margins, data.outcome).value
         return float(data.weight @ losses / data.weight.sum())

@@ -90,6 +90,10 @@ class LeastSquares:
         """Margin of each distinct pair."""
         return self.system.margins(self.unknowns)
 
+    def contrast(self, weights: Array) -> Array:
+        """Return d with dᵀ u = Σ w_i r_i."""
+        return self.system.contrast(weights)
+
     def expected(self, margins: Array) -> Array:
         """Expected outcome for the first item: the margin itself."""
         return margins

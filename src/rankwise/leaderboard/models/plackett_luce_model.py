@@ -144,6 +144,10 @@ class PlackettLuce:
         """Difference of the ratings of each distinct pair."""
         return self.system.margins(self.unknowns)
 
+    def contrast(self, weights: Array) -> Array:
+        """Return d with dᵀ u = Σ w_i r_i."""
+        return self.system.contrast(weights)
+
     def expected(self, margins: Array) -> Array:
         """Probability that the first item is above minus the probability that it is below."""
         return self.outcome_curve.expected(margins)

@@ -171,15 +171,16 @@ class RatingComponents:
     def margins(
         self,
         components: Array,
-        first: Indices,
-        second: Indices,
+        rows: sp.csr_array,
         times: NDArray[Any] | None,
         codes: Indices,
     ) -> Array:
-        """Margins of comparisons, from the components of all items, shape (n_items, q)."""
+        """Margins of comparisons, from the components of all items, shape (n_items, q).
+
+        `rows` has 1 for the items on the first side and −1 for those on the second.
+        """
         phi = self.coefficients(times, codes)
-        difference = components[first] - components[second]
-        return np.asarray(phi.multiply(difference).sum(axis=1)).ravel()
+        return np.asarray(phi.multiply(rows @ components).sum(axis=1)).ravel()
 
     def describe(self) -> str:
         """Return the note of a board on the scales."""
