@@ -104,7 +104,7 @@ def test_arrow_keys_go_through_the_matrix_and_read_it(open_page):
     cell.send_keys("\ue014")  # right
     names = page.execute_script("return data.boards[0].rows.item")
     words = find(page, "#pair-words").text
-    assert words.startswith(f"{names[0]} against {names[2]}") or "never met" in words
+    assert words.startswith(f"{names[0]} against {names[2]}") or "never compared" in words
     page.switch_to.active_element.send_keys("\ue015")  # down
     assert f"{names[1]} " in find(page, "#pair-words").text
     assert len(page.find_elements("css selector", "#matrix td[tabindex='0']")) == 1

@@ -62,7 +62,8 @@ def test_records_and_meetings_on_the_page_are_those_of_the_raw_comparisons(model
 
 
 def test_surprises_are_the_largest_deviations_for_their_number_of_comparisons(monkeypatch):
-    monkeypatch.setattr("rankwise.pages.board.leaderboard_page.N_SURPRISES", 4)
+    monkeypatch.setattr("rankwise.pages.board.leaderboard_page.MAX_SURPRISES", 4)
+    monkeypatch.setattr("rankwise.pages.board.leaderboard_page.MIN_SURPRISE", 0.0)
     board = board_of(make_battles(seed=1))
     (found,) = data_of(str(board_page(board)))["boards"]
     pairs, most = found["meetings"], found["surprises"]
@@ -73,6 +74,16 @@ def test_surprises_are_the_largest_deviations_for_their_number_of_comparisons(mo
     largest = sorted((size / typical for size in sizes), reverse=True)[:4]
     assert [abs(value) for value in most["surprise"]] == pytest.approx(largest, abs=1e-5)
     assert found["nPairs"] == 10
+
+
+def test_only_deviations_of_three_typical_ones_are_surprising():
+    rows = [("a", "b", "left", "j", 0.0)] * 40 + [("b", "c", "left", "j", 0.0)] * 40
+    rows += [("c", "d", "left", "j", 0.0), ("d", "e", "right", "j", 0.0)] * 20
+    for board in (board_of(make_battles(seed=1)), board_of(rows)):
+        (described,) = data_of(str(board_page(board)))["boards"]
+        assert all(abs(value) >= 3 for value in described["surprises"]["surprise"])
+        assert described["minSurprise"] == 3
+    assert described["surprises"]["first"] == []
 
 
 def test_ranks_intervals_effects_and_judges_are_those_of_the_board():
@@ -107,13 +118,15 @@ def test_thin_items_stand_below_the_line_and_a_board_without_intervals_has_none(
 def test_headline_says_who_may_be_the_best():
     sure = rate({"winner": ["a"] * 40 + ["b"] * 4, "loser": ["b"] * 40 + ["a"] * 4},
                 winner="winner", loser="loser")  # fmt: skip
-    assert headline(sure) == "\u2068a\u2069 is above all other items, 95% sure."
+    assert (
+        headline(sure) == "\u2068a\u2069 is significantly above all other items (95% confidence)."
+    )
     open_ = rate({"winner": ["a"], "loser": ["b"]}, winner="winner", loser="loser")
     assert headline(open_) == ("2 of 2 items may be the best: \u2068a\u2069, \u2068b\u2069.")
     board = board_of(make_battles(100))
     (sure, *others) = [row for row in board if row.best_of_all == 1]
     assert [row.best_rank for row in (sure, *others)] == [1, 2, 2]
-    assert headline(board).endswith("for all of them at once 3 may be.")
+    assert headline(board).endswith("for all items simultaneously, 3 may be the best.")
 
 
 @pytest.mark.parametrize("n, more", [(5, "."), (6, " and 1 more.")])

@@ -151,7 +151,7 @@ def test_lines_of_the_slope_cross_where_pairs_are_wrong(open_page):
       for (let i = 0; i < trueY.length; i += 1)
         for (let j = 0; j < i; j += 1)
           if ((predictedY[i] - predictedY[j]) * (trueY[i] - trueY[j]) < 0) count += 1;
-      return [count, chosenItems().tooHigh.reduce((a, b) => a + b, 0)];
+      return [count, chosenItems().betterBelow.reduce((a, b) => a + b, 0)];
     """
     seen = set()
     for _ in column(page, 1):

@@ -38,7 +38,13 @@ from rankwise.datasets import make_ranking
 from rankwise.metrics import evaluate, get_metric, kendall_tau, ndcg
 from rankwise.model_selection import compare
 from rankwise.pages.page_values import as_text
-from rankwise.pages.report import report_sections, report_text
+from rankwise.pages.report import (
+    group_sections,
+    html_text,
+    margin_sections,
+    metric_results,
+    report_tables,
+)
 from rankwise.pages.report.report_data import make_scored_items
 from rankwise.report import report
 from rankwise.uncertainty.calibrated_ranker import draw_pairs
@@ -105,7 +111,7 @@ def test_too_many_pairs_are_sampled_evenly_and_the_page_says_so(monkeypatch):
     values, counts = np.unique(drawn, return_counts=True)
     np.testing.assert_array_equal(values, np.unique(every))
     assert scipy.stats.chisquare(counts).pvalue > 0.001
-    monkeypatch.setattr(report_sections, "DRAWN_PAIRS", 20)
+    monkeypatch.setattr(margin_sections, "MAX_PAIRS", 20)
     page = make_report(scores, None, truth, labels, metrics="tau")
     assert f"random sample of 20 of the {len(every)} pairs" in words_of(page)
 
@@ -130,7 +136,7 @@ def test_means_are_those_of_evaluate_and_intervals_are_students():
     page = make_report(scores, None, y, groups, confidence=0.9)
     table = evaluate(y, scores, groups)
     scored = make_scored_items(scores, y, groups, None)
-    results = report_sections.measure(scored, ("ndcg@10", "map", "disagreement", "tau"), 0.9)
+    results = metric_results.measure(scored, ("ndcg@10", "map", "disagreement", "tau"), 0.9)
     for result, row in zip(results, table, strict=True):
         assert result.mean == pytest.approx(row.mean)
         assert result.n_undefined == row.n_undefined
@@ -156,7 +162,7 @@ def test_an_interval_from_few_groups_is_called_a_rough_guess(rng):
         scores = truth + 3 * rng.normal(size=len(truth))
         words = words_of(make_report(scores, None, truth, labels, metrics="tau"))
         assert "95%:" in words
-        assert (f"a rough guess from {n_groups} groups" in words) == (n_groups < 5)
+        assert (f"a rough estimate from {n_groups} groups" in words) == (n_groups < 5)
 
 
 def test_ratings_from_1_to_5_have_no_average_precision_by_default(rng):
@@ -177,14 +183,17 @@ def test_no_error_at_all_is_a_question(rng):
     model = RankRLS(1e-9).fit(leaking, y, groups)
     names = ["a", "b", "c", "<d>"]
     words = words_of(make_report(model, leaking, y, groups, feature_names=names, metrics="tau"))
-    assert "No error at all: is the true score, or what follows from it, a feature?" in words
+    assert (
+        "Perfect score: is the true score, or something computed from it, among the features?"
+        in words
+    )
     assert "<d> alone has no error either." in words
     model = RankRLS().fit(X, y, groups)
-    assert "No error at all" not in words_of(make_report(model, X, y, groups, metrics="tau"))
+    assert "Perfect score" not in words_of(make_report(model, X, y, groups, metrics="tau"))
     for n_low, n_high, is_asked in ((1, 19, False), (4, 5, True)):  # 19 pairs may be luck, 20 not
         truth = np.repeat([0.0, 1.0], [n_low, n_high])
         said = words_of(make_report(truth, None, truth, metrics="tau"))
-        assert ("No error at all" in said) == is_asked
+        assert ("Perfect score" in said) == is_asked
 
 
 @pytest.mark.parametrize(
@@ -199,7 +208,7 @@ def test_no_error_at_all_is_a_question(rng):
     ],
 )
 def test_shares_at_the_edges_of_their_words(n, total, said):
-    assert report_text._share(n, total) == said
+    assert html_text.share_text(n, total) == said
 
 
 def test_the_sentence_has_shares_in_words():
@@ -211,12 +220,12 @@ def test_the_sentence_has_shares_in_words():
 def test_a_level_of_best_sets_is_promised_from_as_many_groups_as_it_needs():
     scored = make_scored_items(MODEL.predict(X), y, groups)
     for n_gaps, levels in ((8, ["50%", "80%"]), (9, ["50%", "80%", "90%"]), (1, ["50%"])):
-        table = report_text.best_set_table(SimpleNamespace(gaps_=[np.zeros(n_gaps)]), scored)
+        table = report_tables.best_set_table(SimpleNamespace(gaps_=[np.zeros(n_gaps)]), scored)
         assert re.findall(r"<tr><td>(\d+%)</td>", table) == levels
 
 
 def test_sentence_and_cards_say_what_counts_how_much():
-    says = "each group counts the same, while above each pair does"
+    says = "each group counts the same, whereas each pair does in the sentence above"
     assert says in words_of(make_report(MODEL, X, y, groups))
     pooled = "disagreement(average=pairs)"
     assert says not in words_of(make_report(MODEL, X, y, groups, metrics=pooled))
@@ -237,7 +246,7 @@ def test_groups_come_worst_first_with_their_values():
 
 @pytest.mark.parametrize("name", ["tau", "disagreement", "ndcg@5"])
 def test_histogram_and_median_are_of_all_groups_even_if_few_are_listed(monkeypatch, name):
-    monkeypatch.setattr(report_sections, "LISTED_GROUPS", 5)
+    monkeypatch.setattr(group_sections, "MAX_LISTED_GROUPS", 5)
     scores = MODEL.predict(X) + np.random.default_rng(0).normal(size=len(y))
     data = data_of(make_report(scores, None, y, groups, metrics=name))
     values = evaluate(y, scores, groups, name).per_group[name]
@@ -279,7 +288,7 @@ def test_unscored_items_are_left_out_and_counted():
     kept = ~np.isnan(truth)
     page = make_report(MODEL, X, truth, groups)
     reduced = make_report(MODEL, X[kept], y[kept], groups[kept], ids=np.flatnonzero(kept))
-    assert f"{(~kept).sum()} items without a true score (NaN) are left out" in words_of(page)
+    assert f"{(~kept).sum()} items without a true score (NaN) are dropped" in words_of(page)
     assert data_of(page)["groups"] == data_of(reduced)["groups"]
     assert data_of(page)["features"] == data_of(reduced)["features"]
     names = {int(name.split()[1]) for group in data_of(page)["items"] for name in group["names"]}
@@ -303,14 +312,14 @@ def test_one_list_has_no_interval():
     assert "only one list" in words
     words = words_of(make_report(MODEL, X, y, metrics="auc(relevant=2)"))
     assert "95%: " in words
-    assert "rough guess" not in words
-    assert "interval is that of other items in it (DeLong)" in words
+    assert "rough estimate" not in words
+    assert "interval is for other items of this list (DeLong)" in words
     assert f"on {len(y)} items" in words
 
 
 def test_undefined_groups_are_counted_with_their_reason():
     words = words_of(make_report([1.0, 2, 3, 4], None, [1, 1, 1, 2], list("aabb"), metrics="tau"))
-    assert "undefined in 1 of 2 groups, it needs two items with different y" in words
+    assert "undefined in 1 of 2 groups: it requires two items with different y" in words
     assert "one group: no interval" in words
     assert "one list" not in words
 
@@ -413,16 +422,16 @@ def test_curve_of_a_search_is_its_cross_validation():
 def test_the_band_of_a_curve_says_what_it_is_over(model, in_groups, in_one_list):
     curves = data_of(make_report(model.fit(X, y, groups), X, y, groups))["curves"]
     n_defined = sum(len(set(y[groups == g])) > 1 for g in set(groups))
-    assert (curves["nParts"], curves["part"]) == (n_defined, in_groups)
+    assert (curves["nUnits"], curves["unit"]) == (n_defined, in_groups)
     some = slice(0, 30)
     model.fit(X[some], y[some])
     curves = data_of(make_report(model, X[some], y[some]))["curves"]
     if in_one_list is None:  # leave-pair-out: one value, no band
-        assert curves["nParts"] == 1
+        assert curves["nUnits"] == 1
         assert curves["curves"][0]["low"][0] is None
     else:
-        assert 1 < curves["nParts"] <= 4
-        assert curves["part"] == in_one_list
+        assert 1 < curves["nUnits"] <= 4
+        assert curves["unit"] == in_one_list
 
 
 def test_feature_names_come_from_the_user_the_frame_or_the_model():
@@ -485,18 +494,18 @@ def test_long_groups_are_cut_and_the_page_says_so():
     page = make_report(scores, None, truth, metrics="tau")
     group = data_of(page)["items"][0]
     assert group["total"] == 1000
-    assert len(group["names"]) == report_sections.ITEMS_A_GROUP
+    assert len(group["names"]) == group_sections.MAX_ITEMS_PER_GROUP
     assert set(range(1, 51)) <= set(group["predicted"])
     assert set(range(1, 51)) <= set(group["true"])
-    assert "1 group of more than 200 items is cut" in words_of(page)
+    assert "1 group of more than 200 items is shortened" in words_of(page)
     for n in (200, 201):
         page = make_report(scores[:n], None, truth[:n], metrics="tau")
         assert ("of more than 200 items" in words_of(page)) == (n > 200)
 
 
 def test_many_groups_are_cut_and_the_page_says_so(monkeypatch):
-    monkeypatch.setattr(report_sections, "LISTED_GROUPS", 40)
-    monkeypatch.setattr(report_sections, "SHOWN_ITEMS", 45)
+    monkeypatch.setattr(group_sections, "MAX_LISTED_GROUPS", 40)
+    monkeypatch.setattr(group_sections, "MAX_SHOWN_ITEMS", 45)
     labels = np.repeat(np.arange(60), 3)
     rng = np.random.default_rng(0)
     truth, scores = rng.integers(0, 3, 180), rng.normal(size=180)
@@ -603,8 +612,8 @@ def test_a_calibrated_model_shows_how_sure_it_is(outside):
     listed = [int(name[1:]) for name in data["features"]["names"]]
     np.testing.assert_allclose(data["features"]["errors"], errors[listed], rtol=1e-3)
     bins = ranker.reliability()
-    np.testing.assert_allclose(data["reliability"]["said"], bins.predicted, rtol=1e-4)
-    np.testing.assert_allclose(data["reliability"]["was"], bins.observed, rtol=1e-4)
+    np.testing.assert_allclose(data["reliability"]["predicted"], bins.predicted, rtol=1e-4)
+    np.testing.assert_allclose(data["reliability"]["observed"], bins.observed, rtol=1e-4)
     assert data["reliability"]["pairs"] == bins.n_pairs.sum()
     assert data["reliability"]["loss"] == pytest.approx(ranker.log_loss_, rel=1e-4)
     assert data_of(make_report(MODEL, X, y, groups))["reliability"] is None
@@ -691,14 +700,14 @@ def test_members_of_an_auto_ranker_are_a_table():
         assert row["name"] in words
         if "score" in row:
             assert f"{row['score']:.3f} {row['low']:.3f} to {row['high']:.3f}" in words
-    assert words.index("Members") < words.index("What this is")
+    assert words.index("Members") < words.index("Model, data and versions")
 
 
 def test_one_is_not_many():
     words = words_of(make_report([2.0, 1.0], None, [1, 0], metrics="tau"))
     assert "Of 1 pair of items" in words
     words = words_of(make_report([2.0, 1.0, 3.0], None, [1, 0, np.nan], metrics="tau"))
-    assert "1 item without a true score (NaN) is left out" in words
+    assert "1 item without a true score (NaN) is dropped" in words
 
 
 def test_a_warning_is_a_banner_on_top():

@@ -165,18 +165,23 @@ def _judge_cells(judge: Judge) -> list[str]:
 
 def footnotes(board: Leaderboard) -> list[str]:
     """Return the meaning of the columns and the source of the numbers, one short line each."""
-    lines = list(board.notes)
-    lines += _column_notes(board)
-    unit_note = _unit_note(board)
-    if unit_note:
-        lines.append(unit_note)
-    lines.append(_model_note(board))
-    lines += _unexplained_notes(board)
+    lines = [*board.notes, *explanations(board)]
     if board.krippendorff is not None:
         lines.append(
             f"agreement of judges: Krippendorff's α {board.krippendorff:.2f} (1 is perfect, 0 is "
             "chance)"
         )
+    return lines
+
+
+def explanations(board: Leaderboard) -> list[str]:
+    """Return the footnotes without the notes and without the agreement of the judges."""
+    lines = _column_notes(board)
+    unit_note = _unit_note(board)
+    if unit_note:
+        lines.append(unit_note)
+    lines.append(_model_note(board))
+    lines += _unexplained_notes(board)
     return lines
 
 

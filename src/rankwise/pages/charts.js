@@ -1,12 +1,12 @@
 "use strict";
-// Elements, scales and charts. Data reach the page as text nodes and attributes only.
+// Elements, numbers, scales and charts. Data become text nodes and attributes only, never HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
 function fillElement(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name === "styles") {
-      for (const [property, set] of Object.entries(value)) node.style.setProperty(property, set);
+      for (const [property, style] of Object.entries(value)) node.style.setProperty(property, style);
     } else if (name.startsWith("on")) {
       node.addEventListener(name.slice(2), value);
     } else if (value !== null && value !== undefined && value !== false) {
@@ -38,13 +38,14 @@ function formatNumber(value, digits = 3) {
   return text.replace("-", "−").replace("e+", "e");
 }
 
-// Powers of ten as such, for axes.
+// A number on an axis; large and small powers of ten are written as powers.
 function formatTick(value) {
   const power = Math.round(Math.log10(Math.abs(value)));
   if (!value || (power > -4 && power < 6)) return formatNumber(value);
   const isPower = Math.abs(value / 10 ** power - 1) < 1e-9;
-  const raised = String(power).replace(/./g, (sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
-  return isPower ? `10${raised}` : formatNumber(value);
+  if (!isPower) return formatNumber(value);
+  const toSuperscript = (sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)];
+  return `10${String(power).replace(/./g, toSuperscript)}`;
 }
 
 const fixedFormats = new Map();
@@ -58,7 +59,7 @@ function formatFixed(value, decimals = 3) {
   return fixedFormats.get(decimals).format(value).replace("-", "−");
 }
 
-// As many decimals for all as the largest needs, more for those that would be zero.
+// The same number of decimals for all values, chosen by the largest; more for values that would be 0.
 function formatLike(values) {
   const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
   if (largest >= 1e9 || largest < 1e-4) return (value) => formatNumber(value);
@@ -69,20 +70,20 @@ function formatLike(values) {
       : formatFixed(value, decimals);
 }
 
-// In percent; 0% and 100% only where it is nothing and all.
+// A share in percent; 0% and 100% only if it is exactly 0 or 1.
 function formatShare(part, whole) {
   const share = part / whole;
   if (share > 0 && share < 0.0005) return "less than 0.1%";
   return share >= 0.9995 && share < 1 ? "more than 99.9%" : `${(100 * share).toFixed(1)}%`;
 }
 
-// As people say it: "1 item", "2 items".
-const count = (n, what) => `${formatNumber(n)} ${what}${n === 1 ? "" : "s"}`;
+// "1 item", "2 items".
+const count = (n, noun) => `${formatNumber(n)} ${noun}${n === 1 ? "" : "s"}`;
 
-// A name of any direction of writing, which leaves the words around it in their order.
+// A name in Unicode isolates: its writing direction does not change the text around it.
 const isolated = (name) => `\u2068${name.replaceAll("\u2069", "")}\u2069`;
 
-// Cut in the middle: long names often differ at the end only.
+// Shorten in the middle, because long names often differ at their end only.
 function shorten(text, length) {
   const characters = Array.from(text);
   if (characters.length <= length) return text;
@@ -124,11 +125,11 @@ function logTicks(from, to, count) {
 }
 
 function extent(values) {
-  const known = values.filter((value) => value !== null && value !== undefined);
-  return [Math.min(...known), Math.max(...known)];
+  const present = values.filter((value) => value !== null && value !== undefined);
+  return [Math.min(...present), Math.max(...present)];
 }
 
-// Places for labels at the given heights, moved apart so that no two overlap.
+// Heights of labels near the given heights, moved apart so that no two overlap.
 function spreadLabels(heights, gap, top, bottom) {
   const order = heights.map((_, k) => k).sort((a, b) => heights[a] - heights[b]);
   const placed = heights.slice();
@@ -147,7 +148,7 @@ function spreadLabels(heights, gap, top, bottom) {
 
 // --- drawing --------------------------------------------------------------------------------
 
-// Draw now and again whenever the width of the box changes, in pixels, so that text stays readable.
+// Draw now, and again when the width of the box changes; sizes are in pixels to keep text readable.
 function drawInBox(box, draw) {
   box.redraw = () => {
     const width = Math.floor(box.clientWidth);
@@ -188,17 +189,19 @@ function bottomAxis(ticks, scale, left, right, y, title, format = formatTick) {
 // Bars between edges. spec: edges, counts, classOf(k), title, label, mark {x, text}, tied.
 function histogram(box, spec) {
   drawInBox(box, (width) => {
-    const [left, right, top, bottom] = [4, width - 4, 22, spec.height ?? 150];
+    const left = 4;
+    const right = width - 4;
+    const top = 22;
+    const bottom = spec.height ?? 150;
     const x = linearScale(spec.edges[0], spec.edges[spec.edges.length - 1], left, right);
     const most = Math.max(...spec.counts, spec.tied ?? 0, 1);
     const y = linearScale(0, most, bottom, top);
     const bars = spec.counts.map((n, k) => {
-      const from = x(spec.edges[k]);
-      const wide = Math.max(0.5, x(spec.edges[k + 1]) - from - 1);
+      const barLeft = x(spec.edges[k]);
       const bar = {
         class: `bar ${spec.classOf(k)}`,
-        x: from + 0.5,
-        width: wide,
+        x: barLeft + 0.5,
+        width: Math.max(0.5, x(spec.edges[k + 1]) - barLeft - 1),
         y: y(n),
         height: bottom - y(n),
       };
@@ -252,8 +255,8 @@ function histogramMark(spec, x, top, bottom) {
 }
 
 // Lines over a common axis. spec: curves [{label, x, mean, low, high}], isLog, title, yTitle, label,
-// hasBest: the first curve stands out from the others; and, if wanted, best {x, y, text}: a mark on
-// it, tick(x): words on the axis, and points(frame): more to draw on top.
+// hasBest (the first curve is emphasized); optional: best {x, y, text} (a mark on that curve),
+// tick(x) (text on the axis), points(frame) (elements on top of the lines).
 function lineChart(box, spec) {
   drawInBox(box, (width) => {
     const frame = lineFrame(spec, width);
@@ -311,7 +314,7 @@ function curveColor(spec, k) {
 
 function oneLine(spec, frame, k) {
   const curve = spec.curves[k];
-  const known = curve.x
+  const defined = curve.x
     .map((_, i) => i)
     .filter((i) => curve.mean[i] !== null)
     .sort((a, b) => curve.x[a] - curve.x[b]);
@@ -324,36 +327,35 @@ function oneLine(spec, frame, k) {
     class: `curve${isFaint ? " faint" : ""}`,
     styles: style,
     "stroke-dasharray": dash,
-    points: points(curve.mean, known).join(" "),
+    points: points(curve.mean, defined).join(" "),
   });
-  if (isFaint || !curve.low || known.some((i) => curve.low[i] === null)) return [line];
-  const around = [...points(curve.low, known), ...points(curve.high, known.slice().reverse())].join(
-    " ",
-  );
-  return [
-    svg("polygon", { class: "band", styles: { fill: curveColor(spec, k) }, points: around }),
-    line,
-  ];
+  if (isFaint || !curve.low || defined.some((i) => curve.low[i] === null)) return [line];
+  const outline = [
+    ...points(curve.low, defined),
+    ...points(curve.high, defined.slice().reverse()),
+  ].join(" ");
+  const band = { class: "band", styles: { fill: curveColor(spec, k) }, points: outline };
+  return [svg("polygon", band), line];
 }
 
-// Names at the right ends of the lines, or listed from the top where lines run together there.
+// Labels at the right ends of the lines; without an emphasized curve, a list from the top.
 function lineLabels(spec, frame) {
-  const named = spec.curves.map((_, k) => k).filter((k) => spec.curves[k].label);
+  const labeled = spec.curves.map((_, k) => k).filter((k) => spec.curves[k].label);
   const height = (k) => frame.y(spec.curves[k].mean.findLast((value) => value !== null) ?? 0) + 4;
-  const places = spec.hasBest
-    ? spreadLabels(named.map(height), 14, frame.top, frame.bottom)
-    : named.map((_, i) => frame.top + 14 + 18 * i);
+  const heights = spec.hasBest
+    ? spreadLabels(labeled.map(height), 14, frame.top, frame.bottom)
+    : labeled.map((_, i) => frame.top + 14 + 18 * i);
   const length = Math.floor((frame.room - 26) / 6.6);
-  return named.flatMap((k, i) => {
+  return labeled.flatMap((k, i) => {
     const isBest = spec.hasBest && k === 0;
     const stroke = spec.hasBest && !isBest ? "var(--rail)" : curveColor(spec, k);
-    const key = horizontalLine("curve", frame.right + 6, frame.right + 20, places[i] - 4);
+    const key = horizontalLine("curve", frame.right + 6, frame.right + 20, heights[i] - 4);
     key.style.setProperty("stroke", stroke);
     if (!spec.hasBest && k >= 6) key.setAttribute("stroke-dasharray", "4 2");
     const text = label(
       shorten(spec.curves[k].label, length),
       frame.right + 25,
-      places[i],
+      heights[i],
       "start",
       isBest ? "strong" : null,
     );

@@ -1,4 +1,4 @@
-"""The HTML file of a page: text, data, style and script; nothing else can run in it."""
+"""The HTML file of a page: text, data, style and script. No other script can run in it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import Any
 
 from rankwise.datasets.files import PathLike, replace_file
-from rankwise.environment import describe_environment
+from rankwise.environment import package_versions
+from rankwise.formatting import Json
 from rankwise.pages.page_values import as_text
 
 MAX_TITLE = 200
@@ -20,14 +20,14 @@ MAX_TITLE = 200
 
 
 class Page:
-    """An HTML page in one file that needs no network: style, script and data are inside.
+    """An HTML page in one file, with style, script and data; it needs no network.
 
-    Made by `report` and `board_page`. ``str(page)`` is its text; a notebook shows it.
+    `report` and `board_page` return it. ``str(page)`` is its text; a notebook displays it.
 
     Parameters
     ----------
     text : str
-        The file.
+        Content of the file.
 
     Examples
     --------
@@ -43,12 +43,12 @@ class Page:
         self.text = text
 
     def save(self, path: PathLike) -> None:
-        """Write the file; it appears whole or not at all.
+        """Write the file, completely or not at all.
 
         Parameters
         ----------
-        path : str or path
-            Where; a file of that name is replaced.
+        path : str or path-like
+            The file; an existing file is replaced.
         """
         with replace_file(path) as stream:
             stream.write(self.text.encode("utf-8"))
@@ -57,7 +57,7 @@ class Page:
         return self.text
 
     def _repr_html_(self) -> str:
-        """A frame, so that the style of the page stays inside."""
+        """An inline frame, which keeps the style of the page apart from that of the notebook."""
         return (
             '<iframe sandbox="allow-scripts" width="100%" height="800" '
             f'srcdoc="{escape(self.text)}"></iframe>'
@@ -65,30 +65,36 @@ class Page:
 
 
 def assemble(
-    name: str, styles: Sequence[str], scripts: Sequence[str], data: Any, title: str, **words: str
+    name: str,
+    styles: Sequence[str],
+    scripts: Sequence[str],
+    data: Json,
+    title: str,
+    **html_fields: str,
 ) -> str:
-    """Fill a template with style, script and data, and that into the frame of all pages.
+    """Insert texts, style, script and data into the template of a page.
 
     Parameters
     ----------
     name : str
-        Of the HTML file, without ending, in this folder as all of them.
+        Path of the HTML template in this package, without its suffix.
     styles, scripts : sequence of str
-        Names of the files that make its one style and its one script.
-    data : dict
-        What the script reads, as JSON.
+        Paths of the files that are joined to one style and one script.
+    data : Json
+        The data that the script reads.
     title : str
-        Heading; escaped here.
-    **words : str
-        HTML that the template asks for, escaped where it is not ours.
+        Heading, which is escaped here.
+    **html_fields : str
+        HTML for the other fields of the template, in which all text from users is escaped.
     """
-    style, script = _read(*styles), _read(*scripts)
+    style = _read(*styles)
+    script = _read(*scripts)
     heading = escape(as_text(title, MAX_TITLE))
-    body = Template(_read(f"{name}.html")).substitute(words, title=heading)
+    body = Template(_read(f"{name}.html")).substitute(html_fields, title=heading)
     return Template(_read("base.html")).substitute(
         body=body,
         title=heading,
-        version=escape(describe_environment()["versions"]["rankwise"]),
+        version=escape(package_versions()["rankwise"]),
         data=_as_json(data),
         style=style,
         script=script,
@@ -102,8 +108,8 @@ def _read(*names: str) -> str:
     return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
-def _as_json(data: Any) -> str:
-    """JSON that cannot end the element it stands in."""
+def _as_json(data: Json) -> str:
+    """JSON that cannot end the script element that contains it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -111,6 +117,6 @@ def _as_json(data: Any) -> str:
 
 
 def _hash(text: str) -> str:
-    """As a content security policy names the one script or style that it allows."""
+    """Hash of a script or style, in the form of a content security policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +12,7 @@ MAX_TEXT = 80
 MAX_EXACT_INTEGER = 1e15
 
 
-def as_text(value: Any, longest: int = MAX_TEXT) -> str:
+def as_text(value: object, longest: int = MAX_TEXT) -> str:
     """Convert a label to text that UTF-8 can encode, with at most `longest` characters."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -23,7 +22,7 @@ def as_text(value: Any, longest: int = MAX_TEXT) -> str:
     return text
 
 
-def short_numbers(values: ArrayLike, digits: int = 5) -> list[Any]:
+def short_numbers(values: ArrayLike, digits: int = 5) -> list[float | int | None]:
     """Round numbers to significant digits; integers where possible, None for NaN and infinity."""
     flat = np.asarray(values, dtype=np.float64).ravel()
     return [_short_number(value, digits) for value in flat.tolist()]

@@ -1,29 +1,35 @@
-// Tables that sort by a click on the head of a column.
+// Tables that are sorted by a click on the head of a column.
 
-// A table whose columns are {title, value(row), cell(row), isText, isAscending}; empty values stay last.
-// With options.more, a button, it shows options.step rows and more of them by a click; with options.filter,
-// an input, only rows whose first text has what is typed there; options.status says how many, of options.noun.
+// A table whose columns are {title, value(row), cell(row), isText, isLeft, isAscending}; missing
+// values are last. Options:
+//   more, step: a button that shows more rows, and the number of rows before its first click
+//   filter: an input; only rows whose first text contains its value are shown
+//   status, noun: an element that contains the number of rows, and what the rows are
+//   attributes(row): attributes of the row's element
 class SortableTable {
   constructor(table, columns, options = {}) {
-    Object.assign(this, {
-      table,
-      columns,
-      options,
-      all: [],
-      rows: [],
-      column: 0,
-      isAscending: true,
-      limit: Infinity,
-    });
-    if (options.more) {
-      this.limit = options.step;
-      options.more.onclick = () => {
-        this.limit = Math.max(8 * options.step, 4 * this.limit);
-        this.draw();
-      };
-    }
+    this.table = table;
+    this.columns = columns;
+    this.options = options;
+    this.all = [];
+    this.rows = [];
+    this.column = 0;
+    this.isAscending = true;
+    this.limit = options.more ? options.step : Infinity;
+    if (options.more) options.more.onclick = () => this.showMore();
     if (options.filter) options.filter.oninput = () => this.setRows(this.all);
     this.drawHead();
+  }
+
+  showMore() {
+    this.limit = Math.max(8 * this.options.step, 4 * this.limit);
+    this.draw();
+  }
+
+  // Rows that are shown: a single hidden row is shown instead of a button.
+  get nVisible() {
+    const hidden = this.rows.length - this.limit;
+    return hidden <= 1 ? this.rows.length : this.limit;
   }
 
   drawHead() {
@@ -38,7 +44,7 @@ class SortableTable {
         {
           scope: "col",
           "aria-sort": "none",
-          class: column.isText ? "name" : isLong(column.title) ? "long" : null,
+          class: headClass(column),
           title: column.title,
         },
         button,
@@ -48,12 +54,14 @@ class SortableTable {
   }
 
   toggle(column) {
-    const first = this.columns[column].isAscending ?? this.columns[column].isText ?? false;
-    this.sort(column, column === this.column ? !this.isAscending : first);
+    const { isAscending, isText } = this.columns[column];
+    const firstDirection = isAscending ?? isText ?? false;
+    this.sort(column, column === this.column ? !this.isAscending : firstDirection);
   }
 
   sort(column, isAscending) {
-    Object.assign(this, { column, isAscending });
+    this.column = column;
+    this.isAscending = isAscending;
     const value = this.columns[column].value;
     const direction = isAscending ? 1 : -1;
     this.rows.sort((a, b) => compareValues(value(a), value(b), direction));
@@ -61,58 +69,65 @@ class SortableTable {
   }
 
   setRows(rows) {
-    const wanted = this.options.filter?.value.trim().toLowerCase();
+    const query = this.options.filter?.value.trim().toLowerCase();
     const name = this.columns.find((column) => column.isText)?.value;
     this.all = rows;
-    this.rows = rows.filter((row) => !wanted || name(row).toLowerCase().includes(wanted));
+    this.rows = rows.filter((row) => !query || name(row).toLowerCase().includes(query));
     if (this.options.more) this.limit = this.options.step;
     this.sort(this.column, this.isAscending);
   }
 
   draw() {
-    const words = this.isAscending ? "ascending" : "descending";
+    const direction = this.isAscending ? "ascending" : "descending";
     [...this.table.tHead.rows[0].cells].forEach((cell, k) => {
-      cell.setAttribute("aria-sort", k === this.column ? words : "none");
+      cell.setAttribute("aria-sort", k === this.column ? direction : "none");
     });
-    const lines = this.rows.slice(0, this.limit).map((row) => this.drawRow(row));
+    const lines = this.rows.slice(0, this.nVisible).map((row) => this.drawRow(row));
     this.table.tBodies[0].replaceChildren(...lines);
     if (this.options.more) this.drawMore();
     if (this.options.status) this.drawStatus();
   }
 
   drawMore() {
-    const hidden = this.rows.length - this.limit;
-    this.options.more.hidden = hidden <= 0;
-    this.options.more.textContent = `Show more (${formatNumber(hidden)} of ${formatNumber(this.rows.length)} are hidden)`;
+    const nHidden = this.rows.length - this.nVisible;
+    this.options.more.hidden = nHidden === 0;
+    this.options.more.textContent = `Show more (${formatNumber(nHidden)} of ${formatNumber(this.rows.length)} are hidden)`;
   }
 
   drawStatus() {
-    const [found, all] = [this.rows.length, this.all.length];
-    const visible = found < all ? found : Math.min(found, this.limit);
-    const what = found < all ? "match" : "in the table";
-    this.options.status.textContent = `${formatNumber(visible)} of ${formatNumber(all)} ${this.options.noun} ${what}`;
+    const total = formatNumber(this.all.length);
+    const { status, noun } = this.options;
+    status.textContent =
+      this.rows.length < this.all.length
+        ? `${formatNumber(this.rows.length)} of ${total} ${noun} match`
+        : `${formatNumber(this.nVisible)} of ${total} ${noun} in the table`;
   }
 
   drawRow(row) {
-    const cells = this.columns.map((column) => {
-      const content = column.cell(row);
-      const isElement = content instanceof Element && content.tagName === "TD";
-      return isElement
-        ? content
-        : column.isText
-          ? html("td", { class: nameClass(column.value(row)), dir: "auto" }, content)
-          : html("td", {}, content);
-    });
+    const cells = this.columns.map((column) => drawCell(column, row));
     return html("tr", this.options.attributes?.(row) ?? {}, ...cells);
   }
 }
 
-// A title whose long words may go on in the next line, where a phone has no room for them.
+function headClass({ isText, isLeft, title }) {
+  if (isText) return "name";
+  if (isLeft) return "left";
+  return isLong(title) ? "long" : null;
+}
+
+function drawCell(column, row) {
+  const content = column.cell(row);
+  if (content instanceof Element && content.tagName === "TD") return content;
+  if (!column.isText) return html("td", {}, content);
+  return html("td", { class: nameClass(column.value(row)), dir: "auto" }, content);
+}
+
+// The title with possible line breaks in long words, for narrow screens.
 function breakable(title) {
   return title.split(/(?<=\w{8})(?=\w{4})|(?=@)/).flatMap((part, k) => (k ? [html("wbr"), part] : [part]));
 }
 
-// A long name has room to break its lines, a short one takes no more than it needs.
+// Long names may have several lines; short names take the width that they need.
 const isLong = (name) => name.length > 16;
 const nameClass = (name) => (isLong(name) ? "name long" : "name");
 
@@ -124,12 +139,13 @@ function compareValues(a, b, direction) {
   return direction * (a - b);
 }
 
-// A number with a bar: from the left, or to both sides of a zero inside.
+// A number with a bar that starts at 0.
 function barCell(text, value, from, to) {
   if (value === null) return html("td", {}, text);
-  const place = (v) => (100 * (v - from)) / (to - from || 1);
-  const zero = Math.min(Math.max(place(0), 0), 100);
-  const [left, right] = [Math.min(zero, place(value)), Math.max(zero, place(value))];
+  const position = (v) => (100 * (v - from)) / (to - from || 1);
+  const zero = Math.min(Math.max(position(0), 0), 100);
+  const left = Math.min(zero, position(value));
+  const right = Math.max(zero, position(value));
   const bar = html("i", {
     class: value < 0 ? "negative" : null,
     styles: { left: `${left}%`, width: `${right - left}%` },
@@ -142,11 +158,11 @@ function barCell(text, value, from, to) {
   );
 }
 
-// Blue for what is above zero, orange below; 1 and −1 are the strongest that text stands out from.
+// Background color: blue above zero, orange below; 1 and −1 are the strongest with readable text.
 function heatStyles(value) {
   const strength = 42 * Math.min(Math.abs(value), 1);
-  const side = value >= 0 ? "var(--low)" : "var(--high)";
+  const color = value >= 0 ? "var(--low)" : "var(--high)";
   return {
-    "background-color": `color-mix(in srgb, ${side} ${strength.toFixed(0)}%, transparent)`,
+    "background-color": `color-mix(in srgb, ${color} ${strength.toFixed(0)}%, transparent)`,
   };
 }

@@ -1,4 +1,4 @@
-// What every page has: its data, and the choice of light or dark.
+// Shared by all pages: the data, and the button for light or dark colors.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);

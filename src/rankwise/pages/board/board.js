@@ -1,8 +1,8 @@
-// The page: which board is shown, its words, effects and judges.
+// The sections of the page: texts, effects, judges, and the choice of a board.
 
 const JUDGE_ROWS = 25;
 
-function drawWords(board) {
+function drawTexts(board) {
   const { rows } = board;
   const judges = board.judges.length ? `, ${count(board.judges.length, "judge")}` : "";
   byId("subtitle").textContent =
@@ -10,148 +10,176 @@ function drawWords(board) {
   byId("headline").textContent = board.headline;
   byId("notes").replaceChildren(
     ...board.notes.map((note) => html("p", { class: "note", dir: "auto" }, note)),
-    ...(board.nComponents > 1 ? [partsNote(board)] : []),
+    ...(board.nComponents > 1 ? [componentsNote(board)] : []),
   );
   byId("facts").replaceChildren(...board.facts.map((fact) => html("li", {}, fact)));
-  byId("cards").replaceChildren(...cardsOf(board));
+  byId("cards").replaceChildren(...makeCards(board));
   byId("single-intervals").textContent =
     `Each interval is for one item: ${percent(1 - board.confidence)} of the items are expected to lie outside their interval.`;
 }
 
-function partsNote(board) {
+function componentsNote(board) {
   return html(
     "p",
     { class: "note" },
-    `The items fall in ${formatNumber(board.nComponents)} parts that were never compared with each other. Ratings and ranks hold inside each part only.`,
+    `The items form ${formatNumber(board.nComponents)} components that were never compared with each other. Ratings and ranks are comparable within a component only.`,
   );
 }
 
-function cardsOf(board) {
+function makeCard(title, value, hint) {
+  const text = typeof value === "number" ? formatNumber(value) : value;
+  return html(
+    "li",
+    { class: "card" },
+    html("h3", {}, title),
+    html("p", { class: "value" }, text),
+    html("p", { class: "hint" }, hint),
+  );
+}
+
+function makeCards(board) {
   const { rows } = board;
-  const card = (title, value, hint) =>
-    html(
-      "li",
-      { class: "card" },
-      html("h3", {}, title),
-      html("p", { class: "value" }, typeof value === "number" ? formatNumber(value) : value),
-      html("p", { class: "hint" }, hint),
-    );
-  const found = [card("Items", rows.item.length, `${formatNumber(rows.thin.length)} of them thin`)];
-  if (board.hasIntervals) {
-    const isFirst = (rank, i) => rank === 1 && rows.component[i] === 1;
-    const atOnce = rows.best_of_all.filter(isFirst).length;
-    found.push(
-      card("May be first", rows.best_rank.filter(isFirst).length, `${formatNumber(atOnce)} with all items at once`),
-    );
-    const first = rows.rank.findIndex((rank, i) => rank === 1 && rows.holdsText?.[i]);
-    if (first >= 0) {
-      const hint = `of ${formatNumber(board.nComparisons)} comparisons: without them another item is level`;
-      found.push(card("First place holds by", rows.holdsText[first], hint));
-    }
+  const nItems = rows.item.length;
+  const perItem = formatNumber((2 * board.nComparisons) / nItems, 2);
+  return [
+    makeCard("Items", nItems, `${formatNumber(rows.thin.length)} of them with few data (†)`),
+    ...(board.hasIntervals ? firstPlaceCards(board) : []),
+    makeCard("Comparisons", board.nComparisons, `${perItem} per item on average`),
+  ];
+}
+
+// The number of items that may be first, and the comparisons that decide the first place.
+function firstPlaceCards(board) {
+  const { rows } = board;
+  const isFirst = (rank, i) => rank === 1 && rows.component[i] === 1;
+  const nAtOnce = formatNumber(rows.best_of_all.filter(isFirst).length);
+  const nPossible = rows.best_rank.filter(isFirst).length;
+  const cards = [makeCard("May be first", nPossible, `${nAtOnce} for all items at once`)];
+  const winner = rows.rank.findIndex((rank, i) => rank === 1 && rows.holdsText?.[i]);
+  if (winner >= 0) {
+    const hint = `of ${formatNumber(board.nComparisons)} comparisons: without them another item ties`;
+    cards.push(makeCard("First place depends on", rows.holdsText[winner], hint));
   }
-  const each = (2 * board.nComparisons) / rows.item.length;
-  const hint = `${formatNumber(each, 2)} an item on average`;
-  found.push(card("Comparisons", board.nComparisons, hint));
-  return found;
+  return cards;
 }
 
 // --- effects and judges -----------------------------------------------------------------------
 
-function showPart(id, isThere) {
-  byId(id).hidden = !isThere;
-  document.querySelector(`nav a[href="#${id}"]`).hidden = !isThere;
+function showSection(id, isShown) {
+  byId(id).hidden = !isShown;
+  document.querySelector(`nav a[href="#${id}"]`).hidden = !isShown;
 }
 
 function drawEffects(board) {
   const { effects } = board;
-  showPart("effects", effects.length > 0);
+  showSection("effects", effects.length > 0);
   if (!effects.length) return;
   const hasErrors = effects[0].error !== null;
-  const of = (name) => (k) => effects[k][name];
-  const format = (value) => formatNumber(value, 3);
-  const columns = [textColumn("Covariate", of("name"))];
-  if (hasErrors) {
-    const [from, to] = extent([0, ...effects.flatMap(({ low, high }) => [low, high])]);
-    const frame = frameOf([from - (to - from) * 0.03, to + (to - from) * 0.03]);
-    columns.push(pictureColumn("Effect", frame, ...["value", "low", "high"].map(of), format));
-  }
-  columns.push({ title: "Effect", value: of("value"), cell: (k) => format(effects[k].value) });
-  if (hasErrors) {
-    columns.push(
-      {
-        title: "Standard error",
-        value: of("error"),
-        cell: (k) => formatNumber(effects[k].error, 2),
-      },
-      {
-        title: `${percent(board.confidence)} interval`,
-        value: of("low"),
-        cell: (k) => span(effects[k].low, effects[k].high, format),
-      },
-      textColumn("In words", (k) => effectWords(effects[k])),
-    );
-  }
-  const table = new SortableTable(byId("effect-table"), columns);
+  const columns = hasErrors ? effectColumns(board) : [effectColumn(board)];
+  const table = new SortableTable(byId("effect-table"), [
+    textColumn("Covariate", (k) => effects[k].name),
+    ...columns,
+  ]);
   drawAxes(table);
-  Object.assign(table, { rows: effects.map((_, k) => k), column: -1 }); // as they were given
+  table.rows = effects.map((_, k) => k); // in the order of the board
+  table.column = -1;
   table.draw();
   byId("effect-lead").textContent = effectLead(board, hasErrors);
 }
 
-function effectLead(board, hasErrors) {
-  const unit = { margin: "the margin", logit: "the log odds", elo: "the Elo points" }[board.scale];
-  const errors = !hasErrors
-    ? ""
-    : board.nClusters
-      ? ` Standard errors are clustered: they come from leaving out each of ${count(board.nClusters, "cluster")} whole.`
-      : " Standard errors come from leaving out single comparisons.";
-  return `What one more of each adds to ${unit} of the first item. The ratings above are those with these effects taken out.${errors}`;
+const formatEffect = (value) => formatNumber(value, 3);
+
+function effectColumn({ effects, scale }) {
+  const title = { margin: "Margin", logit: "Log odds", elo: "Elo points" }[scale];
+  const value = (k) => effects[k].value;
+  return { title, value, cell: (k) => formatEffect(value(k)) };
 }
 
-function effectWords({ low, high }) {
+function effectColumns(board) {
+  const { effects } = board;
+  const [value, low, high, error] = ["value", "low", "high", "error"].map(
+    (name) => (k) => effects[k][name],
+  );
+  const [least, most] = extent([0, ...effects.flatMap((effect) => [effect.low, effect.high])]);
+  const pad = (most - least) * 0.03;
+  const frame = frameOf([least - pad, most + pad]);
+  return [
+    pictureColumn("Effect and interval", frame, value, low, high, formatEffect),
+    effectColumn(board),
+    { title: "Standard error", value: error, cell: (k) => formatNumber(error(k), 2) },
+    {
+      title: `${percent(board.confidence)} interval`,
+      value: low,
+      cell: (k) => span(low(k), high(k), formatEffect),
+    },
+    textColumn("Meaning", (k) => effectMeaning(effects[k])),
+  ];
+}
+
+function effectLead(board, hasErrors) {
+  const unit = { margin: "the margin", logit: "the log odds", elo: "the Elo points" }[board.scale];
+  const lead = `Change of ${unit} of the first item if a covariate increases by 1. The ratings above do not include these effects.`;
+  if (!hasErrors) return lead;
+  if (board.nClusters) {
+    return `${lead} Standard errors are clustered: each of ${count(board.nClusters, "cluster")} is left out as a whole.`;
+  }
+  return `${lead} Standard errors come from leaving out single comparisons.`;
+}
+
+function effectMeaning({ low, high }) {
   if (low > 0) return "helps the first item";
-  return high < 0 ? "hurts the first item" : "could be none";
+  return high < 0 ? "hurts the first item" : "may be zero";
 }
 
 function drawJudges(board) {
   const { judges } = board;
-  showPart("judges", judges.length > 0);
+  showSection("judges", judges.length > 0);
   if (!judges.length) return;
-  const two = (value) => formatFixed(value, 2);
-  const interval = percent(board.confidence);
-  const range = (title, name, low, high) => [
-    { title, value: (k) => judges[k][name], cell: (k) => two(judges[k][name]) },
-    {
-      title: interval,
-      value: (k) => judges[k][low],
-      cell: (k) => span(judges[k][low], judges[k][high], two),
-    },
-  ];
-  const columns = [
-    textColumn("Judge", (k) => String(judges[k].name)),
-    { title: "Comparisons", value: (k) => judges[k].n, cell: (k) => formatNumber(judges[k].n) },
-    ...range("Agrees", "agreement", "agreement_low", "agreement_high"),
-    ...range("Side bias", "side_bias", "side_low", "side_high"),
-    ...range("Weight", "weight", "weight_low", "weight_high"),
-    textColumn("Remark", (k) => judges[k].remark, { isAscending: false }),
-  ];
+  const columns = judgeColumns(board);
   const options = { more: byId("more-judges"), step: JUDGE_ROWS };
   const table = new SortableTable(byId("judge-table"), columns, options);
   byId("krippendorff").hidden = board.krippendorff === null;
   byId("krippendorff").textContent =
-    `Krippendorff's α of all judges is ${two(board.krippendorff ?? 0)}: 1 is that they always agree about the same two items, 0 no more than by chance.`;
-  const worst = ({ agreement_high: high }) => high ?? 1;
+    `Krippendorff's α of all judges is ${formatFixed(board.krippendorff ?? 0, 2)}: 1 means that they always agree about the same two items, 0 that they agree as often as by chance.`;
+  byId("weight-text").textContent = haveEqualWeights(judges)
+    ? "The weights of the judges do not differ measurably, so all are 1 and not shown."
+    : "Weight is the share of an expected margin that is found in the votes of a judge: 1 is an average judge, 0 a random one. Weights of judges with few votes are shrunk toward 1.";
+  const highestAgreement = ({ agreement_high: high }) => high ?? 1;
   const order = judges.map((_, k) => k);
-  order.sort((a, b) => worst(judges[a]) - worst(judges[b]));
-  Object.assign(table, { column: columns.length - 1, isAscending: false });
-  table.setRows(order); // those with a remark, then those that agree least
+  order.sort((a, b) => highestAgreement(judges[a]) - highestAgreement(judges[b]));
+  table.column = columns.length - 1; // judges with a remark first, then those with low agreement
+  table.isAscending = false;
+  table.setRows(order);
+}
+
+const haveEqualWeights = (judges) => judges.every(({ weight }) => Math.abs(weight - 1) < 0.005);
+
+function judgeColumns({ judges, confidence }) {
+  const format = (value) => formatFixed(value, 2);
+  const withInterval = (title, name, low, high) => [
+    { title, value: (k) => judges[k][name], cell: (k) => format(judges[k][name]) },
+    {
+      title: `${percent(confidence)} interval`,
+      value: (k) => judges[k][low],
+      cell: (k) => span(judges[k][low], judges[k][high], format),
+    },
+  ];
+  const weight = withInterval("Weight", "weight", "weight_low", "weight_high");
+  return [
+    textColumn("Judge", (k) => String(judges[k].name)),
+    { title: "Comparisons", value: (k) => judges[k].n, cell: (k) => formatNumber(judges[k].n) },
+    ...withInterval("Agreement", "agreement", "agreement_low", "agreement_high"),
+    ...withInterval("Side bias", "side_bias", "side_low", "side_high"),
+    ...(haveEqualWeights(judges) ? [] : weight),
+    textColumn("Remark", (k) => judges[k].remark, { isAscending: false }),
+  ];
 }
 
 // --- the choice of a board --------------------------------------------------------------------
 
 function drawBoard() {
   const board = chosen();
-  drawWords(board);
+  drawTexts(board);
   drawRatings();
   drawPaths(board);
   drawMeetings();

@@ -1,24 +1,40 @@
-"""The page of a leaderboard: rows, meetings, effects, judges and words of each board."""
+"""The page of a leaderboard: ratings, head-to-head results, effects and judges of each board."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from rankwise.arrays import AnyArray, Array, Indices
 from rankwise.datasets.times import in_days
+from rankwise.formatting import Json, JsonObject
 from rankwise.leaderboard import Leaderboard
-from rankwise.leaderboard.board_records import RANK_COLUMNS
-from rankwise.leaderboard.render import footnotes
+from rankwise.leaderboard.board_records import (
+    RANK_COLUMNS,
+    HeadToHead,
+    RatingHistory,
+)
+from rankwise.leaderboard.covariates import Effect
+from rankwise.leaderboard.judges import Judge
+from rankwise.leaderboard.render import explanations
 from rankwise.pages.page import Page, assemble
 from rankwise.pages.page_values import as_text, short_numbers
 
 MATRIX_ITEMS = 120  # the first items of a board, whose head-to-head results are on the page
-N_SURPRISES = 50  # pairs whose results differ most from the expected ones
+MATRIX_ITEMS_OF_MANY_BOARDS = 40
+MANY_BOARDS = 10
+MAX_SURPRISES = 50
+MIN_SURPRISE = 3.0  # typical deviations from the expected result
 MAX_NAMES = 5  # of items in a sentence
+MAX_NAME = 60  # characters of an item in a sentence
+MAX_SENTENCE = 1000  # characters of a note
 DIGITS = 8
-MANY_BOARDS = 10  # with more boards each one has a smaller matrix
+MAX_SAFE_INTEGER = 2**53  # in JavaScript
+DAYS_PER_YEAR = 365.2425
+
+STYLES = ("page.css", "board/board.css")
 SCRIPTS = (
     "charts.js",
     "tables.js",
@@ -31,25 +47,26 @@ SCRIPTS = (
 
 
 def board_page(
-    board: Leaderboard | Mapping[Any, Leaderboard], *, title: str = "Leaderboard"
+    board: Leaderboard | Mapping[Hashable, Leaderboard], *, title: str = "Leaderboard"
 ) -> Page:
-    """Make a page that shows a leaderboard and how sure it is.
+    """Make a page that shows a leaderboard and its uncertainty.
 
-    It shows ratings with intervals, the ranks that are possible, head-to-head results beside what
-    was expected, effects and judges if there are any, and how to read all that.
+    Use it to publish a leaderboard. The page shows ratings with intervals, possible ranks,
+    observed and expected head-to-head results, effects and judges if the board has any, and
+    explains how to read them.
 
     Parameters
     ----------
     board : Leaderboard, or dict from label to Leaderboard
-        Result of `rankwise.leaderboard.rate` or of `rankwise.leaderboard.rate_groups`, of which
-        the page lets you choose one.
-    title : str
+        Result of `rankwise.leaderboard.rate`, or of `rankwise.leaderboard.rate_groups`; the reader
+        of the page selects one of several boards.
+    title : str, default="Leaderboard"
         Heading of the page.
 
     Returns
     -------
     Page
-        ``page.save("board.html")`` writes it. The same board gives the same page.
+        ``page.save("board.html")`` writes the file. Equal boards give equal pages.
 
     Examples
     --------
@@ -60,7 +77,24 @@ def board_page(
     >>> "Three players" in str(page)
     True
     """
-    boards = dict(board) if isinstance(board, Mapping) else {"": board}
+    boards = _check_boards(board)
+    n_matrix = MATRIX_ITEMS
+    if len(boards) > MANY_BOARDS:
+        n_matrix = MATRIX_ITEMS_OF_MANY_BOARDS
+    data: JsonObject = {
+        "boards": [describe_board(board, label, n_matrix) for label, board in boards.items()]
+    }
+    return Page(assemble("board/board", STYLES, SCRIPTS, data, title))
+
+
+def _check_boards(
+    board: Leaderboard | Mapping[Hashable, Leaderboard],
+) -> Mapping[Hashable, Leaderboard]:
+    """Boards by label; a single board has the empty label."""
+    if isinstance(board, Mapping):
+        boards = board
+    else:
+        boards = {"": board}
     if not boards:
         raise TypeError(
             "board is an empty dict; expected a Leaderboard of rate, or a dict of them."
@@ -71,22 +105,17 @@ def board_page(
                 f"board is or contains a {type(value).__name__}; expected a Leaderboard of rate, "
                 "or a dict of them."
             )
-    n_matrix = MATRIX_ITEMS
-    if len(boards) > MANY_BOARDS:
-        n_matrix = MATRIX_ITEMS // 3
-    described = [describe_board(value, label, n_matrix) for label, value in boards.items()]
-    data = {"boards": described}
-    return Page(assemble("board/board", ["page.css", "board/board.css"], SCRIPTS, data, title))
+    return boards
 
 
-def describe_board(board: Leaderboard, label: Any, n_matrix: int = MATRIX_ITEMS) -> dict[str, Any]:
+def describe_board(board: Leaderboard, label: Hashable, n_matrix: int = MATRIX_ITEMS) -> JsonObject:
     """Describe a board for the page's JSON; items are numbered in the order of the board.
 
     Parameters
     ----------
     board : Leaderboard
         The board.
-    label : object
+    label : hashable
         Name of its group.
     n_matrix : int
         Number of first items whose head-to-head results are listed.
@@ -94,8 +123,8 @@ def describe_board(board: Leaderboard, label: Any, n_matrix: int = MATRIX_ITEMS)
     return {
         "label": as_text(label),
         "headline": headline(board),
-        "notes": [as_text(note, 1000) for note in board.notes],
-        "facts": [as_text(line, 1000) for line in footnotes(board)[len(board.notes) :]],
+        "notes": [as_text(note, MAX_SENTENCE) for note in board.notes],
+        "facts": [as_text(line, MAX_SENTENCE) for line in explanations(board)],
         "scale": board.scale.name,
         "model": board.model,
         "confidence": board.confidence,
@@ -103,125 +132,173 @@ def describe_board(board: Leaderboard, label: Any, n_matrix: int = MATRIX_ITEMS)
         "nComponents": board.n_components,
         "nComparisons": board.n_comparisons,
         "nClusters": board.n_clusters,
-        "rows": _rows(board),
-        **_meetings(board, n_matrix),
-        "effects": _fields(board.effects),
-        "judges": _fields(board.judges),
-        "paths": _paths(board),
-        "krippendorff": _plain(board.krippendorff),
+        "rows": _describe_rows(board),
+        **_describe_meetings(board, n_matrix),
+        "effects": _describe_records(board.effects),
+        "judges": _describe_records(board.judges),
+        "paths": _describe_histories(board),
+        "krippendorff": _to_json(board.krippendorff),
     }
 
 
 def headline(board: Leaderboard) -> str:
-    """Say in one sentence which items may be the best; names of any direction are isolated."""
+    """Say in one sentence which items may be the best."""
     ranked = [row for row in board.rows if row.component == 1 and row.rank is not None]
-    where = ""
-    if board.n_components > 1:
-        where = " of the largest part"
     if not ranked:
         return "No item has enough comparisons for a rank."
+    component = ""
+    if board.n_components > 1:
+        component = " of the largest component"
     if board.intervals is None:
         return (
-            f"{_isolated(ranked[0].item)} is first{where}; without intervals the uncertainty is "
-            "unknown."
+            f"{_isolated(ranked[0].item)} is first{component}; without intervals the uncertainty "
+            "is unknown."
         )
     candidates = [row.item for row in ranked if row.best_rank == 1]
-    n_at_once = sum(row.best_of_all == 1 for row in ranked)
+    n_simultaneous = sum(row.best_of_all == 1 for row in ranked)
     confidence = f"{100 * board.confidence:g}%"
-    if n_at_once == 1:
-        return f"{_isolated(candidates[0])} is above all other items{where}, {confidence} sure."
-    names = ", ".join(_isolated(name) for name in candidates[:MAX_NAMES])
-    if len(candidates) > MAX_NAMES:
-        names += f" and {len(candidates) - MAX_NAMES:,} more"
-    items = "ranked items"
-    if where or len(ranked) == len(board):
-        items = "items"
-    sentence = f"{len(candidates):,} of {len(ranked):,} {items}{where} may be the best: {names}."
-    if n_at_once == len(candidates):
+    if n_simultaneous == 1:
+        return (
+            f"{_isolated(candidates[0])} is significantly above all other items{component} "
+            f"({confidence} confidence)."
+        )
+    are_all_ranked = component or len(ranked) == len(board)
+    items = "items" if are_all_ranked else "ranked items"
+    sentence = (
+        f"{len(candidates):,} of {len(ranked):,} {items}{component} may be the best: "
+        f"{_list_names(candidates)}."
+    )
+    if n_simultaneous == len(candidates):
         return sentence
     return (
-        f"{sentence} That is {confidence} sure for each item; for all of them at once "
-        f"{n_at_once:,} may be."
+        f"{sentence} This holds with {confidence} confidence for each item; for all items "
+        f"simultaneously, {n_simultaneous:,} may be the best."
     )
 
 
-def _isolated(name: Any) -> str:
-    text = as_text(name, 60).replace("\u2069", "")  # would end the isolation
+def _list_names(names: Sequence[object]) -> str:
+    listed = ", ".join(_isolated(name) for name in names[:MAX_NAMES])
+    n_more = len(names) - MAX_NAMES
+    if n_more > 0:
+        listed += f" and {n_more:,} more"
+    return listed
+
+
+def _isolated(name: object) -> str:
+    """A name in Unicode isolates, so that its writing direction does not change the sentence."""
+    text = as_text(name, MAX_NAME).replace("\u2069", "")  # would end the isolation
     return f"\u2068{text}\u2069"
 
 
-def _rows(board: Leaderboard) -> dict[str, list[Any] | None]:
+def _describe_rows(board: Leaderboard) -> JsonObject:
     """The columns of the board."""
-    rows: dict[str, list[Any] | None] = {}
+    columns: JsonObject = {}
     for name, column in board.columns.items():
-        if column is None:
-            rows[name] = None
-        elif name == "item":
-            rows[name] = [as_text(label) for label in column.tolist()]
-        elif name == "thin":
-            rows[name] = np.flatnonzero(column).tolist()
-        else:
-            values = short_numbers(column, DIGITS)
-            rows[name] = [value or None for value in values] if name in RANK_COLUMNS else values
-    found = (
-        [board.votes_to_flip_next.get(row.item) for row in board.rows]
-        if board.votes_to_flip_next
-        else []
-    )
-    rows["holds"] = [None if hold is None else hold.n for hold in found] or None
-    rows["holdsText"] = [None if hold is None else str(hold) for hold in found] or None
-    return rows
+        columns[name] = None
+        if column is not None:
+            columns[name] = _describe_column(name, column)
+    votes_to_flip = board.votes_to_flip_next
+    columns["holds"] = None
+    columns["holdsText"] = None
+    if votes_to_flip:
+        votes = [votes_to_flip.get(row.item) for row in board.rows]
+        columns["holds"] = [None if vote is None else vote.n for vote in votes]
+        columns["holdsText"] = [None if vote is None else str(vote) for vote in votes]
+    return columns
 
 
-def _meetings(board: Leaderboard, n_matrix: int) -> dict[str, Any]:
-    """Head-to-head results of the first items, and the most surprising ones of all."""
-    met = board.head_to_head
-    place = {label: k for k, label in enumerate(np.asarray(board.columns["item"]).tolist())}
-    at = np.array([place[label] for label in board.items.tolist()], np.intp)
-    first = at[met.first]
-    second = at[met.second]
-    deviation = np.nan_to_num((met.observed - met.expected) * np.sqrt(met.n))
-    typical = float(np.sqrt(np.mean(deviation**2))) if len(deviation) else 0.0
-    surprise = deviation / (typical or 1.0)
-    shown = np.flatnonzero((first < n_matrix) & (second < n_matrix))
-    most = np.argsort(-np.abs(surprise), kind="stable")[:N_SURPRISES]
+def _describe_column(name: str, column: AnyArray) -> Sequence[Json]:
+    if name == "item":
+        return [as_text(label) for label in column.tolist()]
+    if name == "thin":
+        positions: list[int] = np.flatnonzero(column).tolist()
+        return positions
+    values = short_numbers(column, DIGITS)
+    if name in RANK_COLUMNS:
+        return [value or None for value in values]  # 0 stands for no rank
+    return values
 
-    def columns(chosen: Any) -> dict[str, list[Any]]:
+
+class _Meetings(NamedTuple):
+    """Head-to-head results, with items numbered in the order of the board."""
+
+    first: Indices
+    second: Indices
+    results: HeadToHead
+
+    def describe(self, pairs: Indices) -> JsonObject:
+        """Columns of some pairs."""
         return {
-            "first": first[chosen].tolist(),
-            "second": second[chosen].tolist(),
-            "n": met.n[chosen].tolist(),
-            "observed": short_numbers(met.observed[chosen], DIGITS),
-            "expected": short_numbers(met.expected[chosen], DIGITS),
+            "first": self.first[pairs].tolist(),
+            "second": self.second[pairs].tolist(),
+            "n": self.results.n[pairs].tolist(),
+            "observed": short_numbers(self.results.observed[pairs], DIGITS),
+            "expected": short_numbers(self.results.expected[pairs], DIGITS),
         }
 
+
+def _describe_meetings(board: Leaderboard, n_matrix: int) -> JsonObject:
+    """Head-to-head results of the first items, and the most surprising results of all items."""
+    results = board.head_to_head
+    row_of_item = {row.item: k for k, row in enumerate(board.rows)}
+    rows = np.array([row_of_item[label] for label in board.items.tolist()], dtype=np.intp)
+    meetings = _Meetings(rows[results.first], rows[results.second], results)
+    is_in_matrix = (meetings.first < n_matrix) & (meetings.second < n_matrix)
+    surprise = _surprises(results)
+    most_surprising = np.argsort(-np.abs(surprise), kind="stable")[:MAX_SURPRISES]
+    most_surprising = most_surprising[np.abs(surprise[most_surprising]) >= MIN_SURPRISE]
+    surprises = meetings.describe(most_surprising)
+    surprises["surprise"] = short_numbers(surprise[most_surprising], DIGITS)
     return {
         "areVerdicts": _are_verdicts(board),
         "nMatrix": min(n_matrix, len(board)),
-        "nPairs": len(met.n),
-        "meetings": columns(shown),
-        "surprises": {**columns(most), "surprise": short_numbers(surprise[most], DIGITS)},
+        "nPairs": len(results.n),
+        "minSurprise": MIN_SURPRISE,
+        "meetings": meetings.describe(np.flatnonzero(is_in_matrix)),
+        "surprises": surprises,
     }
 
 
-def _paths(board: Leaderboard) -> list[dict[str, Any]]:
-    """Ratings over time of the first items; dates are years with decimals."""
+def _surprises(results: HeadToHead) -> Array:
+    """Deviations from the expected results, as multiples of a typical deviation.
+
+    Deviations are multiplied by the square root of the number of comparisons, so that the results
+    of few comparisons are not surprising.
+    """
+    deviation = np.nan_to_num((results.observed - results.expected) * np.sqrt(results.n))
+    if not deviation.any():
+        return deviation
+    typical = np.sqrt(np.mean(deviation**2))
+    return np.asarray(deviation / typical)
+
+
+def _describe_histories(board: Leaderboard) -> list[JsonObject]:
+    """Ratings over time of the first items."""
     data = board.comparisons
     if board.scales is None or data is None or data.times is None:
         return []
-    curves = []
-    for item, path in board.paths().items():
-        is_date = path.times.dtype.kind == "M"
-        x = path.times
-        if is_date:
-            x = 1970 + in_days(path.times) / 365.2425
-        columns = {"x": x, "mean": path.rating}
-        if board.intervals:
-            columns["low"] = path.low
-            columns["high"] = path.high
-        short = {name: short_numbers(column, DIGITS) for name, column in columns.items()}
-        curves.append({"label": as_text(item), "isDate": is_date, **short})
-    return curves
+    has_intervals = board.intervals is not None
+    return [
+        _describe_history(item, history, has_intervals) for item, history in board.paths().items()
+    ]
+
+
+def _describe_history(item: object, history: RatingHistory, has_intervals: bool) -> JsonObject:
+    """One curve; dates are years with decimals."""
+    is_date = history.times.dtype.kind == "M"
+    x = history.times
+    if is_date:
+        x = 1970 + in_days(history.times) / DAYS_PER_YEAR
+    curve: JsonObject = {
+        "label": as_text(item),
+        "isDate": is_date,
+        "x": short_numbers(x, DIGITS),
+        "mean": short_numbers(history.rating, DIGITS),
+    }
+    if has_intervals:
+        curve["low"] = short_numbers(history.low, DIGITS)
+        curve["high"] = short_numbers(history.high, DIGITS)
+    return curve
 
 
 def _are_verdicts(board: Leaderboard) -> bool:
@@ -232,15 +309,17 @@ def _are_verdicts(board: Leaderboard) -> bool:
     return data is not None and bool(np.isin(data.outcome, (-1.0, 0.0, 1.0)).all())
 
 
-def _fields(rows: tuple[Any, ...]) -> list[dict[str, Any]]:
+def _describe_records(records: Sequence[Effect] | Sequence[Judge]) -> list[JsonObject]:
     """Effects or judges with rounded numbers."""
-    return [{name: _plain(value) for name, value in row._asdict().items()} for row in rows]
+    return [
+        {name: _to_json(value) for name, value in record._asdict().items()} for record in records
+    ]
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: object) -> Json:
+    """A rounded number, or text."""
     if value is None:
         return None
-    is_number = isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**53)
-    if is_number:
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < MAX_SAFE_INTEGER):
         return short_numbers([value], DIGITS)[0]
     return as_text(value)

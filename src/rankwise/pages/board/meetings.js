@@ -1,10 +1,10 @@
-// Head-to-head results: a matrix of the first items, and the results that surprise.
+// Head-to-head results: a matrix of the first items, and the most surprising results.
 
 const FEW_MEETINGS = 5;
 const matrixStep = () => (isPhone.matches ? 15 : 40);
 let meetingOf = null;
 
-// Wins, ties and losses are told as shares, a tie as half a win; other outcomes as they are.
+// Wins, ties and losses as shares, where a tie is half a win; other outcomes as numbers.
 function outcomeFormat(board) {
   if (board.areVerdicts) {
     const points = (value) => `${Math.round(50 * (1 + value)) + 0}`.replace("-", "−");
@@ -14,30 +14,33 @@ function outcomeFormat(board) {
         isDifference
           ? `${sign(value)}${Math.round(50 * value) + 0}`.replace("-", "−")
           : points(value),
-      words: (value) => `${points(value)}%`,
+      text: (value) => `${points(value)}%`,
       difference: (value) => `${value > 0 ? "+" : ""}${formatFixed(50 * value, 1)}`,
       largest: 1,
     };
   }
   const largest = Math.max(...board.meetings.observed.map((value) => Math.abs(value ?? 0)), 0) || 1;
   const format = formatLike([largest]);
-  return { cell: format, words: format, difference: format, largest };
+  return { cell: format, text: format, difference: format, largest };
 }
 
-// The meeting of two items as the first of them saw it.
+// The results of item i against item j; null if they were never compared.
 function meeting(i, j) {
   if (!meetingOf) {
     const { first, second } = chosen().meetings;
     meetingOf = new Map(first.map((a, k) => [`${a} ${second[k]}`, k]));
   }
-  const turned = !meetingOf.has(`${i} ${j}`);
-  const k = meetingOf.get(turned ? `${j} ${i}` : `${i} ${j}`);
-  if (k === undefined) return null;
+  const isReversed = !meetingOf.has(`${i} ${j}`);
+  const k = meetingOf.get(isReversed ? `${j} ${i}` : `${i} ${j}`);
   const { n, observed, expected } = chosen().meetings;
-  if (observed[k] === null) return null;
-  const sign = turned ? -1 : 1;
-  const [seen, wanted] = [sign * observed[k], sign * expected[k]];
-  return { n: n[k], observed: seen, expected: wanted, difference: seen - wanted };
+  if (k === undefined || observed[k] === null) return null;
+  const sign = isReversed ? -1 : 1;
+  return {
+    n: n[k],
+    observed: sign * observed[k],
+    expected: sign * expected[k],
+    difference: sign * (observed[k] - expected[k]),
+  };
 }
 
 function drawMatrix() {
@@ -59,57 +62,63 @@ function drawMatrix() {
   const first = table.querySelector("tbody td:not(.self)");
   if (first) first.tabIndex = 0;
   byId("more-matrix").hidden = shown >= board.nMatrix;
-  byId("matrix-count").textContent = matrixWords(board, shown);
-  byId("pair-words").textContent = "Point at a cell, or go there with the arrow keys, to read it.";
+  table.style.setProperty("--n-items", shown);
+  byId("matrix-count").textContent = matrixCount(board, shown);
+  byId("pair-words").textContent = "Point at a cell, or move there with the arrow keys, to read it.";
 }
 
-function matrixWords(board, shown) {
-  const all = board.rows.item.length;
-  if (shown === all) return `All ${formatNumber(all)} items`;
-  const rest = board.nMatrix < all ? `; this page has those of the first ${board.nMatrix}` : "";
-  return `The first ${formatNumber(shown)} of ${formatNumber(all)} items${rest}`;
+function matrixCount(board, shown) {
+  const total = board.rows.item.length;
+  if (shown === total) return `All ${formatNumber(total)} items`;
+  const limit = board.nMatrix < total ? `; this page has results of the first ${board.nMatrix}` : "";
+  return `The first ${formatNumber(shown)} of ${formatNumber(total)} items${limit}`;
 }
 
 function matrixCell(format, kind, i, j) {
   if (i === j) return html("td", { class: "self", "aria-label": "itself" });
-  const found = meeting(i, j);
+  const results = meeting(i, j);
   const attributes = { tabindex: -1, "data-i": i, "data-j": j };
-  if (!found) return html("td", { ...attributes, "aria-label": "never met" });
-  const strength = found[kind] / (kind === "difference" ? 0.6 * format.largest : format.largest);
+  if (!results) return html("td", { ...attributes, "aria-label": "never compared" });
+  const isDifference = kind === "difference";
+  const strength = results[kind] / (isDifference ? 0.6 * format.largest : format.largest);
+  const reliability = results.n / (results.n + FEW_MEETINGS); // few comparisons are pale
   return html(
     "td",
     {
       ...attributes,
-      class: found.n < FEW_MEETINGS ? "few" : null,
-      styles: heatStyles((strength * found.n) / (found.n + FEW_MEETINGS)), // few are pale
+      class: results.n < FEW_MEETINGS ? "few" : null,
+      styles: heatStyles(strength * reliability),
     },
-    format.cell(found[kind], kind === "difference"),
+    format.cell(results[kind], isDifference),
   );
 }
 
-function tellPair(cell) {
+// Describe the results of a cell above the matrix.
+function describePair(cell) {
   if (cell?.dataset.i === undefined) return;
-  const [i, j] = [Number(cell.dataset.i), Number(cell.dataset.j)];
+  const i = Number(cell.dataset.i);
+  const j = Number(cell.dataset.j);
   const board = chosen();
-  const found = meeting(i, j);
+  const results = meeting(i, j);
   const names = [i, j].map((k) => html("bdi", {}, board.rows.item[k]));
-  const words = byId("pair-words");
-  if (!found) {
-    words.replaceChildren(names[0], " and ", names[1], " never met.");
+  const line = byId("pair-words");
+  if (!results) {
+    line.replaceChildren(names[0], " and ", names[1], " were never compared.");
     return;
   }
   const format = outcomeFormat(board);
-  const times = `${formatNumber(found.n)} comparison${found.n === 1 ? "" : "s"}`;
-  const [seen, expected] = [found.observed, found.expected].map(format.words);
-  const told = board.areVerdicts
-    ? `: won ${seen} of ${times}, ${expected} expected.`
-    : `: mean outcome ${seen} in ${times}, ${expected} expected.`;
-  words.replaceChildren(names[0], " against ", names[1], told);
+  const comparisons = count(results.n, "comparison");
+  const observed = format.text(results.observed);
+  const expected = format.text(results.expected);
+  const text = board.areVerdicts
+    ? `: won ${observed} of ${comparisons}, ${expected} expected.`
+    : `: mean outcome ${observed} in ${comparisons}, ${expected} expected.`;
+  line.replaceChildren(names[0], " against ", names[1], text);
 }
 
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
-// Arrow keys go from cell to cell, past those of an item against itself.
+// Arrow keys move from cell to cell and skip the diagonal.
 function stepInMatrix(event) {
   const step = STEPS[event.key];
   const cell = event.target.closest("td");
@@ -131,7 +140,7 @@ function stepInMatrix(event) {
 function setUpMeetings() {
   const matrix = byId("matrix");
   for (const kind of ["mouseover", "focusin", "click"]) {
-    matrix.addEventListener(kind, (event) => tellPair(event.target.closest("tbody td")));
+    matrix.addEventListener(kind, (event) => describePair(event.target.closest("tbody td")));
   }
   matrix.addEventListener("keydown", stepInMatrix);
   byId("shown").addEventListener("change", drawMatrix);
@@ -142,8 +151,8 @@ function setUpMeetings() {
   byId("matrix-legend").replaceChildren(
     html("span", {}, html("i", { class: "heat-high" }), "good for the row"),
     html("span", {}, html("i", { class: "heat-low" }), "bad for the row"),
-    html("span", {}, html("em", {}, "slanted"), `fewer than ${FEW_MEETINGS} comparisons; the fewer, the paler`),
-    html("span", {}, "empty: never met"),
+    html("span", {}, html("em", {}, "italic"), `fewer than ${FEW_MEETINGS} comparisons`),
+    html("span", {}, "empty: never compared"),
   );
 }
 
@@ -151,38 +160,55 @@ function drawMeetings() {
   const board = chosen();
   meetingOf = null;
   state.matrix = Math.min(matrixStep(), board.nMatrix);
-  const line =
-    board.model === "least-squares" && board.areVerdicts
-      ? " Least squares draws a straight line, so for items far apart it may expect less than 0% or more than 100%."
-      : "";
-  byId("meeting-lead").textContent = board.areVerdicts
-    ? `Each cell has the share of the comparisons that the item of the row won against the item of the column, in percent; a tie is half a win. Expected is what ratings and effects say of the same comparisons.${line}`
-    : "Each cell has the mean outcome of the item of the row against the item of the column. Expected is what ratings and effects say of the same comparisons.";
+  byId("meeting-lead").textContent = meetingLead(board);
   drawMatrix();
   drawSurprises(board);
 }
 
+function meetingLead(board) {
+  const expected =
+    "Expected results are predicted by the ratings and effects for the same comparisons.";
+  if (!board.areVerdicts) {
+    return `Each cell contains the mean outcome of the item of the row against the item of the column. ${expected}`;
+  }
+  const lead = `Each cell contains the percentage of comparisons that the item of the row won against the item of the column; a tie counts as half a win. ${expected}`;
+  if (board.model !== "least-squares") return lead;
+  return `${lead} Least squares predicts a linear function, so it may expect less than 0% or more than 100% for items with very different ratings.`;
+}
+
+// The results that differ most from what was expected, as seen by the item that did better.
 function drawSurprises(board) {
   const { first, second, n, observed, expected, surprise } = board.surprises;
+  byId("surprise-hint").textContent = surpriseText(board);
+  byId("surprise-box").hidden = first.length === 0;
+  if (!first.length) return;
   const format = outcomeFormat(board);
-  const sign = surprise.map((value) => (value < 0 ? -1 : 1)); // told by the one that did better
-  const ahead = first.map((item, k) => (sign[k] > 0 ? item : second[k]));
-  const behind = first.map((item, k) => (sign[k] > 0 ? second[k] : item));
+  const sign = surprise.map((value) => (value < 0 ? -1 : 1));
+  const better = first.map((item, k) => (sign[k] > 0 ? item : second[k]));
+  const worse = first.map((item, k) => (sign[k] > 0 ? second[k] : item));
   const name = (title, items) => textColumn(title, (k) => board.rows.item[items[k]]);
-  const value = (title, of, show) => ({ title, value: of, cell: (k) => show(of(k)) });
+  const number = (title, value, format) => ({ title, value, cell: (k) => format(value(k)) });
   const unit = board.areVerdicts ? " (points)" : "";
   const columns = [
-    name("Item", ahead),
-    name("Against", behind),
-    value("Comparisons", (k) => n[k], formatNumber),
-    value("Seen", (k) => sign[k] * observed[k], format.words),
-    value("Expected", (k) => sign[k] * expected[k], format.words),
-    value(`Difference${unit}`, (k) => sign[k] * (observed[k] - expected[k]), format.difference),
-    value("Surprise", (k) => Math.abs(surprise[k]), (size) => formatFixed(size, 1)),
+    name("Item", better),
+    name("Against", worse),
+    number("Comparisons", (k) => n[k], formatNumber),
+    number("Observed", (k) => sign[k] * observed[k], format.text),
+    number("Expected", (k) => sign[k] * expected[k], format.text),
+    number(`Difference${unit}`, (k) => sign[k] * (observed[k] - expected[k]), format.difference),
+    number("Surprise", (k) => Math.abs(surprise[k]), (size) => formatFixed(size, 1)),
   ];
   const table = new SortableTable(byId("surprise-table"), columns);
-  Object.assign(table, { column: 6, isAscending: false });
+  table.column = columns.length - 1;
+  table.isAscending = false;
   table.setRows(first.map((_, k) => k));
-  byId("surprise-hint").textContent =
-    `The ${formatNumber(first.length)} of ${formatNumber(board.nPairs)} pairs that differ most from what was expected, with allowance for the number of comparisons: a surprise of 1 is typical, and among many pairs a few of 3 are chance.`;
+}
+
+function surpriseText({ surprises, nPairs, minSurprise }) {
+  const unit = `A surprise of 1 is the typical deviation from the expected result, adjusted for the number of comparisons.`;
+  const nShown = surprises.first.length;
+  if (!nShown) {
+    return `None of the ${count(nPairs, "pair")} deviates by ${minSurprise} or more typical deviations. ${unit}`;
+  }
+  return `${count(nShown, "pair")} of ${formatNumber(nPairs)} with a surprise of ${minSurprise} or more. ${unit} Among many pairs, a few such surprises occur by chance.`;
 }

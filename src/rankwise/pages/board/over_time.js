@@ -1,9 +1,9 @@
-// Ratings over time of the first items: lines, and the numbers of the point that is looked at.
+// Ratings over time of the first items: lines, and the numbers of the selected point.
 
 const PATH_ITEMS = 8;
 
 function drawPaths(board) {
-  showPart("over-time", board.paths.length > 0);
+  showSection("over-time", board.paths.length > 0);
   if (!board.paths.length) return;
   const isDate = board.paths[0].isDate;
   const shown = board.paths.slice(0, isPhone.matches ? 5 : PATH_ITEMS);
@@ -18,22 +18,22 @@ function drawPaths(board) {
     label: `Ratings over time of ${shown.map(({ label }) => label).join(", ")}`,
     points: (frame) => pathPoints(board, shown, frame, isDate),
   });
-  byId("path-words").textContent = "Point at a line, or tap it, for its numbers.";
+  byId("path-words").textContent = "Point at a line, or tap it, to read its numbers.";
 }
 
-// A wide circle that cannot be seen around each point of a line.
+// An invisible wide circle around each point of a line.
 function pathPoints(board, shown, frame, isDate) {
   const format = ratingFormat(board.rows);
-  const tell = (words) => () => (byId("path-words").textContent = words);
+  const describe = (text) => () => (byId("path-words").textContent = text);
   return shown.flatMap((curve, k) =>
     curve.x.map((x, i) => {
       const when = isDate ? yearAndMonth(x) : formatNumber(x, 4);
       const range = curve.low ? ` (${format(curve.low[i])} … ${format(curve.high[i])})` : "";
-      const words = `${isolated(curve.label)}, ${when}: ${format(curve.mean[i])}${range}`;
-      const place = { cx: frame.x(x), cy: frame.y(curve.mean[i]), r: 7 };
-      const point = svg("circle", { class: "touch", ...place }, svg("title", {}, words));
-      point.addEventListener("pointerenter", tell(words));
-      point.addEventListener("click", tell(words));
+      const text = `${isolated(curve.label)}, ${when}: ${format(curve.mean[i])}${range}`;
+      const circle = { class: "touch", cx: frame.x(x), cy: frame.y(curve.mean[i]), r: 7 };
+      const point = svg("circle", circle, svg("title", {}, text));
+      point.addEventListener("pointerenter", describe(text));
+      point.addEventListener("click", describe(text));
       return point;
     }),
   );

@@ -1,4 +1,4 @@
-// Ratings with intervals: one row an item, one scale for all of them.
+// Ratings with intervals: one row per item, with a common scale.
 
 const FIRST_ROWS = 50;
 const PICTURE_ITEMS = 30;
@@ -9,40 +9,40 @@ const isPhone = window.matchMedia("(max-width: 40rem)");
 const percent = (confidence) => `${Number((100 * confidence).toPrecision(6))}%`;
 const span = (low, high, format) => (low === null ? "–" : `${format(low)} … ${format(high)}`);
 
-// As many decimals for all as their spread asks for.
+// The same number of decimals for all ratings, chosen by their range.
 function ratingFormat(rows) {
-  const known = rows.rating.filter((value) => value !== null);
-  const width = Math.max(...known) - Math.min(...known);
+  const [least, most] = extent(rows.rating);
+  const width = most - least;
   if (!(width > 0) || width < 1e-6 || width >= 1e9) return (value) => formatNumber(value, 4);
   const decimals = Math.max(2 - Math.floor(Math.log10(width)), 0);
   return (value) => formatFixed(value, decimals);
 }
 
-// A column of words that others wrote.
-function textColumn(title, value, more = {}) {
-  return { title, isText: true, value, cell: (k) => html("bdi", {}, value(k)), ...more };
+// A column of text from users.
+function textColumn(title, value, options = {}) {
+  return { title, isText: true, value, cell: (k) => html("bdi", {}, value(k)), ...options };
 }
 
-// --- the picture of an interval -----------------------------------------------------------------
+// --- drawings of intervals and ranks ------------------------------------------------------------
 
-// Without the outermost hundredth at each end.
-function mostOf(values) {
+// Range of the values without the outermost hundredth at each end.
+function robustExtent(values) {
   const sorted = values.slice().sort((a, b) => a - b);
   const cut = Math.floor(sorted.length / 100);
   return [sorted[cut], sorted[sorted.length - 1 - cut]];
 }
 
-// From the well-known items, and half as much beyond at most for the ratings of the others: a
-// newcomer's endless interval is cut, else it would press all others flat.
+// The range of the drawing: intervals of items with enough comparisons, and ratings of the others
+// up to half of that range beyond. Very wide intervals of new items are cut.
 function ratingRange(rows) {
   const thin = new Set(rows.thin);
   const all = rows.rating.map((_, i) => i);
-  const known = all.filter((i) => !thin.has(i));
-  const used = known.length > 1 ? known : all;
-  const ratings = used.map((i) => rows.rating[i]);
-  const low = rows.low ? used.map((i) => rows.low[i]) : ratings;
-  const high = rows.low ? used.map((i) => rows.high[i]) : ratings;
-  const [from, to] = extent([mostOf(low)[0], mostOf(high)[1], ...ratings]);
+  const withEnough = all.filter((i) => !thin.has(i));
+  const items = withEnough.length > 1 ? withEnough : all;
+  const ratings = items.map((i) => rows.rating[i]);
+  const low = rows.low ? items.map((i) => rows.low[i]) : ratings;
+  const high = rows.low ? items.map((i) => rows.high[i]) : ratings;
+  const [from, to] = extent([robustExtent(low)[0], robustExtent(high)[1], ...ratings]);
   const [least, most] = extent(rows.rating);
   const reach = (to - from) / 2;
   const pad = (to - from) * 0.02 || Math.abs(to) * 0.02 || 1;
@@ -52,18 +52,23 @@ function ratingRange(rows) {
   ];
 }
 
-const smallWidth = () => (isPhone.matches ? 112 : 160);
-const aThird = () =>
-  isPhone.matches ? 104 : Math.round(byId("rating-table").parentNode.clientWidth / 3);
+const effectWidth = () => (isPhone.matches ? 112 : 160);
 
-function frameOf([from, to], width = smallWidth()) {
+function ratingWidth() {
+  if (isPhone.matches) return 80;
+  return Math.round(byId("rating-table").parentNode.clientWidth / 3);
+}
+
+function frameOf([from, to], width = effectWidth()) {
   const x = linearScale(from, to, 6, width - 6);
   return { from, to, width, x, ticks: linearTicks(from, to, width < 150 ? 3 : 5) };
 }
 
-// What is outside ends in an arrow at the edge.
+// An interval that extends beyond the frame ends in an arrow.
 function intervalPicture(frame, value, low, high, words) {
-  const [left, right, middle] = [frame.x(frame.from), frame.x(frame.to), 11];
+  const left = frame.x(frame.from);
+  const right = frame.x(frame.to);
+  const middle = 11;
   const clip = (v) => Math.min(Math.max(frame.x(v), left), right);
   const parts = frame.ticks.map((tick) => verticalLine("grid", frame.x(tick), 0, 22));
   if (low !== null) {
@@ -86,7 +91,7 @@ function arrow(x, y, direction) {
 
 function intervalAxis(frame) {
   const [first, second] = frame.ticks.map(frame.x);
-  const isTight = second - first < 40; // then every other tick has its number
+  const isTight = second - first < 40; // every other tick has a number
   const marks = frame.ticks.flatMap((tick, k) => [
     isTight && k % 2 ? null : label(formatTick(tick), frame.x(tick), 11, "middle"),
     verticalLine("axis", frame.x(tick), 14, 18),
@@ -95,23 +100,24 @@ function intervalAxis(frame) {
   return canvas(frame.width, 18, words, ...marks);
 }
 
-// A column with pictures; its head has the scale.
+// A column of drawings; its head contains the scale.
 function pictureColumn(title, frame, value, low, high, format) {
   const cell = (i) => {
-    const words = `${format(value(i))}, ${span(low(i), high(i), format)}`;
-    const picture = intervalPicture(frame, value(i), low(i), high(i), words);
-    return html("td", { class: "picture" }, picture);
+    const text = `${format(value(i))}, ${span(low(i), high(i), format)}`;
+    const drawing = intervalPicture(frame, value(i), low(i), high(i), text);
+    return html("td", { class: "picture" }, drawing);
   };
-  return { title, value, cell, axis: frame };
+  return { title, value, cell, axis: frame, isLeft: true };
 }
 
-// The ranks that are possible: a bar for this item, a line for all items at once.
+// Possible ranks: a bar for each item separately, a line for all items simultaneously.
 function rankPicture(rows, i, width) {
   const last = Math.max(...rows.worst_rank);
   const x = linearScale(0.5, last + 0.5, 1, width - 1);
   const bar = (className, best, worst, height) => {
-    const [left, right] = [x(best - 0.5), x(worst + 0.5)];
-    return svg("rect", { class: className, x: left, width: right - left, y: 7 - height / 2, height });
+    const left = x(best - 0.5);
+    const width = x(worst + 0.5) - left;
+    return svg("rect", { class: className, x: left, width, y: 7 - height / 2, height });
   };
   const parts = [verticalLine("grid", x(0.5), 0, 14), verticalLine("grid", x(last + 0.5), 0, 14)];
   if (rows.best_rank[i] !== null) {
@@ -140,19 +146,19 @@ function ratingColumns(board) {
   const thin = new Set(rows.thin);
   const format = ratingFormat(rows);
   const at = (name) => (i) => (rows[name] ? rows[name][i] : null);
-  const number = (title, name, show = formatNumber, more = {}) => ({
+  const number = (title, name, format = formatNumber, options = {}) => ({
     title,
     value: at(name),
-    cell: (i) => show(rows[name][i]),
-    ...more,
+    cell: (i) => format(rows[name][i]),
+    ...options,
   });
   const rising = { isAscending: true };
   const columns = [
-    number("Rank", "rank", formatNumber, { ...rising, value: (i) => i }), // as on the board
+    number("Rank", "rank", formatNumber, { ...rising, value: (i) => i }), // the order of the board
     { title: "Item", isText: true, value: at("item"), cell: (i) => itemName(rows, thin, i) },
     pictureColumn(
       board.hasIntervals ? "Rating and interval" : "Rating drawn",
-      frameOf(ratingRange(rows), aThird()),
+      frameOf(ratingRange(rows), ratingWidth()),
       ...["rating", "low", "high"].map(at),
       format,
     ),
@@ -162,7 +168,8 @@ function ratingColumns(board) {
       {
         title: "Ranks",
         value: at("best_rank"),
-        cell: (i) => html("td", { class: "picture two-lines" }, ...rankWords(rows, i)),
+        cell: (i) => html("td", { class: "picture two-lines" }, ...rankCell(rows, i)),
+        isLeft: true,
         ...rising,
       },
       {
@@ -173,7 +180,7 @@ function ratingColumns(board) {
     );
   } else columns.push(number(unitTitle(board), "rating", format));
   if (rows.holds) {
-    columns.push({ title: "Holds by", value: at("holds"), cell: (i) => rows.holdsText[i] ?? "–" });
+    columns.push({ title: "To flip", value: at("holds"), cell: (i) => rows.holdsText[i] ?? "–" });
   }
   columns.push({
     title: "Comparisons",
@@ -184,20 +191,26 @@ function ratingColumns(board) {
   return columns;
 }
 
-function rankWords(rows, i) {
+function rankCell(rows, i) {
   const ranks = rankRange(rows, i);
-  const words = isPhone.matches ? ranks : `${ranks}, at once ${rankRange(rows, i, "of_all")}`;
-  return [rankPicture(rows, i, isPhone.matches ? 52 : 120), html("small", {}, words)];
+  const text = isPhone.matches ? ranks : `${ranks}, at once ${rankRange(rows, i, "of_all")}`;
+  return [rankPicture(rows, i, isPhone.matches ? 44 : 120), html("small", {}, text)];
 }
 
-const twoLines = (text, more) =>
-  html("td", { class: "two-lines" }, text, html("small", {}, more));
+const twoLines = (text, secondLine) =>
+  html("td", { class: "two-lines" }, text, html("small", {}, secondLine));
 
+// The name of an item; on a phone, which has no column of ranks, with the rank.
 function itemName(rows, thin, i) {
-  const name = html("bdi", {}, rows.item[i]);
-  if (!thin.has(i)) return name;
-  const words = "thin: fewer than 5 comparisons, or all of them ended alike";
-  return html("span", {}, name, html("span", { class: "thin", title: words }, "\u00a0†"));
+  const parts = [html("bdi", {}, rows.item[i])];
+  if (isPhone.matches && rows.rank[i] !== null) {
+    parts.unshift(html("span", { class: "rank" }, `${formatNumber(rows.rank[i])}.\u00a0`));
+  }
+  if (thin.has(i)) {
+    const title = "few data: fewer than 5 comparisons, or only one kind of outcome";
+    parts.push(html("span", { class: "thin", title }, "\u00a0†"));
+  }
+  return html("span", {}, ...parts);
 }
 
 const rankRange = (rows, i, kind = "rank") =>
@@ -228,7 +241,7 @@ function drawRatings() {
   byId("save-png").onclick = () => savePicture(board);
 }
 
-// --- to take away -------------------------------------------------------------------------------
+// --- export ---------------------------------------------------------------------------------------
 
 function save(name, address) {
   const link = html("a", { href: address, download: name });
@@ -246,11 +259,14 @@ function saveTable({ rows, label }) {
   save(`${label || "board"}.csv`, `data:text/csv;charset=utf-8,${encodeURIComponent(text)}`);
 }
 
-// The first items with their intervals, drawn on a canvas in the colors of the page.
+// An image of the first items with their intervals, in the colors of the page.
 function savePicture(board) {
   const { rows } = board;
   const shown = rows.item.slice(0, PICTURE_ITEMS);
-  const [names, width, line, top] = [260, 900, 24, 56];
+  const names = 260;
+  const width = 900;
+  const line = 24;
+  const top = 56;
   const paper = html("canvas", { width: 2 * width, height: 2 * (top + line * shown.length + 16) });
   const pen = paper.getContext("2d");
   const ink = getComputedStyle(document.body).color;
@@ -282,14 +298,16 @@ function savePicture(board) {
 }
 
 function ratingLegend(board) {
-  const key = (className, words) => html("span", {}, html("i", { class: className }), words);
-  const found = [];
+  const key = (className, text) => html("span", {}, html("i", { class: className }), text);
+  const entries = [];
   if (board.hasIntervals) {
-    found.push(key("ranks", "ranks it may have"), key("at-once", "with all items at once"));
+    entries.push(key("ranks", "possible ranks"), key("at-once", "for all items at once"));
   }
-  if (board.rows.tier?.some((tier) => tier > 1)) found.push(key("level", "every other tier is shaded"));
+  if (board.rows.tier?.some((tier) => tier > 1)) {
+    entries.push(key("level", "every other tier is shaded"));
+  }
   if (board.rows.thin.length) {
-    found.push(html("span", {}, html("b", { class: "thin" }, "†"), "thin: little is known"));
+    entries.push(html("span", {}, html("b", { class: "thin" }, "†"), "few data"));
   }
-  return found;
+  return entries;
 }

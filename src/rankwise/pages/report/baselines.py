@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from rankwise.arrays import Array
+from rankwise.arrays import AnyArray, Array, Indices
 from rankwise.groups import encode_groups
 from rankwise.metrics import Metric
 from rankwise.metrics.metric import nanmean_by_group
@@ -20,18 +21,41 @@ from rankwise.pages.report.report_data import (
     predict_scores,
 )
 
-# Metrics without a value for tied scores: they use one order, or the values of the scores.
+# Metrics without an expected value for tied scores: they use one order, or the scores themselves.
 NOT_AVERAGED = ("err", "letor_ndcg", "mse")
 MAX_COLUMNS = 200  # that are evaluated: those with the largest standard deviation
-MAX_ITEMS = 10_000  # in whole groups, on which the columns are evaluated
+MAX_ITEMS = 10_000  # in complete groups, on which the columns are evaluated
 
 
-class Baseline(NamedTuple):
-    """A baseline: other scores of the same items.
+class BaselineKind(StrEnum):
+    """Origin of the scores of a baseline."""
+
+    RANDOM = "random"
+    FEATURE = "feature"
+    PREVIOUS = "previous"
+
+
+class BaselineResult(NamedTuple):
+    """A metric of a baseline.
 
     Attributes
     ----------
-    kind : {"random", "feature", "previous"}
+    mean : float
+        Mean over groups; NaN if the metric says nothing about this baseline.
+    values : ndarray of shape (n_groups,)
+        Value of each group; NaN where it is undefined.
+    """
+
+    mean: float
+    values: Array
+
+
+class Baseline(NamedTuple):
+    """Other scores of the same items.
+
+    Attributes
+    ----------
+    kind : BaselineKind
         Kind of the baseline.
     name : str
         Name on the page; the name of a feature comes from the user.
@@ -39,89 +63,126 @@ class Baseline(NamedTuple):
         All equal for a random order.
     """
 
-    kind: str
+    kind: BaselineKind
     name: str
     scores: Array
 
-    def measure(self, scored: ScoredItems, metric: Metric) -> tuple[float, Array]:
-        """Mean of a metric over groups and its values; NaN where it says nothing of this order."""
-        takes_one_order = metric.is_custom or metric.name.startswith(NOT_AVERAGED)
-        takes_one_order |= "tied_scores" in dict(metric.options)
-        if self.kind == "random" and takes_one_order:
-            return np.nan, np.full(scored.groups.n_groups, np.nan)
+    def measure(self, scored: ScoredItems, metric: Metric) -> BaselineResult:
+        """Evaluate the baseline."""
+        if self.kind is BaselineKind.RANDOM and not _averages_ties(metric):
+            return _undefined_result(scored.groups.n_groups)
         return _evaluate(metric, scored.targets, self.scores)
 
 
-def find_baselines(subject: ReportModel, previous: Any, metric: Metric) -> list[Baseline]:
+def _averages_ties(metric: Metric) -> bool:
+    """Whether the metric of equal scores is its expected value over random orders."""
+    if metric.is_custom or "tied_scores" in dict(metric.options):
+        return False
+    return not metric.name.startswith(NOT_AVERAGED)
+
+
+def find_baselines(subject: ReportModel, previous: object, metric: Metric) -> list[Baseline]:
     """Find the baselines of a report, the easiest to beat first.
 
     Parameters
     ----------
     subject : ReportModel
         The model, whose features are evaluated one by one, and the items of the page.
-    previous : Any
+    previous : object
         Another model or its scores, or None.
     metric : Metric
         Metric that selects the best feature.
     """
     scored = subject.scored
-    baselines = [Baseline("random", "random order", np.zeros(len(scored.y)))]
+    baselines = [Baseline(BaselineKind.RANDOM, "random order", np.zeros(len(scored.y)))]
     if subject.parts.learner is not None:
         feature = _best_feature(subject, metric)
         if feature is not None:
             baselines.append(feature)
     if previous is not None:
-        scores = predict_scores(previous, subject.X, subject.groups)
-        n_rows = len(scored.y) + scored.n_unscored
-        if len(scores) != n_rows:
-            raise ValueError(
-                f"previous has {len(scores)} scores; expected a model or one score for each of "
-                f"the {n_rows} rows."
-            )
-        other = make_scored_items(scores[scored.rows], scored.y, scored.groups.codes)
-        baselines.append(Baseline("previous", "previous model", other.scores))
+        baselines.append(_previous_model(subject, previous))
     return baselines
 
 
-def _best_feature(subject: ReportModel, metric: Metric) -> Baseline | None:
-    """The column that orders some groups best by itself, high or low values first."""
+def _previous_model(subject: ReportModel, previous: object) -> Baseline:
     scored = subject.scored
-    last = int(np.searchsorted(np.cumsum(scored.groups.sizes), MAX_ITEMS, side="right"))
-    rows = np.flatnonzero(scored.groups.codes < max(last, 1))
+    scores = predict_scores(previous, subject.X, subject.groups)
+    n_rows = len(scored.y) + scored.n_unscored
+    if len(scores) != n_rows:
+        raise ValueError(
+            f"previous has {len(scores)} scores; expected a model or one score for each of "
+            f"the {n_rows} rows."
+        )
+    previous_items = make_scored_items(scores[scored.rows], scored.y, scored.groups.codes)
+    return Baseline(BaselineKind.PREVIOUS, "previous model", previous_items.scores)
+
+
+class _Direction(NamedTuple):
+    """A column, and 1 if its large values are best, −1 if its small values are."""
+
+    column: int
+    sign: float
+
+
+def _best_feature(subject: ReportModel, metric: Metric) -> Baseline | None:
+    """The column that ranks the first groups best, by its large or by its small values."""
+    scored = subject.scored
+    rows = scored.first_groups(MAX_ITEMS)
     try:
         features = subject.features()
-        values = np.asarray(_dense(features[rows]), dtype=np.float64)
-    except (TypeError, ValueError):  # text, or features that only the model understands
+        values = _dense_floats(features[rows])
+    except (TypeError, ValueError):  # text, or features that only the model can read
         return None
     targets = GroupedTargets(scored.y[rows], encode_groups(scored.groups.codes[rows], len(rows)))
-    with np.errstate(invalid="ignore", over="ignore"):
-        width = np.nan_to_num(values.std(axis=0), nan=0.0, posinf=0.0)
-    usable = np.flatnonzero((width > 0) & np.isfinite(values).all(axis=0))
-    usable = usable[np.argsort(-width[usable], kind="stable")][:MAX_COLUMNS]
-    sign = 1.0 if metric.greater_is_better else -1.0
-    best, chosen = -np.inf, None
-    for j in np.sort(usable):
-        for direction in (1.0, -1.0):
-            value = sign * _evaluate(metric, targets, direction * values[:, j])[0]
-            if value > best:
-                best, chosen = value, (int(j), direction)
-    if chosen is None:
+    best = _search_columns(metric, targets, values)
+    if best is None:
         return None
-    j, direction = chosen
-    column = np.asarray(_dense(features[:, [j]]), dtype=np.float64)[:, 0]
+    column = _dense_floats(features[:, [best.column]])[:, 0]
     if not np.isfinite(column).all():
         return None
-    name = as_text(subject.parts.feature_names(subject.names, features.shape[1])[j])
-    return Baseline("feature", name if direction > 0 else f"{name}, low first", direction * column)
+    name = as_text(subject.parts.feature_names(subject.names, features.shape[1])[best.column])
+    if best.sign < 0:
+        name = f"{name}, low first"
+    return Baseline(BaselineKind.FEATURE, name, best.sign * column)
 
 
-def _dense(columns: Any) -> Any:
-    return columns.toarray() if sp.issparse(columns) else columns
+def _search_columns(metric: Metric, targets: GroupedTargets, values: Array) -> _Direction | None:
+    """The best column and direction; None if the metric is undefined for all columns."""
+    best = None
+    best_value = -np.inf
+    for column in _columns_with_largest_spread(values):
+        for sign in (1.0, -1.0):
+            value = _evaluate(metric, targets, sign * values[:, column]).mean
+            if not metric.greater_is_better:
+                value = -value
+            if value > best_value:
+                best_value = value
+                best = _Direction(int(column), sign)
+    return best
 
 
-def _evaluate(metric: Metric, targets: GroupedTargets, scores: Array) -> tuple[float, Array]:
+def _columns_with_largest_spread(values: Array) -> Indices:
+    """Columns of finite numbers that are not constant, at most `MAX_COLUMNS`."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        spread = np.nan_to_num(values.std(axis=0), nan=0.0, posinf=0.0)
+    usable = np.flatnonzero((spread > 0) & np.isfinite(values).all(axis=0))
+    by_spread = usable[np.argsort(-spread[usable], kind="stable")]
+    return np.sort(by_spread[:MAX_COLUMNS])
+
+
+def _dense_floats(columns: AnyArray | sp.csr_array) -> Array:
+    if sp.issparse(columns):
+        return np.asarray(sp.csr_array(columns).toarray(), dtype=np.float64)
+    return np.asarray(columns, dtype=np.float64)
+
+
+def _evaluate(metric: Metric, targets: GroupedTargets, scores: Array) -> BaselineResult:
     try:
         by_group = metric.by_group(Ranking(targets, scores))
-    except ValueError:  # a metric that does not take these true scores
-        return np.nan, np.full(targets.n_groups, np.nan)
-    return nanmean_by_group(by_group.values, by_group.weights), by_group.values
+    except ValueError:  # a metric that does not accept these true scores
+        return _undefined_result(targets.n_groups)
+    return BaselineResult(nanmean_by_group(by_group.values, by_group.weights), by_group.values)
+
+
+def _undefined_result(n_groups: int) -> BaselineResult:
+    return BaselineResult(np.nan, np.full(n_groups, np.nan))

@@ -1,4 +1,4 @@
-// The page: tables that sort, the choice of a group, and what is drawn for it.
+// The sections of the report: groups, features, margins and the search.
 
 const PAGE_ROWS = 25;
 const state = { metric: 0, group: 0 };
@@ -9,7 +9,7 @@ let groupTable = null;
 
 function groupColumns() {
   const groups = data.groups;
-  const whole = (title, values) => ({
+  const integers = (title, values) => ({
     title,
     value: (g) => values[g],
     cell: (g) => formatNumber(values[g]),
@@ -21,7 +21,7 @@ function groupColumns() {
     cell: (g) => metricCell(m, groups.values[m][g]),
   }));
   const name = { title: "Group", isText: true, value: (g) => groups.names[g], cell: groupName };
-  return [name, ...metrics, whole("Items", groups.sizes), whole("Pairs", groups.pairs)];
+  return [name, ...metrics, integers("Items", groups.sizes), integers("Pairs", groups.pairs)];
 }
 
 function metricCell(m, value) {
@@ -120,7 +120,7 @@ function setUpLosses(losses) {
   Object.assign(table, { column: 1, isAscending: false });
   table.setRows(losses.names.map((_, j) => j));
   byId("feature-count").textContent =
-    `What is lost if a feature is shuffled among the items of each group, ${formatNumber(losses.items)} items, twice. Features that say the same stand in for each other.`;
+    `Decrease of the metric if a feature is permuted in each group, averaged over two permutations of ${formatNumber(losses.items)} items. A feature that is correlated with others may have a small loss, because they replace it.`;
 }
 
 function setUpFeatures() {
@@ -148,27 +148,28 @@ function setUpFeatures() {
   const table = new SortableTable(byId("feature-table"), columns, options);
   Object.assign(table, { column: features.errors ? 3 : 2, isAscending: false });
   table.setRows(features.names.map((_, j) => j));
-  const [listed, nonzero, total] = [features.names.length, features.nonzero, features.total].map(
-    (n) => formatNumber(n),
-  );
-  byId("feature-count").textContent =
-    features.names.length < features.nonzero
-      ? `The ${listed} features with the largest weight or effect, of ${nonzero} with a weight and ${total} in all.`
-      : `${nonzero} of ${total} features have a weight other than 0.`;
+  byId("feature-count").textContent = featureCount(features);
+}
+
+function featureCount({ names, nonzero, total }) {
+  if (names.length < nonzero) {
+    return `The ${formatNumber(names.length)} features with the largest weights or effects, of ${formatNumber(nonzero)} features with a weight and ${formatNumber(total)} in total.`;
+  }
+  return `${formatNumber(nonzero)} of ${formatNumber(total)} features have a weight other than 0.`;
 }
 
 function setUpMargins() {
   const margins = data.margins;
   if (!margins.total) {
-    byId("margin-legend").textContent = "There is no pair of items with different true scores.";
+    byId("margin-legend").textContent = "No two items of a group differ in their true score.";
     return;
   }
-  const key = (className, n, words) =>
-    html("span", {}, html("i", { class: className }), `${formatShare(n, margins.total)} ${words}`);
-  const right = margins.total - margins.wrong - margins.tied;
+  const key = (className, n, text) =>
+    html("span", {}, html("i", { class: className }), `${formatShare(n, margins.total)} ${text}`);
+  const nCorrect = margins.total - margins.wrong - margins.tied;
   byId("margin-legend").replaceChildren(
     key("bad", margins.wrong, "in the wrong order"),
-    key("good", right, "in the right order"),
+    key("good", nCorrect, "in the right order"),
     ...(margins.tied ? [key("tied", margins.tied, "tied")] : []),
   );
   histogram(byId("margin-histogram"), {
@@ -185,21 +186,23 @@ function setUpMargins() {
 }
 
 function setUpReliability() {
-  const found = data.reliability;
-  if (!found) return;
+  const reliability = data.reliability;
+  if (!reliability) return;
   byId("reliability-part").hidden = false;
   byId("reliability-hint").textContent =
-    `How often the item that was said to be above was above, in ${formatNumber(found.pairs)} pairs that were held out from training. On the straight line the probabilities are right. Log loss ${formatFixed(found.loss)}; that of a coin is 0.693.`;
+    `Predicted probabilities that an item is above another, and observed shares, for ${formatNumber(reliability.pairs)} held-out pairs. Calibrated probabilities lie on the straight line. The log loss is ${formatFixed(reliability.loss)}; probabilities of 0.5 have 0.693.`;
+  const { predicted, observed } = reliability;
+  const pairs = predicted.map((p, k) => `${formatFixed(p, 2)} and ${formatFixed(observed[k], 2)}`);
   lineChart(byId("reliability"), {
     curves: [
-      { label: "", x: found.said, mean: found.was },
+      { label: "", x: predicted, mean: observed },
       { label: "", x: [0.5, 1], mean: [0.5, 1] },
     ],
     isLog: false,
     hasBest: true,
-    title: "probability that was said",
-    yTitle: "share of right answers",
-    label: `said and was: ${found.said.map((p, k) => `${formatFixed(p, 2)} and ${formatFixed(found.was[k], 2)}`).join(", ")}`,
+    title: "predicted probability",
+    yTitle: "observed share",
+    label: `predicted and observed: ${pairs.join(", ")}`,
   });
 }
 
@@ -207,9 +210,11 @@ function setUpShapes() {
   const shapes = data.shapes;
   if (!shapes) return;
   byId("shape-part").hidden = false;
-  const some = shapes.curves.length < shapes.total ? `, for the ${shapes.curves.length} of ${shapes.total} features that add most` : "";
+  const nShown = shapes.curves.length;
+  const selection =
+    nShown < shapes.total ? `, for the ${nShown} most important of ${shapes.total} features` : "";
   byId("shape-hint").textContent =
-    `What each value of a feature adds to the score, less the mean over these items${some}. The sum of the curves is the score.`;
+    `The contribution of a feature to the score as a function of its value, minus its mean over these items${selection}. The score is the sum of the curves.`;
   for (const curve of shapes.curves) {
     const figure = html("figure");
     byId("shapes").append(figure);
@@ -218,54 +223,65 @@ function setUpShapes() {
       isLog: false,
       hasBest: true,
       title: `${shapes.scale} of ${curve.label}`,
-      yTitle: "added to the score",
-      label: `What ${curve.label} adds to the score`,
-      });
+      yTitle: "contribution to the score",
+      label: `Contribution of ${curve.label} to the score`,
+    });
   }
 }
 
-function setUpTuning() {
-  const curves = data.curves;
-  byId("tuning-lead").hidden = !curves;
-  if (!curves) return;
-  const isAlpha = curves.variable === "alpha";
+function setUpSearch() {
+  const search = data.curves;
+  byId("search-lead").hidden = !search;
+  if (!search) return;
+  const isAlpha = search.variable === "alpha";
   const name = isAlpha ? "α" : "steps";
-  const title = isAlpha ? "α, the weight of the regularizer" : "number of steps";
-  byId("tuning-lead").textContent = tuningWords(curves, name);
-  const best = { ...curves.best, text: `best: ${valueWords(name, curves.best.x)}` };
+  const best = { ...search.best, text: `best: ${valueText(name, search.best.x)}` };
+  byId("search-lead").textContent = searchText(search, name);
   lineChart(byId("curve"), {
-    curves: curves.curves,
-    isLog: curves.isLog,
+    curves: search.curves,
+    isLog: search.isLog,
     hasBest: true,
-    title,
+    title: isAlpha ? "α, the weight of the regularizer" : "number of steps",
     best,
-    yTitle: `${curves.metric}, ${curves.greater ? "higher" : "lower"} is better`,
-    label: `${curves.metric} for each ${name}, ${best.text}`,
+    yTitle: `${search.metric}, ${search.greater ? "higher" : "lower"} is better`,
+    label: `${search.metric} for each ${name}, ${best.text}`,
   });
 }
 
-function valueWords(name, value) {
+function valueText(name, value) {
   return name === "α" ? `α = ${formatNumber(value)}` : `${formatNumber(value)} steps`;
 }
 
-function tuningWords(curves, name) {
-  const rough = curves.part === "folds" ? ", a rough one because folds share training data" : "";
-  const error =
-    curves.nParts > 1
-      ? `; the band is one standard error over ${formatNumber(curves.nParts)} ${curves.part}${rough}`
-      : "";
-  const best = ` The best, ${valueWords(name, curves.best.x)}, has ${formatNumber(curves.best.y, 4)}, a little flattering as the best of many is${edgeWords(curves)}.`;
-  const cut =
-    curves.total > curves.curves.length
-      ? ` The ${curves.curves.length} best of ${curves.total} curves are shown.`
-      : "";
-  return `Each candidate was judged by items that it was not trained on (${curves.way})${error}.${best}${cut}`;
+function searchText(search, name) {
+  const sentences = [
+    `Each candidate was evaluated on items that it was not trained on (${search.heldOut}).`,
+    ...standardErrorText(search),
+    `The best, ${valueText(name, search.best.x)}, has ${formatNumber(search.best.y, 4)}; the best of many candidates is biased upward.`,
+  ];
+  if (search.isFlat) {
+    sentences.push(
+      `The choice of ${name} hardly matters: all candidates of its curve are within one standard error of the best.`,
+    );
+  } else if (isAtEdge(search)) {
+    sentences.push("It is the last candidate of the grid, so better ones may lie beyond.");
+  }
+  const nShown = search.curves.length;
+  if (search.total > nShown) {
+    sentences.push(`The ${nShown} best of ${search.total} curves are shown.`);
+  }
+  return sentences.join(" ");
 }
 
-function edgeWords({ best, curves, isLog }) {
-  const [low, high] = extent(curves[0].x);
-  const isEdge = curves[0].x.length > 1 && (best.x === high || (isLog && best.x === low));
-  return isEdge ? "; it is the last that was tried, so there may be better ones beyond" : "";
+function standardErrorText({ nUnits, unit }) {
+  if (nUnits <= 1) return [];
+  const caveat = unit === "folds" ? ", a rough one because folds share training data" : "";
+  return [`The band is one standard error over ${formatNumber(nUnits)} ${unit}${caveat}.`];
+}
+
+function isAtEdge({ best, curves, isLog }) {
+  const { x } = curves[0];
+  const [low, high] = extent(x);
+  return x.length > 1 && (best.x === high || (isLog && best.x === low));
 }
 
 setUpGroups();
@@ -274,4 +290,4 @@ setUpFeatures();
 setUpShapes();
 setUpMargins();
 setUpReliability();
-setUpTuning();
+setUpSearch();

@@ -1,16 +1,17 @@
-"""What a page is about: a model, and items with a predicted and a true score, a group, a name."""
+"""The subject of a report: a model, and items with predicted and true scores, groups and names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import count_violated
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import AnyArray, Array, Indices
 from rankwise.caching import cached_property
 from rankwise.frames import as_array, column_names
 from rankwise.graphs import PreferenceGraph
@@ -25,83 +26,106 @@ from rankwise.pages.page_values import as_text
 from rankwise.validation import check_y
 
 
+class Swaps(NamedTuple):
+    """Wrongly ordered pairs of each item; pairs with equal predicted scores are not counted.
+
+    Attributes
+    ----------
+    better_below : ndarray of shape (m,)
+        Number of truly better items with a lower predicted score.
+    worse_above : ndarray of shape (m,)
+        Number of truly worse items with a higher predicted score.
+    """
+
+    better_below: NDArray[np.int64]
+    worse_above: NDArray[np.int64]
+
+
 @dataclass(frozen=True, eq=False)
 class ScoredItems:
-    """The items that have a true score, row by row.
+    """The items with a true score.
 
     Attributes
     ----------
     scores, y : ndarray of shape (m,)
-        Predicted and true.
+        Predicted and true scores.
     groups : Groups
         The group of each item.
     rows : ndarray of shape (m,)
-        Row numbers in what the user gave.
-    ids : sequence of str or None
-        Names of all rows that the user gave.
+        Row numbers of the items in the data that the user passed.
+    ids : sequence or None
+        Names of all rows that the user passed.
     n_unscored : int
-        Rows left out because their y is NaN.
+        Number of rows that are dropped because their y is NaN.
     is_one_list : bool
-        True if no groups were given.
+        Whether no groups were passed.
     """
 
     scores: Array
     y: Array
     groups: Groups
     rows: Indices
-    ids: Sequence[Any] | None
+    ids: Sequence[object] | None
     n_unscored: int
     is_one_list: bool
 
     @cached_property
     def targets(self) -> GroupedTargets:
-        """The true scores, sorted inside groups."""
+        """The true scores, sorted in groups."""
         return GroupedTargets(self.y, self.groups)
 
     @cached_property
     def ranking(self) -> Ranking:
-        """The items sorted by predicted score inside groups."""
+        """The items sorted by predicted score in groups."""
         return Ranking(self.targets, self.scores)
 
     @cached_property
     def order(self) -> Indices:
-        """Items by group, best predicted first; of equally predicted ones the truly best first."""
+        """Items by group, the best predicted first; ties by true score, the best first."""
         order: Indices = np.lexsort((-self.y, -self.scores, self.groups.codes))
         return order
 
     @cached_property
     def counts(self) -> PairCounts:
-        """Pairs of each group, those of different y among them."""
+        """Numbers of pairs of each group: with different y, wrongly ordered, tied."""
         return count_pairs(self.ranking)
 
     @cached_property
-    def swaps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """For each item the truly better ones ranked below it, and the truly worse ones above it.
-
-        Items of equal predicted score are on neither side.
-        """
+    def swaps(self) -> Swaps:
+        """Wrongly ordered pairs of each item."""
         targets = self.targets
         rising = np.lexsort((self.y, self.scores, self.groups.codes))
-        level = (targets.levels.max(initial=0) - targets.levels[rising]).astype(np.int32)
-        lost, won = count_violated(targets.position - 1.0, level, targets.starts)
-        too_high, too_low = np.empty_like(lost), np.empty_like(won)
-        too_high[rising], too_low[rising] = lost, won
-        return too_high, too_low
+        level_from_top = targets.levels.max(initial=0) - targets.levels[rising]
+        lost, won = count_violated(
+            targets.position - 1.0, level_from_top.astype(np.int32), targets.starts
+        )
+        swaps = Swaps(np.empty_like(lost), np.empty_like(won))
+        swaps.better_below[rising] = lost
+        swaps.worse_above[rising] = won
+        return swaps
 
     @cached_property
     def centered_scores(self) -> Array:
-        """Predicted scores less the mean of their group."""
-        means = np.bincount(self.groups.codes, self.scores) / self.groups.sizes
-        return self.scores - means[self.groups.codes]
+        """Predicted scores minus the mean of their group."""
+        return self.groups.center(self.scores)
+
+    def first_groups(self, n_items: int) -> Indices:
+        """Items of the first groups with at most `n_items` items together, but of one at least."""
+        n_groups = int(np.searchsorted(np.cumsum(self.groups.sizes), n_items, side="right"))
+        return np.flatnonzero(self.groups.codes < max(n_groups, 1))
 
     def name_of(self, item: int) -> str:
         """Name of an item, or its row number."""
         row = int(self.rows[item])
-        return f"row {row}" if self.ids is None else as_text(self.ids[row])
+        if self.ids is None:
+            return f"row {row}"
+        return as_text(self.ids[row])
 
     def group_name(self, group: int) -> str:
         """Name of a group."""
-        return "all items" if self.is_one_list else as_text(self.groups.labels[group])
+        if self.is_one_list:
+            return "all items"
+        return as_text(self.groups.labels[group])
 
 
 class ReportModel(NamedTuple):
@@ -109,60 +133,64 @@ class ReportModel(NamedTuple):
 
     Attributes
     ----------
-    model : Any
-        As it came: an estimator, or scores.
+    model : object
+        The estimator or the scores that the user passed.
     parts : ModelParts
-        The model taken apart.
-    X, groups : Any
-        All rows as they came.
+        Learner and steps of the model.
+    X, groups : object
+        All rows that the user passed.
     names : list of str or None
-        Of the columns of X, if they have any.
+        Names of the columns of X.
     scored : ScoredItems
         The rows with a true score.
     """
 
-    model: Any
+    model: object
     parts: ModelParts
-    X: Any
-    groups: Any
+    X: object
+    groups: ArrayLike | None
     names: list[str] | None
     scored: ScoredItems
 
-    def features(self) -> Any:
-        """What the learner sees of the scored items."""
+    def features(self) -> AnyArray | sp.csr_array:
+        """The learner's features of the scored items."""
         features = self.parts.features(self.X, self.groups)
-        return features[self.scored.rows] if self.scored.n_unscored else features
+        if self.scored.n_unscored:
+            return features[self.scored.rows]
+        return features
 
 
 def make_report_model(
-    model: Any, X: Any, y: Any, groups: Any, ids: Sequence[Any] | None, names: Sequence[Any] | None
+    model: object,
+    X: object,
+    y: object,
+    groups: ArrayLike | None,
+    ids: Sequence[object] | None,
+    names: Sequence[object] | None,
 ) -> ReportModel:
-    """Read what the user passed for a page."""
+    """Read the arguments of `rankwise.report.report`."""
     if isinstance(y, PreferenceGraph):
         if not y.has_relevance:
             raise ValueError(
                 "y is a graph of explicit preferences; the report compares orders of items and "
                 "needs one true score for each item."
             )
-        y, groups = y.y, y.groups if groups is None else groups
+        if groups is None:
+            groups = y.groups
+        y = y.y
     y, groups = unpack_unweighted_target(y, groups)
     scored = make_scored_items(predict_scores(model, X, groups), y, groups, ids)
     return ReportModel(model, unwrap(model), X, groups, _input_names(names, model, X), scored)
 
 
 def make_scored_items(
-    scores: Any, y: Any, groups: ArrayLike | None, ids: Sequence[Any] | None = None
+    scores: ArrayLike, y: object, groups: ArrayLike | None, ids: Sequence[object] | None = None
 ) -> ScoredItems:
-    """Check true scores, groups and names against the predicted scores."""
-    truth, predicted = check_y(y, allow_nan=True), np.asarray(as_array(scores))
-    if predicted.ndim == 2 and predicted.shape[1] == 1:
-        predicted = predicted[:, 0]
-    for name, values in (("y", truth), ("the predicted scores", predicted)):
-        if values.ndim != 1:
-            raise ValueError(
-                f"{name}: the shape is {values.shape}, but a report shows one output; pass one "
-                "column of y, and the scores of that column in place of the model."
-            )
+    """Check true scores, groups and names against the predicted scores, and drop unscored rows."""
+    truth = check_y(y, allow_nan=True)
+    predicted = _one_output(scores)
+    _check_one_output("y", truth)
+    _check_one_output("the predicted scores", predicted)
     n_rows = len(truth)
     if len(predicted) != n_rows:
         raise ValueError(
@@ -170,20 +198,49 @@ def make_scored_items(
             "each row of X, in the same order."
         )
     encoded = encode_groups(groups, n_rows)
-    if ids is not None and len(ids) != n_rows:
-        raise ValueError(f"ids has {len(ids)} entries but there are {n_rows} rows; name each row.")
+    names = None
+    if ids is not None:
+        if len(ids) != n_rows:
+            raise ValueError(
+                f"ids has {len(ids)} entries but there are {n_rows} rows; pass one for each row."
+            )
+        names = list(as_array(ids))
     rows = np.flatnonzero(~np.isnan(truth))
     if not len(rows):
         raise ValueError("every y is NaN: there is no true score to compare with.")
-    kept = None if groups is None else encoded.item_labels[rows]
-    y, predicted, encoded, _ = check_data(truth[rows], predicted[rows], kept)
-    names = None if ids is None else list(as_array(ids))
-    scores = predicted.astype(np.float64)
-    return ScoredItems(scores, y, encoded, rows, names, n_rows - len(rows), groups is None)
+    labels = None
+    if groups is not None:
+        labels = encoded.item_labels[rows]
+    data = check_data(truth[rows], predicted[rows], labels)
+    return ScoredItems(
+        scores=data.score.astype(np.float64),
+        y=data.y,
+        groups=data.groups,
+        rows=rows,
+        ids=names,
+        n_unscored=n_rows - len(rows),
+        is_one_list=groups is None,
+    )
 
 
-def predict_scores(model: Any, X: Any, groups: Any = None) -> NDArray[Any]:
-    """Scores by a model, or the scores that came in its place."""
+def _one_output(scores: ArrayLike) -> AnyArray:
+    """Scores as an array; a matrix with a single column becomes a vector."""
+    predicted: AnyArray = np.asarray(as_array(scores))
+    if predicted.ndim == 2 and predicted.shape[1] == 1:
+        return predicted[:, 0]
+    return predicted
+
+
+def _check_one_output(name: str, values: AnyArray) -> None:
+    if values.ndim != 1:
+        raise ValueError(
+            f"{name}: the shape is {values.shape}, but a report shows one output; pass one "
+            "column of y, and the scores of that column in place of the model."
+        )
+
+
+def predict_scores(model: object, X: object, groups: ArrayLike | None = None) -> AnyArray:
+    """Scores predicted by a model, or the scores that were passed in its place."""
     if hasattr(model, "predict") and not isinstance(model, type):
         return np.asarray(predict_items(model, X, groups))
     scores = np.asarray(as_array(model))
@@ -195,16 +252,29 @@ def predict_scores(model: Any, X: Any, groups: Any = None) -> NDArray[Any]:
     return scores
 
 
-def _input_names(names: Sequence[Any] | None, model: Any, X: Any) -> list[str] | None:
+def _input_names(names: Sequence[object] | None, model: object, X: object) -> list[str] | None:
     """Names of the columns of X: those passed, of the data frame, or as the model saw them."""
     if names is not None:
-        shape = X.shape if hasattr(X, "shape") else np.shape(X)
-        if len(shape) == 2 and len(names) != shape[1]:
+        n_columns = count_columns(X)
+        if n_columns is not None and len(names) != n_columns:
             raise ValueError(
-                f"feature_names has {len(names)} entries but X has {shape[1]} columns; "
-                "name each column."
+                f"feature_names has {len(names)} entries but X has {n_columns} columns; "
+                "pass one for each column."
             )
     else:
         names = column_names(X)
-        names = getattr(model, "feature_names_in_", None) if names is None else names
-    return None if names is None else [as_text(name) for name in names]
+        if names is None:
+            names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return None
+    return [as_text(name) for name in names]
+
+
+def count_columns(X: object) -> int | None:
+    """Number of columns of a matrix, data frame or list of rows; None for other shapes."""
+    shape = getattr(X, "shape", None)
+    if shape is None:
+        shape = np.shape(np.asarray(X))
+    if len(shape) != 2:
+        return None
+    return int(shape[1])

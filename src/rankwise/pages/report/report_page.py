@@ -1,78 +1,105 @@
-"""The report page: how well a model orders a data set."""
+"""The report page: how well a model ranks a data set."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.defaults import DEFAULT_CONFIDENCE
-from rankwise.environment import describe_environment
+from rankwise.environment import package_versions
+from rankwise.formatting import JsonObject
 from rankwise.metrics import Metric
 from rankwise.pages.page import Page, assemble
-from rankwise.pages.report import report_sections, report_text
 from rankwise.pages.report.baselines import find_baselines
+from rankwise.pages.report.feature_sections import (
+    describe_curves,
+    describe_importance,
+    find_effects,
+)
+from rankwise.pages.report.group_sections import (
+    describe_groups,
+    describe_items,
+    possible_ranks,
+    select_groups,
+)
+from rankwise.pages.report.margin_sections import describe_reliability, find_margins
+from rankwise.pages.report.metric_cards import metric_cards
+from rankwise.pages.report.metric_results import measure
+from rankwise.pages.report.overview_text import banner, headline, interval_hint, subtitle
 from rankwise.pages.report.report_data import make_report_model
+from rankwise.pages.report.report_tables import about_table, best_set_table, member_table
+from rankwise.pages.report.search_section import describe_search
+from rankwise.pages.report.section_notes import section_notes
 
-SCRIPTS = ("charts.js", "tables.js", "theme.js", "report/items.js", "report/report.js")
+STYLES = ("page.css", "report/report.css")
+SCRIPTS = (
+    "charts.js",
+    "tables.js",
+    "theme.js",
+    "report/items.js",
+    "report/slope.js",
+    "report/report.js",
+)
 
 
 def report(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: object,
+    X: object,
+    y: object,
     groups: ArrayLike | None = None,
     *,
-    ids: Sequence[Any] | None = None,
-    feature_names: Sequence[Any] | None = None,
-    previous: Any = None,
+    ids: Sequence[object] | None = None,
+    feature_names: Sequence[object] | None = None,
+    previous: object = None,
     metrics: str | Metric | Iterable[str | Metric] | None = None,
     title: str | None = None,
     warning: str = "",
     confidence: float = DEFAULT_CONFIDENCE,
     random_state: int = 0,
 ) -> Page:
-    """Make a page that shows how well a model orders a data set.
+    """Make a page that shows how well a model ranks a data set.
 
-    It shows metrics with intervals and what they must beat (a random order, the best single
-    feature, a previous model), each group, the items of single groups in predicted and true
-    order, what each feature adds, the margins of all pairs, and how the parameters were chosen.
+    Use it to evaluate a model, to find the groups that it ranks badly, and to see what each
+    feature contributes. The page shows metrics with intervals and baselines (a random order, the
+    best single feature, a previous model), each group, the items of single groups in predicted
+    and true order, the effects of features, the margins of all pairs, and the search for the
+    parameters.
 
     Parameters
     ----------
     model : estimator or array-like of shape (n_items,)
-        A fitted ranker, a Pipeline that ends in one, or plain scores.
+        A fitted ranker, a Pipeline that ends in one, or scores.
     X : array-like, sparse matrix or data frame of shape (n_items, n_features)
-        Items, best ones that the model has not been trained on; not used with plain scores.
+        Items, preferably items that the model was not trained on; not used if `model` is scores.
     y : array-like of shape (n_items,), target of `make_target`, or graph of scores
-        True scores; larger is better. Items with NaN are left out and counted.
+        True scores; larger is better. Items with NaN are dropped and counted.
     groups : array-like of shape (n_items,), optional
-        Group labels; None makes one list.
+        Group labels; None treats all items as one list.
     ids : sequence of shape (n_items,), optional
-        Names of the items; row numbers if not given.
+        Names of the items; by default row numbers.
     feature_names : sequence of shape (n_features,), optional
         Names of the columns of X.
     previous : estimator or array-like of shape (n_items,), optional
-        The model in use so far, or its scores: each metric is compared with it, group by group.
+        The model used so far, or its scores; each metric is compared with it, group by group.
     metrics : iterable of str or Metric, optional
-        As `rankwise.metrics.get_metric` reads them; the first decides which groups are worst. By
+        Names for `rankwise.metrics.get_metric`, or metrics; the first one sorts the groups. By
         default those of `rankwise.metrics.evaluate`.
     title : str, optional
         Heading of the page.
-    warning : str
-        What a reader must know first, such as that these items were trained on; shown on top.
-    confidence : float
-        Probability of the intervals: Student's over groups, as in
+    warning : str, default=""
+        Caveat at the top of the page, for example that the model was trained on these items.
+    confidence : float, default=0.95
+        Confidence of the intervals: Student's over groups, as in
         `rankwise.model_selection.compare`.
-    random_state : int
-        Seed of the pairs that are drawn where there are more than a million.
+    random_state : int, default=0
+        Seed of the sample of pairs if there are more than a million.
 
     Returns
     -------
     Page
-        ``page.save("report.html")`` writes it. The same input gives the same page.
+        ``page.save("report.html")`` writes the file. Equal input gives the same page.
 
     Examples
     --------
@@ -85,39 +112,42 @@ def report(
     >>> "are in the right order" in str(page)
     True
     """
-    rng = np.random.default_rng(random_state)
     subject = make_report_model(model, X, y, groups, ids, feature_names)
-    scored, parts = subject.scored, subject.parts
-    results = report_sections.measure(scored, metrics, confidence)
-    metric = results[0].metric
-    rivals = find_baselines(subject, previous, metric)
-    effects = report_sections.find_effects(subject)
-    data = {
-        **report_sections.describe_groups(
-            scored, results, effects, report_sections.possible_ranks(subject, confidence)
-        ),
-        "features": effects.describe() if effects else None,
-        "losses": report_sections.describe_losses(subject, metric, confidence),
-        "shapes": report_sections.describe_shapes(subject),
-        "margins": report_sections.describe_margins(scored, rng),
-        "reliability": report_sections.describe_reliability(parts.calibrated),
-        "curves": report_sections.describe_curves(parts.learner),
+    scored = subject.scored
+    parts = subject.parts
+    results = measure(scored, metrics, confidence)
+    baselines = find_baselines(subject, previous, results[0].metric)
+    selection = select_groups(scored, results[0])
+    effects = find_effects(subject)
+    margins = find_margins(scored, np.random.default_rng(random_state))
+    search = describe_search(parts.learner)
+    data: JsonObject = {
+        "metrics": [result.describe() for result in results if result.has_mean],
+        "groups": describe_groups(scored, results, selection),
+        "items": describe_items(scored, selection, effects, possible_ranks(subject, confidence)),
+        "features": None if effects is None else effects.describe(),
+        "losses": describe_importance(subject, results[0].metric, confidence),
+        "shapes": describe_curves(subject),
+        "margins": margins.describe(),
+        "reliability": describe_reliability(parts.calibrated),
+        "curves": search,
     }
-    usual = "Ranking report" if parts.learner is None else f"{parts.name} report"
+    if title is None:
+        title = "Ranking report" if parts.learner is None else f"{parts.name} report"
     text = assemble(
         "report/report",
-        ["page.css"],
+        STYLES,
         SCRIPTS,
         data,
-        title=usual if title is None else title,
-        warning=report_text.banner(warning),
-        cards=report_text.metric_cards(results, rivals, scored, confidence),
-        headline=report_text.headline(scored, rivals),
-        interval_hint=report_text.interval_hint(results, scored, confidence),
-        subtitle=report_text.subtitle(parts, scored),
-        about=report_text.about_table(parts, scored, describe_environment()["versions"]),
-        members=report_text.member_table(parts.learner),
-        best_sets=report_text.best_set_table(parts.calibrated, scored),
-        **report_text.notes(parts, data),
+        title=title,
+        warning=banner(warning),
+        cards=metric_cards(results, baselines, scored, confidence),
+        headline=headline(scored, baselines),
+        interval_hint=interval_hint(results, scored, confidence),
+        subtitle=subtitle(parts, scored),
+        about=about_table(parts, scored, package_versions()),
+        members=member_table(parts),
+        best_sets=best_set_table(parts.calibrated, scored),
+        **section_notes(subject, selection, results[0], effects, margins, search),
     )
     return Page(text)

@@ -1,0 +1,166 @@
+"""The features of a report: weights, contributions, importance and curves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise.arrays import Array, Indices
+from rankwise.auto.auto_ranker import AutoRanker
+from rankwise.caching import cached_property
+from rankwise.formatting import Json, JsonObject
+from rankwise.frames import take_rows
+from rankwise.inspection import Contributions, permutation_importance
+from rankwise.inspection.feature_effects import feature_curves, has_curves
+from rankwise.inspection.model_parts import ModelParts
+from rankwise.metrics import Metric
+from rankwise.pages.page_values import as_text, short_numbers
+from rankwise.pages.report.report_data import ReportModel, ScoredItems, count_columns
+
+MAX_LISTED_FEATURES = 40  # rows of the table of features
+MAX_CONTRIBUTIONS = 8  # features whose contributions to single items are shown
+MAX_PERMUTED_ITEMS = 1000  # in complete groups
+MAX_PERMUTED_FEATURES = 100
+MAX_CURVES = 8
+N_REPEATS = 2  # permutations of each feature
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureEffects:
+    """Weights of a linear model, and its contributions to the scores of a page's items.
+
+    Attributes
+    ----------
+    added : Contributions
+        Contributions of the learner's features to the scores.
+    scored : ScoredItems
+        The items.
+    errors : ndarray of shape (n_features,) or None
+        Standard errors of the weights.
+    """
+
+    added: Contributions
+    scored: ScoredItems
+    errors: Array | None = None
+
+    @cached_property
+    def top_features(self) -> Indices:
+        """The features with the largest effects, whose contributions are shown for each item."""
+        spread = self.added.spread
+        order = np.argsort(-spread, kind="stable")
+        largest: Indices = order[spread[order] > 0][:MAX_CONTRIBUTIONS]
+        return largest
+
+    def contributions(self, items: Indices) -> list[Json]:
+        """For each item the contributions of the top features, and of all others together."""
+        of_top = self.added.of(items, self.top_features)
+        of_others = self.scored.centered_scores[items] - of_top.sum(axis=1)
+        return [short_numbers(row, 4) for row in np.column_stack([of_top, of_others])]
+
+    def describe(self) -> JsonObject:
+        """The table of the features with the largest weights and effects."""
+        weights = self.added.weights
+        names = self.added.names
+        listed = self._listed_features()
+        errors = None
+        if self.errors is not None:
+            errors = short_numbers(self.errors[listed])
+        return {
+            "names": [names[j] for j in listed],
+            "weights": short_numbers(weights[listed]),
+            "errors": errors,
+            "effects": short_numbers((np.sign(weights) * self.added.spread)[listed]),
+            "shares": short_numbers(self.added.share[listed]),
+            "total": len(weights),
+            "nonzero": int(np.count_nonzero(weights)),
+            "shown": [names[j] for j in self.top_features],
+            "others": len(weights) - len(self.top_features),
+        }
+
+    def _listed_features(self) -> list[int]:
+        """Features with a weight: half of them by effect, half by weight, then by effect."""
+        weights = self.added.weights
+        by_weight = np.argsort(-np.abs(weights), kind="stable")
+        by_effect = np.argsort(-self.added.spread, kind="stable")
+        n_half = MAX_LISTED_FEATURES // 2
+        candidates = [*by_effect[:n_half], *by_weight[:n_half], *by_effect]
+        with_weight = [int(j) for j in dict.fromkeys(candidates) if weights[j]]
+        return with_weight[:MAX_LISTED_FEATURES]
+
+
+def find_effects(subject: ReportModel) -> FeatureEffects | None:
+    """The weights of a linear model; None for other models."""
+    parts = subject.parts
+    if parts.learner is None:
+        return None
+    weights = parts.weights()
+    if weights is None:
+        return None
+    names = [as_text(name) for name in parts.feature_names(subject.names, len(weights))]
+    added = Contributions(weights, subject.features(), subject.scored.groups, names)
+    return FeatureEffects(added, subject.scored, _weight_errors(parts, len(weights)))
+
+
+def _weight_errors(parts: ModelParts, n_weights: int) -> Array | None:
+    """Jackknife standard errors of the weights of a calibrated ranker; None if it has none."""
+    calibrated = parts.calibrated
+    if calibrated is None or calibrated.root_ is None or len(calibrated.root_) != n_weights:
+        return None
+    return calibrated.jackknife().coefficient_errors
+
+
+def describe_importance(
+    subject: ReportModel, metric: Metric, confidence: float
+) -> JsonObject | None:
+    """The permutation importance of the columns of X for an AutoRanker; None for other models."""
+    n_columns = count_columns(subject.X)
+    is_small = n_columns is not None and n_columns <= MAX_PERMUTED_FEATURES
+    if not isinstance(subject.parts.learner, AutoRanker) or not is_small:
+        return None
+    scored = subject.scored
+    items = scored.first_groups(MAX_PERMUTED_ITEMS)
+    rows = scored.rows[items]
+    labels = None
+    if not scored.is_one_list:
+        labels = scored.groups.codes[items]
+    result = permutation_importance(
+        subject.model,
+        take_rows(subject.X, rows),
+        scored.y[items],
+        labels,
+        scoring=metric,
+        n_repeats=N_REPEATS,
+        confidence=confidence,
+    )
+    if np.isnan(result.importance).any():
+        return None
+    order = np.argsort(-result.importance, kind="stable")
+    names = subject.names
+    if names is None:
+        names = result.names
+    return {
+        "names": [as_text(names[j]) for j in order],
+        "confidence": confidence,
+        "losses": short_numbers(result.importance[order]),
+        "low": short_numbers(np.nan_to_num(result.low[order])),
+        "high": short_numbers(np.nan_to_num(result.high[order])),
+        "metric": metric.name,
+        "items": len(rows),
+    }
+
+
+def describe_curves(subject: ReportModel) -> JsonObject | None:
+    """Curves of the most important features of an additive model; None for other models."""
+    if not has_curves(subject.model):
+        return None
+    curves, scale = feature_curves(subject.model, subject.X, subject.groups, subject.names)
+    sections = []
+    for curve in curves[:MAX_CURVES]:
+        if curve.spread > 0:
+            label = as_text(curve.name)
+            added = short_numbers(curve.added)
+            sections.append({"label": label, "x": short_numbers(curve.x), "mean": added})
+    if not sections:
+        return None
+    return {"scale": scale, "curves": sections, "total": len(curves)}

@@ -1,0 +1,158 @@
+"""The groups of a report and the items of some groups."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwise.arrays import Indices
+from rankwise.formatting import JsonObject
+from rankwise.frames import take_rows
+from rankwise.pages.page_values import short_numbers
+from rankwise.pages.report.feature_sections import FeatureEffects
+from rankwise.pages.report.metric_results import MetricResult
+from rankwise.pages.report.report_data import ReportModel, ScoredItems
+from rankwise.rankers.base import ranks_in_groups
+from rankwise.rankers.pipelines import transform_step
+from rankwise.uncertainty import RankInterval
+
+MAX_LISTED_GROUPS = 20_000  # rows of the table of groups
+MAX_SHOWN_GROUPS = 2_000  # groups whose items are on the page
+MAX_SHOWN_ITEMS = 20_000  # in all groups together
+MAX_ITEMS_PER_GROUP = 200
+N_FIRST_ITEMS = 50  # of a long group: the best predicted and the truly best items
+
+
+class GroupSelection(NamedTuple):
+    """The groups that a page contains.
+
+    Attributes
+    ----------
+    listed : ndarray of int
+        Groups in the table of groups; those with items come first.
+    with_items : ndarray of int
+        Groups whose items are on the page.
+    """
+
+    listed: Indices
+    with_items: Indices
+
+    def n_shortened(self, scored: ScoredItems) -> int:
+        """Number of groups with items of which the page contains only some items."""
+        return int((scored.groups.sizes[self.with_items] > MAX_ITEMS_PER_GROUP).sum())
+
+
+def select_groups(scored: ScoredItems, result: MetricResult) -> GroupSelection:
+    """Select the worst and the best groups by a metric, as many as a page can contain."""
+    all_groups = np.arange(scored.groups.n_groups)
+    listed = _worst_and_best(result, all_groups, MAX_LISTED_GROUPS)
+    with_items = _groups_that_fit(scored, listed)
+    if len(with_items) < len(listed):
+        with_items = _groups_that_fit(scored, _worst_and_best(result, listed, len(with_items)))
+    only_listed = listed[~np.isin(listed, with_items)]
+    return GroupSelection(np.concatenate([with_items, only_listed]), with_items)
+
+
+def _worst_and_best(result: MetricResult, groups: Indices, max_groups: int) -> Indices:
+    """Select at most `max_groups` groups: half of them the worst, half of them the best.
+
+    The worst come first, and groups without a value last.
+    """
+    values = result.values[groups]
+    sort_key = values if result.metric.greater_is_better else -values
+    worst_first: Indices = groups[np.argsort(sort_key, kind="stable")]  # NaN last
+    if len(worst_first) <= max_groups:
+        return worst_first
+    n_best = max_groups // 2
+    n_worst = max_groups - n_best
+    n_defined = int((~np.isnan(values)).sum())
+    first_best = max(n_worst, n_defined - n_best)
+    best = worst_first[first_best : first_best + n_best]
+    return np.concatenate([worst_first[:n_worst], best])
+
+
+def _groups_that_fit(scored: ScoredItems, groups: Indices) -> Indices:
+    """The first groups whose items together fit on a page; at least one."""
+    n_items = np.minimum(scored.groups.sizes[groups], MAX_ITEMS_PER_GROUP)
+    n_fitting = int(np.searchsorted(np.cumsum(n_items), MAX_SHOWN_ITEMS, side="right"))
+    return groups[: min(max(n_fitting, 1), MAX_SHOWN_GROUPS)]
+
+
+def describe_groups(
+    scored: ScoredItems, results: list[MetricResult], selection: GroupSelection
+) -> JsonObject:
+    """The table of groups, column by column."""
+    listed = selection.listed
+    return {
+        "names": [scored.group_name(group) for group in listed],
+        "sizes": scored.groups.sizes[listed].tolist(),
+        "pairs": scored.counts.differing[listed].tolist(),
+        "values": [short_numbers(result.values[listed]) for result in results if result.has_mean],
+        "total": scored.groups.n_groups,
+    }
+
+
+def describe_items(
+    scored: ScoredItems,
+    selection: GroupSelection,
+    effects: FeatureEffects | None,
+    ranks: RankInterval | None,
+) -> list[JsonObject]:
+    """Names, scores, ranks and swaps of items, best predicted first."""
+    predicted_rank = ranks_in_groups(scored.scores, scored.groups.codes)
+    true_rank = ranks_in_groups(scored.y, scored.groups.codes)
+    swaps = scored.swaps
+    sections = []
+    for group in selection.with_items:
+        start = scored.targets.starts[group]
+        members = scored.order[start : start + scored.groups.sizes[group]]
+        items = members[_shown_positions(true_rank[members])]
+        section: JsonObject = {
+            "total": len(members),
+            "names": [scored.name_of(item) for item in items],
+            "scores": short_numbers(scored.scores[items]),
+            "y": short_numbers(scored.y[items], 9),
+            "predicted": predicted_rank[items].tolist(),
+            "true": true_rank[items].tolist(),
+            "betterBelow": swaps.better_below[items].tolist(),
+            "worseAbove": swaps.worse_above[items].tolist(),
+        }
+        if ranks is not None:
+            section["rankLow"] = ranks.low[items].tolist()
+            section["rankHigh"] = ranks.high[items].tolist()
+        if effects is not None:
+            section["contributions"] = effects.contributions(items)
+        sections.append(section)
+    return sections
+
+
+def _shown_positions(true_rank: Indices) -> Indices:
+    """Positions of the items that are shown of a group in predicted order.
+
+    All of a short group; of a long group the first items, the truly best items, and other items at
+    equal distances.
+    """
+    n = len(true_rank)
+    if n <= MAX_ITEMS_PER_GROUP:
+        return np.arange(n)
+    truly_best = np.argsort(true_rank, kind="stable")[:N_FIRST_ITEMS]
+    important = np.union1d(np.arange(N_FIRST_ITEMS), truly_best)
+    remaining = np.setdiff1d(np.arange(n), important)
+    n_remaining = MAX_ITEMS_PER_GROUP - len(important)
+    sampled = np.linspace(0, len(remaining) - 1, n_remaining).round().astype(np.intp)
+    return np.union1d(important, remaining[sampled])
+
+
+def possible_ranks(subject: ReportModel, confidence: float) -> RankInterval | None:
+    """Rank intervals of the items with a true score; None if the model is not calibrated."""
+    parts = subject.parts
+    scored = subject.scored
+    if parts.calibrated is None:
+        return None
+    items = subject.X
+    if parts.steps_before is not None:
+        items = transform_step(parts.steps_before, items, subject.groups)
+    if scored.n_unscored:
+        items = take_rows(items, scored.rows)
+    return parts.calibrated.rank_interval(items, scored.groups.codes, confidence)

@@ -1,0 +1,101 @@
+"""The margins of a report: differences of predicted scores, and predicted probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise.arrays import Array
+from rankwise.formatting import JsonObject
+from rankwise.pages.page_values import short_numbers
+from rankwise.pages.report.report_data import ScoredItems
+from rankwise.uncertainty import CalibratedRanker
+from rankwise.uncertainty.calibrated_ranker import draw_pairs
+
+MAX_PAIRS = 1_000_000
+N_BINS = 60
+TAIL = 0.0025  # share of the pairs in the outermost bins on each side
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """Differences f_i − f_j over pairs of a group with y_i > y_j.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Number of all such pairs.
+    differences : ndarray of shape (n_sampled,)
+        Differences of all pairs, or of a random sample.
+    n_wrong, n_tied : int
+        Number of all pairs with a negative difference, and with the difference 0.
+    """
+
+    n_pairs: int
+    differences: Array
+    n_wrong: int
+    n_tied: int
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether the differences are those of a sample of the pairs."""
+        return len(self.differences) < self.n_pairs
+
+    def describe(self) -> JsonObject:
+        """A histogram of the differences, with the exact numbers of wrong and tied pairs."""
+        if not self.n_pairs:
+            return {"total": 0}
+        is_zero = self.differences == 0
+        edges = _bin_edges(self.differences)
+        clipped = np.clip(self.differences[~is_zero], edges[0], edges[-1])
+        return {
+            "total": self.n_pairs,
+            "used": len(self.differences),
+            "edges": short_numbers(edges),
+            "counts": np.histogram(clipped, edges)[0].tolist(),
+            "zero": int(is_zero.sum()),
+            "wrong": self.n_wrong,
+            "tied": self.n_tied,
+            "median": short_numbers(np.median(self.differences))[0],
+        }
+
+
+def find_margins(scored: ScoredItems, rng: np.random.Generator) -> Margins:
+    """Differences of the predicted scores of pairs, at most `MAX_PAIRS` of them."""
+    n_pairs = int(scored.counts.differing.sum())
+    differences = np.empty(0)
+    if n_pairs:
+        better, worse = draw_pairs(scored.y, scored.groups.codes, MAX_PAIRS, rng)
+        differences = scored.scores[better] - scored.scores[worse]
+    n_wrong = int(scored.counts.discordant.sum())
+    n_tied = int(scored.counts.tied_scores.sum())
+    return Margins(n_pairs, differences, n_wrong, n_tied)
+
+
+def _bin_edges(differences: Array) -> Array:
+    """Edges of bins of equal width; 0 is an edge."""
+    low, high = np.quantile(differences, [TAIL, 1 - TAIL])
+    low = min(float(low), 0.0)
+    high = max(float(high), 0.0)
+    width = (high - low) / (N_BINS - 2)
+    if width == 0:
+        width = float(np.abs(differences).max())
+    if width == 0:
+        width = 1.0
+    first = min(np.floor(low / width), -1)
+    last = max(np.ceil(high / width), 1)
+    return np.asarray(np.arange(first, last + 1) * width)
+
+
+def describe_reliability(ranker: CalibratedRanker | None) -> JsonObject | None:
+    """Predicted probabilities and observed shares of held-out pairs; None without probabilities."""
+    if ranker is None:
+        return None
+    bins = ranker.reliability()
+    return {
+        "predicted": short_numbers(bins.predicted),
+        "observed": short_numbers(bins.observed),
+        "pairs": int(bins.n_pairs.sum()),
+        "loss": short_numbers(ranker.log_loss_)[0],
+    }

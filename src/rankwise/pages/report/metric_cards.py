@@ -1,0 +1,188 @@
+"""The cards of metrics: value, interval and baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwise.formatting import count
+from rankwise.metrics.evaluation import FEW_GROUPS
+from rankwise.model_selection import compare
+from rankwise.pages.report.baselines import Baseline, BaselineKind, BaselineResult
+from rankwise.pages.report.html_text import hint, number_text
+from rankwise.pages.report.metric_results import MetricResult
+from rankwise.pages.report.report_data import ScoredItems
+
+SYMBOLS = {BaselineKind.RANDOM: "○", BaselineKind.FEATURE: "◇", BaselineKind.PREVIOUS: "□"}
+
+# The drawing of a scale, in units of its viewBox.
+WIDTH = 200
+HEIGHT = 16
+MARGIN = 4
+MIDDLE = 8
+
+
+class MeasuredBaseline(NamedTuple):
+    """A baseline and its value of one metric."""
+
+    baseline: Baseline
+    result: BaselineResult
+
+
+def metric_cards(
+    results: list[MetricResult],
+    baselines: list[Baseline],
+    scored: ScoredItems,
+    confidence: float,
+) -> str:
+    """A card for each metric."""
+    cards = []
+    for result in results:
+        if result.refusal:
+            body = f'<p class="value">–</p>{hint(result.refusal)}'
+        else:
+            measured = _measure_baselines(baselines, scored, result)
+            body = _card_body(result, measured, confidence)
+        cards.append(f'<li class="card"><h3>{escape(result.metric.title)}</h3>{body}</li>')
+    return "\n".join(cards)
+
+
+def _measure_baselines(
+    baselines: list[Baseline], scored: ScoredItems, result: MetricResult
+) -> list[MeasuredBaseline]:
+    """The baselines for which the metric has a value."""
+    measured = []
+    for baseline in baselines:
+        baseline_result = baseline.measure(scored, result.metric)
+        if not np.isnan(baseline_result.mean):
+            measured.append(MeasuredBaseline(baseline, baseline_result))
+    return measured
+
+
+def _card_body(result: MetricResult, measured: list[MeasuredBaseline], confidence: float) -> str:
+    value = "–"
+    drawing = ""
+    if result.has_mean:
+        value = number_text(result.mean)
+        drawing = _draw_scale(result, measured)
+    metric = result.metric
+    direction = "Higher is better" if metric.greater_is_better else "Lower is better"
+    return "".join(
+        [
+            f'<p class="value">{value}</p>',
+            hint(_interval_text(result, confidence)),
+            drawing,
+            _list_baselines(measured),
+            _difference_to_previous(result, measured, confidence),
+            hint(f"{metric.meaning} {direction}{_undefined_groups(result)}."),
+        ]
+    )
+
+
+def _list_baselines(measured: list[MeasuredBaseline]) -> str:
+    if not measured:
+        return ""
+    rows = ""
+    for baseline, result in measured:
+        name = escape(baseline.name)
+        if baseline.kind is BaselineKind.FEATURE:
+            name = f"best single feature: <bdi>{name}</bdi>"
+        symbol = f'<span aria-hidden="true">{SYMBOLS[baseline.kind]}</span>'
+        rows += f"<li>{symbol} <span>{name} </span><b>{number_text(result.mean)}</b></li>"
+    return f'<ul class="baselines">{rows}</ul>'
+
+
+def _difference_to_previous(
+    result: MetricResult, measured: list[MeasuredBaseline], confidence: float
+) -> str:
+    """The difference to the previous model, with the interval of paired groups."""
+    for baseline, baseline_result in measured:
+        if baseline.kind is BaselineKind.PREVIOUS:
+            comparison = compare(
+                {"this": result.values, "previous": baseline_result.values},
+                confidence=confidence,
+                greater_is_better=result.metric.greater_is_better,
+            ).rows[0]
+            interval = ""
+            if not np.isnan(comparison.low):
+                low = _signed(comparison.low)
+                high = _signed(comparison.high)
+                interval = f" ({100 * confidence:g}%: {low} to {high})"
+            return hint(f"{_signed(comparison.difference)} against the previous model{interval}")
+    return ""
+
+
+def _signed(value: float) -> str:
+    return f"{value:+z.3f}".replace("-", "−")
+
+
+def _interval_text(result: MetricResult, confidence: float) -> str:
+    n_groups = len(result.values)
+    n_defined = n_groups - result.n_undefined
+    if not np.isnan(result.low):
+        caveat = ""
+        if 1 < n_defined < FEW_GROUPS:
+            caveat = f", a rough estimate from {n_defined} groups"
+        interval = f"{number_text(result.low)} to {number_text(result.high)}"
+        return f"{100 * confidence:g}%: {interval}{caveat}"
+    if n_defined == 0:
+        return "undefined in all groups"
+    if n_defined > 1:
+        return f"the same in all {n_defined:,} groups: no interval"
+    if n_groups == 1:
+        return "one list: no interval"
+    return "one group: no interval"
+
+
+def _draw_scale(result: MetricResult, measured: Iterable[MeasuredBaseline]) -> str:
+    """The range of the metric as a line, with the interval, the mean and the baselines."""
+    start, end = result.scale
+
+    def position(value: float) -> float:
+        share = float(np.clip((value - start) / (end - start), 0, 1))
+        return round(MARGIN + (WIDTH - 2 * MARGIN) * share, 1)
+
+    baselines = "".join(
+        _draw_baseline(baseline.kind, position(baseline_result.mean))
+        for baseline, baseline_result in measured
+    )
+    interval = ""
+    if not np.isnan(result.low):
+        left = position(result.low)
+        width = max(position(result.high) - left, 1.0)
+        interval = f'<rect class="interval" x="{left}" y="4" width="{width:.1f}" height="8"/>'
+    x = position(result.mean)
+    title = result.metric.title
+    label = f"{title} {number_text(result.mean)} on a scale from {start:.4g} to {end:.4g}"
+    ends = "".join(f"<span>{_scale_end(value)}</span>" for value in (start, end))
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">'
+        f'<line class="rail" x1="{MARGIN}" y1="{MIDDLE}" x2="{WIDTH - MARGIN}" y2="{MIDDLE}"/>'
+        f"{interval}{baselines}"
+        f'<line class="mean" x1="{x}" y1="1" x2="{x}" y2="{HEIGHT - 1}"/></svg>'
+        f'<p class="ends" aria-hidden="true">{ends}</p>'
+    )
+
+
+def _draw_baseline(kind: BaselineKind, x: float) -> str:
+    """The symbol of a baseline: a circle, a diamond or a square."""
+    if kind is BaselineKind.RANDOM:
+        return f'<circle class="baseline" cx="{x}" cy="{MIDDLE}" r="3.5"/>'
+    if kind is BaselineKind.FEATURE:
+        corners = "l4.5,-4.5l4.5,4.5l-4.5,4.5z"
+        return f'<path class="baseline" d="M{x - 4.5:.1f},{MIDDLE}{corners}"/>'
+    return f'<rect class="baseline" x="{x - 3.5:.1f}" y="{MIDDLE - 3.5}" width="7" height="7"/>'
+
+
+def _scale_end(value: float) -> str:
+    return f"{value:.4g}".replace("-", "−")
+
+
+def _undefined_groups(result: MetricResult) -> str:
+    if not result.n_undefined:
+        return ""
+    n_groups = count(len(result.values), "group")
+    return f"; undefined in {result.n_undefined:,} of {n_groups}: it requires {result.metric.needs}"

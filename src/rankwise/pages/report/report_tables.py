@@ -1,0 +1,114 @@
+"""Tables of a report that need no script: members, best sets, model and data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+import numpy as np
+
+from rankwise.arrays import Array
+from rankwise.auto.auto_ranker import AutoRanker
+from rankwise.formatting import TextTable, count
+from rankwise.inspection.model_parts import ModelParts
+from rankwise.model_selection.conformal import conformal_quantile, held_out_gaps, in_best_set
+from rankwise.pages.page_values import as_text
+from rankwise.pages.report.html_text import hint, number_text, scrolling_table
+from rankwise.pages.report.report_data import ScoredItems
+from rankwise.uncertainty import CalibratedRanker
+
+LEVELS = (0.5, 0.8, 0.9, 0.95)  # of best sets
+MAX_NOTE = 160  # characters
+MAX_VALUE = 400  # characters
+
+
+def member_table(parts: ModelParts) -> str:
+    """The members of an AutoRanker by weight; empty for other models."""
+    learner = parts.learner
+    if not isinstance(learner, AutoRanker):
+        return ""
+    members = sorted(learner.members_, key=lambda row: -abs(row.get("weight", -np.inf)))
+    rows = []
+    for row in members:
+        cells = [as_text(row["note"], MAX_NOTE), "", ""]
+        if "score" in row:
+            interval = f"{number_text(row['low'])} to {number_text(row['high'])}"
+            cells = [number_text(row["weight"]), number_text(row["score"]), interval]
+        rows.append([str(row["name"]), *cells])
+    table = TextTable(["Member", "Weight", f"Held-out {learner.scoring_}", "Interval"], rows)
+    explanation = hint(
+        "An AutoRanker predicts the weighted sum of the scores of its members. Each member was "
+        "evaluated on groups that it was not trained on. A member of weight 0 does not improve "
+        "the sum."
+    )
+    return f"<h3>Members</h3>{explanation}" + scrolling_table(table, "members", "Table of members")
+
+
+def best_set_table(ranker: CalibratedRanker | None, scored: ScoredItems) -> str:
+    """Sizes of best sets; empty without a calibrated ranker, or with too few held-out groups."""
+    if ranker is None or scored.is_one_list:
+        return ""
+    gaps = ranker.gaps_[0]
+    levels = [level for level in LEVELS if level <= len(gaps) / (len(gaps) + 1)]
+    if not levels:
+        return ""
+    header = ["Confidence", "Items in the set (mean)", "In 90% of groups at most", "Observed"]
+    rows = [_best_set_row(gaps, level, scored) for level in levels]
+    explanation = hint(
+        "The first items of a group that contain its best item, or an item tied with it, with the "
+        f"given confidence, estimated from {count(len(gaps), 'held-out group')}. Observed: share "
+        "of the groups on this page whose set contains the best item. The confidence applies to "
+        "groups of the same kind as the training groups."
+    )
+    table = scrolling_table(TextTable(header, rows), "best-sets", "Table of best sets")
+    return f"<h3>How many items contain the best one?</h3>{explanation}{table}"
+
+
+def _best_set_row(gaps: Array, level: float, scored: ScoredItems) -> list[str]:
+    groups = scored.groups
+    is_in_set = in_best_set(scored.scores, groups.codes, gaps, level)
+    set_sizes = np.bincount(groups.codes, is_in_set)
+    observed_gaps = held_out_gaps(scored.y, scored.scores, groups.codes)
+    observed = ""
+    if len(observed_gaps):
+        observed = f"{np.mean(observed_gaps <= conformal_quantile(gaps, level)):.0%}"
+    return [
+        f"{level:.0%}",
+        f"{set_sizes.mean():.1f} of {groups.sizes.mean():.1f}",
+        f"{np.quantile(set_sizes, 0.9):.0f}",
+        observed,
+    ]
+
+
+def about_table(parts: ModelParts, scored: ScoredItems, versions: Mapping[str, str]) -> str:
+    """Model, data and versions as rows of a table."""
+    rows = {**_describe_learner(parts), **_describe_data(scored), **versions}
+    return "\n".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in rows.items()
+    )
+
+
+def _describe_learner(parts: ModelParts) -> dict[str, str]:
+    rows = {"model": " → ".join([*parts.step_names, parts.name])}
+    if parts.learner is None:
+        return rows
+    rows["parameters"] = as_text(repr(parts.learner), MAX_VALUE)
+    for name, value in getattr(parts.learner, "best_params_", {}).items():
+        if isinstance(value, float):
+            value = f"{value:.6g}"
+        rows[f"{name} (chosen)"] = as_text(value)
+    return rows
+
+
+def _describe_data(scored: ScoredItems) -> dict[str, str]:
+    sizes = scored.groups.sizes
+    n_groups = "one list" if scored.is_one_list else f"{len(sizes):,}"
+    return {
+        "items": f"{len(scored.y):,}",
+        "groups": n_groups,
+        "items per group": f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):,g}",
+        "pairs with different true scores": f"{int(scored.counts.differing.sum()):,}",
+        "true scores": f"{scored.y.min():,g} to {scored.y.max():,g}",
+        "items without true score, dropped": f"{scored.n_unscored:,}",
+    }
