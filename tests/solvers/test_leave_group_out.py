@@ -222,6 +222,31 @@ def test_one_alpha_of_a_kernel_takes_an_inverse_and_gives_the_same(rng, alpha, k
     np.testing.assert_allclose(one, many[..., 0], rtol=1e-7, atol=1e-9 * np.abs(one).max())
 
 
+@pytest.mark.parametrize("alpha", [1e-6, 0.01, 1e3])
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_equation_33_of_groups_of_any_size_takes_one_inverse(rng, alpha, n_outputs, monkeypatch):
+    def no_decomposition(*_):
+        raise AssertionError("one alpha of groups of similar size needs no decomposition")
+
+    groups = np.sort(rng.integers(0, 25, 120))
+    X, y = rng.normal(size=(120, 3)), rng.normal(size=(120, n_outputs))
+    weights = rng.random(120)
+    model = RankRLS(alpha, kernel="rbf", gamma=0.2)
+    data = (X, y, groups)
+    expected = leave_group_out_predict(model, *data, alphas=[alpha, 1.0], sample_weight=weights)
+    units = HoldOutUnits("groups", [np.flatnonzero(groups == k) for k in np.unique(groups)])
+    alphas = np.array([alpha, 1.0])
+    task = model.hold_out_task(X, y, groups, weights)
+    coefficients = task.coefficients_without(units, alphas)[..., :1]
+    monkeypatch.setattr("rankwise.solvers.leave_group_out._SpectralModel", no_decomposition)
+    scores = leave_group_out_predict(model, *data, sample_weight=weights)
+    scale = np.abs(scores).max()
+    np.testing.assert_allclose(scores, expected[..., 0], rtol=0, atol=1e-9 * scale)
+    task = model.hold_out_task(X, y, groups, weights)
+    fast = task.coefficients_without(units, alphas[:1])
+    np.testing.assert_allclose(fast, coefficients, rtol=0, atol=1e-7 * np.abs(coefficients).max())
+
+
 def test_a_fold_that_holds_nearly_everything_keeps_its_digits(rng):
     X, y, groups = items(rng, 3)
     X[groups == 5] *= 1e6

@@ -33,6 +33,9 @@ MAX_BATCH_ENTRIES = 2**21  # limit of a batch beside a large kernel matrix
 BATCHES_PER_KERNEL = 16  # a batch has at most this share of the entries of a kernel matrix
 EPSILON = np.finfo(float).eps
 SHORT_FOLD_RATIO = 4  # a fold is short if there are at least this many times more features
+MIN_SHIFT = 1e-8  # λ relative to the largest diagonal entry from which an inverse is accurate
+MAX_CONTRACTION = 0.3  # largest factor by which iterations with an inverse may converge
+MAX_PRODUCTS = 3.0  # columns that such iterations may multiply by the inverse, relative to m
 SINGULAR_RIDGE = 64 * EPSILON  # added to the diagonal of I − H if rounding made it singular
 
 
@@ -350,81 +353,169 @@ def hold_out_dual(
     weight = 1.0 / np.bincount(component)[component]
     averaging = sp.csr_array((weight, (component, np.arange(len(component)))))
     mean_rows = root.adjoint(np.ascontiguousarray((averaging @ K).T)).T  # of K F
-    S = root.sandwich(K)
-    b = root.solve(target)
-    scales = amount.sum() - np.array([amount[fold].sum() for fold in folds])
+    system = _DualSystem(
+        S=root.sandwich(K),
+        b=root.solve(target),
+        mean_rows=mean_rows,
+        components=[np.unique(component[fold]) for fold in folds],
+        folds=folds,
+        scales=_remaining_amounts(amount, folds),
+    )
     residuals = np.zeros_like(out)
     means = np.zeros((len(mean_rows), *out.shape[1:]))
-
-    inverse: _InverseModel | None = None
-    if len(alphas) == 1 and (scales == scales[0]).all():
-        inverse = _InverseModel.from_matrix(S, float(scales[0] * alphas[0]), mean_rows, b)
-    if inverse is not None:
-        for fold in folds:
-            components = np.unique(component[fold])
-            residuals[fold], means[components] = inverse.hold_out(fold, components)
+    models: _InverseModels | None = None
+    if len(alphas) == 1:
+        models = _InverseModels.from_matrix(system.S, system.b, alphas[0] * system.scales)
+    if models is None:
+        _hold_out_by_spectrum(system, alphas, residuals, means)
     else:
-        models = _SpectralModel(S, b)
-        mean_rows = mean_rows @ models.vectors.T
-        batch_entries = min(MAX_BATCH_ENTRIES, K.size // BATCHES_PER_KERNEL)
-        for fold, scale in zip(folds, scales, strict=True):
-            components = np.unique(component[fold])
-            n_alphas_at_once = max(1, batch_entries // (len(fold) ** 2 + target.size))
-            for start in range(0, len(alphas), n_alphas_at_once):
-                batch = slice(start, start + n_alphas_at_once)
-                rotated = models.without(fold, scale * alphas[batch])
-                shape = rotated.shape[1:]
-                flat = rotated.reshape(len(rotated), -1)
-                fitted = models.vectors[:, fold].T @ (models.values[:, None] * flat)
-                residuals[fold, :, batch] = fitted.reshape(-1, *shape)
-                means[components, :, batch] = (mean_rows[components] @ flat).reshape(-1, *shape)
-
+        _hold_out_by_inverse(system, models, residuals[:, :, 0], means[:, :, 0])
     scores = root.solve_adjoint(residuals.reshape(len(residuals), -1))
     scores += (means.reshape(len(means), -1) - averaging @ scores)[component]
     rows = np.concatenate(folds)
     out[rows] = scores.reshape(out.shape)[rows]
 
 
-class _InverseModel(NamedTuple):
-    """``G = (S + λI)⁻¹`` for one λ, a sixth of the cost of a decomposition.
+def _remaining_amounts(amount: Array, folds: Sequence[Fold]) -> Array:
+    """``T − T_U`` for each fold U."""
+    return np.asarray(amount.sum() - np.array([amount[fold].sum() for fold in folds]))
 
-    ``S G = I − λG``, so that ``r_U = b_U − (G_UU)⁻¹ c_U``. E has the mean rows of `hold_out_dual`.
+
+class _DualSystem(NamedTuple):
+    """A kernel problem and its folds; symbols as in `hold_out_dual`.
 
     Attributes
     ----------
-    G, b : ndarray
-        As above.
-    c : ndarray
-        G b.
-    EG, Ec : ndarray
-        E G and E c.
+    S : ndarray of shape (m, m)
+        ``Fᵀ K F``.
+    b : ndarray of shape (m, n_outputs)
+        ``F b = t``.
+    mean_rows : ndarray of shape (n_components, m)
+        Mean rows of K F of each connected component.
+    components : list of ndarray of int
+        Numbers of the connected components of each fold.
+    folds : sequence of ndarray of int
+        Items of each fold.
+    scales : ndarray of shape (n_folds,)
+        T − T_U.
     """
 
-    G: Array
+    S: Array
     b: Array
-    c: Array
-    EG: Array
-    Ec: Array
+    mean_rows: Array
+    components: list[Indices]
+    folds: Sequence[Fold]
+    scales: Array
+
+
+def _hold_out_by_spectrum(
+    system: _DualSystem, alphas: Array, residuals: Array, means: Array
+) -> None:
+    """Fill r of each fold and the means of its components for all alphas; S is overwritten."""
+    models = _SpectralModel(system.S, system.b)
+    mean_rows = system.mean_rows @ models.vectors.T
+    batch_entries = min(MAX_BATCH_ENTRIES, system.S.size // BATCHES_PER_KERNEL)
+    for fold, components, scale in zip(system.folds, system.components, system.scales, strict=True):
+        n_alphas_at_once = max(1, batch_entries // (len(fold) ** 2 + system.b.size))
+        for start in range(0, len(alphas), n_alphas_at_once):
+            batch = slice(start, start + n_alphas_at_once)
+            rotated = models.without(fold, scale * alphas[batch])
+            shape = rotated.shape[1:]
+            flat = rotated.reshape(len(rotated), -1)
+            fitted = models.vectors[:, fold].T @ (models.values[:, None] * flat)
+            residuals[fold, :, batch] = fitted.reshape(-1, *shape)
+            means[components, :, batch] = (mean_rows[components] @ flat).reshape(-1, *shape)
+
+
+def _hold_out_by_inverse(
+    system: _DualSystem, models: _InverseModels, residuals: Array, means: Array
+) -> None:
+    """Fill r of each fold and the means of its components for one alpha."""
+    n_folds_at_once = max(1, MAX_BATCH_ENTRIES // system.b.size)
+    for start in range(0, len(system.folds), n_folds_at_once):
+        numbers = range(start, min(start + n_folds_at_once, len(system.folds)))
+        solutions = models.without([system.folds[k] for k in numbers], numbers)
+        for position, k in enumerate(numbers):
+            fold = system.folds[k]
+            components = system.components[k]
+            residuals[fold] = system.S[fold] @ solutions[:, position]
+            means[components] = system.mean_rows[components] @ solutions[:, position]
+
+
+class _InverseModels:
+    """Models without each fold for one α, from an inverse instead of a decomposition.
+
+    The model without U is zero on U and solves ``(S + λ_U I) c = b`` on the other coordinates. With
+    ``G = (S + λ₀ I)⁻¹`` the inverse of the system at λ₀ is ``B = G − G_{·U} (G_UU)⁻¹ G_{U·}``, and
+
+        c ← B (b − (λ_U − λ₀) c)
+
+    converges by a factor of at most ``|λ_U − λ₀|/λ₀`` in each step: at once if all folds have the
+    same λ_U, and in about ten steps for groups of different sizes.
+
+    Attributes
+    ----------
+    G : ndarray of shape (m, m)
+        The inverse.
+    b : ndarray of shape (m, n_outputs)
+        Target.
+    differences : ndarray of shape (n_folds,)
+        λ_U − λ₀.
+    n_steps : int
+        Number of steps.
+    """
+
+    def __init__(self, G: Array, b: Array, differences: Array, n_steps: int) -> None:
+        self.G = G
+        self.b = b
+        self.differences = differences
+        self.n_steps = n_steps
 
     @classmethod
-    def from_matrix(cls, S: Array, shift: float, E: Array, b: Array) -> _InverseModel | None:
-        """None if S + λI is not definite, or λ so large that digits would cancel in b_U."""
-        if shift > np.diagonal(S).max():
+    def from_matrix(cls, S: Array, b: Array, shifts: Array) -> _InverseModels | None:
+        """The models for the λ of each fold; None if a decomposition is faster or more accurate."""
+        m, n_outputs = b.shape
+        middle = float(shifts.min() + shifts.max()) / 2
+        if middle < MIN_SHIFT * np.diagonal(S).max():
             return None
-        with allow_threads(len(S) ** 3):
-            upper, info = lapack.dpotrf(S + shift * np.eye(len(S)), lower=0, clean=1, overwrite_a=1)
+        differences = shifts - middle
+        contraction = float(np.abs(differences).max()) / middle
+        n_steps = 1
+        if contraction > EPSILON:
+            if contraction > MAX_CONTRACTION:
+                return None
+            n_steps = math.ceil(math.log(EPSILON) / math.log(contraction))
+        if (n_steps - 1) * len(shifts) * n_outputs > MAX_PRODUCTS * m:
+            return None
+        with allow_threads(m**3):
+            upper, info = lapack.dpotrf(S + middle * np.eye(m), lower=0, clean=1, overwrite_a=1)
             if info != 0:
                 return None
             upper, _ = lapack.dpotri(upper, lower=0, overwrite_c=1)
         G = upper + np.triu(upper, 1).T
-        c = G @ b
-        return cls(G, b, c, E @ G, E @ c)
+        return cls(G, b, differences, n_steps)
 
-    def hold_out(self, fold: Fold, components: Indices) -> tuple[Array, Array]:
-        """r_U, of shape (|U|, n_outputs, 1), and the means of these components."""
-        lift = scipy.linalg.solve(self.G[np.ix_(fold, fold)], self.c[fold], assume_a="pos")
-        moved = self.EG[np.ix_(components, fold)] @ lift
-        return (self.b[fold] - lift)[:, :, None], (self.Ec[components] - moved)[:, :, None]
+    def without(self, folds: Sequence[Fold], numbers: range) -> Array:
+        """C of the models without these folds, of shape (m, n_folds, n_outputs)."""
+        m, n_outputs = self.b.shape
+        factors = [scipy.linalg.cho_factor(self.G[np.ix_(fold, fold)]) for fold in folds]
+        differences = self.differences[numbers.start : numbers.stop, None]
+        solutions = np.repeat((self.G @ self.b)[:, None], len(folds), axis=1)
+        self._remove(folds, factors, solutions)
+        for _ in range(self.n_steps - 1):
+            rest = self.b[:, None] - differences * solutions
+            solutions = (self.G @ rest.reshape(m, -1)).reshape(m, len(folds), n_outputs)
+            self._remove(folds, factors, solutions)
+        return solutions
+
+    def _remove(
+        self, folds: Sequence[Fold], factors: list[tuple[Array, bool]], solutions: Array
+    ) -> None:
+        """Turn products with G into products with B, in place."""
+        for position, (fold, factor) in enumerate(zip(folds, factors, strict=True)):
+            lift = scipy.linalg.cho_solve(factor, solutions[fold, position])
+            solutions[:, position] -= self.G[:, fold] @ lift
+            solutions[fold, position] = 0.0
 
 
 class _SpectralModel:
@@ -495,11 +586,19 @@ def leave_out_dual_coef(
     """
     if not overwrite:
         K = K.copy()
-    models = _SpectralModel(root.sandwich(K), root.solve(target))
+    S = root.sandwich(K)
+    b = root.solve(target)
+    scales = _remaining_amounts(amount, units)
+    if len(alphas) == 1:
+        inverse = _InverseModels.from_matrix(S, b, alphas[0] * scales)
+        if inverse is not None:
+            solutions = inverse.without(units, range(len(units)))
+            coef = root.apply(solutions.reshape(len(K), -1))
+            return coef.reshape(*solutions.shape, 1)
+    models = _SpectralModel(S, b)
     rotated = np.empty((len(K), len(units), target.shape[1], len(alphas)))
-    total = amount.sum()
     for number, unit in enumerate(units):
-        rotated[:, number] = models.without(unit, alphas * (total - amount[unit].sum()))
+        rotated[:, number] = models.without(unit, alphas * scales[number])
     flat = models.vectors.T @ rotated.reshape(len(K), -1)
     coef = flat.reshape(rotated.shape)
     for number, unit in enumerate(units):
