@@ -14,6 +14,8 @@ from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
 from rankwise.frames import as_array
 
+RUN_LENGTH = 8  # rows of a run in `cumulate_rows`
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -220,6 +222,28 @@ def _column_sums(
     unused_moment = np.zeros(n_columns)
     add_rows(rows, codes, np.zeros(n_items), sums, unused_moment, weight)
     return sums
+
+
+def cumulate_rows(rows: Array) -> None:
+    """Replace rows by the sums of the rows up to each: ``numpy.cumsum(rows, axis=0, out=rows)``.
+
+    For matrices this is several times faster than `numpy.cumsum`: runs of rows are added up side
+    by side, and then the sums of the runs.
+    """
+    n_runs = len(rows) // RUN_LENGTH
+    if rows.ndim == 1 or n_runs < 2:
+        np.cumsum(rows, axis=0, out=rows)
+        return
+    end = n_runs * RUN_LENGTH
+    runs = rows[:end].reshape(n_runs, RUN_LENGTH, *rows.shape[1:])
+    for k in range(1, RUN_LENGTH):
+        runs[:, k] += runs[:, k - 1]
+    totals = runs[:-1, -1].copy()
+    cumulate_rows(totals)
+    runs[1:] += totals[:, None]
+    if end < len(rows):
+        rows[end] += rows[end - 1]
+        np.cumsum(rows[end:], axis=0, out=rows[end:])
 
 
 def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:

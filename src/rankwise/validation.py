@@ -251,6 +251,38 @@ def check_y(y: Any, *, allow_nan: bool = False) -> Array:
     return scores
 
 
+def check_survival(time: ArrayLike, event: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
+    """Times and events of right-censored data; NaN is the time of an item without follow-up.
+
+    A ValueError is raised for negative times, events other than 0 and 1, and events without a time.
+    """
+    times = check_float_array("time", time)
+    if times.ndim != 1 or not len(times):
+        raise ValueError(f"time has shape {times.shape}; expected one time for each item.")
+    indicator = check_float_array("event", event)
+    if indicator.shape != times.shape:
+        raise ValueError(
+            f"event has shape {indicator.shape} but time has shape {times.shape}; pass one event "
+            "indicator for each time."
+        )
+    is_invalid = (indicator != 0) & (indicator != 1)
+    if is_invalid.any():
+        row = int(np.argmax(is_invalid))
+        raise ValueError(
+            f"event[{row}] is {indicator[row]:g}; expected 1 (or True) for an observed event and 0 "
+            "(or False) for a censored time. For competing risks choose one of the events."
+        )
+    events = indicator == 1
+    is_invalid = (times < 0) | np.isinf(times) | (np.isnan(times) & events)
+    if is_invalid.any():
+        row = int(np.argmax(is_invalid))
+        raise ValueError(
+            f"time[{row}] is {times[row]:g}, with event {int(events[row])}; expected a finite time "
+            "of at least 0. Only an item without an event may have no time (NaN)."
+        )
+    return times, events
+
+
 def check_alphas(alphas: ArrayLike, name: str) -> Array:
     """Check a flat list of regularization parameters: alphas above 0, or nus of at least 0."""
     is_nu = name.startswith("nu")

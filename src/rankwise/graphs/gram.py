@@ -95,16 +95,17 @@ class _WeightedRows:
         weight = self.partition.weight
         return self.row_weight is None and bool((weight == weight[0]).all())
 
-    def shift(self) -> Array | None:
-        """Mean of a sample of rows, to be subtracted from all rows; None if all are near zero."""
-        n_rows = self.R.shape[0]
-        sampled = np.arange(0, n_rows, max(1, n_rows // SAMPLE_ROWS))[:SAMPLE_ROWS]
-        sample = self.R[sampled].astype(np.float64)
-        mean = sample.mean(axis=0)
-        mean_square = (sample**2).mean(axis=0)
-        if not (mean**2 > MAX_MEAN_SHARE * mean_square).any():
-            return None
-        return np.asarray(mean)
+
+def shift_of_columns(R: Any) -> Array | None:
+    """Mean of a sample of rows, to be subtracted from all rows; None if all are near zero."""
+    n_rows = R.shape[0]
+    sampled = np.arange(0, n_rows, max(1, n_rows // SAMPLE_ROWS))[:SAMPLE_ROWS]
+    sample = R[sampled].astype(np.float64)
+    mean = sample.mean(axis=0)
+    mean_square = (sample**2).mean(axis=0)
+    if not (mean**2 > MAX_MEAN_SHARE * mean_square).any():
+        return None
+    return np.asarray(mean)
 
 
 class BlockedGram:
@@ -200,7 +201,7 @@ def _scatter_of_rows(rows: _WeightedRows) -> tuple[Array, Array, Array]:
     returned are shifted, too. If a column would lose more digits (it has one value for all rows of
     a parent), a second pass adds up the squares of centered rows, where nothing cancels.
     """
-    shift = rows.shift()
+    shift = shift_of_columns(rows.R)
     gram = _add_all_rows(rows, shift)
     moment = gram.moment
     if shift is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import singledispatch
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from rankwise.arrays import Array, Indices
 from rankwise.graphs.base import PreferenceGraph
-from rankwise.graphs.pair_graph import PairGraph
+from rankwise.graphs.pair_graph import EdgeArrays, PairGraph
 from rankwise.graphs.score_graph import ScoreGraph
 
 BLOCK_PAIRS = 2**15  # arrays of this size stay in the cache
@@ -89,6 +89,17 @@ def _blocks_of_edges(graph: PairGraph) -> Iterator[PairBlock]:
     for start in range(0, len(distinct), size):
         block = slice(start, start + size)
         yield PairBlock(slice(None), first[block], second[block], weight[block], lost[block])
+
+
+def edges_of_blocks(blocks: Iterable[PairBlock]) -> EdgeArrays:
+    """The pairs of blocks without ties as edges of magnitude 1, without pairs of weight 0."""
+    listed = [np.empty((3, 0))]
+    for block in blocks:
+        items = np.asarray(block.items)
+        listed.append(np.stack([items[block.first], items[block.second], block.weight]))
+    winner, loser, weight = np.concatenate(listed, axis=1)
+    edges = EdgeArrays(winner.astype(np.intp), loser.astype(np.intp), np.ones(len(weight)), weight)
+    return edges.take(weight > 0)
 
 
 class PartnerBlock(NamedTuple):

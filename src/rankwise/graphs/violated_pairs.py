@@ -12,6 +12,7 @@ The violated pairs (i → j), those with ``f_i − f_j < 1``, are a graph in whi
 from __future__ import annotations
 
 from functools import singledispatch
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,6 +167,64 @@ class ViolatedOrderedPairs:
         out[self._order] = values
         weight = self._pairs.weight_of_item
         return out if weight is None else out * weight
+
+
+class PairCounts(NamedTuple):
+    """Weights of pairs in each part of the items.
+
+    Attributes
+    ----------
+    total, discordant, tied : ndarray of shape (n_parts,)
+        All pairs, those in the wrong order, and those with equal scores.
+    """
+
+    total: Array
+    discordant: Array
+    tied: Array
+
+
+def count_ordered_pairs(
+    scores: NDArray[Any],
+    level: NDArray[np.int32],
+    part: Indices,
+    loser_weight: Array,
+    winner_weight: Array,
+) -> PairCounts:
+    """Count the pairs of different level by their scores.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_items,)
+        Predicted scores.
+    level : ndarray of int32, shape (n_items,)
+        Level of each item; the item of the higher level should have the higher score.
+    part : ndarray of int, shape (n_items,)
+        Number of the part of each item; only pairs inside a part are counted.
+    loser_weight, winner_weight : ndarray of shape (n_items,)
+        The weight of a pair is the product of the first of its lower item and the second of its
+        higher item.
+
+    Returns
+    -------
+    PairCounts
+        One entry for each part.
+    """
+    n_parts = part.max(initial=-1) + 1
+
+    def weigh_violated(margin: Array) -> Array:
+        """Weight of the pairs whose winner has a margin below that of the loser plus one."""
+        order = np.lexsort((margin, part))
+        starts = np.searchsorted(part[order], np.arange(n_parts))
+        winners, _ = sum_violated(margin[order], level[order], starts, winner_weight[order])
+        weight_of_pairs = loser_weight[order] * winners
+        return np.asarray(np.bincount(part[order], weight_of_pairs, n_parts), np.float64)
+
+    rank = np.unique(scores, return_inverse=True)[1].astype(np.float64)
+    total = weigh_violated(np.zeros(len(scores)))
+    not_concordant = weigh_violated(rank)
+    not_discordant = weigh_violated(-rank)
+    tied = not_concordant + not_discordant - total
+    return PairCounts(total, total - not_discordant, np.maximum(tied, 0.0))
 
 
 class EdgePairs:
