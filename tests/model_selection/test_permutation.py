@@ -111,7 +111,8 @@ def test_one_list_equals_refitting_for_each_permutation(rng, options, way):
 def test_every_permutation_is_inside_the_groups(grouped):
     _, y, groups = grouped
     codes = np.unique(groups, return_inverse=True)[1]
-    (Y,) = permutation._permuted(y, codes, 30, 1, np.random.RandomState(0))
+    (orders,) = permutation._permutations(codes, 30, 100, np.random.RandomState(0))
+    Y = y[orders]
     assert (Y[:, 0] == y).all()
     assert len(np.unique(Y, axis=1).T) > 25
     for g in np.unique(groups):
@@ -225,7 +226,7 @@ def test_bad_options(grouped, options, message):
 
 def test_bad_data(grouped):
     X, y, groups = grouped
-    with pytest.raises(ValueError, match="only scores can be permuted"):
+    with pytest.raises(ValueError, match="PairGraph; pass scores"):
         permutation_test(RankRLS(), X[:2], PairGraph([0], [1]))
     with pytest.raises(TypeError, match="estimator is a RankRLSCV"):
         permutation_test(RankRLSCV(), X, y, groups)

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
-from rankwise import CoRankRLS, PairGraph, RankRLS, ScoreGraph, View, make_target
+from rankwise import CoRankRLS, PairGraph, RankRLS, View, make_target
 from rankwise.kernels.solver_input import LazyFeatures
 from rankwise.runtime import memory
 from tests import oracle, oracle_semi
@@ -416,7 +416,6 @@ def test_bad_data_are_refused(data, monkeypatch):
     refuse("infinity", X, np.where(np.isnan(y), np.inf, y), groups)
     refuse("learns one output", X, np.column_stack([y, y]), groups)
     refuse("PairGraph, which cannot have unscored", X, PairGraph([0], [1], n_items=M))
-    refuse("ScoreGraph, which cannot have unscored", X, ScoreGraph(np.arange(M)))
     monkeypatch.setattr(memory, "available_bytes", lambda: 500)
     refuse("the stacked system of all views of 12 × 12", X, y, groups)
 

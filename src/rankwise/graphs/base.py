@@ -222,6 +222,15 @@ class PreferenceGraph(ABC):
         """The graph of these items and the edges between them; item ``items[k]`` becomes item k."""
         return self._edges.subset(items)
 
+    def permuted(self, items: Indices) -> PreferenceGraph:
+        """The graph in which item k has the relevance of item ``items[k]``; weights stay.
+
+        For graphs that follow from values of the items; `items` is a permutation inside groups.
+        """
+        raise ValueError(
+            f"y is a {type(self).__name__}; pass scores: only values of items can be permuted."
+        )
+
     def disagreement(
         self, F: NDArray[Any], fold: Indices | None = None, *, pooled: bool = False
     ) -> Array:

@@ -252,6 +252,10 @@ class ScoreGraph(PreferenceGraph):
             return super().sparse_norms(R)
         return self._level_laplacian.column_norms(R)
 
+    def permuted(self, items: Indices) -> ScoreGraph:
+        """The graph in which item k has the score of item ``items[k]``; weights stay."""
+        return self._with_same_options(replace(self._relevance(), y=self.y[items]))
+
     def sampling_order(self) -> Indices:
         """Items sorted by group and y."""
         return np.lexsort((self.y.ravel(), self.groups))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from rankwise.arrays import Array, CrossValidation, Indices, MatrixLike, RandomState
-from rankwise.graphs.supervision import Preferences, Relevance, TargetLike, read_y
+from rankwise.graphs import PreferenceGraph
+from rankwise.graphs.supervision import Preferences, Relevance, TargetLike, TrainingTarget, read_y
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.by_group import check_defined, from_disagreement, nanmean
 from rankwise.model_selection.candidate_grid import CandidateGrid
@@ -86,7 +89,7 @@ def permutation_test(
         Fitted or not; it is not modified.
     X, y, groups
         As in ``RankRLS.fit``, but y may not be a `PairGraph`. Several outputs are permuted together
-        and their scores are averaged.
+        and their scores are averaged. Of a `SurvivalGraph` times and events are permuted together.
     n_permutations : int, default=1000
         Number of permutations; the p-value cannot be below ``1 / (1 + n_permutations)``.
     scoring : str, Metric or function, default="disagreement"
@@ -129,8 +132,8 @@ def permutation_test(
     n_permutations = check_int("n_permutations", n_permutations, least=1)
     target = read_y(y, groups, sample_weight, X=X)
     if isinstance(target, Preferences):
-        raise ValueError(f"y is a {type(y).__name__}; pass scores: only scores can be permuted.")
-    if target.groups.n_groups == 1 and metric.name in PAIRWISE:
+        target.graph.permuted(np.arange(target.graph.n_items))  # explicit edges raise an error
+    elif target.groups.n_groups == 1 and metric.name in PAIRWISE:
         metric(target.y, target.y, undefined="raise", sample_weight=target.weight)
     task = hold_out_task(estimator, X, target, None)
     if task.refits:
@@ -143,18 +146,16 @@ def permutation_test(
     if plan.name == PAIR:
         mean_scores = _leave_pair_out_scores(task, candidates, metric)
     else:
-        has_fixed_pairs = task.graph.ties == "include"
-        mean_scores = _hold_out_scores(
-            estimator, X, target, candidates, plan, metric, has_fixed_pairs=has_fixed_pairs
-        )
+        problem = PermutedProblem(estimator, X, candidates, plan, metric)
+        mean_scores = _hold_out_scores(problem, target, task.graph)
 
     n_alphas = len(candidates)
-    n_outputs = target.y[0].size
+    n_outputs = math.prod(task.output_shape)
     rng = check_random_state(random_state)
-    chunks = _permuted(target.y, target.groups.codes, n_permutations, n_alphas, rng)
+    chunk_size = max(1, CHUNK_ENTRIES // (task.graph.n_items * n_outputs * n_alphas))
     scores = []
-    for permuted_y in chunks:
-        by_permutation = mean_scores(permuted_y).reshape(n_alphas, -1, n_outputs).mean(axis=2)
+    for orders in _permutations(task.graph.groups, n_permutations, chunk_size, rng):
+        by_permutation = mean_scores(orders).reshape(n_alphas, -1, n_outputs).mean(axis=2)
         scores.append(_best_over_alphas(by_permutation, metric))
     observed, null = np.split(np.concatenate(scores), [1])
     check_defined(metric, observed)
@@ -175,8 +176,8 @@ def _best_over_alphas(scores: Array, metric: Metric) -> Array:
     return np.asarray(scores.min(axis=0))
 
 
-#: From permutations of y, in columns, to their mean scores, (n_alphas, permutations × outputs).
-MeanScores = Callable[[Array], Array]
+#: From permutations of the items, in columns, to mean scores, (n_alphas, permutations × outputs).
+MeanScores = Callable[[Indices], Array]
 
 
 def _leave_pair_out_scores(
@@ -185,59 +186,73 @@ def _leave_pair_out_scores(
     """Mean scores of permutations of y by leave-pair-out, all from one decomposition."""
     pairs = task.pairs()
 
-    def mean_scores(permuted_y: Array) -> Array:
+    def mean_scores(orders: Indices) -> Array:
+        permuted_y = pairs.scores[orders].reshape(len(orders), -1)
         error = pairs.disagreement(candidates.axes["alpha"], permuted_y).T
         return from_disagreement(metric, error)
 
     return mean_scores
 
 
+class PermutedProblem(NamedTuple):
+    """What does not change when y is permuted."""
+
+    estimator: BaseEstimator
+    X: MatrixLike
+    candidates: CandidateGrid
+    plan: CrossValidationPlan
+    metric: Metric
+
+    def mean_scores(self, target: TrainingTarget) -> Array:
+        """Mean scores of the outputs of a target, (n_alphas, n_outputs)."""
+        task = hold_out_task(self.estimator, self.X, target, None)
+        result = evaluate_candidates(task, self.candidates, self.plan, [self.metric])
+        return nanmean(result.by_group[self.metric.name])
+
+
 def _hold_out_scores(
-    estimator: BaseEstimator,
-    X: MatrixLike,
-    target: Relevance,
-    candidates: CandidateGrid,
-    plan: CrossValidationPlan,
-    metric: Metric,
-    *,
-    has_fixed_pairs: bool,
+    problem: PermutedProblem, target: TrainingTarget, graph: PreferenceGraph
 ) -> MeanScores:
     """Mean scores of permutations of y by the folds of a plan.
 
     If the pairs are the same for every y, all permutations are outputs of one model.
     """
 
-    def mean_scores_together(permuted_y: Array) -> Array:
-        task = hold_out_task(estimator, X, replace(target, y=permuted_y), None)
-        result = evaluate_candidates(task, candidates, plan, [metric])
-        return nanmean(result.by_group[metric.name])
+    def permuted(order: Indices) -> TrainingTarget:
+        if isinstance(target, Preferences):
+            return replace(target, graph=target.graph.permuted(order))
+        return replace(target, y=target.y[order])
 
-    def mean_scores_one_by_one(permuted_y: Array) -> Array:
-        columns = [mean_scores_together(column) for column in permuted_y.T]
+    def mean_scores_together(orders: Indices) -> Array:
+        assert isinstance(target, Relevance)
+        permuted_y = target.y[orders].reshape(len(orders), -1)
+        return problem.mean_scores(replace(target, y=permuted_y))
+
+    def mean_scores_one_by_one(orders: Indices) -> Array:
+        columns = [problem.mean_scores(permuted(order)) for order in orders.T]
         return np.concatenate(columns, axis=1)
 
+    has_fixed_pairs = isinstance(target, Relevance) and graph.ties == "include"
     if has_fixed_pairs:
         return mean_scores_together
     return mean_scores_one_by_one
 
 
-def _permuted(
-    y: Array, codes: Indices, n_permutations: int, n_alphas: int, rng: np.random.RandomState
-) -> Iterator[Array]:
-    """The data, then permutations of y inside the groups, as columns of chunks."""
-    n_items = len(y)
-    y = y.reshape(n_items, -1)
+def _permutations(
+    codes: Indices, n_permutations: int, chunk_size: int, rng: np.random.RandomState
+) -> Iterator[Indices]:
+    """The items in their order, then permutations inside groups, as columns of chunks."""
+    n_items = len(codes)
     by_group = np.argsort(codes, kind="stable")
-    width = max(1, CHUNK_ENTRIES // (y.size * n_alphas))
-    for start in range(0, n_permutations + 1, width):
-        stop = min(start + width, n_permutations + 1)
-        order = np.empty((n_items, stop - start), dtype=np.intp)
+    for start in range(0, n_permutations + 1, chunk_size):
+        stop = min(start + chunk_size, n_permutations + 1)
+        orders = np.empty((n_items, stop - start), dtype=np.intp)
         for column, permutation in enumerate(range(start, stop)):
             if permutation == 0:
-                order[:, column] = np.arange(n_items)
+                orders[:, column] = np.arange(n_items)
             else:  # groups stay in place, and their items are in random order
-                order[by_group, column] = np.argsort(codes + rng.random_sample(n_items))
-        yield y[order].reshape(n_items, -1)
+                orders[by_group, column] = np.argsort(codes + rng.random_sample(n_items))
+        yield orders
 
 
 def _pvalue(observed: float, null: Array, greater_is_better: bool) -> float:

@@ -19,7 +19,7 @@ from rankwise.arrays import Array, CrossValidation, Indices, MatrixLike, RandomS
 from rankwise.caching import cached_property
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Record, Values
-from rankwise.graphs.supervision import TargetLike, TrainingTarget, read_y
+from rankwise.graphs.supervision import Preferences, TargetLike, TrainingTarget, read_y
 from rankwise.groups import encode_groups
 from rankwise.kernels.basis import basis_map
 from rankwise.kernels.feature_maps import BasisFeatures, ColumnFeatures
@@ -41,7 +41,7 @@ from rankwise.rankers.base import TaskModel
 from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.rankers.ranking_problem import no_nuisance
 from rankwise.rankers.search import Search
-from rankwise.rankers.semi_supervised import PartialRelevance, split_unscored
+from rankwise.rankers.semi_supervised import PartialTarget, split_isolated, split_unscored
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.least_squares import solve_shifted
@@ -191,8 +191,9 @@ class CoRankRLS(TaskModel, KernelParameters):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             Items, with and without a score.
-        y : array-like of shape (n_items,)
-            Scores (larger is better), NaN for a row without; or such a target of `make_target`.
+        y : array-like of shape (n_items,), or a `SurvivalGraph`
+            Scores (larger is better), NaN for a row without; or such a target of `make_target`. The
+            items of a graph that are in no pair count as rows without a score.
         groups : array-like of shape (n_items,), optional
             Group labels of all rows, any hashable ones in any order; None compares all items.
         sample_weight : array-like of shape (n_items,), optional
@@ -323,7 +324,10 @@ class CoRankRLS(TaskModel, KernelParameters):
     def _prepare(self, X: MatrixLike, target: TrainingTarget) -> CoTask:
         """Validate the data and choose the bases; the task minimizes the objective."""
         X = validate_X(self, X)
-        partial = split_unscored(target, X.shape[0])
+        if isinstance(target, Preferences):
+            partial: PartialTarget = split_isolated(target.graph, X.shape[0])
+        else:
+            partial = split_unscored(target, X.shape[0])
         loss = partial.loss(self.cost, self.ties, self.group_weight)
         self.views_ = self._fit_views(X)
         self.view_coef_: list[Array] = []  # set by the task
@@ -457,7 +461,7 @@ class CoTask(HoldOutTask):
         The learner with its parameters and views.
     X : array or sparse matrix
         All items.
-    target : PartialRelevance
+    target : PartialTarget
         Which rows are scored.
     loss : SquaredLoss
         Loss of the scored rows.
@@ -466,7 +470,7 @@ class CoTask(HoldOutTask):
     parameters = ("alpha", "nu")
 
     def __init__(
-        self, model: CoRankRLS, X: MatrixLike, target: PartialRelevance, loss: SquaredLoss
+        self, model: CoRankRLS, X: MatrixLike, target: PartialTarget, loss: SquaredLoss
     ) -> None:
         super().__init__(model, loss.graph, target.scored, X.shape[0])
         self._X = X

@@ -1,29 +1,30 @@
-"""Targets with missing scores."""
+"""Targets in which some rows have no score, or are in no pair."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from rankwise.arrays import Array, Indices, take_weights
 from rankwise.errors import warn_user
-from rankwise.graphs import ScoreGraph
+from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.supervision import Preferences, Relevance, TrainingTarget
 from rankwise.groups import Groups
 from rankwise.losses import SquaredLoss
-from rankwise.rankers.ranking_problem import check_something_to_rank, one_output
+from rankwise.rankers.ranking_problem import check_graph, check_something_to_rank, one_output
 
 
-class PartialRelevance(NamedTuple):
-    """Scores of some rows, and groups of all rows.
+@dataclass(frozen=True, eq=False)
+class PartialTarget(ABC):
+    """Preferences between some rows, and groups of all rows.
 
     Attributes
     ----------
     scored, unscored : ndarray of int
-        Row numbers, in ascending order.
-    y : ndarray of shape (n_scored,)
-        Scores of the scored rows.
+        Rows with and without a score (or a pair), in ascending order.
     groups : Groups
         Groups of all rows.
     weights : ndarray or None
@@ -32,25 +33,20 @@ class PartialRelevance(NamedTuple):
 
     scored: Indices
     unscored: Indices
-    y: Array
     groups: Groups
-    weights: Array | None = None
+    weights: Array | None
+
+    @abstractmethod
+    def loss(self, *options: str, beta: float = 0.0) -> SquaredLoss:
+        """The loss of the scored rows; `options` are cost, ties and group_weight."""
+
+    @abstractmethod
+    def without(self, test_items: Indices) -> Self:
+        """Drop scored rows by their positions in `scored`."""
 
     def weights_of(self, rows: Indices) -> Array | None:
         """Weights of these rows; None without weights."""
         return take_weights(self.weights, rows)
-
-    def graph(self, cost: str, ties: str, group_weight: str) -> ScoreGraph:
-        """The pairs of the scored rows."""
-        groups = self.groups.take(self.scored)
-        target = Relevance(self.y, groups, self.weights_of(self.scored))
-        return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
-
-    def loss(self, *options: str, beta: float = 0.0) -> SquaredLoss:
-        """The loss of the scored rows; `options` are those of `graph`."""
-        loss = SquaredLoss(self.graph(*options), beta, self.y)
-        check_something_to_rank(loss)
-        return loss
 
     @property
     def agrees_on_unscored(self) -> bool:
@@ -74,11 +70,87 @@ class PartialRelevance(NamedTuple):
         target = Relevance(zeros, groups, self.weights_of(rows))
         return rows, ScoreGraph(target, group_weight=group_weight)
 
+
+@dataclass(frozen=True, eq=False)
+class PartialRelevance(PartialTarget):
+    """Scores of some rows, and groups of all rows.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n_scored,)
+        Scores of the scored rows.
+    """
+
+    y: Array
+
+    def graph(self, cost: str, ties: str, group_weight: str) -> ScoreGraph:
+        """The pairs of the scored rows."""
+        groups = self.groups.take(self.scored)
+        target = Relevance(self.y, groups, self.weights_of(self.scored))
+        return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
+
+    def loss(self, *options: str, beta: float = 0.0) -> SquaredLoss:
+        """The loss of the scored rows; `options` are those of `graph`."""
+        loss = SquaredLoss(self.graph(*options), beta, self.y)
+        check_something_to_rank(loss)
+        return loss
+
     def without(self, test_items: Indices) -> PartialRelevance:
         """Drop scored rows by their positions in `scored`."""
-        return self._replace(
-            scored=np.delete(self.scored, test_items), y=np.delete(self.y, test_items)
+        return replace(
+            self, scored=np.delete(self.scored, test_items), y=np.delete(self.y, test_items)
         )
+
+
+@dataclass(frozen=True, eq=False)
+class PartialPreferences(PartialTarget):
+    """A graph in which some rows are in no pair.
+
+    Attributes
+    ----------
+    graph : PreferenceGraph
+        Preferences between the scored rows.
+    """
+
+    graph: PreferenceGraph
+
+    def loss(self, *options: str, beta: float = 0.0) -> SquaredLoss:
+        """The loss of the rows that are in a pair; the graph has options of its own."""
+        cost, ties, group_weight = options
+        n_items = self.graph.n_items
+        check_graph(self.graph, n_items, {"cost": cost, "ties": ties, "group_weight": group_weight})
+        loss = SquaredLoss(self.graph, beta)
+        check_something_to_rank(loss)
+        return loss
+
+    def without(self, test_items: Indices) -> PartialPreferences:
+        """Drop rows by their positions in `scored`."""
+        is_train = np.ones(len(self.scored), dtype=bool)
+        is_train[test_items] = False
+        graph = self.graph.subset(np.flatnonzero(is_train))
+        return replace(self, scored=self.scored[is_train], graph=graph)
+
+
+def split_isolated(graph: PreferenceGraph, n_items: int) -> PartialPreferences:
+    """Separate the rows that are in a pair from the other rows.
+
+    Explicit comparisons are refused: they do not say which rows are comparable.
+    """
+    if graph.hold_out_unit == "edges":
+        raise ValueError(
+            f"y is a {type(graph).__name__}, which cannot have unscored rows; pass "
+            "scores with NaN for unscored rows, and groups."
+        )
+    check_graph(graph, n_items, {})
+    is_in_pair = graph.degrees > 0
+    scored = np.flatnonzero(is_in_pair)
+    return PartialPreferences(
+        scored=scored,
+        unscored=np.flatnonzero(~is_in_pair),
+        groups=Groups(graph.groups, graph.group_labels),
+        weights=graph.item_weights,
+        graph=graph.subset(scored),
+    )
 
 
 def split_unscored(target: TrainingTarget, n_items: int) -> PartialRelevance:
@@ -96,11 +168,11 @@ def split_unscored(target: TrainingTarget, n_items: int) -> PartialRelevance:
             "order from. Score the rows of at least one group."
         )
     rows = PartialRelevance(
-        np.flatnonzero(is_scored),
-        np.flatnonzero(~is_scored),
-        scores[is_scored],
-        target.groups,
-        target.weight,
+        scored=np.flatnonzero(is_scored),
+        unscored=np.flatnonzero(~is_scored),
+        groups=target.groups,
+        weights=target.weight,
+        y=scores[is_scored],
     )
     if len(rows.unscored) and not rows.agrees_on_unscored:
         warn_user(
