@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from fractions import Fraction
@@ -35,6 +36,18 @@ def score_edges(y, groups, cost="magnitude", ties="include", group_weight="pairs
         label = [0 if groups is None else groups[i] for i, *_ in edges]
         total = {g: sum(p for p, h in zip(products, label, strict=True) if h == g) for g in label}
         edges = [(i, j, d, w / total[g]) for (i, j, d, w), g in zip(edges, label, strict=True)]
+    return edges
+
+
+def survival_edges(time, event, groups=None, weights=None):
+    """The list of (winner, loser, delta, omega) of right-censored times, pair by pair."""
+    edges = []
+    for i, j in itertools.permutations(range(len(time)), 2):
+        is_comparable = groups is None or groups[i] == groups[j]
+        is_longer = time[j] > time[i] or (time[j] == time[i] and not event[j])
+        omega = 1.0 if weights is None else weights[i] * weights[j]
+        if is_comparable and event[i] and is_longer and omega > 0:
+            edges.append((j, i, 1.0, omega))
     return edges
 
 

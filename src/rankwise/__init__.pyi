@@ -22,6 +22,7 @@ from .dyadic.label_ranker import LabelRankerCV as LabelRankerCV
 from .graphs import PairGraph as PairGraph
 from .graphs import PreferenceGraph as PreferenceGraph
 from .graphs import ScoreGraph as ScoreGraph
+from .graphs import SurvivalGraph as SurvivalGraph
 from .graphs.supervision import make_target as make_target
 from .kernels.views import View as View
 from .leaderboard import rate as rate

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankwise import PairGraph, PreferenceGraph, ScoreGraph
+from rankwise import PairGraph, PreferenceGraph, ScoreGraph, SurvivalGraph
 from tests import oracle
 from tests.graphs.data import ChampionGraph
 from tests.pairwise import pairwise
@@ -76,6 +76,18 @@ def _champion_case():
     return pytest.param(build, id="champions")
 
 
+def _survival_case(levels, grouped, weighted):
+    def build(rng):
+        time, event = np.abs(_scores(rng, levels)), rng.random(M) < 0.6
+        groups = rng.permutation(np.repeat(np.arange(5), [1, 2, 6, 9, 12])) if grouped else None
+        weights = _weights(rng) if weighted else None
+        edges = oracle.survival_edges(time, event, groups, weights)
+        return SurvivalGraph(time, event, groups, weights), edges
+
+    name = f"survival-{levels or 'real'}-{'groups' if grouped else 'one'}"
+    return pytest.param(build, id=name + "-weighted" * weighted)
+
+
 COSTS = [
     ("magnitude", "include"),
     ("magnitude", "exclude"),
@@ -93,6 +105,9 @@ GRAPHS += [
 GRAPHS += [_pair_case(cost, grouped=False) for cost in ("magnitude", "sign", "relative")]
 GRAPHS += [_pair_case(cost, "groups") for cost in ("magnitude", "sign", "relative")]
 GRAPHS += [_pair_case("magnitude", "groups", grouped=False), _champion_case()]
+GRAPHS += [
+    _survival_case(*options) for options in pairwise((4, None), (True, False), (True, False))
+]
 
 
 @pytest.fixture(params=GRAPHS)

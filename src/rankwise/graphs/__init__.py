@@ -3,5 +3,6 @@
 from rankwise.graphs.base import GraphDescription, PreferenceGraph
 from rankwise.graphs.pair_graph import PairGraph
 from rankwise.graphs.score_graph import ScoreGraph
+from rankwise.graphs.survival_graph import SurvivalGraph
 
-__all__ = ["GraphDescription", "PairGraph", "PreferenceGraph", "ScoreGraph"]
+__all__ = ["GraphDescription", "PairGraph", "PreferenceGraph", "ScoreGraph", "SurvivalGraph"]

@@ -1,0 +1,605 @@
+"""SurvivalGraph: right-censored times as preferences; no pair is listed.
+
+Items are sorted by group and time. Items of equal time and equal event form a *level*; at equal
+times, events come before censored items. An item with an event is paired with all items of its
+group in later levels, so that every sum over pairs is a sum over levels before or after a level.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise._compiled import sort_by_group
+from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
+from rankwise.graphs.base import GraphDescription, PreferenceGraph
+from rankwise.graphs.gram import block_rows, shift_of_columns
+from rankwise.graphs.laplacian_roots import GraphRoot, _inverse
+from rankwise.graphs.pair_blocks import PairBlock, edges_of_blocks, pair_blocks, partner_blocks
+from rankwise.graphs.pair_graph import PairGraph
+from rankwise.graphs.violated_pairs import (
+    OrderedPairs,
+    PairCounts,
+    count_ordered_pairs,
+    strict_pairs,
+)
+from rankwise.groups import Groups, cumulate_rows, encode_groups, group_sums
+from rankwise.runtime.memory import check_matrix_fits
+from rankwise.validation import check_sample_weight, check_survival, check_weights
+
+NOT_FOLLOWED = -1.0  # time of items that are in no pair: before all others, and censored
+
+CACHED_ENTRIES = 2**16  # of a block of rows that stays in the cache for several passes
+
+
+class TimeLevels:
+    """Items sorted by group and falling time, in levels of equal time and equal event.
+
+    Attributes
+    ----------
+    order : ndarray of int, shape (n_items,)
+        The items, sorted by group and by falling time, and censored items before events.
+    starts : ndarray of int, shape (n_levels,)
+        Position in `order` of the first item of each level.
+    of_position : ndarray of int, shape (n_items,)
+        Level of each sorted item.
+    is_event : ndarray of bool, shape (n_levels,)
+        Whether the items of the level have an event.
+    group_bounds : ndarray of int, shape (n_groups + 1,)
+        First level of each group, and the number of levels.
+    is_weighted : bool
+        Whether the items have weights.
+    weight : ndarray of shape (n_items,)
+        Weights of the sorted items; 1 without weights.
+    size, later, earlier_events : ndarray of shape (n_levels,)
+        Weight of the level, of the later levels of its group, and of the earlier events.
+    degree : ndarray of shape (n_levels,)
+        Weight of the partners of an item of the level.
+    coupling : ndarray of shape (n_levels,)
+        h of the level, see `SurvivalRoot`.
+    """
+
+    def __init__(
+        self, time: Array, event: NDArray[np.bool_], groups: Groups, weight: Array | None
+    ) -> None:
+        self.order = _latest_first(time, event, groups)
+        sorted_time = time[self.order]
+        sorted_event = event[self.order]
+        sorted_group = groups.codes[self.order]
+        starts_level = np.ones(len(time), dtype=bool)
+        starts_level[1:] = sorted_time[1:] != sorted_time[:-1]
+        starts_level[1:] |= sorted_event[1:] != sorted_event[:-1]
+        starts_level[1:] |= sorted_group[1:] != sorted_group[:-1]
+        self.starts = np.flatnonzero(starts_level)
+        self.of_position = np.cumsum(starts_level) - 1
+        self.is_event = sorted_event[self.starts]
+        level_groups = sorted_group[self.starts]
+        self.group_bounds = np.searchsorted(level_groups, np.arange(groups.n_groups + 1))
+        self.is_weighted = weight is not None
+        self.weight = np.ones(len(time)) if weight is None else weight[self.order]
+        self.size = self.sum(self.weight)
+        self.later = self.sum_later(self.size)
+        self.earlier_events = self.sum_earlier(self.size * self.is_event)
+        self.degree = self.earlier_events + self.is_event * self.later
+        remaining = self.size + self.later
+        self.coupling = np.asarray(self.earlier_events * _inverse(remaining) + self.is_event)
+
+    def sum(self, values: Array) -> Array:
+        """Sum of the values of the sorted items of each level."""
+        if len(self.starts) == len(values):
+            return values
+        return group_sums(values, self.of_position, len(self.starts))
+
+    def sum_later(self, values: Array) -> Array:
+        """Sum of the values of the later levels of the group, for each level."""
+        sums = np.zeros_like(values)
+        sums[1:] = values[:-1]
+        for start, stop in itertools.pairwise(self.group_bounds.tolist()):
+            sums[start] = 0.0
+            cumulate_rows(sums[start:stop])
+        return sums
+
+    def sum_earlier(self, values: Array) -> Array:
+        """Sum of the values of the earlier levels of the group, for each level."""
+        sums = np.zeros_like(values)
+        sums[:-1] = values[1:]
+        for start, stop in itertools.pairwise(self.group_bounds.tolist()):
+            sums[stop - 1] = 0.0
+            cumulate_rows(sums[start:stop][::-1])
+        return sums
+
+    @property
+    def group(self) -> Indices:
+        """Group of each level."""
+        return np.repeat(np.arange(len(self.group_bounds) - 1), np.diff(self.group_bounds))
+
+    def to_positions(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Value of the level of each sorted item."""
+        if len(self.starts) == len(self.order):
+            return values
+        return np.asarray(values[self.of_position])
+
+    def to_items(self, sorted_values: Array) -> Array:
+        """Values of the sorted items in the order of the items."""
+        values = np.empty_like(sorted_values)
+        values[self.order] = sorted_values
+        return values
+
+
+def _latest_first(time: Array, event: NDArray[np.bool_], groups: Groups) -> Indices:
+    """Items by group and falling time; at equal times censored items first."""
+    order = np.ascontiguousarray(np.argsort(time)[::-1])
+    sorted_time = time[order]
+    if (sorted_time[1:] == sorted_time[:-1]).any():
+        order = np.lexsort((event, -time))
+    if groups.n_groups > 1:
+        order = sort_by_group(order, groups.codes.astype(np.int32), groups.starts)
+    return order
+
+
+class SurvivalRoot(GraphRoot):
+    """F with ``F Fᵀ = scale L``, by eliminating the levels in the order of time.
+
+    After the elimination of the levels before level k, each pair of remaining items has the
+    coupling c_k, besides its own edge: with the weights T of the level, S of the later levels and u
+    of the earlier events, ``c = u/(S + T)``. Items of level k are coupled to later items by
+    ``h = c + 1`` if they have an event, else by c. So F is block triangular. With q = u + S (or u,
+    without an event), φ the mean of y in level k, and M its mean in the later levels,
+
+        (Fᵀ y)_i = √w_i (√q (y_i − φ) + √(h S) (φ − M)).
+    """
+
+    def __init__(self, levels: TimeLevels, scale: float) -> None:
+        self._levels = levels
+        self._scale = scale
+        self._root_weight = np.sqrt(levels.weight)[:, None]
+        self._inner = np.sqrt(scale * levels.degree)[:, None]
+        self._outer = np.sqrt(scale * levels.coupling * levels.later)[:, None]
+
+    def apply(self, V: Array) -> Array:
+        """``F V``."""
+        levels = self._levels
+        v = self._sort(V)
+        level_mean = self._level_means(self._root_weight * v)
+        flow = self._outer * _inverse(levels.later)[:, None] * levels.size[:, None] * level_mean
+        constant = (self._outer - self._inner) * level_mean - levels.sum_earlier(flow)
+        inner = levels.to_positions(self._inner) * v
+        out = self._root_weight * (inner + self._root_weight * levels.to_positions(constant))
+        return levels.to_items(out).reshape(V.shape)
+
+    def adjoint(self, V: Array) -> Array:
+        """``Fᵀ V``."""
+        columns = V.reshape(len(V), -1)
+        out = np.empty(columns.shape)
+        for block in _WhitenedRows(self._levels, columns):
+            out[block.items] = block.rows
+        out *= np.sqrt(self._scale)
+        return np.asarray(out.reshape(V.shape))
+
+    def solve(self, d: Array) -> Array:
+        """A vector b with ``F b = d``, for d in the range of F."""
+        levels = self._levels
+        target = self._sort(d)
+        level_mean = self._level_means(target)
+        remaining = (levels.size + levels.later)[:, None]
+        carried = levels.sum_earlier(levels.sum(target)) * _inverse(remaining)
+        of_level = _inverse(self._outer) * (level_mean + carried)
+        deviation = _inverse(self._root_weight) * target
+        deviation -= self._root_weight * levels.to_positions(level_mean)
+        out = levels.to_positions(_inverse(self._inner)) * deviation
+        out += self._root_weight * levels.to_positions(of_level)
+        return levels.to_items(out).reshape(d.shape)
+
+    def solve_adjoint(self, r: Array) -> Array:
+        """A vector f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
+        levels = self._levels
+        target = self._sort(r)
+        level_mean = self._level_means(self._root_weight * target)
+        step = _inverse(self._outer) * level_mean
+        share = levels.size * _inverse(levels.size + levels.later)
+        later_mean = levels.sum_later(share[:, None] * step)
+        deviation = target - self._root_weight * levels.to_positions(level_mean)
+        out = _inverse(self._root_weight * levels.to_positions(self._inner)) * deviation
+        out += levels.to_positions(later_mean + step)
+        return levels.to_items(out).reshape(r.shape)
+
+    def _sort(self, V: Array) -> Array:
+        return np.asarray(V.reshape(len(V), -1)[self._levels.order])
+
+    def _level_means(self, values: Array) -> Array:
+        """Sum of the values of each level, divided by the weight of the level."""
+        means: Array = self._levels.sum(values) * _inverse(self._levels.size)[:, None]
+        return means
+
+
+class SurvivalGraph(PreferenceGraph):
+    """Right-censored times as preferences: a longer survival is preferred.
+
+    Item j is preferred to item i if the event of item i was observed and item j was observed for
+    longer. Pass the graph as y to RankRLS, RankSVM, RankLogistic, CoRankRLS or their searches:
+    larger predicted scores then mean longer survival. The pairs are never listed: sums over them
+    cost O(n_items log n_items).
+
+    Two events at the same time are no pair. An event and a censored item of the same time are a
+    pair: the censored item survived longer. All pairs have the magnitude 1.
+
+    Parameters
+    ----------
+    time : array-like of shape (n_items,)
+        Time of the event or of the censoring, 0 or larger. NaN, or None, stands for an item that
+        was not followed; it must have no event and is in no pair.
+    event : array-like of shape (n_items,)
+        Whether the event was observed (True or 1) or the time is censored (False or 0).
+    groups : array-like of shape (n_items,), default=None
+        Group labels, such as hospitals: only items of the same group are compared, and
+        cross-validation holds out whole groups. None puts all items in one group.
+    sample_weight : array-like of shape (n_items,), default=None
+        Weights of the items, 0 or larger. The weight of a pair is the product of the weights of its
+        items. An item of weight 0 is in no pair.
+    entry : None
+        Left truncation (delayed entry) is not supported; entry times raise a ValueError.
+
+    Examples
+    --------
+    The second patient was censored, so it is not compared with the third:
+
+    >>> from rankwise import RankRLS, SurvivalGraph
+    >>> graph = SurvivalGraph(time=[5, 8, 12, 3], event=[1, 0, 1, 1])
+    >>> graph.n_pairs, graph.divergence
+    (5, array([-1.,  2.,  2., -3.]))
+    >>> age = [[64.0], [60.0], [48.0], [75.0]]
+    >>> RankRLS(alpha=0.1).fit(age, graph).score(age, graph)
+    1.0
+    """
+
+    cost = "sign"
+    ties = "exclude"
+
+    def __init__(
+        self,
+        time: ArrayLike,
+        event: ArrayLike,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        entry: None = None,
+    ) -> None:
+        if entry is not None:
+            raise ValueError(
+                "entry: left truncation (delayed entry) is not supported, because items that enter "
+                "late are comparable only while both are under observation. Drop such items, or "
+                "count time from the entry if that is meaningful."
+            )
+        times, events = check_survival(time, event)
+        weight = None
+        if sample_weight is not None:
+            weight = check_sample_weight(sample_weight, len(times))
+        self._set(times, events, encode_groups(groups, len(times)), weight)
+        if not self.n_pairs:
+            raise ValueError(f"no two items are comparable: {_why_not_comparable(times, events)}.")
+
+    def _set(
+        self, time: Array, event: NDArray[np.bool_], groups: Groups, weight: Array | None
+    ) -> None:
+        self.time = time
+        self.event = event
+        self.item_weights = weight
+        self.n_items = len(time)
+        self._groups = groups
+        self.groups = groups.codes
+        self.group_labels = groups.labels
+        self.n_groups = groups.n_groups
+        self.n_units = groups.n_groups
+        sortable = np.where(np.isnan(time), NOT_FOLLOWED, time)
+        self.levels = TimeLevels(sortable, event, groups, weight)
+        levels = self.levels
+        self.total_weight = float((levels.is_event * levels.size) @ levels.later)
+        n_pairs = self.total_weight
+        if levels.is_weighted:  # count the pairs of positive weight
+            n_items = levels.sum((levels.weight > 0).astype(np.float64))
+            n_pairs = float((levels.is_event * n_items) @ levels.sum_later(n_items))
+        self.n_pairs = int(n_pairs)
+
+    @property
+    def hold_out_unit(self) -> str:
+        """Cross-validation of one group holds out items."""
+        return "items"
+
+    @property
+    def squared_magnitude(self) -> float:
+        """Σ ω: all magnitudes are 1."""
+        return self.total_weight
+
+    @cached_property
+    def divergence(self) -> Array:
+        """Weight of the earlier events, minus that of the later items of an event."""
+        levels = self.levels
+        difference = levels.earlier_events - levels.is_event * levels.later
+        return levels.to_items(levels.weight * levels.to_positions(difference))
+
+    @cached_property
+    def degrees(self) -> Array:
+        """Weight of the pairs of each item: the diagonal of L."""
+        levels = self.levels
+        return levels.to_items(levels.weight * levels.to_positions(levels.degree))
+
+    @cached_property
+    def components(self) -> Indices:
+        """Connected component: all items of a group that are in a pair; others are alone."""
+        alone = self.n_groups + np.arange(self.n_items)
+        labels = np.where(self.degrees > 0, self.groups, alone)
+        return np.unique(labels, return_inverse=True)[1].astype(np.intp)
+
+    def laplacian(self, V: Array) -> Array:
+        """``L V = F Fᵀ V`` in O(n_items) for each column."""
+        root = SurvivalRoot(self.levels, 1.0)
+        return root.apply(root.adjoint(V))
+
+    def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
+        """F with ``F Fᵀ = scale L + shift D``; products cost O(n_items) if shift is 0."""
+        if shift:
+            return super().root(scale, shift)
+        return SurvivalRoot(self.levels, scale)
+
+    def system(self, R: Any, t: Array) -> tuple[Array, Array]:
+        """``Rᵀ L R`` and ``Rᵀ t``; for dense R in one pass over blocks of rows."""
+        if sp.issparse(R):
+            return super().system(R, t)
+        n_columns = R.shape[1]
+        matrix = np.zeros((n_columns, n_columns))
+        moment = np.zeros((n_columns, *t.shape[1:]))
+        for block in _WhitenedRows(self.levels, R):
+            matrix += block.rows.T @ block.rows
+            moment += block.features.T @ t[block.items]
+        return matrix, moment
+
+    def sparse_norms(self, R: Any) -> Array:
+        """``rᵀ L r`` for each column r of sparse R in O(number of non-zeros), with a sort."""
+        levels = self.levels
+        n_columns = R.shape[1]
+        entries = sp.coo_array(R)
+        position = np.argsort(levels.order)[entries.row]
+        in_order = np.lexsort((position, entries.col))
+        position = position[in_order]
+        column = entries.col[in_order]
+        data = entries.data[in_order]
+        weighted = levels.weight[position] * data
+        level = levels.of_position[position]
+        norms = np.bincount(column, levels.degree[level] * weighted * data, n_columns)
+        # sum of the later entries of the column and group: a difference of running sums
+        running_sum = np.r_[0.0, np.cumsum(weighted)]
+        key = column.astype(np.int64) * len(levels.starts) + level
+        first_of_group = levels.group_bounds[levels.group[level]]
+        start_of_group = np.searchsorted(key, key - level + first_of_group)
+        later = running_sum[np.searchsorted(key, key)] - running_sum[start_of_group]
+        norms -= 2 * np.bincount(column, levels.is_event[level] * weighted * later, n_columns)
+        return np.asarray(norms)
+
+    def permuted(self, items: Indices) -> SurvivalGraph:
+        """The graph in which item k has the time and the event of item ``items[k]``."""
+        return self._of(self.time[items], self.event[items], self._groups, self.item_weights)
+
+    def sampling_order(self) -> Indices:
+        """Items sorted by group and time."""
+        return self.levels.order
+
+    def subset(self, items: Indices) -> SurvivalGraph:
+        """The graph of these items."""
+        weight = None if self.item_weights is None else self.item_weights[items]
+        return self._of(self.time[items], self.event[items], self._groups.take(items), weight)
+
+    def weighted(self, sample_weight: ArrayLike) -> SurvivalGraph:
+        """The graph with the weights of the items multiplied by these weights."""
+        weight = check_weights(sample_weight, self.n_items)
+        if self.item_weights is not None:
+            weight = weight * self.item_weights
+        return self._of(self.time, self.event, self._groups, weight)
+
+    @classmethod
+    def _of(
+        cls, time: Array, event: NDArray[np.bool_], groups: Groups, weight: Array | None
+    ) -> SurvivalGraph:
+        """A graph of checked arrays, which may have no pairs."""
+        graph = cls.__new__(cls)
+        graph._set(time, event, groups, weight)
+        return graph
+
+    def pairs(self) -> PairGraph:
+        """List all pairs, O(n_pairs): for tests and small data."""
+        check_matrix_fits(self.n_pairs, 8, "the list of all pairs", "use fewer items")
+        edges = edges_of_blocks(pair_blocks(self))
+        return PairGraph.from_arrays(edges, self.n_items, cost=self.cost, groups=self._groups)
+
+    def disagreement(
+        self, F: NDArray[Any], fold: Indices | None = None, *, pooled: bool = False
+    ) -> Array:
+        """As `PreferenceGraph.disagreement`, by sweeps over sorted scores."""
+        part = self.groups
+        if fold is not None:
+            part = self.groups * (fold.max(initial=0) + 2) + fold
+        parts, part = np.unique(part, return_inverse=True)
+        group_of_part = np.zeros(len(parts), dtype=np.intp)
+        if not pooled:
+            group_of_part[part] = self.groups
+        n_rows = 1 if pooled else self.n_groups
+        columns = F.reshape(len(F), -1)
+        shares = np.full((n_rows, columns.shape[1]), np.nan)
+        for column, scores in enumerate(columns.T):
+            counts = self.count_pairs(scores, part)
+            wrong = np.bincount(group_of_part, counts.discordant + 0.5 * counts.tied, n_rows)
+            total = np.bincount(group_of_part, counts.total, n_rows)
+            np.divide(wrong, total, out=shares[:, column], where=total > 0)
+        return shares.reshape(n_rows, *F.shape[1:])
+
+    def count_pairs(
+        self, scores: NDArray[Any], part: Indices, loser_factor: Array | None = None
+    ) -> PairCounts:
+        """Weights of all, of discordant and of tied pairs inside each part of the items.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_items,)
+            Predicted scores.
+        part : ndarray of int, shape (n_items,)
+            Number of the part of each item, which lies in one group.
+        loser_factor : ndarray of shape (n_items,), optional
+            Factor of the weights of the pairs in which the event of the item is the earlier one.
+
+        Returns
+        -------
+        PairCounts
+            One entry for each part.
+        """
+        weight = np.ones(self.n_items) if self.item_weights is None else self.item_weights
+        loser_weight = np.where(self.event, weight, 0.0)
+        if loser_factor is not None:
+            loser_weight = loser_weight * loser_factor
+        return count_ordered_pairs(scores, self._level_in_group, part, loser_weight, weight)
+
+    @cached_property
+    def _level_in_group(self) -> NDArray[np.int32]:
+        """Level of each item, counted from the earliest level of its group."""
+        levels = self.levels
+        last_of_group = levels.group_bounds[levels.group + 1] - 1
+        in_group = last_of_group - np.arange(len(levels.starts))
+        level_of_item = np.empty(self.n_items, dtype=np.int32)
+        level_of_item[levels.order] = in_group[levels.of_position]
+        return level_of_item
+
+    def describe(self) -> GraphDescription:
+        """Count the items, groups and pairs; events at the same time are tied pairs."""
+        is_in_pair = self.degrees > 0
+        n_groups_with_pairs = len(np.unique(self.groups[is_in_pair]))
+        n_equal = np.diff(self.levels.starts, append=self.n_items)[self.levels.is_event]
+        return GraphDescription(
+            n_items=self.n_items,
+            n_groups=self.n_groups,
+            n_pairs=self.n_pairs,
+            n_tied_pairs=int((n_equal * (n_equal - 1) // 2).sum()),
+            n_groups_without_pairs=self.n_groups - n_groups_with_pairs,
+            n_isolated_items=int((~is_in_pair).sum()),
+            total_weight=self.total_weight,
+        )
+
+
+class _WhitenedBlock(NamedTuple):
+    """Rows of R, as they are, and as rows of ``Fᵀ R``."""
+
+    items: Indices
+    features: Array
+    rows: Array
+
+
+class _WhitenedRows:
+    """The rows of ``Fᵀ R``, in blocks from the latest level to the earliest; see `SurvivalRoot`.
+
+    Parameters
+    ----------
+    levels : TimeLevels
+        Levels of the items.
+    R : array of shape (n_items, n_columns)
+        Dense features, or an object that returns dense rows when it is indexed.
+    """
+
+    def __init__(self, levels: TimeLevels, R: Any) -> None:
+        self._levels = levels
+        self._R = R
+        self._shift = shift_of_columns(R)
+        self._inner = np.sqrt(levels.degree)
+        self._outer = np.sqrt(levels.coupling * levels.later)
+        self._ends = np.append(levels.starts, len(levels.order))
+        self._starts_group = np.zeros(len(levels.starts), dtype=bool)
+        self._starts_group[levels.group_bounds[:-1]] = True
+
+    def __iter__(self) -> Iterator[_WhitenedBlock]:
+        carried = np.zeros(self._R.shape[1])  # sum of the later rows of the group
+        for first, stop in self._level_ranges():
+            block, carried = self._whiten(first, stop, carried)
+            yield block
+
+    def _level_ranges(self) -> Iterator[tuple[int, int]]:
+        """First level and end of each block of rows."""
+        starts = self._levels.starts
+        n_columns = self._R.shape[1]
+        height = min(block_rows(n_columns), max(n_columns, CACHED_ENTRIES // n_columns))
+        bounds = np.searchsorted(starts, np.arange(0, self._ends[-1], height))
+        return itertools.pairwise([*np.unique(bounds).tolist(), len(starts)])
+
+    def _whiten(self, first: int, stop: int, carried: Array) -> tuple[_WhitenedBlock, Array]:
+        """Rows of the levels from `first` to before `stop`, and the sum that is carried on."""
+        levels = self._levels
+        positions = slice(self._ends[first], self._ends[stop])
+        items = levels.order[positions]
+        is_array = isinstance(self._R, np.ndarray)  # whose method is twice as fast as an index
+        features = self._R.take(items, axis=0) if is_array else self._R[items]
+        features = np.asarray(features, dtype=np.float64)
+        centered = features if self._shift is None else features - self._shift
+        weighted = centered * levels.weight[positions, None] if levels.is_weighted else centered
+        if len(items) == stop - first:  # every level is one item
+            rows, carried = self._rows_of_levels(centered, weighted, slice(first, stop), carried)
+        else:
+            level = levels.of_position[positions] - first
+            sums = group_sums(weighted, level, stop - first)
+            level_mean = sums * _inverse(levels.size[first:stop])[:, None]
+            between, carried = self._rows_of_levels(level_mean, sums, slice(first, stop), carried)
+            rows = self._inner[first:stop][level][:, None] * (centered - level_mean[level])
+            rows += between[level]
+        if levels.is_weighted:
+            rows *= np.sqrt(levels.weight[positions, None])
+        return _WhitenedBlock(items, features, rows), carried
+
+    def _rows_of_levels(
+        self, level_mean: Array, sums: Array, within: slice, carried: Array
+    ) -> tuple[Array, Array]:
+        """``√(h S) (φ − M)`` of each level, and the sum that the next block starts from."""
+        starts_group = self._starts_group[within]
+        later = np.empty_like(sums)
+        later[0] = carried
+        later[1:] = sums[:-1]
+        later[starts_group] = 0.0
+        bounds = np.unique(np.r_[0, np.flatnonzero(starts_group), len(sums)]).tolist()
+        for start, stop in itertools.pairwise(bounds):
+            cumulate_rows(later[start:stop])
+        carried = later[-1] + sums[-1]
+        later *= -_inverse(self._levels.later[within])[:, None]
+        later += level_mean
+        later *= self._outer[within, None]
+        return later, carried
+
+
+@strict_pairs.register
+def _strict_pairs_of_times(graph: SurvivalGraph) -> OrderedPairs:
+    return OrderedPairs(graph, graph._level_in_group, can_lose=graph.event)
+
+
+@pair_blocks.register
+def _pair_blocks_of_times(graph: SurvivalGraph) -> Iterator[PairBlock]:
+    """Each event with the later items of its group."""
+    levels = graph.levels
+    start_of_group = levels.starts[np.minimum(levels.group_bounds[:-1], len(levels.starts) - 1)]
+    first_partner = levels.to_positions(start_of_group[levels.group])
+    n_later = levels.to_positions(levels.starts) - first_partner
+    n_partners = np.where(graph.event[levels.order], n_later, 0)
+    for block in partner_blocks(levels.order, first_partner, n_partners):
+        weight = np.ones(len(block.owner))
+        if graph.item_weights is not None:
+            item_weights = graph.item_weights[block.items]
+            weight = item_weights[block.owner] * item_weights[block.partner]
+        yield PairBlock(block.items, block.partner, block.owner, weight, np.zeros_like(weight))
+
+
+def _why_not_comparable(time: Array, event: NDArray[np.bool_]) -> str:
+    if not event.any():
+        return "no event was observed; check that event is 1 where the event happened"
+    if len(np.unique(time)) == 1:
+        return f"all times are {time[0]:g}; pass the time until the event or the censoring"
+    return (
+        "no item was observed for longer than an item of its group with an event; check event, and "
+        "pass groups only if items of different groups must not be compared"
+    )
