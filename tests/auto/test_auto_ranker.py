@@ -593,7 +593,7 @@ def test_frames_with_categories_gaps_dates_text_and_vectors(tmp_path, capsys):
     names = [row["name"] for row in model.members_]
     assert "trees" in names
     assert "linear with all values and words, standard, magnitude" in names
-    lines = model.summary().splitlines()
+    lines = str(model.summary()).splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0] == f"disagreement {model.score_:.4f} on held-out data"
     assert any(line.startswith("town") and "category of 60 values" in line for line in lines)

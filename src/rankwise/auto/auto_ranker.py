@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 import sys
-from textwrap import wrap
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -26,7 +25,7 @@ from rankwise.auto.budgeted_evaluation import (
 )
 from rankwise.auto.evaluated_member import EvaluatedMember
 from rankwise.auto.item_views import frequent_values, prepare_table, views_of_matrix, views_of_table
-from rankwise.auto.member_table import print_result, summary_row, table_row
+from rankwise.auto.member_table import print_result, table_row
 from rankwise.auto.members import requested_members
 from rankwise.auto.stacking import Stack, Stacking
 from rankwise.auto.time_budget import TimeBudget
@@ -35,7 +34,6 @@ from rankwise.auto.tree_features import TreeFeatures
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Model, Values
-from rankwise.formatting import TextTable
 from rankwise.frames import check_same_index, narwhals_frame, take_rows
 from rankwise.graphs.supervision import Preferences, read_y
 from rankwise.kernels.stable_products import row_products
@@ -54,6 +52,7 @@ from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import RankerMixin
+from rankwise.rankers.summary import ColumnUse, Summary
 from rankwise.runtime.interrupts import no_interrupted_fits
 from rankwise.runtime.progress import Progress, track
 from rankwise.runtime.threads import single_threaded
@@ -61,7 +60,6 @@ from rankwise.validation import check_int, check_option, restored_on_failure
 
 LONG_SECONDS = 3.0  # of work that is announced on a terminal
 LEAST_UNITS = 4  # groups, or folds of one list, for an estimate
-SUMMARY_WIDTH = 80  # characters
 
 
 class TrainedStack(NamedTuple):
@@ -329,31 +327,31 @@ class AutoRanker(RankerMixin, BaseEstimator):
             )
         return scores
 
-    def summary(self) -> str:
-        """The held-out score, the members, and the use of the columns, 80 characters wide.
+    def summary(self) -> Summary:
+        """Summarize the held-out score, the members, and the use of the columns.
 
         Returns
         -------
-        str
-            Lines of text.
+        Summary
+            A record; ``print`` shows it as text of at most 80 characters a line.
         """
         check_is_fitted(self)
-        estimate = self.estimate_ or {"score": self.score_}
-        headline = f"{self.scoring_} {estimate['score']:.4f} on held-out data"
-        if "low" in estimate:
-            low, high = estimate["low"], estimate["high"]
-            headline += f" ({DEFAULT_CONFIDENCE:.0%} from {low:.4f} to {high:.4f})"
-        header = ["member", self.scoring_, "weight", "seconds"]
-        rows = [summary_row(row) for row in self.members_]
-        lines = [headline, "", *TextTable(header, rows).lines(SUMMARY_WIDTH)]
+        columns = []
         if self.table_ is not None:
-            header = ["column", "used as", "because"]
-            facts = [[column.name, column.words, column.why] for column in self.table_.facts_]
-            lines += ["", *TextTable(header, facts, names=(0, 1, 2)).lines(SUMMARY_WIDTH)]
-        lines.append("")
-        for note in self.notes_:
-            lines += wrap(note, SUMMARY_WIDTH)
-        return "\n".join(lines)
+            columns = [
+                ColumnUse(column.name, column.words, column.why) for column in self.table_.facts_
+            ]
+        return Summary(
+            model=type(self).__name__,
+            metric=self.scoring_,
+            held_out_score=self.score_,
+            combine=self.combine_,
+            best_member=self.best_member_,
+            estimate=self.estimate_,
+            members=self.members_,
+            columns=columns,
+            notes=list(self.notes_),
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

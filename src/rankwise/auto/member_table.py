@@ -1,4 +1,4 @@
-"""The table of the members of AutoRanker: rows of `members_`, of the summary, and of the log."""
+"""Rows of the members of AutoRanker: of its attribute `members_`, and of the log."""
 
 from __future__ import annotations
 
@@ -29,12 +29,3 @@ def table_row(result: Evaluated | Skipped) -> dict[str, Any]:
         **mean_interval(member.by_unit),
         "seconds": result.seconds,
     }
-
-
-def summary_row(row: dict[str, Any]) -> list[str]:
-    """The cells of a member in the summary."""
-    name = f"{row['name']} ({row['note']})" if row["note"] else row["name"]
-    seconds = f"{row['seconds']:.1f}"
-    if "score" not in row:
-        return [name, "", "", seconds]
-    return [name, f"{row['score']:.4f}", f"{row['weight']:+.3f}", seconds]

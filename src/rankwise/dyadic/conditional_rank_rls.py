@@ -598,6 +598,8 @@ group_weight, fit_intercept, tol, max_iter
         self.tol = tol
         self.max_iter = max_iter
 
+    summary = BaseSearch.summary  # instead of that of RankerMixin
+
     @single_threaded
     @restored_on_failure
     def fit(

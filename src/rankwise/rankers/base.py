@@ -32,7 +32,10 @@ from rankwise.model_selection.scorer import needs_groups, predict_items
 from rankwise.preprocessing.group_columns import warn_of_long_list
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.linear_models import KernelExpansion
+from rankwise.rankers.summary import NuisanceEffect, Summary
 from rankwise.runtime.threads import single_threaded
+
+SUMMARIZED = ("alpha", "nu")  # parameters in the summary of a ranker that selects none
 
 
 class RankerMixin:
@@ -133,6 +136,22 @@ class RankerMixin:
         )
         return float(1.0 - np.mean(error))
 
+    def summary(self) -> Summary:
+        """Summarize the fitted ranker: its parameters, and how they were selected.
+
+        Returns
+        -------
+        Summary
+            A record; ``print`` shows it as text.
+        """
+        check_is_fitted(self)
+        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
+        return Summary(
+            model=type(self).__name__,
+            parameters={name: parameters[name] for name in SUMMARIZED if name in parameters},
+            nuisance=nuisance_effects(self),
+        )
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.estimator_type = "ranker"
@@ -142,6 +161,15 @@ class RankerMixin:
         tags.input_tags.pairwise = isinstance(kernel, str) and kernel == "precomputed"
         tags.input_tags.sparse = kernel is not None and not tags.input_tags.pairwise
         return tags
+
+
+def nuisance_effects(ranker: RankerMixin) -> list[NuisanceEffect]:
+    """The effects of the nuisance columns that a ranker was fitted with."""
+    names = getattr(ranker, "nuisance_names_", None)  # of some rankers
+    if names is None:
+        return []
+    effects = zip(names, ranker.nuisance_coef_, ranker.nuisance_se_, strict=True)  # type: ignore[attr-defined]
+    return [NuisanceEffect(name, float(effect), float(error)) for name, effect, error in effects]
 
 
 def _pooled_accuracy(graph: PreferenceGraph, predicted: Array) -> float:

@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, CrossValidation, MatrixLike
 from rankwise.fitted_schema import FittedSchema, Model, Values
+from rankwise.formatting import to_json_values
 from rankwise.kernels.kernel import BaseEstimator, KernelName
-from rankwise.metrics.registry import MetricName
+from rankwise.metrics.registry import MetricName, get_metric
 from rankwise.model_selection.grid_search import SearchResult, grid_search
-from rankwise.rankers.base import RankerMixin
+from rankwise.rankers.base import RankerMixin, nuisance_effects
 from rankwise.rankers.linear_models import KernelExpansion
+from rankwise.rankers.summary import Summary
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -78,6 +81,25 @@ class BaseSearch(BaseEstimator):
             setattr(self, f"{name}_", value)
         return self
 
+    def summary(self) -> Summary:
+        """Summarize the search: the selected parameters and their held-out score.
+
+        Returns
+        -------
+        Summary
+            A record; ``print`` shows it as text.
+        """
+        check_is_fitted(self)
+        return Summary(
+            model=type(self.best_estimator_).__name__,
+            parameters={name: to_json_values(value) for name, value in self.best_params_.items()},
+            metric=get_metric(self.scoring).name,
+            held_out_score=self.best_score_,
+            held_out_by=str(self.cv_results_.get("cv", "folds")),
+            n_candidates=np.asarray(self.cv_results_["mean_score"]).size,
+            nuisance=nuisance_effects(self.best_estimator_),
+        )
+
     def __getattr__(self, name: str) -> Any:
         """Fitted attributes are those of `best_estimator_`."""
         if name.endswith("_") and not name.startswith("_") and "best_estimator_" in vars(self):
@@ -105,6 +127,8 @@ class Search(RankerMixin, BaseSearch):
             self.best_estimator_.group_columns_ = self.group_columns_
             self.best_estimator_.max_group_size_ = self.max_group_size_
         return self
+
+    summary = BaseSearch.summary  # instead of that of RankerMixin
 
     def predict(self, X: MatrixLike) -> Array:
         """Score items by the best model; see ``predict`` of the learner."""

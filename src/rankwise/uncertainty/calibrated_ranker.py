@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -31,6 +32,7 @@ from rankwise.preprocessing.group_columns import refuse_other_keywords
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.rank_rls import RankRLSTask
 from rankwise.rankers.rank_rls_cv import RankRLSCV
+from rankwise.rankers.summary import Calibration, Summary
 from rankwise.runtime.threads import single_threaded
 from rankwise.uncertainty.jackknife_errors import (
     Difference,
@@ -410,6 +412,27 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return Reliability(*self.reliability_)
+
+    def summary(self) -> Summary:
+        """Summarize the calibrated ranker, and what its standard errors are computed from.
+
+        Returns
+        -------
+        Summary
+            A record; ``print`` shows it as text.
+        """
+        check_is_fitted(self)
+        summary = Summary(type(self.estimator_).__name__)
+        if isinstance(self.estimator_, RankerMixin):
+            summary = self.estimator_.summary()
+        calibration = Calibration(
+            units=self.units_,
+            n_units=self.n_units_,
+            n_pairs=self.n_pairs_,
+            log_loss=self.log_loss_,
+            is_refitted=self.members_ is not None,
+        )
+        return replace(summary, calibration=calibration)
 
     def get_metadata_routing(self) -> Any:
         """Request groups in `predict` if the estimator does, and ignore them otherwise.
