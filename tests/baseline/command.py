@@ -62,14 +62,23 @@ def spelled(command: str, **options: Any) -> list[str]:
 
 def record_json(record: Record, name: str, text: str) -> None:
     """Store the numbers of a JSON document; text is not compared, since messages may change."""
-    record.add(name, only_numbers(json.loads(text)))
+    record.add(name, only_numbers(without_summary(json.loads(text))))
+
+
+def without_summary(document: Any) -> Any:
+    """Return a document of `train` with the summary of the ranker as before version 0.4."""
+    if not isinstance(document, dict) or "parameters" not in document.get("chosen", {}):
+        return document
+    chosen = document["chosen"]
+    moved = {part: chosen.pop(part) for part in ("nuisance", "calibration")}
+    return {**document, **moved, "chosen": {**chosen.pop("parameters"), **chosen}}
 
 
 def only_numbers(value: Any) -> Any:
     """Return the value without text."""
     if isinstance(value, dict):
         items = {key: only_numbers(item) for key, item in value.items() if key not in TEXT_KEYS}
-        return {key: item for key, item in items.items() if item not in ("", [], {})}
+        return {key: item for key, item in items.items() if item not in ("", [], {}, None)}
     if isinstance(value, list):
         return [only_numbers(item) for item in value if not isinstance(item, str)]
     return "" if isinstance(value, str) else value

@@ -335,7 +335,7 @@ def test_items_without_score(tmp_path, table):
     alone, all_left = tmp_path / "alone.rw", tmp_path / "left.rw"
     succeed("train", scored, *TABLE, "-o", alone)
     done = succeed("train", partly, *TABLE, "-o", all_left)
-    assert f"10 rows of {partly} have no score and are left out" in done.stderr
+    assert f"10 rows of {partly} have no score and are dropped" in done.stderr
     assert succeed("predict", alone, table).stdout == succeed("predict", all_left, table).stdout
     found = [json.loads(succeed("cv", f, *TABLE, "--json").stdout) for f in (partly, scored)]
     assert found[0]["candidates"] == found[1]["candidates"]
@@ -344,7 +344,7 @@ def test_items_without_score(tmp_path, table):
     assert "10 without score" in done.stdout
     evaluation = ["evaluate", tmp_path / "m.rw"]
     assert succeed(*evaluation, partly).stdout == succeed(*evaluation, scored).stdout
-    assert "10 items without score are left out\n" in succeed(*evaluation, partly).stderr
+    assert "10 items without score are dropped\n" in succeed(*evaluation, partly).stderr
 
 
 @pytest.mark.parametrize(
@@ -525,6 +525,6 @@ def test_a_metric_of_ones_own_is_named_by_module_and_function(model, table, tmp_
     best = json.loads(succeed("cv", *own).stdout)["best"]
     assert chosen["metric"] == "best"
     assert (best["alpha"], best["best"]) == pytest.approx(
-        (chosen["alpha"], chosen["held_out_score"])
+        (chosen["parameters"]["alpha"], chosen["held_out_score"])
     )
     succeed("evaluate", "own.rw", table)

@@ -54,11 +54,11 @@ def model(write, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["docID", ""])
-def test_features_that_look_like_identifiers_are_left_out(write, model, tmp_path, name):
+def test_features_that_look_like_identifiers_are_dropped(write, model, tmp_path, name):
     done = run("train", write("ids.csv", first=name), "-o", tmp_path / "a.rw")
     shown = name or "(no name)"
     row = next(line for line in done.stdout.splitlines() if line.startswith(shown))
-    assert row.removeprefix(shown).split(maxsplit=2)[:2] == ["left", "out"]
+    assert row.removeprefix(shown).split(maxsplit=1)[0] == "dropped"
     coef = [load(path)[-1].coef_ for path in (tmp_path / "a.rw", model)]
     np.testing.assert_array_equal(*coef)
     if not name:
@@ -76,7 +76,7 @@ def test_a_file_of_scores_skips_blank_targets_as_a_model_does(write, model, tmp_
     table, scores = write("blank.csv", y=blanks), tmp_path / "scores.txt"
     run("predict", model, table, "-o", scores)
     found = [run("evaluate", ranker, table, "--json") for ranker in (model, scores)]
-    assert "20 items without score are left out" in found[1].stderr
+    assert "20 items without score are dropped" in found[1].stderr
     of_model, of_scores = (json.loads(done.stdout) for done in found)
     assert of_scores["items"] == 40
     assert of_scores["metrics"] == of_model["metrics"]
@@ -155,7 +155,7 @@ def test_new_features_of_sparse_data_are_left_out_and_this_is_said(tmp_path):
         write_letor(tmp_path / name, features, y, groups)
     run("train", tmp_path / "train", "-o", tmp_path / "m.rw")
     done = run("predict", tmp_path / "m.rw", tmp_path / "test")
-    assert f"beyond the {X.shape[1]} of the training data are left out" in done.stderr
+    assert f"beyond the {X.shape[1]} of the training data are dropped" in done.stderr
     same = run("predict", tmp_path / "m.rw", tmp_path / "train")
     assert done.stdout == same.stdout
 

@@ -36,12 +36,12 @@ def test_positions_are_taken_out_of_clicks_and_are_no_features(tmp_path):
     expected = RankRLS(0.1).fit(Z, y, query, nuisance=place.astype(str))
     np.testing.assert_allclose(load(model)[-1].coef_, expected.coef_)
     assert found["data"]["features"] == ["size", "price"]
-    effects = [row["effect"] for row in found["nuisance"]]
+    effects = [row["effect"] for row in found["chosen"]["nuisance"]]
     np.testing.assert_allclose(effects, expected.nuisance_coef_)
     assert "place=4" in succeed("train", path, *told, "-o", model).stdout
     slope = ["--numeric", "place"]
     one = json.loads(succeed("train", path, *told, *slope, "-o", model, "--json").stdout)
-    assert [row["name"] for row in one["nuisance"]] == ["place"]
+    assert [row["name"] for row in one["chosen"]["nuisance"]] == ["place"]
     assert "place" not in succeed("predict", model, path).stdout
     judged = json.loads(succeed("cv", path, *told, "--leave", "group", "--json").stdout)
     held_out = np.empty(60)

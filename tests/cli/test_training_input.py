@@ -76,7 +76,7 @@ def numbers(text):
 def test_a_messy_table_trains_with_one_command_and_its_report_opens(tmp_path, messy, flats):
     model, page = tmp_path / "flats.rw", tmp_path / "page.html"
     done = succeed("train", messy, *ROLES, "-o", model)
-    assert done.stderr == f"rankwise: note: 6 rows of {messy} have no score and are left out\n"
+    assert done.stderr == f"rankwise: note: 6 rows of {messy} have no score and are dropped\n"
     start = done.stdout.index("column ")
     rows = done.stdout[start : done.stdout.index("\n\n", start)].splitlines()[2:]
     known = [one for one in flats if one["Preis"]]
@@ -266,8 +266,9 @@ def judged(command, *arguments):
         name = "n_basis" if "n_basis" in best else "alpha"
         return best[name], best["by"], best["disagreement"]
     chosen = found["chosen"]
-    name = "n_basis" if "n_basis" in chosen else "alpha"
-    return chosen[name], chosen["metric"], chosen["held_out_score"]
+    parameters = chosen["parameters"]
+    name = "n_basis" if "n_basis" in parameters else "alpha"
+    return parameters[name], chosen["metric"], chosen["held_out_score"]
 
 
 @pytest.mark.parametrize(

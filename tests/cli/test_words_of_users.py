@@ -182,7 +182,7 @@ def test_later_groups_are_held_out(races, tmp_path):
     assert X.shape[1] == 2
     search = RankRLSCV(random_state=0).fit(X, data.y, data.groups, time=data.time)
     found = json.loads(succeed("train", *given, "-o", tmp_path / "m.rw", "--json").stdout)
-    assert found["chosen"]["alpha"] == pytest.approx(search.alpha_)
+    assert found["chosen"]["parameters"]["alpha"] == pytest.approx(search.alpha_)
     assert found["chosen"]["held_out_score"] == pytest.approx(search.best_score_)
     assert found["chosen"]["held_out_by"] == "later groups"
     best = json.loads(succeed("cv", *given, "--json").stdout)["best"]

@@ -180,7 +180,7 @@ def test_the_command_holds_out_alike_in_train_and_cv(tmp_path, data):
         assert found["held_out_by"] == "exact leave-pair-out"
         trained = json.loads(succeed("train", *options, "-o", tmp_path / "m.rankwise").stdout)
         assert trained["chosen"]["held_out_by"] == "leave-pair-out"
-        assert found["best"]["alpha"] == pytest.approx(trained["chosen"]["alpha"])
+        assert found["best"]["alpha"] == pytest.approx(trained["chosen"]["parameters"]["alpha"])
         assert found["best"]["disagreement"] == pytest.approx(trained["chosen"]["held_out_score"])
     svm = ["--model", "ranksvm", "--alpha", "0.1,1"]
     found = json.loads(succeed("cv", *options, *svm).stdout)

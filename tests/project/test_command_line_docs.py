@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ WRITTEN = {
         "model.onnx",
         "solr.json",
     ],
-    "README.md": ["model.rw", "report.html"],
+    "README.md": ["hotels.rw", "board.html"],
 }
 
 
@@ -86,6 +87,7 @@ def test_every_command_of_the_page_succeeds_in_order(page, tmp_path, monkeypatch
     from rankwise.cli.app import app
 
     write_tables(tmp_path)
+    shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
     monkeypatch.chdir(tmp_path)
     for line, shown in commands(page):
         words = shlex.split(line)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -31,6 +32,7 @@ from rankwise.cli.shared_options import (
 from rankwise.formatting import TextTable, csv_text
 
 if TYPE_CHECKING:
+    from rankwise.cli.training_set import DataSummary, TrainingSet
     from rankwise.metrics import Metric
     from rankwise.model_selection import CrossValidationResult
 
@@ -76,10 +78,8 @@ def cv(
     nan for items without a true score.
     """
     from rankwise.cli.input_files import open_data
-    from rankwise.cli.model_options import DEFAULT_METRIC, make_model, metrics_for
+    from rankwise.cli.model_options import make_model
     from rankwise.cli.training_input import hold_out, read_training
-    from rankwise.datasets.score_files import scores_text
-    from rankwise.metrics.by_group import standard_error
 
     terminal.check_files([data, items], output, per_group)
     if leave == "pair" and output is not None:
@@ -89,15 +89,85 @@ def cv(
     estimator = make_model(model, metric[0] if metric else None, search=True)
     file = open_data(data, table, items, pair_columns, weight=weight)
     training = read_training(file, features, model, estimator)
-    names: list[Any] = list(metric) or [DEFAULT_METRIC]
-    if not metric and training.groups is not None:  # undefined for a held-out pair of one list
-        names += metrics_for(None, training.y, training.data.weight)
-    metrics = metrics_for(names, training.y)
+    metrics = _metrics(metric, training)
     start = time.perf_counter()
     results, fixed = hold_out(model, metrics, leave, training)
     seconds = time.perf_counter() - start
     best = results.best(metrics[0])
-    n_unscored = training.summary["items_without_score"]
+    _write_results(results, best, output, per_group, training.summary.items_without_score)
+    document = CrossValidationDocument(
+        data=training.summary,
+        model=type(estimator).__name__.removesuffix("CV"),
+        held_out_by=results.describe(),
+        fixed=fixed,
+        prepared=PREPARED if training.steps else "",
+        best=_best_row(results, metrics, best),
+        candidates=_candidate_rows(results, metrics),
+        seconds=round(seconds, 3),
+    )
+    if as_json:
+        terminal.print_json(asdict(document))
+    else:
+        training.print_columns()
+        print_summary(document, training.lines(), best)
+
+
+@dataclass(frozen=True)
+class CrossValidationDocument:
+    """What `cv` prints, and the JSON document.
+
+    Attributes
+    ----------
+    data : DataSummary
+        Columns and counts of the data.
+    model : str
+        Class of the model.
+    held_out_by : str
+        What is held out.
+    fixed : dict from str to float
+        The best values of parameters that are not in the table of candidates.
+    prepared : str
+        Steps that are fitted to all rows.
+    best : dict
+        The best candidate, the metric that selects it, and its standard error.
+    candidates : list of dict
+        Parameters and mean metrics of each candidate.
+    seconds : float
+        Duration of the cross-validation.
+    """
+
+    data: DataSummary
+    model: str
+    held_out_by: str
+    fixed: dict[str, float]
+    prepared: str
+    best: dict[str, float | str]
+    candidates: list[dict[str, float]]
+    seconds: float
+
+
+def _metrics(names: Sequence[str], training: TrainingSet) -> list[Metric]:
+    """The metrics of --metric; by default the metric of a search and those of `evaluate`."""
+    from rankwise.cli.model_options import DEFAULT_METRIC, metrics_for, read_metrics
+
+    if names:
+        return read_metrics(names)
+    if training.groups is None:  # other metrics are undefined for a held-out pair of one list
+        return read_metrics([DEFAULT_METRIC])
+    default_metrics = metrics_for([], training.data.y, training.data.weight)
+    return read_metrics([DEFAULT_METRIC, *default_metrics])
+
+
+def _write_results(
+    results: CrossValidationResult,
+    best: int,
+    output: Path | None,
+    per_group: Path | None,
+    n_unscored: int,
+) -> None:
+    """Write the held-out scores and the metrics of each group of the best candidate."""
+    from rankwise.datasets.score_files import scores_text
+
     files: list[tuple[Path, str]] = []
     if output is not None:
         if results.predictions is None:
@@ -108,32 +178,26 @@ def cv(
     if per_group is not None:
         files.append((per_group, _per_group_text(results, best)))
     terminal.write_texts(files)
-    candidates = _candidate_rows(results, metrics)
-    first = metrics[0].name
-    summary = {
-        "data": training.summary,
-        "model": type(estimator).__name__.removesuffix("CV"),
-        "held_out_by": results.describe(),
-        "fixed": fixed,
-        "prepared": PREPARED if training.steps else "",
-        "best": {
-            **candidates[best],
-            "by": first,
-            "standard_error": float(standard_error(results.by_group[first])[best].mean()),
-        },
-        "candidates": candidates,
-        "seconds": round(seconds, 3),
+
+
+def _best_row(
+    results: CrossValidationResult, metrics: Sequence[Metric], best: int
+) -> dict[str, float | str]:
+    """The best candidate, the metric that selects it, and its standard error."""
+    from rankwise.metrics.by_group import standard_error
+
+    metric = metrics[0].name
+    error = standard_error(results.by_group[metric])[best].mean()
+    return {
+        **_candidate_rows(results, metrics)[best],
+        "by": metric,
+        "standard_error": float(error),
     }
-    if as_json:
-        terminal.print_json(summary)
-    else:
-        training.print_columns()
-        print_summary(summary, training.lines(), best)
 
 
 def _candidate_rows(
     results: CrossValidationResult, metrics: Sequence[Metric]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, float]]:
     """Parameters and mean metrics of each candidate."""
     means = {metric.name: results.overall(metric).tolist() for metric in metrics}
     rows = []
@@ -150,28 +214,30 @@ def _per_group_text(results: CrossValidationResult, best: int) -> str:
     return csv_text(["group", *results.by_group], rows)
 
 
-def print_summary(summary: dict[str, Any], data_lines: list[tuple[str, str]], best: int) -> None:
-    """Print the summary and a table of the candidates."""
-    model = summary["model"]
-    for name, value in summary["fixed"].items():
+def print_summary(
+    document: CrossValidationDocument, data_lines: list[tuple[str, str]], best: int
+) -> None:
+    """Print the data, the model and a table of the candidates."""
+    model = document.model
+    for name, value in document.fixed.items():
         model += f", {name} {value:.4g}"
     terminal.print_key_values(
         [
             *data_lines,
             ("model", model),
-            ("held out", f"{summary['held_out_by']}, {summary['seconds']:.2f} s"),
-            ("prepared", summary["prepared"]),
+            ("held out", f"{document.held_out_by}, {document.seconds:.2f} s"),
+            ("prepared", document.prepared),
         ]
     )
-    error = summary["best"]["standard_error"]
     mark = "best"
+    error = float(document.best["standard_error"])
     if not math.isnan(error):
-        mark += f", {summary['best']['by']} ± {error:.4f}"
+        mark += f", {document.best['by']} ± {error:.4f}"
     rows = []
-    for k, candidate in enumerate(summary["candidates"]):
+    for k, candidate in enumerate(document.candidates):
         parameter, *metrics = candidate.values()
-        last = mark if k == best else ""
-        rows.append([f"{parameter:.4g}", *map(terminal.format_number, metrics), last])
-    header = [*summary["candidates"][0], ""]
+        note = mark if k == best else ""
+        rows.append([f"{parameter:.4g}", *map(terminal.format_number, metrics), note])
+    header = [*document.candidates[0], ""]
     table = TextTable(header, rows, names=(len(header) - 1,))
     terminal.print_table(table, best=best)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
 from rankwise.cli import terminal
 from rankwise.cli.command import FILE, Command
 from rankwise.cli.shared_options import json_option
-from rankwise.formatting import join_words
+from rankwise.formatting import JsonObject, join_words
+
+Facts: TypeAlias = dict[str, Any]  # a document whose shape `read_header` has checked
 
 
 @click.command(cls=Command)
@@ -34,7 +36,7 @@ def info(model: Path | None, as_json: bool) -> None:
         terminal.print_key_values(lines)
 
 
-def _installation_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+def _installation_lines(facts: Facts) -> list[tuple[str, str]]:
     """Versions, extras and memory as names and values."""
     compiled = "active"
     if not facts["compiled"]:
@@ -50,7 +52,7 @@ def _installation_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _header_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+def _header_lines(facts: Facts) -> list[tuple[str, str]]:
     """The header of a model file as names and values."""
     from rankwise.cli.input_files import SHOWN_NAMES
     from rankwise.cli.training_notes import read_notes
@@ -70,17 +72,12 @@ def _header_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     features = f"{len(columns) or facts['n_features']:,}"
     if columns:
         features += f": {join_words(list(columns), SHOWN_NAMES)}"
-    parameters = []
-    for name, value in notes.chosen.items():
-        if value is not None:
-            text = f"{value:.6g}" if isinstance(value, float) else str(value)
-            parameters.append((name, text))
     packages = [f"rankwise {facts['rankwise']}"]
     packages += [f"{name} {version}" for name, version in facts["written_with"].items()]
     return [
         ("model", model),
         ("kernel", str(facts["parameters"].get("kernel", ""))),
-        *parameters,
+        *_parameter_lines(notes.chosen),
         ("features", features),
         ("categories", join_words(categories, SHOWN_NAMES)),
         ("data", notes.data),
@@ -90,3 +87,14 @@ def _header_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("command", notes.command),
         ("written by", f"{', '.join(packages)}; {file_format}"),
     ]
+
+
+def _parameter_lines(chosen: JsonObject) -> list[tuple[str, str]]:
+    """Parameters and their values."""
+    lines = []
+    for name, value in chosen.items():
+        if isinstance(value, float):
+            lines.append((name, f"{value:.6g}"))
+        elif value is not None:
+            lines.append((name, str(value)))
+    return lines

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold
 
+from rankwise.arrays import Array, Indices, Labels, Texts
 from rankwise.cli import terminal
 from rankwise.cli.pair_options import PairOptions
 from rankwise.cli.shared_options import TableOptions, split_names
 from rankwise.datasets import RankingData, read_pairs, read_ranking
 from rankwise.datasets.column_values import distinct_cells
+from rankwise.datasets.file_formats import Format
 from rankwise.datasets.files import import_arrow
 from rankwise.datasets.open_tables import open_unless_letor
 from rankwise.datasets.overlap import share_seen
@@ -26,13 +30,33 @@ from rankwise.frames import frame_matrix
 from rankwise.graphs import PairGraph
 from rankwise.model_selection.scorer import needs_groups
 
-NO_COLUMN = "none"  # value of --target and --group
-
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from rankwise.cli.trained_model import TrainedModel
 
+NO_COLUMN = "none"  # value of --target and --group
 MAX_JUDGE_FOLDS = 10
 SHOWN_NAMES = 8  # names of columns in a line of a summary
+
+
+class ReadingOptions(TypedDict, total=False):
+    """Arguments of `read_ranking` that name columns or say how their cells are read."""
+
+    target: str | None
+    group: str | list[str] | None
+    id: str | None
+    weight: str | None
+    time: str | None
+    features: Sequence[str] | None
+    ignore: Sequence[str]
+    text: Sequence[str]
+    numeric: Sequence[str]
+    missing: Sequence[str]
+    levels: Sequence[str]
+    n_features: int
+    zero_based: bool
+    target_needed: bool
 
 
 class DataFile:
@@ -75,10 +99,12 @@ class DataFile:
         self.table = table
         self.target_needed = target_needed
         self.weight = weight
-        has_header = not table.no_header
-        input_format: Any = table.input_format
         opened = open_unless_letor(
-            str(path), table.delimiter, table.decimal, has_header, input_format
+            str(path),
+            delimiter=table.delimiter,
+            decimal=table.decimal,
+            header=not table.no_header,
+            format=cast("Format", table.input_format),  # checked by the function
         )
         self.is_letor = opened is None
         self._opened = opened
@@ -92,59 +118,46 @@ class DataFile:
         return self._opened
 
     def read(
-        self,
-        *,
-        lower_is_better: bool | None = None,
-        zero_based: bool | None = None,
-        n_features: int | None = None,
-        **columns: Any,
+        self, *, lower_is_better: bool | None = None, **options: Unpack[ReadingOptions]
     ) -> RankingData:
         """Read the items: a frame for a table, a matrix for svmlight rows.
 
         Parameters
         ----------
-        lower_is_better, zero_based : bool, optional
-            Replace the options of the command.
-        n_features : int, optional
-            Number of features of svmlight rows.
-        **columns
-            Replace arguments of `read_ranking` that follow from the options of the command.
+        lower_is_better : bool, optional
+            Replaces the option of the command.
+        **options
+            Replace arguments that follow from the options of the command.
         """
-        table = self.table
         if lower_is_better is None:
-            lower_is_better = table.lower_is_better
-        if zero_based is None:
-            zero_based = table.zero_based
-        arguments = {**self._roles(), **columns, "zero_based": zero_based}
+            lower_is_better = self.table.lower_is_better
+        arguments: ReadingOptions = {**self._options(), **options}
         if self._opened is None:
-            key = (zero_based, n_features)
+            key = (arguments["zero_based"], arguments.get("n_features"))
             if key not in self._letor_data:
                 self._letor_data[key] = read_ranking(
-                    self.path, as_frame=True, format="letor", n_features=n_features, **arguments
+                    self.path, as_frame=True, format="letor", **arguments
                 )
             data = self._letor_data[key]
         else:
-            data = read_ranking(self._opened, as_frame=True, n_features=n_features, **arguments)
+            data = read_ranking(self._opened, as_frame=True, **arguments)
         if lower_is_better and data.y is not None:
             return data._replace(y=-data.y)
         return data
 
-    def _roles(self) -> dict[str, Any]:
+    def _options(self) -> ReadingOptions:
         """Arguments of `read_ranking` that follow from the options of the command."""
         table = self.table
-        target: str | None = table.target or "auto"
-        if table.target == NO_COLUMN:
-            target = None
-        group: Any = split_names(table.group, self.names) or "auto"
-        if group == [NO_COLUMN]:
-            group = None
+        target = table.target or "auto"
+        groups = split_names(table.group, self.names)
         return {
-            "target": target,
-            "group": group,
+            "target": None if target == NO_COLUMN else target,
+            "group": None if groups == [NO_COLUMN] else groups or "auto",
             "id": table.id,
             "weight": self.weight,
             "missing": table.missing,
             "levels": table.levels(),
+            "zero_based": table.zero_based,
             "target_needed": self.target_needed,
         }
 
@@ -190,16 +203,15 @@ class DataFile:
                 f"{trained.name} was trained on: {join_words(missing, SHOWN_NAMES)}. "
                 f"It has {join_words(self.names, 30)}."
             )
-        others: list[str] = []
-        if self.target_needed:  # the other training columns identify training rows: `share_seen`
-            columns = self._fingerprint_columns(trained)
-            others = [name for name in columns if name not in features]
-        data = self.read(
-            **self._trained_roles(trained),
-            features=[*features, *others],
-            text=trained.text_features(),
-            numeric=trained.numeric_features(),
-        )
+        columns = list(features)
+        if self.target_needed:  # `share_seen` identifies training rows by all training columns
+            all_columns = self._fingerprint_columns(trained)
+            columns += [name for name in all_columns if name not in features]
+        options = self._trained_roles(trained)
+        options["features"] = columns
+        options["text"] = trained.text_features()
+        options["numeric"] = trained.numeric_features()
+        data = self.read(lower_is_better=self._lower_is_better(trained), **options)
         assert data.feature_names is not None
         data = data._replace(
             X=data.frame.select(features), feature_names=data.feature_names[: len(features)]
@@ -229,7 +241,7 @@ class DataFile:
         if trained.features:
             terminal.note(f"{self.path} has no column names; features are matched by position")
         zero_based = self.table.zero_based or trained.notes.zero_based
-        lower_is_better = self.table.lower_is_better or trained.notes.lower
+        lower_is_better = self._lower_is_better(trained)
         data = self.read(zero_based=zero_based, lower_is_better=lower_is_better)
         n_columns = data.X.shape[1]
         n_features = trained.n_features
@@ -239,7 +251,7 @@ class DataFile:
             )
         if n_columns > n_features and trained.notes.sparse:
             terminal.note(
-                f"features of {self.path} beyond the {n_features} of the training data are left out"
+                f"features of {self.path} beyond the {n_features} of the training data are dropped"
             )
             return data._replace(X=data.X[:, :n_features])
         return data  # the model refuses additional features
@@ -252,7 +264,9 @@ class DataFile:
         if columns:
             if columns == notes.columns:
                 fingerprint = notes.whole_rows
-            data = self.read(**self._trained_roles(trained), features=columns)
+            options = self._trained_roles(trained)
+            options["features"] = columns
+            data = self.read(lower_is_better=self._lower_is_better(trained), **options)
         assert data.y is not None
         rows = np.flatnonzero(~np.isnan(data.y))
         scored = data.take(rows)
@@ -267,24 +281,27 @@ class DataFile:
             return columns
         return trained.features
 
-    def _trained_roles(self, trained: TrainedModel) -> dict[str, Any]:
-        """Roles of columns in the training data that no option replaces."""
+    def _lower_is_better(self, trained: TrainedModel) -> bool:
+        """Whether smaller scores are better, by the command or by the training data."""
+        return self.table.lower_is_better or trained.notes.lower
+
+    def _trained_roles(self, trained: TrainedModel) -> ReadingOptions:
+        """Roles of columns in the training data that no option of the command replaces."""
         notes = trained.notes
         table = self.table
-        roles: dict[str, Any] = {"lower_is_better": table.lower_is_better or notes.lower}
-        if table.target is None:
-            if not self.target_needed:
-                roles["target"] = None
-            elif notes.target in self.names:
-                roles["target"] = notes.target
+        options: ReadingOptions = {}
+        if table.target is None and not self.target_needed:
+            options["target"] = None
+        elif table.target is None and notes.target in self.names:
+            options["target"] = notes.target
         groups = split_names([notes.group], self.names)
-        if not table.group and groups and set(groups) <= set(self.names):
-            roles["group"] = groups
+        if groups and not table.group and set(groups) <= set(self.names):
+            options["group"] = groups
         if not table.missing:
-            roles["missing"] = notes.missing
+            options["missing"] = notes.missing
         if not table.levels():
-            roles["levels"] = notes.levels
-        return roles
+            options["levels"] = notes.levels
+        return options
 
 
 class PairFile(DataFile):
@@ -320,14 +337,15 @@ class PairFile(DataFile):
         weight: str | None = None,
     ) -> None:
         if table.target is not None:
-            raise ValueError("comparisons take the place of scores; leave out --target or --items.")
+            raise ValueError("comparisons replace the target; leave out --target or --items.")
         item_table = replace(table, target=NO_COLUMN, group=table.group or (NO_COLUMN,))
         super().__init__(items, item_table, target_needed=False)
         if self.is_letor:
             raise ValueError(f"{items} has svmlight rows, expected a table with item names.")
         self.data_path = path
-        roles = {**columns.columns(), "weight": weight}
-        self.compared = read_pairs(path, delimiter=table.delimiter, **roles)
+        pair_columns = columns.columns()
+        pair_columns["weight"] = weight
+        self.compared = read_pairs(path, delimiter=table.delimiter, **pair_columns)
         if self.compared.read_as:
             terminal.note(f"{self.compared.read_as}; change it with --sides and --outcome.")
         self.table = replace(item_table, id=table.id or self._id_column())
@@ -350,7 +368,7 @@ class PairFile(DataFile):
             )
         return best
 
-    def item_rows(self, ids: NDArray[np.object_]) -> NDArray[np.intp]:
+    def item_rows(self, ids: Texts) -> Indices:
         """Return the row of each compared item."""
         return rows_of_items(self.compared.items, ids, f"{self.path}, column {self.table.id},")
 
@@ -383,7 +401,7 @@ class PairFile(DataFile):
         """Estimate the share of the comparisons that the model was trained on."""
         return share_seen(trained.notes.rows, *self.rows())
 
-    def rows(self) -> tuple[Any, Any, Any]:
+    def rows(self) -> tuple[pa.Table, Array, Labels | None]:
         """The comparisons as a table, magnitudes and judges, for a fingerprint."""
         pairs = self.compared
         ends = np.column_stack([pairs.winner, pairs.loser])
@@ -393,15 +411,15 @@ class PairFile(DataFile):
         columns = {"winner": labels[ends[:, 0]], "loser": labels[ends[:, 1]]}
         return import_arrow().table(columns), pairs.magnitude, pairs.judges
 
-    def graph(self, groups: Any, options: Any) -> PairGraph:
-        """The comparisons as a graph.
+    def graph(self, groups: ArrayLike | None, options: BaseEstimator | PairGraph) -> PairGraph:
+        """Return the comparisons as a graph.
 
         Parameters
         ----------
         groups : array-like or None
             Groups of items that are held out together; None: connected components.
         options : estimator or PairGraph
-            What has the attributes `cost` and `group_weight`.
+            Its attributes `cost` and `group_weight` are used if it has them.
         """
         pairs = self.compared
         settings = {
@@ -423,7 +441,7 @@ class PairFile(DataFile):
         """One group of all items: edges are held out, not connected components."""
         return [0] * self.compared.n_items
 
-    def judge_folds(self) -> list[tuple[Any, Any]] | None:
+    def judge_folds(self) -> list[tuple[Indices, Indices]] | None:
         """Folds of whole judges, or None if the comparisons have no judges."""
         judges = self.compared.judges
         if judges is None:
@@ -434,21 +452,33 @@ class PairFile(DataFile):
         return list(GroupKFold(n_folds).split(judges, groups=judges))
 
 
-def rows_of_items(items: NDArray[Any], ids: NDArray[np.object_], where: str) -> NDArray[np.intp]:
-    """Return the row of each compared item; refuse items without a row, or with several."""
+def rows_of_items(items: Labels, ids: Texts, source: str) -> Indices:
+    """Return the row of each compared item; refuse items without a row, or with several.
+
+    Parameters
+    ----------
+    items : ndarray
+        The compared items.
+    ids : ndarray of str
+        The item of each row of a table.
+    source : str
+        File and column of `ids`, for messages.
+    """
     names = [str(item) for item in items]
     row_of = {name: row for row, name in enumerate(ids.tolist())}
     n_rows_of = Counter(ids.tolist())
     missing = [name for name in names if name not in row_of]
     if missing:
         raise ValueError(
-            f"{where} lacks {len(missing):,} of the {len(names):,} compared items: "
+            f"{source} lacks {len(missing):,} of the {len(names):,} compared items: "
             f"{join_words(missing, 5)}. Add their rows, leave out their comparisons, or name "
             "another column of items."
         )
     repeated = [name for name in names if n_rows_of[name] > 1]
     if repeated:
-        raise ValueError(f"{where} has items twice: {join_words(repeated, 5)}. Give each one row.")
+        raise ValueError(
+            f"{source} has several rows for {join_words(repeated, 5)}; expected one row per item."
+        )
     return np.array([row_of[name] for name in names])
 
 

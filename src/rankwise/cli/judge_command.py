@@ -99,13 +99,7 @@ def judge(
         raise ImportError(
             f"rankwise judge needs {error.name}: pip install starlette uvicorn markdown-it-py"
         ) from error
-    from rankwise.validation import check_option
-
-    check_option("--goal", goal, ("top", "order"))
-    if not 0.5 <= confidence < 1:
-        raise ValueError(f"--confidence {confidence}: expected a number from 0.5 to below 1.")
-    if top < 1:
-        raise ValueError(f"--top {top}: expected at least 1.")
+    _check_goal(goal, top, confidence)
     path = database or Path(f"{str(items).rstrip('/')}.judged.db")
     terminal.check_files([items, path], output)
     if output is not None and not path.exists():
@@ -142,6 +136,17 @@ def judge(
         n_answers = store.n_answers()
     terminal.echo(f"\n{count(n_answers, 'answer')} in {path}. Run the same command to continue.")
     terminal.echo(f"rankwise judge {items} -o comparisons.csv writes them for rankwise rank.")
+
+
+def _check_goal(goal: str, top: int, confidence: float) -> None:
+    """Refuse goals that do not exist or cannot be reached."""
+    from rankwise.validation import check_option
+
+    check_option("--goal", goal, ("top", "order"))
+    if not 0.5 <= confidence < 1:
+        raise ValueError(f"--confidence {confidence}: expected a number from 0.5 to below 1.")
+    if top < 1:
+        raise ValueError(f"--top {top}: expected at least 1.")
 
 
 def _print_start(item_set: ItemSet, store: AnswerStore, address: Address) -> None:

@@ -6,16 +6,20 @@ import ast
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import TypeAlias
 
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 
+from rankwise.arrays import Array
 from rankwise.cli.shared_options import ModelOptions
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.grades import default_metrics
-from rankwise.metrics.registry import get_metrics
+from rankwise.metrics.registry import MetricName, get_metrics
 from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.validation import check_option
+
+Parameters: TypeAlias = dict[str, object]
 
 CLASSES = {  # of the package rankwise
     "rankrls": "RankRLS",
@@ -27,6 +31,8 @@ CLASSES = {  # of the package rankwise
 }
 SCALES = ("auto", "standard", "group", "log+group", "standard+group", "none")
 DEFAULT_METRIC = "disagreement"  # selects parameters
+MIN_ITEMS_OF_LEAK = 20  # with fewer items a perfect score is no surprise
+PERFECT_TOLERANCE = 5e-5  # scores are printed with four decimals
 UNSCALED_KERNELS = (  # kernel values are no features; chi2 needs non-negative features
     "precomputed",
     "chi2",
@@ -34,9 +40,9 @@ UNSCALED_KERNELS = (  # kernel values are no features; chi2 needs non-negative f
 )
 
 
-def settings(options: ModelOptions) -> dict[str, Any]:
+def settings(options: ModelOptions) -> Parameters:
     """Parameters of the estimator: --kernel and --set NAME=VALUE, as Python values."""
-    values: dict[str, Any] = {"random_state": 0}
+    values: Parameters = {"random_state": 0}
     if options.kernel is not None:
         values["kernel"] = options.kernel
     if options.time_limit is not None:
@@ -49,7 +55,7 @@ def settings(options: ModelOptions) -> dict[str, Any]:
     return values
 
 
-def _python_value(text: str) -> Any:
+def _python_value(text: str) -> object:
     """A number, a list of numbers, or the text itself."""
     try:
         value = ast.literal_eval(text)
@@ -62,7 +68,7 @@ def _python_value(text: str) -> Any:
 
 def make_model(
     options: ModelOptions, metric: str | None = None, *, search: bool | None = None
-) -> Any:
+) -> BaseEstimator:
     """Make the unfitted estimator that the options describe.
 
     Parameters
@@ -80,56 +86,77 @@ def make_model(
     package = import_module("rankwise")
     name = CLASSES[options.model]
     plain_class = getattr(package, name)
-    values = settings(options)
-    _check_parameters(options, values, plain_class().get_params(deep=False))
+    parameters = settings(options)
+    _check_parameters(options, parameters, plain_class().get_params(deep=False))
     scoring = None if metric is None else get_metric(read_metric(metric))
     if options.model == "auto":
-        return plain_class(scoring=scoring, **values)
+        return plain_class(scoring=scoring, **parameters)
     alphas = None
     if options.alpha != "auto":
         alphas = numbers_in("--alpha", options.alpha)
     if search is None:
-        search = options.model == "pursuit" or alphas is None or len(alphas) > 1
-        if not search and metric is not None:
-            raise ValueError(
-                f"--metric {metric} has no effect with --alpha {options.alpha}, a single "
-                "candidate; leave one of them out."
-            )
-    searches_gamma = search and options.model != "corankrls"
-    if isinstance(values.get("gamma"), list) and not searches_gamma:
+        search = _has_candidates(options, alphas, metric)
+    _check_gamma(options, parameters, search)
+    if search:
+        search_class = getattr(package, f"{name}CV")
+        return search_class(**_search_parameters(options, parameters, alphas, scoring))
+    if alphas:
+        parameters["alpha"] = alphas[0]
+    return plain_class(**parameters)
+
+
+def _has_candidates(options: ModelOptions, alphas: list[float] | None, metric: str | None) -> bool:
+    """Whether there are several candidates to select from; else a metric has no effect."""
+    if options.model == "pursuit" or alphas is None or len(alphas) > 1:
+        return True
+    if metric is not None:
         raise ValueError(
-            f"--set gamma={values['gamma']}: expected one value; several values are candidates "
+            f"--metric {metric} has no effect with --alpha {options.alpha}, a single candidate; "
+            "leave one of them out."
+        )
+    return False
+
+
+def _check_gamma(options: ModelOptions, parameters: Parameters, search: bool) -> None:
+    """Refuse several values of gamma for a model that does not select it."""
+    selects_gamma = search and options.model != "corankrls"
+    if isinstance(parameters.get("gamma"), list) and not selects_gamma:
+        raise ValueError(
+            f"--set gamma={parameters['gamma']}: expected one value; several values are candidates "
             "with --alpha auto, for all models but corankrls."
         )
-    if not search:
-        if alphas:
-            values["alpha"] = alphas[0]
-        return plain_class(**values)
-    values["scoring"] = scoring or DEFAULT_METRIC
+
+
+def _search_parameters(
+    options: ModelOptions,
+    parameters: Parameters,
+    alphas: list[float] | None,
+    scoring: Metric | None,
+) -> Parameters:
+    """The parameters of the class that searches."""
+    searched: Parameters = {**parameters, "scoring": scoring or DEFAULT_METRIC}
     if options.model != "pursuit":
-        values["alphas"] = alphas
-    if options.model == "corankrls" and "nu" in values:
-        values["nus"] = [values.pop("nu")]
-    search_class = getattr(package, f"{name}CV")
-    return search_class(**values)
+        searched["alphas"] = alphas
+    if options.model == "corankrls" and "nu" in searched:
+        searched["nus"] = [searched.pop("nu")]
+    return searched
 
 
-def _check_parameters(
-    options: ModelOptions, values: dict[str, Any], parameters: dict[str, Any]
-) -> None:
-    """Refuse values for parameters that the model does not have."""
+def _check_parameters(options: ModelOptions, values: Parameters, defaults: Parameters) -> None:
+    """Refuse values for parameters that the model, whose defaults are passed, does not have."""
     names = list(values)
     if options.alpha != "auto":
         names.append("alpha")
     for name in names:
-        if name not in parameters:
+        if name not in defaults:
             raise ValueError(
-                f"the model {options.model} has no parameter {name}; it has "
-                f"{', '.join(parameters)}."
+                f"the model {options.model} has no parameter {name}; it has {', '.join(defaults)}."
             )
 
 
-def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
+def make_scaler(
+    options: ModelOptions, model: BaseEstimator, is_sparse: bool
+) -> TransformerMixin | None:
     """Make the scaler of the features, or None; sparse features are not centered.
 
     Parameters
@@ -162,21 +189,33 @@ def make_scaler(options: ModelOptions, model: Any, is_sparse: bool) -> Any:
     return None
 
 
-def metrics_for(names: Sequence[str | Metric] | None, y: Any, weights: Any = None) -> list[Metric]:
+def metrics_for(
+    names: Sequence[MetricName], y: Array | None, weights: Array | None = None
+) -> list[Metric]:
     """The metrics of --metric, or the default metrics of `rankwise.metrics.evaluate`."""
     if names:
-        return get_metrics([read_metric(name) for name in names])
+        return read_metrics(names)
+    assert y is not None  # a command without true scores has no metrics
     return get_metrics(default_metrics(y, weights is not None))
 
 
-def read_metric(name: str | Metric) -> Any:
-    """Return a metric, or a function as MODULE:FUNCTION; the working directory is searched."""
+def read_metrics(names: Sequence[MetricName]) -> list[Metric]:
+    """The metrics of --metric."""
+    return get_metrics([read_metric(name) for name in names])
+
+
+def read_metric(name: MetricName) -> MetricName:
+    """Import a function that is named as MODULE:FUNCTION; return other metrics unchanged.
+
+    The working directory is searched for the module.
+    """
     if not isinstance(name, str) or ":" not in name:
         return name
-    module, _, function = name.partition(":")
+    module, _, function_name = name.partition(":")
     sys.path.insert(0, "")
     try:
-        return getattr(import_module(module), function)
+        function: MetricName = getattr(import_module(module), function_name)
+        return function
     except (ImportError, AttributeError) as error:
         raise ValueError(f"--metric {name}: {error}; expected MODULE:FUNCTION.") from error
     finally:
@@ -184,9 +223,9 @@ def read_metric(name: str | Metric) -> Any:
 
 
 def perfect_score_note(metric: str, score: float, n_items: int) -> str:
-    """Ask for a leak if at least 20 items have a perfect score; else return an empty text."""
+    """Ask about a leak if a score of at least 20 items is perfect; else return an empty text."""
     perfect = 1.0 if get_metric(read_metric(metric)).greater_is_better else 0.0
-    if n_items < 20 or abs(score - perfect) > 5e-5:
+    if n_items < MIN_ITEMS_OF_LEAK or abs(score - perfect) > PERFECT_TOLERANCE:
         return ""
     return "perfect score: is the target, or something computed from it, among the features?"
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rankwise.cli.command import Decorator, option, option_group
 from rankwise.cli.shared_options import COMPARISONS, split_names
+
+if TYPE_CHECKING:
+    from rankwise.datasets.pair_data import PairColumns
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class PairOptions:
         """Whether none of the options was passed."""
         return not any(vars(self).values())
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> PairColumns:
         """The arguments of `rankwise.datasets.read_pairs`."""
         if self.sides is not None and self.loser is not None:
             raise ValueError("--sides names both items; leave out --loser.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -20,7 +20,10 @@ from rankwise.cli.shared_options import (
 )
 
 if TYPE_CHECKING:
+    from rankwise.arrays import Array, Indices, Numbers
     from rankwise.datasets import RankingData
+
+Columns: TypeAlias = "dict[str, Numbers]"
 
 
 @click.command(cls=Command, examples=["rankwise predict model.rw new.csv --rank -o ranked.csv"])
@@ -80,10 +83,7 @@ def predict(
     from rankwise.rankers.base import ranks_in_groups
 
     terminal.check_files([model, data], output)
-    if column is not None and table.no_header:
-        raise ValueError("--column names a new column, but --no-header says there are no names.")
-    if rank + intervals + (best_set is not None) > 1:
-        raise ValueError("pass one of --rank, --intervals and --best-set.")
+    _check_options(table, column, rank, intervals, best_set)
     ranker = open_model(model)
     file = DataFile(data, table, target_needed=False)
     items = file.read_for(ranker)
@@ -106,19 +106,31 @@ def predict(
         terminal.write_text(output, _columns_text(columns))
         return
     source = data if file.is_letor else file.opened
-    added = _named_columns(columns, column)
-    write_table_with_scores(source, output or "-", added, delimiter=table.delimiter, order=order)
+    new_columns = _rename(columns, column)
+    write_table_with_scores(
+        source, output or "-", new_columns, delimiter=table.delimiter, order=order
+    )
 
 
-def _named_columns(columns: dict[str, Any], name: str) -> dict[str, Any]:
-    """The columns under a name of the user; several have it as a prefix."""
+def _check_options(
+    table: TableOptions, column: str | None, rank: bool, intervals: bool, best_set: float | None
+) -> None:
+    """Refuse options that exclude each other."""
+    if column is not None and table.no_header:
+        raise ValueError("--column names a new column, but --no-header says there are no names.")
+    if rank + intervals + (best_set is not None) > 1:
+        raise ValueError("pass one of --rank, --intervals and --best-set.")
+
+
+def _rename(columns: Columns, name: str) -> Columns:
+    """Give one column the name of --column; several columns get it as a prefix."""
     if len(columns) == 1:
         (values,) = columns.values()
         return {name: values}
     return {f"{name}_{suffix}": values for suffix, values in columns.items()}
 
 
-def _columns_text(columns: dict[str, Any]) -> str:
+def _columns_text(columns: Columns) -> str:
     """One row a line; several columns as CSV with a header."""
     lines = []
     if len(columns) > 1:
@@ -128,7 +140,7 @@ def _columns_text(columns: dict[str, Any]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _ranked_order(ranks: Any, items: RankingData) -> Any:
+def _ranked_order(ranks: Numbers, items: RankingData) -> Indices:
     """The rows of the file by group and rank; rows without a group are last."""
     import numpy as np
 
@@ -141,7 +153,7 @@ def _ranked_order(ranks: Any, items: RankingData) -> Any:
     return np.lexsort((ranks, group_of_row))
 
 
-def _in_rows(values: Any, rows: Any, n_rows: int) -> Any:
+def _in_rows(values: Numbers, rows: Indices, n_rows: int) -> Array:
     """The values in their rows of the file, NaN in the other rows."""
     import numpy as np
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rankwise.cli.command import FILE, option, option_group
 from rankwise.cli.shared_options import COMPARISONS, OUTPUT, confidence_option, split_names
+
+if TYPE_CHECKING:
+    from rankwise.datasets.pair_data import PairColumns
 
 TIME = "Time"  # section of the help
 
@@ -33,23 +36,26 @@ class ComparisonOptions:
     team_separator: str | None
     team_weights: tuple[str, ...]
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> PairColumns:
         """The arguments of `rankwise.datasets.read_pairs`."""
-        return {
+        columns: PairColumns = {
             "weight": self.weight,
             "group": self.board_per,
             "cluster": self.cluster,
-            "covariates": split_names(self.covariates) or None,
             "item": self.item,
             "ranking": self.ranking,
             "place": self.place,
             "places": split_names(self.places) or None,
             "unlisted": self.unlisted,
             "time": self.time,
-            "context": split_names(self.context) or None,
             "team_separator": self.team_separator,
             "team_weights": split_names(self.team_weights) or None,
         }
+        if self.covariates:
+            columns["covariates"] = split_names(self.covariates)
+        if self.context:
+            columns["context"] = split_names(self.context)
+        return columns
 
 
 comparison_options = option_group(

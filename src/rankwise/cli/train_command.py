@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -28,8 +29,9 @@ from rankwise.cli.shared_options import (
 from rankwise.formatting import TextTable, to_json_values
 
 if TYPE_CHECKING:
-    from rankwise.cli.training_set import TrainingSet
-    from rankwise.uncertainty import CalibratedRanker
+    from rankwise.cli.training_set import DataSummary, TrainingSet
+    from rankwise.formatting import JsonObject
+    from rankwise.rankers.summary import Calibration, Summary
 
 COMBINED = {"stack": "a stack of", "mean": "the mean of the best of", "best": "the best of"}
 HINT = "--model auto combines several models: often better, slower, harder to explain"
@@ -90,7 +92,7 @@ def train(
     column is printed.
     """
     from rankwise.cli.input_files import open_data
-    from rankwise.cli.model_options import make_model, perfect_score_note
+    from rankwise.cli.model_options import make_model
     from rankwise.cli.training_input import read_training
     from rankwise.persistence import save
     from rankwise.uncertainty import CalibratedRanker
@@ -107,170 +109,153 @@ def train(
     start = time.perf_counter()
     fitted = training.fit(ranker)
     seconds = time.perf_counter() - start
-    trained = ranker.estimator_ if calibrate else ranker
-    chosen = describe(trained)
-    score = chosen.get("held_out_score")
-    if score is not None:
-        n_items = training.X.shape[0]
-        terminal.note(perfect_score_note(metric or chosen["metric"], score, n_items))
-    parameters = {
-        name: value for name, value in chosen.items() if not isinstance(value, list | dict)
-    }
+    summary = ranker.summary()
+    _note_perfect_score(summary, metric, training.X.shape[0])
     command = shlex.join(["rankwise", *sys.argv[1:]])
-    save(fitted, output, notes=training.notes(command, parameters).as_notes())
+    notes = training.notes(command, _chosen(summary))
+    save(fitted, output, notes=notes.as_notes())
     is_default_model = model.model == "rankrls" and training.pairs is None
-    summary: dict[str, Any] = {
-        "data": training.summary,
-        "model": type(trained).__name__.removesuffix("CV"),
-        "kernel": getattr(estimator, "kernel", None),
-        "chosen": chosen,
-        "calibration": describe_calibration(ranker) if calibrate else None,
-        "nuisance": nuisance_effects(trained),
-        "scaler": training.scaler_name,
-        "seconds": round(seconds, 3),
-        "output": output,
-        "hint": HINT if is_default_model else "",
-    }
+    document = TrainingDocument(
+        data=training.summary,
+        model=summary.model,
+        kernel=getattr(estimator, "kernel", None),
+        chosen=summary,
+        scaler=training.scaler_name,
+        seconds=round(seconds, 3),
+        output=output,
+        hint=HINT if is_default_model else "",
+    )
     if as_json:
-        terminal.print_json(summary)
+        terminal.print_json(asdict(document))
     elif not terminal.current.quiet:
         training.print_columns()
-        print_summary(summary, training)
+        print_summary(document, training)
 
 
-def print_summary(summary: dict[str, Any], training: TrainingSet) -> None:
+@dataclass(frozen=True)
+class TrainingDocument:
+    """What `train` prints, and the JSON document.
+
+    Attributes
+    ----------
+    data : DataSummary
+        Columns and counts of the training data.
+    model : str
+        Class of the ranker.
+    kernel, scaler : str or None
+        Kernel of the ranker, and class of the scaler before it.
+    chosen : Summary
+        Summary of the ranker.
+    seconds : float
+        Duration of the training.
+    output : Path
+        The model file.
+    hint : str
+        What to try next.
+    """
+
+    data: DataSummary
+    model: str
+    kernel: str | None
+    chosen: Summary
+    scaler: str | None
+    seconds: float
+    output: Path
+    hint: str
+
+
+def _note_perfect_score(summary: Summary, metric: str | None, n_items: int) -> None:
+    """Ask about a leak if the held-out score is perfect."""
+    from rankwise.cli.model_options import perfect_score_note
+
+    if summary.held_out_score is not None and summary.metric is not None:
+        name = metric or summary.metric
+        terminal.note(perfect_score_note(name, summary.held_out_score, n_items))
+
+
+def _chosen(summary: Summary) -> JsonObject:
+    """The selected parameters and their score, for the notes of the model file."""
+    values = {
+        **summary.parameters,
+        "metric": summary.metric,
+        "held_out_score": summary.held_out_score,
+        "held_out_by": summary.held_out_by,
+        "n_candidates": summary.n_candidates,
+        "combine": summary.combine,
+        "best_member": summary.best_member,
+    }
+    return {name: to_json_values(value) for name, value in values.items() if value is not None}
+
+
+def print_summary(document: TrainingDocument, training: TrainingSet) -> None:
     """Print the summary, the effects of nuisance columns, and the members of the model auto."""
-    terminal.print_key_values(_lines(summary, training))
-    if summary["nuisance"]:
-        rows = []
-        for effect in summary["nuisance"]:
-            name, *numbers = effect.values()
-            rows.append([name, *map(terminal.format_number, numbers)])
+    summary = document.chosen
+    terminal.print_key_values(_lines(document, training))
+    if summary.nuisance:
+        rows = [
+            [
+                effect.name,
+                terminal.format_number(effect.effect),
+                terminal.format_number(effect.standard_error),
+            ]
+            for effect in summary.nuisance
+        ]
         terminal.echo("")
         terminal.print_table(TextTable(["nuisance", "effect", "standard error"], rows))
-    if "members" in summary["chosen"]:
-        print_members(summary["chosen"])
+    if summary.members:
+        from rankwise.rankers.summary import member_cells
+
+        header = ["member", str(summary.metric), "weight", "seconds"]
+        terminal.echo("")
+        terminal.print_table(TextTable(header, [member_cells(row) for row in summary.members]))
 
 
-def nuisance_effects(ranker: Any) -> list[dict[str, Any]]:
-    """Names, effects and standard errors of the nuisance columns."""
-    if not hasattr(ranker, "nuisance_names_"):
-        return []
-    effects = []
-    columns = (ranker.nuisance_names_, ranker.nuisance_coef_, ranker.nuisance_se_)
-    for name, effect, standard_error in zip(*columns, strict=True):
-        effects.append({"name": name, "effect": effect, "standard_error": standard_error})
-    return effects
-
-
-def describe_calibration(ranker: CalibratedRanker) -> dict[str, Any]:
-    """What the standard errors and probabilities are computed from."""
-    return {
-        "units": ranker.units_,
-        "n_units": ranker.n_units_,
-        "n_pairs": ranker.n_pairs_,
-        "log_loss": ranker.log_loss_,
-        "trained_again": ranker.members_ is not None,
-    }
-
-
-def describe(ranker: Any) -> dict[str, Any]:
-    """Selected or fixed parameters, and the held-out score of a selection; NaN becomes None."""
-    from rankwise.auto.auto_ranker import AutoRanker
-    from rankwise.metrics import get_metric
-
-    chosen: dict[str, Any] = {}
-    if isinstance(ranker, AutoRanker):
-        chosen = {
-            "metric": ranker.scoring_,
-            "held_out_score": ranker.score_,
-            "combine": ranker.combine_,
-            "best_member": ranker.best_member_,
-            "estimate": ranker.estimate_,
-            "members": ranker.members_,
-            "notes": ranker.notes_,
-        }
-    elif hasattr(ranker, "cv_results_"):
-        chosen = {
-            **ranker.best_params_,
-            "metric": get_metric(ranker.scoring).name,
-            "held_out_score": ranker.best_score_,
-            "held_out_by": ranker.cv_results_.get("cv", "folds"),
-            "n_candidates": ranker.cv_results_["mean_score"].size,
-        }
-    else:
-        parameters = ranker.get_params(deep=False)
-        chosen = {name: parameters[name] for name in ("alpha", "nu") if name in parameters}
-    return {name: to_json_values(value) for name, value in chosen.items()}
-
-
-def _lines(summary: dict[str, Any], training: TrainingSet) -> list[tuple[str, str]]:
+def _lines(document: TrainingDocument, training: TrainingSet) -> list[tuple[str, str]]:
     """The summary as names and values."""
     lines = training.lines()
-    if summary["kernel"]:
-        lines.append(("model", f"{summary['model']}, kernel {summary['kernel']}"))
-        lines.append(("scaling", summary["scaler"] or "none"))
+    if document.kernel:
+        lines.append(("model", f"{document.model}, kernel {document.kernel}"))
+        lines.append(("scaling", document.scaler or "none"))
     else:
-        lines.append(("model", summary["model"]))
-    lines += _selection_lines(summary["chosen"])
-    if summary["calibration"] is not None:
-        lines += _calibration_lines(summary["calibration"])
+        lines.append(("model", document.model))
+    lines += _selection_lines(document.chosen)
+    if document.chosen.calibration is not None:
+        lines += _calibration_lines(document.chosen.calibration)
     return [
         *lines,
-        ("training time", f"{summary['seconds']:.2f} s"),
-        ("written to", str(summary["output"])),
-        ("tip", summary["hint"]),
+        ("training time", f"{document.seconds:.2f} s"),
+        ("written to", str(document.output)),
+        ("tip", document.hint),
     ]
 
 
-def _selection_lines(chosen: dict[str, Any]) -> list[tuple[str, str]]:
+def _selection_lines(summary: Summary) -> list[tuple[str, str]]:
     """Which parameters or members were selected."""
-    if "members" in chosen:
-        n_evaluated = sum("score" in row for row in chosen["members"])
-        combination = COMBINED[chosen["combine"]]
+    if summary.combine is not None:
+        n_evaluated = sum("score" in row for row in summary.members)
+        combination = COMBINED[summary.combine]
         return [
-            ("chosen", f"{combination} {n_evaluated} members by {chosen['metric']}"),
-            ("best member", chosen["best_member"]),
-            *(("note", text) for text in chosen["notes"]),
+            ("chosen", f"{combination} {n_evaluated} members by {summary.metric}"),
+            ("best member", summary.best_member or ""),
+            *(("note", text) for text in summary.notes),
         ]
-    parameters = []
-    for name in ("alpha", "nu", "gamma", "n_basis"):
-        if chosen.get(name) is not None:
-            parameters.append(f"{name} {chosen[name]:.4g}")
-    values = ", ".join(parameters)
-    if "held_out_score" not in chosen:
-        return [("given", values)]
-    score = chosen["held_out_score"] + 0.0  # minus zero becomes zero
+    parameters = summary.describe_parameters()
+    if summary.held_out_score is None:
+        return [("given", parameters)]
+    score = summary.held_out_score + 0.0  # minus zero becomes zero
     return [
-        ("chosen", f"{values}, of {chosen['n_candidates']} candidates"),
-        ("held-out score", f"{chosen['metric']} {score:.4f} by {chosen['held_out_by']}"),
+        ("chosen", f"{parameters}, of {summary.n_candidates} candidates"),
+        ("held-out score", f"{summary.metric} {score:.4f} by {summary.held_out_by}"),
     ]
 
 
-def _calibration_lines(calibration: dict[str, Any]) -> list[tuple[str, str]]:
+def _calibration_lines(calibration: Calibration) -> list[tuple[str, str]]:
     """What the standard errors and probabilities are computed from."""
-    units = f"{calibration['n_units']} {calibration['units']}"
-    if calibration["trained_again"]:
-        units = f"{calibration['n_units']} folds of {calibration['units']}, refitted for each"
-    loss = f"log loss {calibration['log_loss']:.3f} (random order: 0.693)"
+    units = f"{calibration.n_units} {calibration.units}"
+    if calibration.is_refitted:
+        units = f"{calibration.n_units} folds of {calibration.units}, refitted for each"
+    loss = f"log loss {calibration.log_loss:.3f} (random order: 0.693)"
     return [
         ("errors", f"by leaving out {units}"),
-        ("probabilities", f"from {calibration['n_pairs']:,} held-out pairs, {loss}"),
+        ("probabilities", f"from {calibration.n_pairs:,} held-out pairs, {loss}"),
     ]
-
-
-def print_members(chosen: dict[str, Any]) -> None:
-    """Print one row for each member of the model auto."""
-    rows = []
-    for member in chosen["members"]:
-        name = member["name"]
-        if member["note"]:
-            name += f" ({member['note']})"
-        score = ""
-        weight = ""
-        if "score" in member:
-            score = terminal.format_number(member["score"])
-            weight = f"{member['weight']:+.3f}"
-        rows.append([name, score, weight, f"{member['seconds']:.1f}"])
-    terminal.echo("")
-    terminal.print_table(TextTable(["member", chosen["metric"], "weight", "seconds"], rows))

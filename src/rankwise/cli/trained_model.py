@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from rankwise.arrays import Array, Indices, Matrix, Numbers
 from rankwise.auto.auto_ranker import AutoRanker
 from rankwise.cli import terminal
 from rankwise.cli.training_notes import TrainingNotes, read_notes
@@ -47,7 +48,7 @@ class TrainedModel:
     """
 
     name: str
-    model: Any
+    model: BaseEstimator
     notes: TrainingNotes
     columns: TableVectorizer | None
     features: list[str]
@@ -77,21 +78,21 @@ class TrainedModel:
                 other.add(column.name)
         return [name for name in self.features if name not in other]
 
-    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], RankingData]:
+    def scores(self, file: DataFile) -> tuple[Array, RankingData]:
         """Predicted scores of the items with a true score, and these items."""
         data = file.read_for(self)
         predicted = self.predict(data)  # of all items: items without a score are in groups, too
         rows = scored_rows(data)
         return predicted[rows], data.take(rows)
 
-    def predict(self, data: RankingData) -> NDArray[np.float64]:
+    def predict(self, data: RankingData) -> Array:
         """Predicted scores of items; items without groups are one list."""
         groups = data.groups
         if groups is None:
             groups = np.zeros(data.X.shape[0], int)
         return np.asarray(predict_items(self.model, data.X, groups))
 
-    def intervals(self, data: RankingData, level: float) -> dict[str, NDArray[Any]]:
+    def intervals(self, data: RankingData, level: float) -> dict[str, Numbers]:
         """Columns of scores, standard errors, ranks and rank intervals of items."""
         ranker, items = self._calibrated(data)
         ranks = ranker.rank_interval(items, data.groups, level)
@@ -103,13 +104,13 @@ class TrainedModel:
             "rank_high": ranks.high,
         }
 
-    def best_set(self, data: RankingData, level: float) -> dict[str, NDArray[Any]]:
+    def best_set(self, data: RankingData, level: float) -> dict[str, Numbers]:
         """Columns of scores, and of 1 for the items of the prediction set of the best item."""
         ranker, items = self._calibrated(data)
         is_in_set = ranker.best_set(items, data.groups, level)
         return {"score": self.predict(data), "in_set": is_in_set.astype(int)}
 
-    def _calibrated(self, data: RankingData) -> tuple[CalibratedRanker, Any]:
+    def _calibrated(self, data: RankingData) -> tuple[CalibratedRanker, Matrix]:
         """The final step of the model, and the items as it gets them."""
         ranker = final_estimator(self.model)
         if not isinstance(ranker, CalibratedRanker):
@@ -131,7 +132,7 @@ class ScoreFile:
 
     path: Path
 
-    def scores(self, file: DataFile) -> tuple[NDArray[np.float64], RankingData]:
+    def scores(self, file: DataFile) -> tuple[Array, RankingData]:
         """Scores of the items with a true score, and these items."""
         values = read_scores(self.path)
         data = file.read_scored()
@@ -148,18 +149,18 @@ class ScoreFile:
         return values[rows], data.take(rows)
 
     def overlap_note(self, file: DataFile, data: RankingData) -> str:
-        """Return an empty text: the training data of the scores are unknown."""
+        """Return an empty text, because the training data of the scores are unknown."""
         return ""
 
 
-def scored_rows(data: RankingData) -> NDArray[np.intp]:
+def scored_rows(data: RankingData) -> Indices:
     """Rows of the items with a true score; a note counts the other items."""
     assert data.y is not None
     rows = np.flatnonzero(~np.isnan(data.y))
     if not len(rows):
         raise ValueError("no item of the data has a true score to evaluate with.")
     if len(rows) < len(data.y):
-        terminal.note(f"{len(data.y) - len(rows)} items without score are left out")
+        terminal.note(f"{len(data.y) - len(rows)} items without score are dropped")
     return rows
 
 
@@ -182,7 +183,7 @@ def open_model(path: Path) -> TrainedModel:
     return TrainedModel(str(path), model, read_notes(notes), columns, features)
 
 
-def _vectorizer(step: Any) -> TableVectorizer | None:
+def _vectorizer(step: BaseEstimator) -> TableVectorizer | None:
     """The encoder of table columns in the first step of a model, if it has one."""
     if isinstance(step, CalibratedRanker):
         step = step.estimator_

@@ -5,27 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 
+from rankwise.arrays import Array, CrossValidation, Indices, Matrix
 from rankwise.cli import terminal
 from rankwise.cli.input_files import DataFile, PairFile
 from rankwise.cli.model_options import make_model, make_scaler, numbers_in, settings
 from rankwise.cli.shared_options import FeatureOptions, ModelOptions, split_names
-from rankwise.cli.training_set import TrainingSet, used_names
+from rankwise.cli.training_set import Folds, Steps, TrainingSet, used_names
 from rankwise.datasets import RankingData
 from rankwise.datasets.column_values import is_number
 from rankwise.datasets.files import import_arrow
 from rankwise.graphs import PairGraph
-from rankwise.graphs.supervision import read_y
+from rankwise.graphs.supervision import Preferences, Relevance, read_y
 from rankwise.metrics import Metric
 from rankwise.model_selection import CrossValidationResult, cross_validate_candidates
 from rankwise.preprocessing.column_types import ColumnInfo, Reason
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 N_EDGE_FOLDS = 10
 SEMI_SUPERVISED_MODELS = ("corankrls", "pursuit")  # learn from items without a score
@@ -35,7 +39,7 @@ MIN_SKEWNESS = 3.0
 
 
 def read_training(
-    file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: Any
+    file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: BaseEstimator
 ) -> TrainingSet:
     """Read training data from an opened file.
 
@@ -50,12 +54,14 @@ def read_training(
     estimator : estimator
         The unfitted ranker.
     """
-    read = _read_letor if file.is_letor else _read_table
-    training = read(file, usage, options, estimator)
-    ranker = getattr(estimator, "model_class", type(estimator))
+    if file.is_letor:
+        training = _read_letor(file, usage, options, estimator)
+    else:
+        training = _read_table(file, usage, options, estimator)
+    ranker = getattr(estimator, "model_class", type(estimator))  # the class that a search trains
     if training.nuisance is not None and not ranker.takes_nuisance:
         raise ValueError("--nuisance is for the models rankrls and ranklogistic.")
-    if 0 < training.summary["pairs"] == training.summary["tied_pairs"]:
+    if 0 < training.summary.pairs == training.summary.tied_pairs:
         reason = "all comparisons are ties."
         if training.pairs is None:
             reason = (
@@ -78,16 +84,10 @@ class ColumnNames:
 
 
 def _read_table(
-    file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: Any
+    file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: BaseEstimator
 ) -> TrainingSet:
     """Read a table, with text and missing values."""
-    names = ColumnNames(
-        features=split_names(usage.features, file.names),
-        ignore=split_names(usage.ignore, file.names),
-        categorical=split_names(usage.categorical, file.names),
-        numeric=split_names(usage.numeric, file.names),
-        nuisance=split_names(usage.nuisance, file.names),
-    )
+    names = _split_column_names(file, usage)
     text_nuisance = [name for name in names.nuisance if name not in names.numeric]
     all_rows = file.read(
         features=[*names.features, *names.nuisance] if names.features else None,
@@ -109,33 +109,48 @@ def _read_table(
     if usage.no_impute:
         _refuse_missing_numbers(file, vectorizer.facts_)
     facts = [*vectorizer.facts_, *_columns_without_use(file, data, vectorizer.facts_, names)]
-    if n_dropped:
-        reason = "have no score"
-        if isinstance(file, PairFile):
-            reason = "are of items that were never compared"
-        terminal.note(f"{n_dropped:,} rows of {file.path} {reason} and are left out")
+    _note_dropped_rows(file, n_dropped)
+    X = data.frame
     has_column_options = names.features or names.categorical or names.numeric or file.table.order
     if options.model == "auto" and not has_column_options:
         # AutoRanker encodes the columns itself: trees take categories and missing values
-        X = data.frame.select(used_names(facts))
-        steps = []
+        X = X.select(used_names(facts))
+        steps: Steps = []
     else:
-        X = data.X
         steps = _preparation_steps(vectorizer, X, options, estimator)
-    y: Any = data.y
-    folds = None
     if isinstance(file, PairFile):
-        y, folds = _comparisons(file, data, options, estimator)
+        graph, folds = _comparisons(file, data, options, estimator)
+        return TrainingSet(file, data, X, graph, steps, facts, n_dropped, nuisance, folds)
+    assert data.y is not None  # a file without scores was refused
+    terminal.note(skew_note(data.y, estimator))
+    return TrainingSet(file, data, X, data.y, steps, facts, n_dropped, nuisance)
+
+
+def _split_column_names(file: DataFile, usage: FeatureOptions) -> ColumnNames:
+    """Split the options that name several columns."""
+    return ColumnNames(
+        features=split_names(usage.features, file.names),
+        ignore=split_names(usage.ignore, file.names),
+        categorical=split_names(usage.categorical, file.names),
+        numeric=split_names(usage.numeric, file.names),
+        nuisance=split_names(usage.nuisance, file.names),
+    )
+
+
+def _note_dropped_rows(file: DataFile, n_dropped: int) -> None:
+    """Report the number of rows that are not used."""
+    if not n_dropped:
+        return
+    if isinstance(file, PairFile):
+        reason = "are of items that were never compared"
     else:
-        terminal.note(skew_note(y, estimator))
-    return TrainingSet(file, data, X, y, steps, facts, n_dropped, nuisance, folds)
+        reason = "have no score"
+    terminal.note(f"{n_dropped:,} rows of {file.path} {reason} and are dropped")
 
 
-def _rows_to_learn_from(
-    file: DataFile, data: RankingData, options: ModelOptions
-) -> NDArray[np.intp]:
+def _rows_to_learn_from(file: DataFile, data: RankingData, options: ModelOptions) -> Indices:
     """Rows of the compared items, or rows with a score if the model needs one."""
-    rows: NDArray[np.intp] = np.arange(data.frame.num_rows)
+    rows: Indices = np.arange(data.frame.num_rows)
     if isinstance(file, PairFile):
         assert data.ids is not None
         rows = file.item_rows(data.ids)
@@ -150,7 +165,7 @@ def _rows_to_learn_from(
 
 
 def _fit_vectorizer(
-    file: DataFile, X: Any, rows: NDArray[np.intp], names: ColumnNames, scale: bool
+    file: DataFile, X: pa.Table, rows: Indices, names: ColumnNames, scale: bool
 ) -> TableVectorizer:
     """Fit the encoder of the columns; `rows` are the row numbers in the file."""
     vectorizer = TableVectorizer(
@@ -198,20 +213,20 @@ def _columns_without_use(
 
 
 def _preparation_steps(
-    vectorizer: TableVectorizer, X: Any, options: ModelOptions, estimator: Any
-) -> list[tuple[str, Any]]:
+    vectorizer: TableVectorizer, X: pa.Table, options: ModelOptions, estimator: BaseEstimator
+) -> Steps:
     """The steps before the ranker; sparse features are not centered."""
     is_sparse = issparse(vectorizer.transform(X.slice(0, 1)))
     scaler = make_scaler(options, estimator, is_sparse)
-    steps: list[tuple[str, Any]] = [("columns", vectorizer)]
+    steps: Steps = [("columns", vectorizer)]
     if scaler is not None and not vectorizer.scale:
         steps.append(("scale", scaler))
     return steps
 
 
 def _comparisons(
-    pairs: PairFile, data: RankingData, options: ModelOptions, estimator: Any
-) -> tuple[PairGraph, list[tuple[Any, Any]] | None]:
+    pairs: PairFile, data: RankingData, options: ModelOptions, estimator: BaseEstimator
+) -> tuple[PairGraph, Folds | None]:
     """The graph of comparisons, and the folds of a search: those of judges, or None."""
     if data.time is not None:
         raise ValueError("--time is for scored items; rankwise rank --time rates comparisons.")
@@ -228,14 +243,15 @@ def _comparisons(
 
 
 def _read_letor(
-    file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: Any
+    file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: BaseEstimator
 ) -> TrainingSet:
     """Read svmlight rows, which are numbers without names."""
     columns = [*usage.categorical, *usage.numeric, *usage.nuisance]
     features = usage.features or columns or None
     data = file.read(features=features, ignore=usage.ignore, time=usage.time)
-    assert data.y is not None
-    n_unscored = int(np.isnan(data.y).sum())
+    y = data.y
+    assert y is not None  # svmlight rows have labels
+    n_unscored = int(np.isnan(y).sum())
     if n_unscored and options.model not in SEMI_SUPERVISED_MODELS:
         raise ValueError(
             f"{file.path}: {n_unscored} items have no score, and {options.model} needs one for "
@@ -247,10 +263,10 @@ def _read_letor(
     data = data._replace(roles={"target": "label", "group": group})
     scaler = make_scaler(options, estimator, bool(issparse(data.X)))
     steps = [] if scaler is None else [("scale", scaler)]
-    return TrainingSet(file, data, data.X, data.y, steps)
+    return TrainingSet(file, data, data.X, y, steps)
 
 
-def check_magnitudes(path: Path, X: Any, names: Sequence[str] | None = None) -> None:
+def check_magnitudes(path: Path, X: Matrix, names: Sequence[str] | None = None) -> None:
     """Refuse features beyond `LARGEST_FEATURE`, whose squares overflow."""
     if names is None:
         values = X.data if issparse(X) else X
@@ -266,16 +282,16 @@ def check_magnitudes(path: Path, X: Any, names: Sequence[str] | None = None) -> 
             )
 
 
-def _largest_number(column: Any) -> float:
+def _largest_number(column: pa.ChunkedArray) -> float:
     """Largest absolute value of a column of Arrow; 0 if it has no numbers."""
     if not is_number(column.type) or column.null_count == len(column):
         return 0.0
-    ends = import_arrow("pyarrow.compute").min_max(column.cast("double", safe=False)).as_py()
-    return float(max(abs(ends["min"]), abs(ends["max"])))
+    limits = import_arrow("pyarrow.compute").min_max(column.cast("double", safe=False)).as_py()
+    return float(max(abs(limits["min"]), abs(limits["max"])))
 
 
-def skew_note(y: NDArray[np.float64], estimator: Any) -> str:
-    """Warn about scores of which a few are far larger than the rest; else an empty text."""
+def skew_note(y: Array, estimator: BaseEstimator) -> str:
+    """Warn about very skewed scores; return an empty text for other scores."""
     scores = y[~np.isnan(y)]
     if getattr(estimator, "cost", "") != "magnitude" or len(np.unique(scores)) <= MIN_SKEWED_LEVELS:
         return ""
@@ -291,7 +307,7 @@ def skew_note(y: NDArray[np.float64], estimator: Any) -> str:
 
 def hold_out(
     options: ModelOptions, metrics: list[Metric], leave: str, training: TrainingSet
-) -> tuple[CrossValidationResult, dict[str, Any]]:
+) -> tuple[CrossValidationResult, dict[str, float]]:
     """Evaluate every candidate on held-out data.
 
     Parameters
@@ -313,10 +329,10 @@ def hold_out(
     fixed : dict
         The best values of the other parameters.
     """
-    y = training.y
+    y: Array | PairGraph | Relevance | Preferences = training.y
     groups = training.groups
     weight = training.data.weight
-    if leave in ("edge", "judge") and training.pairs is not None:
+    if leave in ("edge", "judge") and training.pairs is not None and isinstance(y, PairGraph):
         y = training.pairs.graph(training.pairs.one_list(), y)
     if training.nuisance is not None:
         y = read_y(y, groups, weight, training.nuisance)
@@ -336,11 +352,11 @@ def hold_out(
     return results.line(metrics[0])
 
 
-def _candidates(options: ModelOptions) -> dict[str, Any]:
+def _candidates(options: ModelOptions) -> dict[str, list[float] | None]:
     """Candidates of each parameter; None stands for those of the search of the model."""
     if options.model == "pursuit":
         return {"n_basis": None}
-    candidates: dict[str, Any] = {"alpha": None}
+    candidates: dict[str, list[float] | None] = {"alpha": None}
     if options.alpha != "auto":
         candidates["alpha"] = numbers_in("--alpha", options.alpha)
     if options.model == "corankrls" and "nu" not in settings(options):
@@ -348,20 +364,20 @@ def _candidates(options: ModelOptions) -> dict[str, Any]:
     return candidates
 
 
-def _cv_of(options: ModelOptions, leave: str, training: TrainingSet) -> Any:
+def _cv_of(options: ModelOptions, leave: str, training: TrainingSet) -> CrossValidation:
     """The argument `cv` of `cross_validate_candidates` for a value of --leave."""
     if leave == "auto":
         return training.folds or "auto"
     if training.data.time is not None:
         raise ValueError(f"--time and --leave {leave} both set what is held out; pass one.")
-    if leave == "edge" and training.pairs is not None:
+    if training.pairs is not None and leave == "edge":
         return N_EDGE_FOLDS
-    if leave == "judge" and training.pairs is not None:
+    if training.pairs is not None and leave == "judge":
         if training.folds is None:
             raise ValueError("--leave judge: name the column of judges with --judge.")
         return training.folds
     if leave == "group":
-        if training.summary["groups"] < 2:
+        if training.summary.groups < 2:
             raise ValueError(
                 "--leave group: the data are one list; name the column of groups with --group, "
                 "or use --leave pair or a number of folds."
@@ -371,9 +387,14 @@ def _cv_of(options: ModelOptions, leave: str, training: TrainingSet) -> Any:
         if options.model != "rankrls":
             raise ValueError(f"--leave pair is for the model rankrls, not for {options.model}.")
         return "leave-pair-out"
-    if not leave.isdecimal() or int(leave) < 2:
-        raise ValueError(
-            f"--leave {leave}: expected auto, group, pair or a number of folds from 2; for "
-            "comparisons also judge or edge."
-        )
-    return int(leave)
+    return _number_of_folds(leave)
+
+
+def _number_of_folds(leave: str) -> int:
+    """Read a number of folds."""
+    if leave.isdecimal() and int(leave) >= 2:
+        return int(leave)
+    raise ValueError(
+        f"--leave {leave}: expected auto, group, pair or a number of folds from 2; for "
+        "comparisons also judge or edge."
+    )

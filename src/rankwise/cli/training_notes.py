@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+
+from rankwise.formatting import JsonObject
 
 NOTES = "rankwise train"  # key of the notes in a model file
 
@@ -51,14 +52,14 @@ class TrainingNotes:
     missing: list[str] = field(default_factory=list)
     levels: list[str] = field(default_factory=list)
     lower: bool = False
-    chosen: dict[str, Any] = field(default_factory=dict)
+    chosen: JsonObject = field(default_factory=dict)
 
-    def as_notes(self) -> dict[str, Any]:
+    def as_notes(self) -> dict[str, JsonObject]:
         """Return the argument `notes` of `rankwise.persistence.save`."""
         return {NOTES: asdict(self)}
 
 
-def read_notes(notes: Any) -> TrainingNotes:
+def read_notes(notes: object) -> TrainingNotes:
     """Read the notes of a model file; values of another type get their default."""
     if not isinstance(notes, Mapping):
         return TrainingNotes()

@@ -6,27 +6,97 @@ import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from rankwise.arrays import Array, Indices, Labels, Matrix
 from rankwise.caching import cached_property
 from rankwise.cli import terminal
 from rankwise.cli.input_files import SHOWN_NAMES, DataFile, PairFile
 from rankwise.cli.training_notes import TrainingNotes
 from rankwise.datasets import RankingData
 from rankwise.datasets.overlap import fingerprint_rows
-from rankwise.formatting import TextTable, join_words
-from rankwise.graphs import ScoreGraph
+from rankwise.formatting import JsonObject, TextTable, join_words
+from rankwise.graphs import PairGraph, ScoreGraph
 from rankwise.preprocessing.column_types import ColumnInfo
 from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from rankwise.rankers.pipelines import fit_transform
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Steps: TypeAlias = list[tuple[str, TransformerMixin]]
+Folds: TypeAlias = list[tuple[Indices, Indices]]
+
 ROLES = {"id": "names of the items", "weight": "weights of the items"}  # in the table of columns
+
+
+class Fingerprints(NamedTuple):
+    """Fingerprints of the training rows, see `TrainingNotes`."""
+
+    rows: str
+    whole_rows: str = ""
+    columns: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class ColumnUse:
+    """Use of a column of the file, for JSON."""
+
+    name: str
+    use: str
+    n_missing: int
+    why: str
+
+
+@dataclass(frozen=True)
+class DataSummary:
+    """Columns and counts of training data; JSON documents have the same names.
+
+    Attributes
+    ----------
+    file : Path
+        The file of scores or of comparisons.
+    items_file : Path or None
+        The table of compared items.
+    items, items_without_score, rows_left_out : int
+        Number of items, of those without a score, and of rows that are not used.
+    target, group, weight : str or None
+        Columns with these roles.
+    nuisance : list of str
+        Columns whose effects are estimated and removed.
+    n_features : int
+        Number of columns or features that are used.
+    features : list of str or None
+        Their names; None without names.
+    columns : list of ColumnUse
+        Use of each column without a role.
+    groups, pairs, tied_pairs, groups_without_pairs : int
+        Counts of groups and pairs.
+    """
+
+    file: Path
+    items_file: Path | None
+    items: int
+    items_without_score: int
+    rows_left_out: int
+    target: str | None
+    group: str | None
+    weight: str | None
+    nuisance: list[str]
+    n_features: int
+    features: list[str] | None
+    columns: list[ColumnUse]
+    groups: int
+    pairs: int
+    tied_pairs: int
+    groups_without_pairs: int
 
 
 @dataclass
@@ -58,13 +128,13 @@ class TrainingSet:
 
     file: DataFile
     data: RankingData
-    X: Any
-    y: Any
-    steps: list[tuple[str, Any]]
+    X: Matrix
+    y: Array | PairGraph
+    steps: Steps
     facts: list[ColumnInfo] = field(default_factory=list)
     n_dropped: int = 0
-    nuisance: Any = None
-    folds: list[tuple[Any, Any]] | None = None
+    nuisance: pa.Table | None = None
+    folds: Folds | None = None
 
     @property
     def path(self) -> Path:
@@ -79,7 +149,7 @@ class TrainingSet:
         return None
 
     @property
-    def groups(self) -> Any:
+    def groups(self) -> Labels | None:
         """Groups of scored items, or None; a graph of comparisons contains its groups."""
         if self.pairs is not None:
             return None
@@ -101,7 +171,7 @@ class TrainingSet:
         return None
 
     @cached_property
-    def prepared(self) -> Any:
+    def prepared(self) -> Matrix:
         """The features as the ranker gets them."""
         X = self.X
         for _, step in self.steps:
@@ -111,7 +181,7 @@ class TrainingSet:
                 X = fit_transform(step, X, self.groups)
         return X
 
-    def fit(self, model: Any) -> Any:
+    def fit(self, model: BaseEstimator) -> BaseEstimator:
         """Fit a ranker and return it, in a Pipeline with the steps before it if there are any.
 
         The steps before the ranker are not weighted.
@@ -132,7 +202,7 @@ class TrainingSet:
             return model
         return Pipeline([*self.steps, ("rank", model)])
 
-    def notes(self, command: str, chosen: dict[str, Any]) -> TrainingNotes:
+    def notes(self, command: str, chosen: JsonObject) -> TrainingNotes:
         """Facts about the training for the model file."""
         table = self.file.table
         roles = self.data.roles
@@ -149,60 +219,68 @@ class TrainingSet:
             levels=table.levels(),
             lower=table.lower_is_better,
             chosen=chosen,
-            **fingerprints,
+            rows=fingerprints.rows,
+            whole_rows=fingerprints.whole_rows,
+            columns=list(fingerprints.columns),
         )
 
-    def _fingerprints(self) -> dict[str, Any]:
-        """Fingerprints of the training rows, as fields of TrainingNotes."""
+    def _fingerprints(self) -> Fingerprints:
+        """Fingerprints of the training rows."""
         if self.pairs is not None:
-            return {"rows": fingerprint_rows(*self.pairs.rows())}
+            return Fingerprints(fingerprint_rows(*self.pairs.rows()))
+        y = self._scores()
         if self.file.is_letor:
-            return {"rows": fingerprint_rows(self.X, self.y, self.groups)}
+            return Fingerprints(fingerprint_rows(self.X, y, self.groups))
         all_columns = self.data.frame
         features = all_columns.select(self.names)
-        return {
-            "rows": fingerprint_rows(features, self.y, self.groups),
-            "whole_rows": fingerprint_rows(all_columns, self.y, self.groups),
-            "columns": list(all_columns.column_names),
-        }
+        return Fingerprints(
+            rows=fingerprint_rows(features, y, self.groups),
+            whole_rows=fingerprint_rows(all_columns, y, self.groups),
+            columns=list(all_columns.column_names),
+        )
+
+    def _scores(self) -> Array:
+        """The true scores of the items."""
+        if isinstance(self.y, PairGraph):
+            raise TypeError("comparisons have no scores of items.")
+        return self.y
 
     @cached_property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> DataSummary:
         """Columns and counts."""
         roles = self.data.roles
         n_items = self.X.shape[0]
-        if self.pairs is not None:
-            counts = self.y.describe()
-        else:
-            rows = np.flatnonzero(~np.isnan(self.y))
-            scored = self.data.take(rows)
-            counts = ScoreGraph(self.y[rows], scored.groups, sample_weight=scored.weight).describe()
-        return {
-            "file": self.path,
-            "items_file": None if self.pairs is None else self.pairs.path,
-            "items": n_items,
-            "items_without_score": n_items - counts.n_items,
-            "rows_left_out": self.n_dropped,
-            "target": roles.get("target"),
-            "group": roles.get("group"),
-            "weight": roles.get("weight"),
-            "nuisance": [] if self.nuisance is None else self.nuisance.column_names,
-            "n_features": len(self.names) or int(self.X.shape[1]),
-            "features": self.names or None,
-            "columns": [
-                {
-                    "name": column.name,
-                    "use": column.kind,
-                    "n_missing": column.n_missing,
-                    "why": column.why,
-                }
-                for column in self.facts
-            ],
-            "groups": counts.n_groups,
-            "pairs": counts.n_pairs,
-            "tied_pairs": counts.n_tied_pairs,
-            "groups_without_pairs": counts.n_groups_without_pairs,
-        }
+        counts = self._graph().describe()
+        columns = [
+            ColumnUse(column.name, column.kind, column.n_missing, column.why)
+            for column in self.facts
+        ]
+        return DataSummary(
+            file=self.path,
+            items_file=None if self.pairs is None else self.pairs.path,
+            items=n_items,
+            items_without_score=n_items - counts.n_items,
+            rows_left_out=self.n_dropped,
+            target=roles.get("target"),
+            group=roles.get("group"),
+            weight=roles.get("weight"),
+            nuisance=[] if self.nuisance is None else self.nuisance.column_names,
+            n_features=len(self.names) or int(self.X.shape[1]),
+            features=self.names or None,
+            columns=columns,
+            groups=counts.n_groups,
+            pairs=counts.n_pairs,
+            tied_pairs=counts.n_tied_pairs,
+            groups_without_pairs=counts.n_groups_without_pairs,
+        )
+
+    def _graph(self) -> PairGraph | ScoreGraph:
+        """The graph of comparisons, or of the items with a score."""
+        if isinstance(self.y, PairGraph):
+            return self.y
+        rows = np.flatnonzero(~np.isnan(self.y))
+        scored = self.data.take(rows)
+        return ScoreGraph(self.y[rows], scored.groups, sample_weight=scored.weight)
 
     def lines(self) -> list[tuple[str, str]]:
         """The summary as names and values."""
@@ -211,35 +289,35 @@ class TrainingSet:
         return [
             ("data", str(self.path)),
             ("items", self._items_text()),
-            ("scores", summary["target"] or ""),
-            ("weights", summary["weight"] or ""),
-            ("nuisance", ", ".join(summary["nuisance"])),
-            ("features", _features_text(summary["n_features"], self.names)),
+            ("scores", summary.target or ""),
+            ("weights", summary.weight or ""),
+            ("nuisance", ", ".join(summary.nuisance)),
+            ("features", _features_text(summary.n_features, self.names)),
             ("groups", self._groups_text()),
-            (pairs_name, f"{summary['pairs']:,}, {summary['tied_pairs']:,} of them tied"),
+            (pairs_name, f"{summary.pairs:,}, {summary.tied_pairs:,} of them tied"),
         ]
 
     def _items_text(self) -> str:
-        text = f"{self.summary['items']:,}"
+        text = f"{self.summary.items:,}"
         if self.pairs is not None:
             text += f", {self.data.roles['id']} in {self.pairs.path}"
-        n_unscored = self.summary["items_without_score"]
+        n_unscored = self.summary.items_without_score
         if n_unscored:
             text += f", {n_unscored:,} without score"
         return text
 
     def _groups_text(self) -> str:
-        n_groups = self.summary["groups"]
+        n_groups = self.summary.groups
         text = f"{n_groups:,}"
-        if self.summary["group"]:
-            text += f" by {self.summary['group']}"
+        if self.summary.group:
+            text += f" by {self.summary.group}"
         elif self.pairs is None:
             text += ": no column of groups, so one list"
         elif n_groups > 1:
             text += " that no comparison connects"
         else:
             text += ": all are connected"
-        n_without_pairs = self.summary["groups_without_pairs"]
+        n_without_pairs = self.summary.groups_without_pairs
         if n_without_pairs:
             text += f", {n_without_pairs:,} without pairs"
         return text

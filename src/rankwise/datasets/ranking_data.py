@@ -86,7 +86,9 @@ class RankingData(NamedTuple):
         """The features as an Arrow table, for data that were read with ``as_frame=True``."""
         if hasattr(self.X, "column_names"):
             return self.X
-        raise TypeError("the features are a matrix; read a table with as_frame=True.")
+        raise TypeError(
+            "the features are a matrix of svmlight rows or of plain numbers, not a table."
+        )
 
     def take(self, rows: Indices) -> RankingData:
         """Return the data of these rows."""
