@@ -43,7 +43,8 @@ TWO = {("blas", 2), ("openmp", 2)}
 
 
 @pytest.fixture(autouse=True)
-def two_threads():
+def two_threads(monkeypatch):
+    monkeypatch.setattr(threads, "FIXED_THREADS", None)  # whatever the environment sets
     with threadpool_limits(2):
         if thread_limits() != TWO:
             pytest.skip("these libraries have one thread only")
@@ -126,6 +127,46 @@ def test_idle_cores_are_those_that_no_other_program_uses(monkeypatch, tmp_path):
     looks = iter([5, 2, 8])  # programs that run for a moment take no core
     monkeypatch.setattr(threads, "count_running_threads", lambda wait: next(looks))
     assert threads.n_threads_for(2.0**30) == 7
+
+
+@pytest.mark.parametrize(
+    "environment, n_threads",
+    [
+        ({}, None),
+        ({"OMP_NUM_THREADS": ""}, None),
+        ({"OMP_NUM_THREADS": "dynamic"}, None),
+        ({"OMP_NUM_THREADS": "4,2"}, 4),
+        ({"OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": " 2 "}, 2),
+        ({"MKL_NUM_THREADS": "0"}, None),
+    ],
+)
+def test_the_environment_fixes_the_number_of_threads(environment, n_threads):
+    assert threads.read_fixed_threads(environment) == n_threads
+
+
+def test_with_a_fixed_number_of_threads_the_load_never_changes_a_bit(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1100, 3)), rng.normal(size=1100)
+
+    def fit(n_running, n_fixed):
+        monkeypatch.setattr(threads, "count_running_threads", lambda delay: n_running)
+        monkeypatch.setattr(threads, "FIXED_THREADS", n_fixed)
+        return RankRLS(1e-3, kernel="rbf").fit(X, y).dual_coef_
+
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1})
+    for n_fixed in (1, 2):
+        np.testing.assert_array_equal(fit(20, n_fixed), fit(1, n_fixed))
+    np.testing.assert_array_equal(fit(20, None), fit(20, 1))
+    np.testing.assert_array_equal(fit(1, None), fit(1, 2))
+
+
+def test_fixed_threads_are_not_multiplied_by_threads_of_python(monkeypatch):
+    monkeypatch.setattr(threads, "FIXED_THREADS", 2)
+    n_threads = threads.map_in_threads(
+        lambda tasks: threads.n_threads_for(2.0**30), [0, 1, 2], 2.0**30, one_by_one=True
+    )
+    assert n_threads == [1, 1, 1]
+    assert threads.n_threads_for(2.0**30) == 2
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux tells")

@@ -5,23 +5,24 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from rankwise._compiled import group_sums_fallback as group_sums_fallback
 from rankwise._compiled import letor_rows_fallback, pair_counts_fallback
 
 try:
-    from rankwise._compiled import pair_counts as _sweep  # type: ignore[attr-defined]
+    from rankwise._compiled import pair_counts  # type: ignore[attr-defined]
 except ImportError:
-    _sweep = None
+    pair_counts = None
 try:
-    from rankwise._compiled import letor_rows as _letor  # type: ignore[attr-defined]
+    from rankwise._compiled import letor_rows  # type: ignore[attr-defined]
 except ImportError:
-    _letor = None
+    letor_rows = None
 try:
-    from rankwise._compiled import group_sums as _rows  # type: ignore[attr-defined]
-except ImportError:  # not worth a warning: slower by a third
-    _rows = group_sums_fallback
+    from rankwise._compiled import group_sums  # type: ignore[attr-defined]
+except ImportError:  # no warning, because the fallback is slower by a third only
+    group_sums = group_sums_fallback
 
 __all__ = [
     "IS_COMPILED",
@@ -36,41 +37,41 @@ __all__ = [
     "weigh_inversions",
 ]
 
-IS_COMPILED = _sweep is not None
+IS_COMPILED = pair_counts is not None
 
 
 @functools.cache
 def _warn_once() -> None:
     warnings.warn(
-        "rankwise was installed without its compiled module (no C compiler was found): sweeps over "
-        "pairs run in NumPy and LETOR files are read by Python, several times slower. Install a C "
+        "rankwise was installed without its compiled modules (no C compiler was found): pairs are "
+        "counted in NumPy and LETOR files are read in Python, several times slower. Install a C "
         "compiler and reinstall rankwise.",
         RuntimeWarning,
         stacklevel=3,
     )
 
 
-def _best(
-    name: str, compiled: Any = _sweep, fallback: Any = pair_counts_fallback
-) -> Callable[..., Any]:
+def _select(name: str, compiled: ModuleType | None, fallback: ModuleType) -> Callable[..., Any]:
+    """The compiled function of this name; without it, the fallback, which warns once."""
     if compiled is not None:
-        return getattr(compiled, name)  # type: ignore[no-any-return]
-    slow: Callable[..., Any] = getattr(fallback, name)
+        function: Callable[..., Any] = getattr(compiled, name)
+        return function
+    slow_function: Callable[..., Any] = getattr(fallback, name)
 
-    @functools.wraps(slow)
-    def noted(*arguments: Any) -> Any:
+    @functools.wraps(slow_function)
+    def warn_and_call(*arguments: object) -> object:
         _warn_once()
-        return slow(*arguments)
+        return slow_function(*arguments)
 
-    return noted
+    return warn_and_call
 
 
-count_inversions = _best("count_inversions")
-count_violated = _best("count_violated")
-sort_by_group = _best("sort_by_group")
-sort_in_groups = _best("sort_in_groups")
-sum_violated = _best("sum_violated")
-weigh_inversions = _best("weigh_inversions")
-read_rows = _best("read_rows", _letor, letor_rows_fallback)
-add_rows = _rows.add_rows
-scale_rows = _rows.scale_rows
+count_inversions = _select("count_inversions", pair_counts, pair_counts_fallback)
+count_violated = _select("count_violated", pair_counts, pair_counts_fallback)
+sort_by_group = _select("sort_by_group", pair_counts, pair_counts_fallback)
+sort_in_groups = _select("sort_in_groups", pair_counts, pair_counts_fallback)
+sum_violated = _select("sum_violated", pair_counts, pair_counts_fallback)
+weigh_inversions = _select("weigh_inversions", pair_counts, pair_counts_fallback)
+read_rows = _select("read_rows", letor_rows, letor_rows_fallback)
+add_rows = group_sums.add_rows
+scale_rows = group_sums.scale_rows

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Numbers
 
 
 def add_rows(
-    X: NDArray[Any],
+    X: Numbers,
     family: Indices,
     weight: Array,
     sums: Array,
@@ -29,11 +26,11 @@ def add_rows(
     weight : ndarray of shape (n_rows,)
         The weight of each row in the moment.
     sums : ndarray of shape (n_families, n_columns)
-        Added to.
+        The rows of each family are added to it.
     moment : ndarray of shape (n_columns,)
-        Added to.
+        ``Xᵀ weight`` is added to it.
     mass : ndarray of shape (n_rows,), optional
-        What each row is multiplied by in the sums; 1 if not given.
+        Factor of each row in the sums; by default 1.
 
     Examples
     --------
@@ -42,42 +39,44 @@ def add_rows(
     >>> sums.ravel(), moment
     (array([2., 6.]), array([8.]))
     """
-    from scipy.sparse import csc_array  # late: readers of files do without SciPy
+    from scipy.sparse import csc_array  # imported here, because readers of files need no SciPy
 
-    mass = np.ones(len(X)) if mass is None else mass
-    indicator = (mass, family, np.arange(len(X) + 1))
-    sums += csc_array(indicator, shape=(len(sums), len(X))) @ X
+    if mass is None:
+        mass = np.ones(len(X))
+    one_row_per_column = np.arange(len(X) + 1)
+    indicator = csc_array((mass, family, one_row_per_column), shape=(len(sums), len(X)))
+    sums += indicator @ X
     moment += weight @ X
 
 
 def scale_rows(
-    X: NDArray[Any],
+    X: Numbers,
     family: Indices,
     means: Array | None,
     scale: Array,
     out: Array,
     factor: Array | None = None,
 ) -> None:
-    """Write ``scale (x − mean)`` of each row, by the mean and the scale of its family.
+    """Compute ``scale (x − mean)`` of each row, with the mean and the scale of its family.
 
     Parameters
     ----------
     X, family
         As in `add_rows`.
     means : ndarray of shape (n_families, n_columns) or None
-        None leaves the rows where they are.
+        None subtracts nothing.
     scale : ndarray of shape (n_families,)
         Factor of the rows of each family.
     out : ndarray of shape (n_rows, n_columns)
-        Written to; may be X itself.
+        The result is written to it; it may be X itself.
     factor : ndarray of shape (n_rows,), optional
-        A further factor of each row.
+        Additional factor of each row.
     """
-    by = scale[family, None]
+    row_scale = scale[family, None]
     if factor is not None:
-        by = by * factor[:, None]
+        row_scale = row_scale * factor[:, None]
     if means is None:
-        np.multiply(X, by, out=out)
+        np.multiply(X, row_scale, out=out)
         return
     np.subtract(X, means[family], out=out)
-    out *= by
+    out *= row_scale

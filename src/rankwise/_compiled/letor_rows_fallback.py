@@ -1,113 +1,195 @@
-"""The function of `letor_rows.pyx` in Python: fallback without a compiler, and test oracle."""
+"""The function of `letor_rows.pyx` in Python: the fallback, and a reference for tests."""
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.arrays import Array
 
 _ROW = re.compile(rb"\s*([^\s#]+)(?:\s+qid:([^\s#]*))?([^#]*)(?:#(.*))?", re.DOTALL)
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _FEATURE = re.compile(rb"\+?([0-9]{1,10}):(.*)", re.DOTALL)
 
 
-def read_rows(text: Any, zero_based: bool, n_columns: int, largest: float) -> tuple[Any, ...]:
-    r"""Read rows up to the first that is not right.
+#: Begin and end of text in the file; -1 for none.
+Span = tuple[int, int]
+
+MAX_FEATURE_ID = 2**31
+
+
+class ParsedRows(NamedTuple):
+    """Rows of a file.
+
+    Attributes
+    ----------
+    labels, sizes : ndarray of shape (n_rows,)
+        Label of each row, and its number of features.
+    columns, values : ndarray of shape (n_entries,)
+        The features of all rows, row after row.
+    lines : ndarray of shape (n_rows,)
+        Line numbers of the rows, counted from 0; there may be blank lines and comments.
+    qids : ndarray of shape (n_rows, 2)
+        Begin and end of the qid in the text; -1 for a row without qid.
+    heads : ndarray
+        The rows whose qid differs from the previous row.
+    comments : ndarray of shape (n_rows, 2)
+        Begin and end of the comment in the text.
+    n_bytes : int
+        Begin of the first malformed line; the length of the text if there is none.
+    """
+
+    labels: Array
+    sizes: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: Array
+    lines: NDArray[np.int64]
+    qids: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    comments: NDArray[np.int64]
+    n_bytes: int
+
+
+class _Feature(NamedTuple):
+    """One entry of a row."""
+
+    column: int
+    value: float
+
+
+class _Row(NamedTuple):
+    """One row, with spans that begin at the begin of its line."""
+
+    label: float
+    columns: list[int]
+    values: list[float]
+    qid: bytes | None
+    qid_span: Span
+    comment_span: Span
+
+
+def read_rows(
+    text: bytes | bytearray | memoryview, zero_based: bool, n_columns: int, largest: float
+) -> ParsedRows:
+    r"""Read rows up to the first malformed row.
 
     Parameters
     ----------
     text : bytes-like
-        Whole lines, the last one with its line feed.
+        Complete lines, the last one with its line feed.
     zero_based : bool
-        Whether the first feature has the id 0 and not 1.
+        Whether the first feature has the id 0 instead of 1.
     n_columns : int
-        Features from this column on are not right.
+        A row with a feature from this column on is malformed.
     largest : float
-        Neither are values that are larger.
+        A row with a larger absolute value is malformed.
 
     Returns
     -------
-    labels, sizes : ndarray of shape (n_rows,)
-        Label of each row, and its number of features.
-    columns, values : ndarray of shape (n_entries,)
-        The features of all rows, one row after the other.
-    lines : ndarray of shape (n_rows,)
-        Where the rows stand, counted from 0: there may be blank lines and comments.
-    qids : ndarray of shape (n_rows, 2)
-        Begin and end of the qid in the text; -1 for a row without.
-    heads : ndarray
-        The rows whose qid is not that of the row before.
-    comments : ndarray of shape (n_rows, 2)
-        Begin and end of the comment in the text.
-    n_bytes : int
-        Where the first bad line begins; the length of the text if there is none.
+    ParsedRows
+        The compiled function returns a plain tuple.
 
     Examples
     --------
-    >>> labels, sizes, columns, values, *_, n = read_rows(b"2 1:5 3:7\n1 1=4\n", False, 9, 1e300)
-    >>> labels, sizes, columns, values, n
+    >>> rows = read_rows(b"2 1:5 3:7\n1 1=4\n", False, 9, 1e300)
+    >>> rows.labels, rows.sizes, rows.columns, rows.values, rows.n_bytes
     (array([2.]), array([2]), array([0, 2], dtype=int32), array([5., 7.]), 10)
     """
     content = bytes(text)
-    rows: list[Any] = []
-    entries: list[tuple[int, float]] = []
-    heads = []
-    before: bytes | None = None
+    rows: list[_Row] = []
+    lines: list[int] = []
+    begins: list[int] = []
     begin = 0
-    for line, raw in enumerate(content.split(b"\n")[:-1]):
-        found = _ROW.match(raw)
-        if found is not None:
-            row = _read_row(found, zero_based, n_columns, largest)
+    for number, line in enumerate(content.split(b"\n")[:-1]):
+        match = _ROW.match(line)
+        if match is not None:  # else the line is blank, or a comment
+            row = _parse_row(match, zero_based, n_columns, largest)
             if row is None:
                 break
-            if not rows or found[2] != before:
-                heads.append(len(rows))
-            before = found[2]
-            at = [begin + k if k >= 0 else k for k in (*found.span(2), *found.span(4))]
-            if found[4] is None:
-                at[2:] = [begin + len(raw)] * 2
-            rows.append((row[0], len(row[1]), line, *at))
-            entries.extend(row[1])
-        begin += len(raw) + 1
-    table = np.array([row[1:] for row in rows], dtype=np.int64).reshape(-1, 6)
-    return (
-        np.array([row[0] for row in rows], dtype=np.float64),
-        table[:, 0],
-        np.array([column for column, _ in entries], dtype=np.int32),
-        np.array([value for _, value in entries], dtype=np.float64),
-        table[:, 1],
-        table[:, 2:4],
-        np.array(heads, dtype=np.int64),
-        table[:, 4:],
-        min(begin, len(content)),
+            rows.append(row)
+            lines.append(number)
+            begins.append(begin)
+        begin += len(line) + 1
+    return _join_rows(rows, lines, begins, min(begin, len(content)))
+
+
+def _join_rows(rows: list[_Row], lines: list[int], begins: list[int], n_bytes: int) -> ParsedRows:
+    """Convert rows to arrays; spans become positions in the text."""
+    qids = [_shift(row.qid_span, begin) for row, begin in zip(rows, begins, strict=True)]
+    comments = [_shift(row.comment_span, begin) for row, begin in zip(rows, begins, strict=True)]
+    heads = [k for k, row in enumerate(rows) if k == 0 or row.qid != rows[k - 1].qid]
+    columns = [column for row in rows for column in row.columns]
+    values = [value for row in rows for value in row.values]
+    return ParsedRows(
+        labels=np.array([row.label for row in rows], dtype=np.float64),
+        sizes=np.array([len(row.columns) for row in rows], dtype=np.int64),
+        columns=np.array(columns, dtype=np.int32),
+        values=np.array(values, dtype=np.float64),
+        lines=np.array(lines, dtype=np.int64),
+        qids=np.array(qids, dtype=np.int64).reshape(-1, 2),
+        heads=np.array(heads, dtype=np.int64),
+        comments=np.array(comments, dtype=np.int64).reshape(-1, 2),
+        n_bytes=n_bytes,
     )
 
 
-def _read_row(
-    found: re.Match[bytes], zero_based: bool, n_columns: int, largest: float
-) -> tuple[float, list[tuple[int, float]]] | None:
-    label = _number(found[1], sys.float_info.max)
+def _shift(span: Span, begin: int) -> Span:
+    """Move a span by the begin of its line, unless it is (-1, -1)."""
+    start, stop = span
+    if start < 0:
+        return span
+    return begin + start, begin + stop
+
+
+def _parse_row(
+    match: re.Match[bytes], zero_based: bool, n_columns: int, largest: float
+) -> _Row | None:
+    """Parse a row; None if it is malformed."""
+    label_text, qid, features, comment = match.groups()
+    label = _parse_number(label_text, sys.float_info.max)
     if label is None:
         return None
-    entries: list[tuple[int, float]] = []
-    before = -1
-    for word in found[3].split():
-        parts = _FEATURE.fullmatch(word)
-        value = None if parts is None else _number(parts[2], largest)
-        if parts is None or value is None:
+    columns: list[int] = []
+    values: list[float] = []
+    last_column = -1
+    for word in features.split():
+        feature = _parse_feature(word, zero_based, n_columns, largest)
+        if feature is None or feature.column <= last_column:
             return None
-        column = int(parts[1]) - (0 if zero_based else 1)
-        if not before < column < n_columns or int(parts[1]) >= 2**31:
-            return None
-        entries.append((column, value))
-        before = column
-    return label, entries
+        columns.append(feature.column)
+        values.append(feature.value)
+        last_column = feature.column
+    comment_span = match.span(4)
+    if comment is None:  # an empty comment at the end of the line
+        end = len(match.string)
+        comment_span = (end, end)
+    return _Row(label, columns, values, qid, match.span(2), comment_span)
 
 
-def _number(word: bytes, largest: float) -> float | None:
+def _parse_feature(
+    word: bytes, zero_based: bool, n_columns: int, largest: float
+) -> _Feature | None:
+    """Parse ``id:value``; None if it is malformed, or the id or the value is too large."""
+    match = _FEATURE.fullmatch(word)
+    if match is None:
+        return None
+    feature_id = int(match[1])
+    column = feature_id if zero_based else feature_id - 1
+    value = _parse_number(match[2], largest)
+    if value is None or feature_id >= MAX_FEATURE_ID or not 0 <= column < n_columns:
+        return None
+    return _Feature(column, value)
+
+
+def _parse_number(word: bytes, largest: float) -> float | None:
+    """Parse a finite number in decimal notation; None if it is malformed or too large."""
     if _NUMBER.fullmatch(word) is None:
         return None
     value = float(word)
-    return value if -largest <= value <= largest else None
+    if abs(value) > largest:
+        return None
+    return value

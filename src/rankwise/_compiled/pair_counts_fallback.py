@@ -1,18 +1,16 @@
-"""The functions of `pair_counts.pyx` in NumPy: the fallback without a compiler, and a test oracle.
+"""The functions of `pair_counts.pyx` in NumPy: the fallback, and a reference for tests.
 
-All of them count, for many queries at once, the items of a stretch of a sequence that have a lower
-level than given (`_sum_lower`); time O(m log r) and memory O(m) for m items and r levels, slower
-than the compiled sweeps by a constant.
+All of them count, for many queries at once, the items in an interval of a sequence whose level is
+below a bound (`_sum_lower`). This takes O(m log r) time and O(m) memory for m items and r levels;
+the compiled functions are faster by a constant factor.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Numbers
 
 Levels = NDArray[np.int32]
 Counts = NDArray[np.int64]
@@ -51,39 +49,36 @@ def sort_in_groups(scores: Array, order: Indices, starts: Indices) -> Indices:
     return sorted_order
 
 
-def count_violated(scores: NDArray[Any], level: Levels, starts: Indices) -> tuple[Counts, Counts]:
-    """Count, for items sorted by score inside groups, the violated pairs they lose and win.
+def count_violated(scores: Numbers, level: Levels, starts: Indices) -> tuple[Counts, Counts]:
+    """Count the violated pairs of items that are sorted by score in groups.
 
-    A pair is violated if the item of higher level scores less than the other plus one:
-    [TreeRSVM11] algorithm 2.
+    A pair is violated if the score of the item of higher level is less than the score of the other
+    item plus 1: [TreeRSVM11] algorithm 2.
 
     Parameters
     ----------
     scores : ndarray of shape (m,), float32 or float64
-        Rising inside each group.
+        Scores, ascending in each group.
     level : ndarray of shape (m,)
         Rank of the item's target in its group, 0 for the lowest.
     starts : ndarray of shape (n_groups,)
-        Where each group starts; no group is empty.
+        First item of each group; no group is empty.
 
     Returns
     -------
     lost, won : ndarray of shape (m,)
-        The c and d of [TreeRSVM11] equations 5 and 6.
+        Number of violated pairs in which the item has the lower and the higher level: c and d of
+        [TreeRSVM11] equations 5 and 6.
     """
     ones = np.ones(len(level), dtype=np.int64)
-    lost, won = _windows(scores, level, starts, ones)
-    return lost, won
+    return _sum_violated_values(scores, level, starts, ones)
 
 
 def sum_violated(
-    scores: NDArray[Any], level: Levels, starts: Indices, values: Array
+    scores: Numbers, level: Levels, starts: Indices, values: Array
 ) -> tuple[Array, Array]:
-    """Sum, for items sorted by score inside groups, the values over the pairs they lose and win.
-
-    The same pairs as in `count_violated`; each adds the value of its other item.
-    """
-    return _windows(scores, level, starts, values)
+    """Sum, over the pairs of `count_violated`, the values of the other items of the pairs."""
+    return _sum_violated_values(scores, level, starts, values)
 
 
 def count_inversions(level: Levels, starts: Indices) -> Counts:
@@ -95,66 +90,79 @@ def count_inversions(level: Levels, starts: Indices) -> Counts:
     array([2, 1])
     """
     ones = np.ones(len(level), dtype=np.int64)
-    return np.add.reduceat(_higher_before(level, starts, ones), starts)
+    return np.add.reduceat(_sum_higher_before(level, starts, ones), starts)
 
 
 def weigh_inversions(level: Levels, starts: Indices, weights: Array) -> Array:
     """Sum ``weights[p] * weights[q]`` over the pairs that `count_inversions` counts."""
-    return np.add.reduceat(weights * _higher_before(level, starts, weights), starts)
+    return np.add.reduceat(weights * _sum_higher_before(level, starts, weights), starts)
 
 
-def _windows(
-    scores: NDArray[Any], level: Levels, starts: Indices, values: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """For each item the sums over the violated pairs that it loses and that it wins."""
+def _sum_violated_values(
+    scores: Numbers, level: Levels, starts: Indices, values: Numbers
+) -> tuple[Numbers, Numbers]:
+    """Sums of the values over the violated pairs that each item loses and wins."""
     m = len(scores)
     sizes = np.diff(starts, append=m)
-    first, group = np.repeat(starts, sizes), np.repeat(np.arange(len(starts)), sizes)
-    # an item loses to higher ones up to the first that is at least one better; put both kinds
-    # in one order, limits before the scores they equal
-    exact = scores.astype(np.float64)
-    limits = np.r_[exact + 1.0, exact]
-    order = np.lexsort((np.arange(2 * m) >= m, limits, np.r_[group, group]))
-    is_limit = order < m
-    ends = np.empty(m, dtype=np.intp)
-    ends[order[is_limit]] = np.cumsum(~is_limit)[is_limit]
-    top = level.max(initial=0)
-    lost = _sum_lower(top - level, first, ends, top - level, values)
-    # it wins against those whose own stretch reaches beyond it
+    group = np.repeat(np.arange(len(starts)), sizes)
+    first_of_group = np.repeat(starts, sizes)
+    end_of_group = first_of_group + np.repeat(sizes, sizes)
+    last_level = level.max(initial=0)
+    # An item loses against items of higher levels before the first that is better by at least 1.
+    ends = _count_below_limits(scores.astype(np.float64), group)
+    level_from_top = last_level - level
+    lost = _sum_lower(level_from_top, first_of_group, ends, level_from_top, values)
+    # It wins against items of lower levels whose interval extends beyond it.
     begins = np.searchsorted(ends, np.arange(m), side="right")
-    last = first + np.repeat(sizes, sizes)
-    won = _sum_lower(level, np.maximum(begins, first), last, level, values)
+    won = _sum_lower(level, np.maximum(begins, first_of_group), end_of_group, level, values)
     return lost, won
 
 
-def _higher_before(level: Levels, starts: Indices, values: NDArray[Any]) -> NDArray[Any]:
+def _count_below_limits(scores: Array, group: Indices) -> Indices:
+    """Number of items in previous groups, or in the group with a score below the score plus 1."""
+    m = len(scores)
+    limits_and_scores = np.concatenate([scores + 1.0, scores])
+    is_score = np.arange(2 * m) >= m  # a limit comes before the scores that are equal to it
+    order = np.lexsort((is_score, limits_and_scores, np.concatenate([group, group])))
+    is_limit = order < m
+    n_scores_before = np.cumsum(~is_limit)
+    ends = np.empty(m, dtype=np.intp)
+    ends[order[is_limit]] = n_scores_before[is_limit]
+    return ends
+
+
+def _sum_higher_before(level: Levels, starts: Indices, values: Numbers) -> Numbers:
+    """For each item the sum of the values of previous items of its group with a higher level."""
     m = len(level)
-    first = np.repeat(starts, np.diff(starts, append=m))
-    top = level.max(initial=0)
-    return _sum_lower(top - level, first, np.arange(m), top - level, values)
+    first_of_group = np.repeat(starts, np.diff(starts, append=m))
+    level_from_top = level.max(initial=0) - level
+    return _sum_lower(level_from_top, first_of_group, np.arange(m), level_from_top, values)
 
 
 def _sum_lower(
-    level: Levels, begin: Indices, end: Indices, bound: Levels, values: NDArray[Any]
-) -> NDArray[Any]:
+    level: Levels, begin: Indices, end: Indices, bound: Levels, values: Numbers
+) -> Numbers:
     """For each query the sum of the values in ``begin:end`` whose level is below the bound.
 
-    The bits of the levels are looked at from the highest to the lowest. A level and a bound that
-    first differ in a bit share a stretch when that bit is reached; where the bound has a one, the
-    zeros of the stretch are below it. Then the zeros are put before the ones, each in their old
-    order, which leaves every stretch of equal higher bits together (a wavelet matrix).
+    The bits of the levels are processed from the highest to the lowest (a wavelet matrix). Where
+    the bound has a 1, the items of the interval with a 0 are below the bound, so their values are
+    added; the query continues with the items with the same bit. For the next bit, the items with a
+    0 are moved before those with a 1, and both keep their order: items with equal higher bits
+    remain neighbors.
     """
     total = np.zeros(len(bound), dtype=values.dtype)
     for bit in reversed(range(int(level.max(initial=0)).bit_length())):
-        zero = (level >> bit) & 1 == 0
-        zeros_seen = np.r_[0, np.cumsum(zero)]
-        seen = np.r_[values[:0], 0, np.cumsum(values[zero])].astype(values.dtype)
-        begin_zero, end_zero = zeros_seen[begin], zeros_seen[end]
-        up = (bound >> bit) & 1 == 1
-        total[up] += (seen[end_zero] - seen[begin_zero])[up]
-        n_zeros = zeros_seen[-1]
-        begin = np.where(up, n_zeros + begin - begin_zero, begin_zero)
-        end = np.where(up, n_zeros + end - end_zero, end_zero)
-        level = np.concatenate([level[zero], level[~zero]])
-        values = np.concatenate([values[zero], values[~zero]])
+        is_zero = (level >> bit) & 1 == 0
+        n_zeros_before = np.r_[0, np.cumsum(is_zero)]
+        n_zeros = n_zeros_before[-1]
+        sum_of_zeros = np.r_[values[:0], 0, np.cumsum(values[is_zero])].astype(values.dtype)
+        begin_zero = n_zeros_before[begin]
+        end_zero = n_zeros_before[end]
+        bound_has_one = (bound >> bit) & 1 == 1
+        below = sum_of_zeros[end_zero] - sum_of_zeros[begin_zero]
+        total[bound_has_one] += below[bound_has_one]
+        begin = np.where(bound_has_one, n_zeros + begin - begin_zero, begin_zero)
+        end = np.where(bound_has_one, n_zeros + end - end_zero, end_zero)
+        level = np.concatenate([level[is_zero], level[~is_zero]])
+        values = np.concatenate([values[is_zero], values[~is_zero]])
     return total

@@ -44,17 +44,17 @@ class Progress:
             self._next_time = time.monotonic()
         self._last_drawn: int | None = None
 
-    def update(self, done: int, detail: str = "") -> None:
+    def update(self, n_done: int, detail: str = "") -> None:
         """Draw the line for this number of finished steps, unless it was drawn a moment ago."""
-        if not self.is_shown or done == self._last_drawn or time.monotonic() < self._next_time:
+        if not self.is_shown or n_done == self._last_drawn or time.monotonic() < self._next_time:
             return
-        self._last_drawn = done
+        self._last_drawn = n_done
         self._next_time = time.monotonic() + self._pause
         if self._total is None:
-            text = f"iteration {done}{detail}"
+            text = f"iteration {n_done}{detail}"
         else:
-            filled = self.WIDTH * done // self._total
-            text = "█" * filled + "·" * (self.WIDTH - filled) + f" {done}/{self._total}"
+            filled = self.WIDTH * n_done // self._total
+            text = "█" * filled + "·" * (self.WIDTH - filled) + f" {n_done}/{self._total}"
         if self._in_place:
             sys.stderr.write(f"\r{self._what} {text}")
         else:
@@ -80,7 +80,7 @@ def track(steps: Sequence[T], what: str, show: bool | None = None) -> Iterator[T
     if not steps:
         return
     line = Progress(what, len(steps), show)
-    for done, step in enumerate(steps):
-        line.update(done)
+    for n_done, step in enumerate(steps):
+        line.update(n_done)
         yield step
     line.close()

@@ -5,6 +5,11 @@ threads take the cores from the threads that they wait for: two threads can then
 one. So every public call that computes runs in one thread (`single_threaded`). Only large steps, in
 which a second thread gains at least a factor of 1.5 on an idle machine, use as many threads as
 there are idle cores (`allow_threads`), and never more than the user has set.
+
+The last bits of a decomposition depend on its number of threads, and by default therefore on the
+load of the machine. If the environment sets the number of threads (`THREAD_VARIABLES`), large steps
+use that number on a busy machine, too, so the load never changes a bit. Our own sums depend on the
+shape of the data only.
 """
 
 from __future__ import annotations
@@ -14,10 +19,13 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from threadpoolctl import LibController
 
 S = TypeVar("S")
 
@@ -32,17 +40,48 @@ LOAD_SAMPLES = (0.0, 0.001, 0.001)
 #: Multiplications that take as long as one entry of X while a tree grows.
 ENTRY_OF_TREE = 512
 
+#: Environment variables that set the number of threads of OpenMP and BLAS.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class PoolLimit(NamedTuple):
+    """A pool of threads of a library, and the number of threads that the user has set for it."""
+
+    pool: LibController
+    user_limit: int
+
+
+class LoadedPools(NamedTuple):
+    """The pools that were found when `n_modules` modules were imported."""
+
+    n_modules: int
+    pools: list[LibController]
+
+
+def read_fixed_threads(environment: Mapping[str, str]) -> int | None:
+    """The smallest number of threads that environment variables set; None if none is set."""
+    numbers = []
+    for variable in THREAD_VARIABLES:
+        first_level = environment.get(variable, "").partition(",")[0].strip()
+        if first_level.isdecimal() and int(first_level) > 0:
+            numbers.append(int(first_level))
+    return min(numbers, default=None)
+
+
+#: Number of threads of large steps if the user has fixed it before Python was started.
+FIXED_THREADS = read_fixed_threads(os.environ)
+
 _lock = threading.RLock()
 
 _requested: dict[int, int] = {}  # number of threads that each Python thread requests for BLAS
 
-_blas_limits: list[tuple[Any, int]] = []  # pools of BLAS with the numbers that the user has set
+_blas_limits: list[PoolLimit] = []
 
 _thread_local = threading.local()  # OpenMP has a number of threads for each Python thread
 
 _workers: set[int] = set()  # Python threads of `map_in_threads` that compute
 
-_pools: tuple[int, list[Any]] = (0, [])  # number of loaded modules, and their pools of threads
+_loaded = LoadedPools(0, [])
 
 
 @contextmanager
@@ -72,11 +111,9 @@ def _request_threads(n_threads: int | None) -> None:
     pools = _find_pools()
     with _lock:
         if not _requested:
-            _blas_limits[:] = [(p, p.num_threads) for p in pools if p.user_api == "blas"]
+            _blas_limits[:] = _user_limits(pools, "blas")
         if getattr(_thread_local, "limit", None) is None:
-            _thread_local.openmp_limits = [
-                (p, p.num_threads) for p in pools if p.user_api == "openmp"
-            ]
+            _thread_local.openmp_limits = _user_limits(pools, "openmp")
         if n_threads is None:
             _requested.pop(threading.get_ident(), None)
         else:
@@ -86,22 +123,29 @@ def _request_threads(n_threads: int | None) -> None:
         _limit_pools(_thread_local.openmp_limits, n_threads)
 
 
-def _find_pools() -> list[Any]:
+def _user_limits(pools: list[LibController], user_api: str) -> list[PoolLimit]:
+    """The current limits of the pools of BLAS, or of OpenMP."""
+    return [PoolLimit(pool, pool.num_threads) for pool in pools if pool.user_api == user_api]
+
+
+def _find_pools() -> list[LibController]:
     """Pools of threads of the loaded libraries; searched again if modules were imported since."""
-    global _pools
-    n_modules = len(sys.modules)
-    if _pools[0] != n_modules:
+    global _loaded
+    if _loaded.n_modules != len(sys.modules):
         import scipy.linalg  # noqa: F401  # loads its BLAS
         from threadpoolctl import ThreadpoolController  # the search takes milliseconds
 
-        _pools = (len(sys.modules), ThreadpoolController().lib_controllers)
-    return _pools[1]
+        pools = ThreadpoolController().lib_controllers
+        _loaded = LoadedPools(len(sys.modules), pools)
+    return _loaded.pools
 
 
-def _limit_pools(user_limits: list[tuple[Any, int]], limit: int | None) -> None:
+def _limit_pools(user_limits: list[PoolLimit], limit: int | None) -> None:
     """Limit pools to `limit` threads and to the numbers of the user; None: the latter only."""
     for pool, user_limit in user_limits:
-        n_threads = user_limit if limit is None else min(limit, user_limit)
+        n_threads = user_limit
+        if limit is not None:
+            n_threads = min(limit, user_limit)
         pool.set_num_threads(n_threads)
         if hasattr(pool, "clear_controlling_thread"):
             pool.clear_controlling_thread()  # so that another Python thread can set the number
@@ -131,23 +175,33 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 def allow_threads(n_multiplications: float) -> AbstractContextManager[None]:
-    """A context for a step of a single-threaded call; a large step may use idle cores."""
+    """A context for a step of a single-threaded call; a large step may use several threads."""
     if n_multiplications < LARGE_STEP:
         return nullcontext()
     return limit_threads(n_threads_for(n_multiplications))
 
 
 def n_threads_for(n_multiplications: float) -> int:
-    """Number of threads for a step with this many multiplications; 1 unless it is large."""
+    """Number of threads for a step with this many multiplications; 1 unless it is large.
+
+    The number that the environment sets (1 inside `map_in_threads`), else the number of idle cores.
+    """
     if n_multiplications < LARGE_STEP:
         return 1
+    if FIXED_THREADS is None:
+        return count_idle_cores()
+    return 1 if threading.get_ident() in _workers else FIXED_THREADS
+
+
+def count_idle_cores() -> int:
+    """Number of cores that no other thread uses, including the core of this thread."""
     n_cores = os.cpu_count() or 1
     n_running = 1
     with suppress(AttributeError, OSError):  # systems other than Linux
         n_cores = len(os.sched_getaffinity(0))
         n_running = min(count_running_threads(delay) for delay in LOAD_SAMPLES)
     n_busy = max(n_running, len(_workers))
-    n_idle = n_cores - n_busy + 1  # the core of this thread is available
+    n_idle = n_cores - n_busy + 1
     return min(n_cores, max(1, n_idle))
 
 
@@ -177,29 +231,29 @@ def count_spinning_threads() -> int:
 
 def map_in_threads(
     function: Callable[[list[S]], T],
-    parts: list[S],
+    tasks: list[S],
     n_multiplications: float,
     *,
     one_by_one: bool = False,
 ) -> list[T]:
-    """Apply a function to runs of consecutive parts, each run in a thread of its own.
+    """Apply a function to runs of consecutive tasks, in several threads.
 
     Parameters
     ----------
     function : callable
-        Takes a list of parts. It runs with one thread of BLAS, so no thread waits for another.
-    parts : list
-        Parts of the work.
+        Takes a list of tasks. It runs with one thread of BLAS, so no thread waits for another.
+    tasks : list
+        Tasks that are independent of each other.
     n_multiplications : float
-        Size of the whole step; a small step is one run.
+        Size of the whole step; the tasks of a small step are one run.
     one_by_one : bool, default=False
-        Whether each part is a run, for parts that take unequal time; by default there is one run
-        for each idle core.
+        Whether each task is a run, for tasks that take unequal time; by default there is one run
+        for each thread.
 
     Returns
     -------
     list
-        Results of the runs in the order of the parts.
+        Results of the runs, in the order of the tasks.
     """
 
     @single_threaded
@@ -210,14 +264,14 @@ def map_in_threads(
         finally:
             _workers.discard(threading.get_ident())
 
-    n_threads = min(n_threads_for(n_multiplications), len(parts))
+    n_threads = min(n_threads_for(n_multiplications), len(tasks))
     if _requested:  # in a single-threaded call: no more threads than the user has set
-        user_limit = max((limit for _, limit in _blas_limits), default=1)
+        user_limit = max((blas.user_limit for blas in _blas_limits), default=1)
         n_threads = min(n_threads, user_limit)
     if n_threads <= 1:
-        return [function(parts)]
-    n_runs = len(parts) if one_by_one else n_threads
-    bounds = [len(parts) * k // n_runs for k in range(n_runs + 1)]
-    runs = [parts[start:stop] for start, stop in itertools.pairwise(bounds)]
+        return [function(tasks)]
+    n_runs = len(tasks) if one_by_one else n_threads
+    bounds = [len(tasks) * k // n_runs for k in range(n_runs + 1)]
+    runs = [tasks[start:stop] for start, stop in itertools.pairwise(bounds)]
     with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(compute, runs))
