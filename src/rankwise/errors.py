@@ -2,6 +2,7 @@
 
 ValueError
  ├── UndefinedMetricError   a metric has no value for this group, or for all of them
+ ├── ClosedGroupError       rows of a group come after its sums were closed
  ├── DataFileError          a data file cannot be read
  │    ├── LetorFormatError  a file of svmlight rows, or of group sizes
  │    └── TableFormatError  a table, comparisons, or scores
@@ -39,6 +40,10 @@ class UngroupedRowsWarning(UserWarning):
 
 class UndefinedMetricError(ValueError):
     """A ranking metric is undefined for the given data."""
+
+
+class ClosedGroupError(ValueError):
+    """A batch has rows of a group whose earlier rows are no longer kept."""
 
 
 class DataFileError(ValueError):

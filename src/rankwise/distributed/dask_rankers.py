@@ -23,6 +23,8 @@ except ImportError as error:
 
 from rankwise.arrays import Array
 from rankwise.distributed.blocks import RowBlock, align, gather_groups, whole_rows
+from rankwise.distributed.totals import Totals, merge_totals
+from rankwise.distributed.workers import check_workers
 from rankwise.fitted_schema import fitted_schema
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.pair_graph import GROUP_WEIGHTS
@@ -32,6 +34,7 @@ from rankwise.losses import LossValue, PairwiseLoss, Plane
 from rankwise.preprocessing.group_columns import refuse_other_keywords
 from rankwise.rankers import pairwise_ranker, rank_rls, rank_svm
 from rankwise.rankers.base import KernelModel
+from rankwise.rankers.group_sample import GroupSample
 from rankwise.rankers.out_of_core import SufficientStatistics
 from rankwise.runtime.interrupts import keeps_interrupted_fits
 from rankwise.solvers.certified_descent import Objective, make_objective, pair_covariance
@@ -93,6 +96,7 @@ class LazyModel(KernelModel):
         self, X: Any, y: Any, groups: Any, *, may_cut_list: bool = False
     ) -> tuple[list[Any], FeatureMap]:
         """Return blocks of whole groups, and the feature map."""
+        check_workers()
         blocks, delayed_sizes = align(X, y, groups)
         features = self._make_feature_map(X)
         group_sizes = list(dask.compute(*delayed_sizes))
@@ -214,6 +218,15 @@ class RankRLS(LazyModel):
             The fitted estimator.
         """
         alphas = check_alphas([self.alpha], "alpha")
+        totals, features = self.compute_totals(X, y, groups)
+        path = totals.statistics.solve(alphas)
+        self.store_solution(totals, features, path.coefficients[0])
+        return self
+
+    def compute_totals(
+        self, X: Any, y: Any, groups: Any, n_held_out: int = 0
+    ) -> tuple[Totals, FeatureMap]:
+        """Add up all blocks on the workers, with a sample of `n_held_out` groups."""
         self.output_shape_ = ()
         if np.ndim(y) > 1:
             self.output_shape_ = (int(np.shape(y)[1]),)
@@ -227,35 +240,33 @@ class RankRLS(LazyModel):
         blocks, features = self._whole_blocks(X, y, groups, may_cut_list=takes_parts)
         delayed_features = dask.delayed(features, traverse=False)
         add_up = dask.delayed(_add_up)
-        merge = dask.delayed(_merge)
+        merge = dask.delayed(merge_totals)
         has_groups = groups is not None
-        sums = [add_up(block, delayed_features, rule, has_groups) for block in blocks]
-        while len(sums) > 1:
-            starts = range(0, len(sums), MERGE_WIDTH)
-            sums = [merge(sums[start : start + MERGE_WIDTH]) for start in starts]
-        total: SufficientStatistics = dask.compute(sums[0])[0]
-        self._store(features.coefficients(total.solve(alphas).coefficients[0]))
-        self.n_pairs_ = total.n_pairs
-        return self
+        totals = [add_up(block, delayed_features, rule, has_groups, n_held_out) for block in blocks]
+        while len(totals) > 1:
+            starts = range(0, len(totals), MERGE_WIDTH)
+            totals = [merge(totals[start : start + MERGE_WIDTH]) for start in starts]
+        return dask.compute(totals[0])[0], features
+
+    def store_solution(self, totals: Totals, features: FeatureMap, weights: Array) -> None:
+        """Set the fitted attributes from the weights of the features."""
+        self._store(features.coefficients(weights))
+        self.n_pairs_ = totals.statistics.n_pairs
 
 
 def _add_up(
-    block: RowBlock, features: FeatureMap, rule: Any, has_groups: bool
-) -> SufficientStatistics:
-    """On a worker: return the sums of one block of whole groups, or of a part of one list."""
-    sums = SufficientStatistics(**rule)
-    if len(block.y):
-        groups = block.groups if has_groups else None
-        sums.add(features.transform(block.X), block.y, groups, whole_groups=has_groups)
-    return sums
-
-
-def _merge(several: list[SufficientStatistics]) -> SufficientStatistics:
-    """On a worker: merge sums into new ones; Dask may read the inputs again if a worker dies."""
-    total = SufficientStatistics(**several[0].rule)
-    for sums in several:
-        total = total.merge(sums)
-    return total
+    block: RowBlock, features: FeatureMap, rule: Any, has_groups: bool, n_held_out: int
+) -> Totals:
+    """On a worker: return the totals of one block of whole groups, or of a part of one list."""
+    totals = Totals(SufficientStatistics(**rule), GroupSample(n_held_out))
+    if not len(block.y):
+        return totals
+    rows = features.transform(block.X)
+    groups = block.groups if has_groups else None
+    totals.statistics.add(rows, block.y, groups, whole_groups=has_groups)
+    if n_held_out:
+        totals.sample.add(rows, block.y, block.groups)
+    return totals
 
 
 @dataclass(eq=False, repr=False)

@@ -22,6 +22,7 @@ from rankwise.arrays import (
     take_weights,
     weights_or_ones,
 )
+from rankwise.errors import ClosedGroupError
 from rankwise.graphs import ScoreGraph
 from rankwise.graphs.gram import plain_system
 from rankwise.graphs.supervision import Preferences, Relevance, TargetLike, read_y, unpack_target
@@ -128,6 +129,14 @@ class SufficientStatistics:
     def n_pairs(self) -> int:
         """Pairs so far."""
         return self._equations.pairs.n
+
+    @property
+    def pair_distance(self) -> float:
+        """Mean squared distance between the items of a pair, 0 without pairs."""
+        pairs = self._equations.pairs
+        if not pairs.n:
+            return 0.0
+        return float(np.trace(pairs.gram) / pairs.weight)
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -544,7 +553,7 @@ class SufficientStatistics:
             )
         closed = self._closed.keys() & names
         if closed:
-            raise ValueError(
+            raise ClosedGroupError(
                 f"{_group_text(min(closed, key=str))} has rows in several batches, but its earlier "
                 f"rows are no longer kept ({len(closed)} such groups). Only with "
                 "cost='magnitude' and ties='include' may a group be cut, in batches without "
