@@ -15,6 +15,7 @@ from rankwise.cli import terminal
 from rankwise.cli.command import FILE, Command, option
 from rankwise.cli.pair_options import PairOptions, pair_options
 from rankwise.cli.shared_options import (
+    DATA,
     MODEL,
     FeatureOptions,
     ModelOptions,
@@ -71,6 +72,14 @@ HINT = "--model auto combines several models: often better, slower, harder to ex
 @feature_options
 @items_option
 @pair_options(is_advanced=True)
+@option(
+    "--engine",
+    metavar="NAME",
+    type=click.Choice(["pyarrow", "duckdb", "polars", "dask", "spark"]),
+    section=DATA,
+    is_advanced=True,
+    help="Read Parquet files of any size; DATA is a pattern such as 'folder/*.parquet'.",
+)
 @option("--json", "as_json", is_flag=True, is_advanced=True, help="Print one JSON document.")
 def train(
     data: Path,
@@ -83,6 +92,7 @@ def train(
     metric: str | None,
     calibrate: bool,
     weight: str | None,
+    engine: str | None,
     as_json: bool,
 ) -> None:
     """Train a model, choose its parameters, and write it to a file.
@@ -91,12 +101,16 @@ def train(
     standard input. A table can have missing values, text, dates and identifiers; the use of each
     column is printed.
     """
+    from rankwise.cli.engine_training import train_with_engine
     from rankwise.cli.input_files import open_data
     from rankwise.cli.model_options import make_model
     from rankwise.cli.training_input import read_training
     from rankwise.persistence import save
     from rankwise.uncertainty import CalibratedRanker
 
+    if engine is not None:
+        train_with_engine(engine, data, output, model, table, features, metric, as_json)
+        return
     terminal.check_files([data, items], output)
     estimator = make_model(model, metric)
     file = open_data(data, table, items, pair_columns, weight=weight)
