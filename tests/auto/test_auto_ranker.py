@@ -293,16 +293,6 @@ def test_pair_graphs(data, kind):
         AutoRanker(scoring="ndcg@10").fit(X, graph)
 
 
-def test_connected_preferences_are_left_to_rank_rls_cv():
-    rng = np.random.default_rng(0)
-    winner, loser = rng.integers(0, 50, size=(2, 150))
-    kept = winner != loser
-    graph = PairGraph([*winner[kept], 50], [*loser[kept], 51], n_items=60)
-    assert graph.n_units > 1
-    with pytest.raises(ValueError, match=r"connected.*RankRLSCV"):
-        AutoRanker().fit(rng.normal(size=(60, 3)), graph)
-
-
 def test_items_alone_in_their_groups_are_said_to_have_no_scores(data):
     X, y, groups = data
     model = AutoRanker(LINEAR, combine="mean", n_resamples=0).fit(X, y, groups)

@@ -55,7 +55,7 @@ def library(request, monkeypatch):
     if request.param == "LightGBM":
         pytest.importorskip("lightgbm")
     else:
-        monkeypatch.setattr(tree_growth, "_lightgbm", lambda: None)
+        monkeypatch.setattr(tree_growth, "lightgbm_or_none", lambda: None)
 
 
 def test_scores_are_those_of_the_library_with_gaps_and_categories(data, library):

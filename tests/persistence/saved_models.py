@@ -24,6 +24,7 @@ from rankwise import (
     HingeFeatures,
     LabelRanker,
     LabelRankerCV,
+    PairGraph,
     RankingPursuit,
     RankingPursuitCV,
     RankLogistic,
@@ -62,6 +63,9 @@ KINDS = MIXED.assign(
     embedding=list(rng.normal(size=(36, 2))),
     size=rng.choice(["S", "M", "L"], 36),
     review=[f"{word} wine, number {k}" for k, word in enumerate(["good", "bad", "new"] * 12)],
+)
+WEAPONS = pd.DataFrame(
+    {"power": rng.normal(size=40), "kind": rng.choice(["axe", "bow", "cap"], 40)},
 )
 K, NEW_K = rbf_kernel(X), rbf_kernel(NEW, X)
 
@@ -108,9 +112,26 @@ def searches():
     yield "pursuit search", RankingPursuitCV(4, gamma=[0.1, 1.0]).fit(X, y, GROUPS), NEW
 
 
+def comparison_model():
+    """A stack with a joint model and with trees of pairs: who wins depends on both items."""
+    draw = np.random.default_rng(0)
+    first = draw.integers(40, size=600)
+    second = (first + draw.integers(1, 40, size=600)) % 40
+    power, kind = WEAPONS["power"].to_numpy(), WEAPONS["kind"].to_numpy()
+    is_near = np.abs(power[first] - power[second]) < 0.5
+    beats = power[first] > power[second]
+    won = np.where(is_near, ~beats, beats) ^ (kind[first] < kind[second])
+    graph = PairGraph(
+        np.where(won, first, second), np.where(won, second, first), n_items=len(WEAPONS)
+    )
+    members = ["hinges", "joint linear model of pairs", "trees of pairs"]
+    return AutoRanker(members, n_resamples=0).fit(WEAPONS, graph)
+
+
 def combined_models():
     yield "auto", AutoRanker(n_resamples=0).fit(X, y), NEW
     yield "auto of groups", AutoRanker(n_resamples=0).fit(X, y, GROUPS), NEW
+    yield "auto of comparisons", comparison_model(), WEAPONS
     yield "trees", BoostedTrees(5).fit(np.tile(X, (2, 1)), np.tile(y, 2)), NEW
     seen = make_pipeline(TreeFeatures(sizes=(2,)), BoostedTrees(5))
     yield "tree features", seen.fit(np.tile(X, (2, 1)), np.tile(y, 2)), NEW

@@ -2,46 +2,65 @@
 
 from __future__ import annotations
 
-import numbers
-import sys
+from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.auto.budgeted_evaluation import (
     Evaluated,
     EvaluationPlan,
     Skipped,
     evaluate_members,
     plan_hold_out,
-    sum_of_expected_seconds,
 )
+from rankwise.auto.comparison_checks import (
+    check_comparison_arguments,
+    read_pairs_of_rows,
+)
+from rankwise.auto.comparison_model import ComparisonModel
+from rankwise.auto.comparison_pipeline import (
+    ComparisonSettings,
+    FittedComparisons,
+    ItemTable,
+    fit_comparisons,
+)
+from rankwise.auto.comparison_reader import (
+    NamedItems,
+    names_if_passed,
+    read_item_comparisons,
+    split_names,
+)
+from rankwise.auto.comparison_summary import column_uses, held_out_errors
 from rankwise.auto.evaluated_member import EvaluatedMember
-from rankwise.auto.item_views import frequent_values, prepare_table, views_of_matrix, views_of_table
-from rankwise.auto.member_table import print_result, table_row
+from rankwise.auto.fit_arguments import check_time_limit, seed_from
+from rankwise.auto.item_views import FittedViews, fit_views, views_of_matrix, views_of_table
+from rankwise.auto.later_groups import evaluate_later_groups
+from rankwise.auto.member_table import (
+    announce,
+    print_result,
+    table_row,
+)
+from rankwise.auto.member_training import TrainedStack, train_members, training_notes
 from rankwise.auto.members import requested_members
-from rankwise.auto.stacking import Stack, Stacking
+from rankwise.auto.stacking import Stacking
 from rankwise.auto.time_budget import TimeBudget
 from rankwise.auto.training_data import HoldOut, check_data
-from rankwise.auto.tree_features import TreeFeatures
-from rankwise.defaults import DEFAULT_CONFIDENCE
+from rankwise.auto.unit_estimate import estimate_from_units
+from rankwise.datasets import PairData
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Model, Values
-from rankwise.frames import check_same_index, narwhals_frame, take_rows
-from rankwise.graphs.supervision import Preferences, read_y
+from rankwise.frames import check_same_index
+from rankwise.graphs import PairGraph
+from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
 from rankwise.kernels.stable_products import row_products
-from rankwise.metrics import get_metric
-from rankwise.metrics.by_group import mean_interval, nanmean, new_mean_interval
-from rankwise.metrics.ranking import GroupedTargets, Ranking
+from rankwise.metrics.by_group import nanmean
 from rankwise.model_selection.scorer import predict_items
-from rankwise.model_selection.time_blocks import time_series_blocks
 from rankwise.preprocessing.group_columns import (
     check_groups,
     refuse_other_keywords,
@@ -52,35 +71,13 @@ from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import RankerMixin
-from rankwise.rankers.summary import ColumnUse, Summary
+from rankwise.rankers.summary import Summary
 from rankwise.runtime.interrupts import no_interrupted_fits
-from rankwise.runtime.progress import Progress, track
+from rankwise.runtime.progress import Progress
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_int, check_option, restored_on_failure
 
-LONG_SECONDS = 3.0  # of work that is announced on a terminal
 LEAST_UNITS = 4  # groups, or folds of one list, for an estimate
-
-
-class TrainedStack(NamedTuple):
-    """A combination with its trained members.
-
-    Attributes
-    ----------
-    stack : Stack
-        The combination.
-    weights : dict of float
-        Weights of all evaluated members, by name.
-    models : dict
-        Trained models of members, by name; all that have a weight are trained.
-    n_untrained : int
-        Number of members that were left out because no time was left.
-    """
-
-    stack: Stack
-    weights: dict[str, float]
-    models: dict[str, Any]
-    n_untrained: int
 
 
 class AutoRanker(RankerMixin, BaseEstimator):
@@ -183,6 +180,11 @@ class AutoRanker(RankerMixin, BaseEstimator):
         "scoring_": Values(),
         "notes_": Values(),
         "needs_groups_": Values(),
+        "comparison_": Model(optional=True),
+        "item_id_": Values(),
+        "explained_": Values(),
+        "held_out_comparisons_": Values(),
+        "examples_": Values(),
     }
 
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
@@ -217,6 +219,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
+        item_id: str | None = None,
         time: ArrayLike | None = None,
     ) -> Self:
         """Evaluate the members, combine them, and train them on all data.
@@ -225,16 +228,23 @@ class AutoRanker(RankerMixin, BaseEstimator):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             Items.
-        y : array-like of shape (n_items,), target of `make_target`, or a preference graph
-            Scores; larger is better.
+        y : array-like of shape (n_items,), target of `make_target`, graph, or comparisons
+            Scores; larger is better. Or comparisons of the items: a `PairGraph` of row numbers, or
+            the `PairData` of `rankwise.datasets.read_pairs`, matched by `item_id`.
         groups : array-like of shape (n_items,), optional
-            Group labels: only items of one group are compared.
-        sample_weight : array-like of shape (n_items,), optional
+            Group labels: only items of one group are compared. Those of comparisons belong to the
+            PairGraph, and are held out together.
+        sample_weight : array-like of shape (n_items,) or (n_comparisons,), optional
             Weights of the items, 0 or larger; the weight of a pair is the product of those of its
-            items.
-        time : array-like of shape (n_items,), optional
+            items. With comparisons: their weights.
+        item_id : str, optional
+            With comparisons: column of X with the names of the items. By default they are in the
+            index of a pandas frame, and the rows of other X are the `items` of the comparisons.
+        time : array-like of shape (n_items,) or (n_comparisons,), optional
             When each item was observed: dates or numbers. The estimate is then that of a model of
-            earlier groups on the last sixth of the groups, which doubles the time.
+            earlier groups on the last sixth of the groups, which doubles the time. With
+            comparisons: when they were made. Later ones are then held out, and known items have
+            strengths of their own.
 
         Returns
         -------
@@ -246,17 +256,26 @@ class AutoRanker(RankerMixin, BaseEstimator):
         n_resamples = check_int("n_resamples", self.n_resamples, "0 for no estimate")
         check_time_limit(self.time_limit)
         seed = seed_from(self.random_state)
-        check_same_index(X=X, y=y, groups=groups)
-        X = check_groups(self, X, y, groups)
+        budget = TimeBudget(self.time_limit, start)
         self.notes_: list[str] = []
         self.estimate_: dict[str, float] = {}
+        self.comparison_: ComparisonModel | None = None
+        if isinstance(y, PairGraph | PairData):
+            check_comparison_arguments(groups, self.scoring, self.combine)
+            items = split_names(X, item_id)
+            self.item_id_ = item_id
+            return self._fit_comparisons(items, y, sample_weight, time, budget)
+        if item_id is not None:
+            raise ValueError("item_id= is for comparisons: pass a PairData or a PairGraph as y.")
+        check_same_index(X=X, y=y, groups=groups)
+        X = check_groups(self, X, y, groups)
         values_of_later = None
         if time is not None:
-            values_of_later = self._evaluate_later_groups(X, y, groups, sample_weight, time)
+            target = read_y(y, groups, sample_weight, X=X)
+            values_of_later = evaluate_later_groups(self, X, target, time)
 
-        budget = TimeBudget(self.time_limit, start)
-        views, trees = self._prepare_columns(X, y, groups, sample_weight)
-        data = check_data(views, y, groups, sample_weight, trees)
+        fitted = self._fit_views(X, lambda: read_y(y, groups, sample_weight, X=X))
+        data = check_data(fitted.views, y, groups, sample_weight, fitted.trees)
         members = requested_members(self.members, data)
         rng = np.random.default_rng(seed)
         first_member = next(iter(members.values()))
@@ -267,7 +286,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         plan = EvaluationPlan(hold_out, seed, budget, self.time_limit)
         evaluated = self._evaluate(members, plan)
         stacking = Stacking(list(evaluated.values()), hold_out, self.combine)
-        trained = self._train(evaluated, stacking.combine(), hold_out, budget)
+        trained = train_members(evaluated, stacking.combine(), hold_out, budget, self.combine)
         self._store(trained, evaluated, hold_out)
 
         if values_of_later is not None:
@@ -297,14 +316,104 @@ class AutoRanker(RankerMixin, BaseEstimator):
             Scores.
         """
         check_is_fitted(self)
+        if self.comparison_ is not None:
+            items = names_if_passed(X, self.item_id_)
+            return self._order_scores(self._transform(items.X), items.names)
         return self._score(self._transform(without_group_columns(self, X)), groups)
+
+    @single_threaded
+    def predict_above(
+        self,
+        X: Any,
+        a: ArrayLike,
+        b: ArrayLike,
+        *,
+        covariates: Mapping[str, ArrayLike] | None = None,
+    ) -> float | Array:
+        """Probability that item a beats item b, after training on comparisons.
+
+        The probabilities of (a, b) and of (b, a) add up to exactly 1.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            Items.
+        a, b : int or array-like of int, shape (n_pairs,)
+            Row numbers of X.
+        covariates : mapping from str to value or array-like of shape (n_pairs,), optional
+            Covariates of the comparisons, from the point of view of a. "named first" is 1 if a is
+            named first, −1 if b is. What is not passed is unknown.
+
+        Returns
+        -------
+        float or ndarray of shape (n_pairs,)
+            Probabilities; a tie counts as half a win.
+        """
+        check_is_fitted(self)
+        model = self._comparison_model("predict_above")
+        items = names_if_passed(X, self.item_id_)
+        views = self._transform(items.X)
+        pairs = read_pairs_of_rows(a, b, views["dense"].shape[0])
+        scores = self._order_scores(views, items.names)
+        options = views, scores, items.names, pairs.sides
+        return pairs.reshape(model.win_probability(*options, covariates or {}))
+
+    @single_threaded
+    def win_share(self, X: Any) -> Array:
+        """Mean probability of each item to beat known items, after training on comparisons.
+
+        Unlike `predict`, it answers who wins most against the field: up to 50 of the items that
+        `fit` compared.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        ndarray of shape (n_items,)
+            Shares between 0 and 1.
+        """
+        check_is_fitted(self)
+        model = self._comparison_model("win_share")
+        items = names_if_passed(X, self.item_id_)
+        return model.win_share(self._transform(items.X), self._plain_scores)
+
+    def check_comparisons(self, X: Any) -> None:
+        """Raise a ValueError unless probabilities of comparisons of the rows of X are finite."""
+        if self.comparison_ is not None and not np.isfinite(self.predict_above(X, 0, 1)):
+            raise ValueError("probabilities of the model are not finite")
 
     def smoke_test(self) -> Array:
         """Scores of made-up rows of the training table, to check a model file."""
         if self.table_ is None:
             return np.zeros(0)
         views = views_of_table(self.table_.probe(), self.kept_values_)
-        return self._score(views, [0, 0])
+        if self.comparison_ is None:
+            return self._score(views, [0, 0])
+        scores = self._order_scores(views, None)
+        sides = np.array([0]), np.array([1])
+        return np.append(scores, self.comparison_.win_probability(views, scores, None, sides, {}))
+
+    def _comparison_model(self, method: str) -> ComparisonModel:
+        """The model of probabilities; an error if `fit` had no comparisons."""
+        if self.comparison_ is None:
+            raise ValueError(
+                f"{method} needs a model of comparisons, but this AutoRanker was fitted to scores; "
+                "pass a PairGraph or a PairData to fit."
+            )
+        return self.comparison_
+
+    def _plain_scores(self, views: dict[str, Any]) -> Array:
+        """Scores of the order of a model of comparisons, without strengths of known items."""
+        return np.asarray(self._member_scores(views, None).sum(axis=1))
+
+    def _order_scores(self, views: dict[str, Any], names: NDArray[np.str_] | None) -> Array:
+        """Scores of the order of a model of comparisons."""
+        scores = self._plain_scores(views)
+        model = self._comparison_model("predict")
+        return scores + model.strengths(names, len(scores), model.order_strengths_)
 
     def _score(self, views: dict[str, Any], groups: Any) -> Array:
         if groups is None and self.needs_groups_:
@@ -336,11 +445,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
             A record; ``print`` shows it as text of at most 80 characters a line.
         """
         check_is_fitted(self)
-        columns = []
-        if self.table_ is not None:
-            columns = [
-                ColumnUse(column.name, column.words, column.why) for column in self.table_.facts_
-            ]
+        errors = []
+        if self.comparison_ is not None:
+            errors = held_out_errors(self.held_out_comparisons_, self.comparison_.uses_pairs_)
         return Summary(
             model=type(self).__name__,
             metric=self.scoring_,
@@ -349,8 +456,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
             best_member=self.best_member_,
             estimate=self.estimate_,
             members=self.members_,
-            columns=columns,
+            columns=column_uses(self.table_),
             notes=list(self.notes_),
+            comparisons=errors,
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -359,57 +467,17 @@ class AutoRanker(RankerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _evaluate_later_groups(
-        self, X: Any, y: Any, groups: Any, sample_weight: Any, time: Any
-    ) -> Array:
-        """The metric in each of the latest groups, by a model of all earlier ones."""
-        target = read_y(y, groups, sample_weight, X=X)
-        if isinstance(target, Preferences):
-            raise ValueError(
-                "time says when items were seen, but y is a preference graph; pass scores and "
-                "groups."
-            )
-        *earlier_blocks, later_rows = time_series_blocks(time, target.groups)
-        earlier_rows = np.sort(np.concatenate(earlier_blocks))
-        earlier = target.take(earlier_rows)
-        later = target.take(later_rows)
-        time_limit = None if self.time_limit is None else self.time_limit / 2
-        model = clone(self).set_params(n_resamples=0, time_limit=time_limit)
-        model.fit(take_rows(X, earlier_rows), earlier.y, earlier.item_labels, earlier.weight)
-        scores = model.predict(take_rows(X, later_rows), groups=later.item_labels)
-        targets = GroupedTargets(later.y, later.groups, later.weight)
-        metric = get_metric(self.scoring or model.scoring_)
-        values: Array = metric.by_group(Ranking(targets, scores)).values
-        return values
-
-    def _prepare_columns(
-        self, X: Any, y: Any, groups: Any, sample_weight: Any
-    ) -> tuple[dict[str, Any], TreeFeatures]:
-        """Decide how columns are used; the views of the items, and the features of trees."""
-        self.table_: TableVectorizer | None = None
-        self.kept_values_: NDArray[np.intp] = np.empty(0, dtype=np.intp)
-        is_frame = narwhals_frame(X) is not None
-        if not is_frame:
-            X = validate_X(self, X, accept_sparse="csr", ensure_all_finite="allow-nan")
-        if is_frame or (not sp.issparse(X) and np.isnan(np.sum(X))):
-            table = prepare_table(X, lambda: read_y(y, groups, sample_weight, X=X))
-            self.notes_ += [
-                f"column {name} has the name of an identifier, but its numbers tell the order of "
-                "held-out items: it is used as a number"
-                for name in table.predictive_ids
-            ]
-            if not table.has_plain_numbers:
-                self.table_ = table.vectorizer
-        if self.table_ is None:
-            return views_of_matrix(validate_X(self, X, accept_sparse="csr")), TreeFeatures()
-        schema = vars(self.table_)
-        self.n_features_in_ = schema["n_features_in_"]
-        if "feature_names_in_" in schema:
-            self.feature_names_in_ = schema["feature_names_in_"]
-        features = self.table_.views(X)
-        self.kept_values_ = frequent_values(features)
-        trees = TreeFeatures(features.n_codes, features.sizes)
-        return views_of_table(features, self.kept_values_), trees
+    def _fit_views(self, X: Any, read_target: Callable[[], TrainingTarget]) -> FittedViews:
+        """Decide how columns are used, and keep what new items need."""
+        fitted = fit_views(self, X, read_target)
+        self.table_: TableVectorizer | None = fitted.table
+        self.kept_values_: Indices = fitted.wide_values
+        self.notes_ += fitted.notes
+        columns = [] if fitted.table is None else fitted.table.facts_
+        for column in columns:
+            if not column.is_used:
+                self.notes_.append(f"column {column.name} is dropped: {column.why}")
+        return fitted
 
     def _transform(self, X: Any) -> dict[str, Any]:
         """The views of new items."""
@@ -417,11 +485,58 @@ class AutoRanker(RankerMixin, BaseEstimator):
             return views_of_table(self.table_.views(X), self.kept_values_)
         return views_of_matrix(validate_X(self, X, accept_sparse="csr", reset=False))
 
+    def _fit_comparisons(
+        self,
+        items: NamedItems,
+        y: PairGraph | PairData,
+        sample_weight: ArrayLike | None,
+        time: ArrayLike | None,
+        budget: TimeBudget,
+    ) -> Self:
+        """Train on comparisons of the items, of which folds of items are held out."""
+        self.max_group_size_ = None
+        self.group_columns_: list[str] = []
+        graph = y if isinstance(y, PairGraph) else y.graph()
+        columns = self._fit_views(items.X, lambda: Preferences(graph))
+        n_items = columns.views["dense"].shape[0]
+        read = read_item_comparisons(y, items, n_items, sample_weight, time)
+        table = ItemTable(columns.views, columns.trees.n_codes, items, columns.table)
+        seed = seed_from(self.random_state)
+        settings = ComparisonSettings(
+            self.members, self.n_resamples, seed, budget, bool(self.verbose)
+        )
+        fitted = fit_comparisons(table, read, settings)
+        self._store_comparisons(fitted)
+        return self
+
+    def _store_comparisons(self, fitted: FittedComparisons) -> None:
+        """Set the fitted attributes of a model of comparisons."""
+        n_rankers = len(fitted.rankers)
+        self.comparison_ = fitted.model
+        self.estimators_ = fitted.rankers
+        self.views_ = fitted.views
+        self.weights_ = np.ones(n_rankers)
+        ends = np.array([[-1.0], [1.0]])  # of mean 0 and standard deviation 1: nothing is scaled
+        self.scaler_ = GroupScaler().fit(np.repeat(ends, n_rankers, axis=1))
+        self.needs_groups_ = False
+        self.combine_ = "stack"
+        self.scoring_ = "disagreement"
+        self.members_: list[dict[str, Any]] = fitted.members
+        evaluated = [row for row in fitted.members if "log_loss" in row]
+        self.best_member_ = min(evaluated, key=lambda row: row["log_loss"])["name"]
+        self.estimate_ = fitted.estimate
+        self.score_ = fitted.estimate["score"] - fitted.estimate["optimism"]
+        self.explained_ = fitted.explained
+        self.held_out_comparisons_ = fitted.held_out
+        self.examples_ = fitted.examples
+        self.notes_ += fitted.notes
+
     def _evaluate(
         self, members: dict[str, Any], plan: EvaluationPlan
     ) -> dict[str, EvaluatedMember]:
         """Evaluate the members, and start the table of them."""
-        self._announce(members, plan.hold_out)
+        columns = [] if self.table_ is None else self.table_.facts_
+        announce(columns, members, plan.hold_out, self.time_limit, bool(self.verbose))
         progress = Progress("AutoRanker", len(members), False if self.verbose else None)
         n_done = 0
 
@@ -434,7 +549,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
 
         results = evaluate_members(members, plan, report)
         progress.close()
-        self.members_: list[dict[str, Any]] = [table_row(result) for result in results]
+        self.members_ = [table_row(result) for result in results]
         evaluated = {}
         for result in results:
             if isinstance(result, Evaluated):
@@ -445,52 +560,6 @@ class AutoRanker(RankerMixin, BaseEstimator):
             reason = next(result.reason for result in results if isinstance(result, Skipped))
             raise ValueError(f"no member could be held out: {reason}.")
         return evaluated
-
-    def _announce(self, members: dict[str, Any], hold_out: HoldOut) -> None:
-        """Report the use of the columns, and if the work is long, the members and the time."""
-        columns = [] if self.table_ is None else self.table_.facts_
-        for column in columns:
-            if not column.is_used:
-                self.notes_.append(f"column {column.name} is dropped: {column.why}")
-        seconds = sum_of_expected_seconds(members, hold_out)
-        is_long = sys.stderr.isatty() and seconds > LONG_SECONDS
-        if not self.verbose and not is_long:
-            return
-        for column in columns:
-            why = f" ({column.why})" if column.why else ""
-            sys.stderr.write(f"AutoRanker: column {column.name}: {column.words}{why}\n")
-        limit = "" if self.time_limit is None else f", at most {self.time_limit:g} s"
-        sys.stderr.write(
-            f"AutoRanker: {len(members)} members on {hold_out.every.graph.n_items:,} items, about "
-            f"{seconds:.0f} s of one core{limit}\n"
-        )
-
-    def _train(
-        self,
-        evaluated: dict[str, EvaluatedMember],
-        stack: Stack,
-        hold_out: HoldOut,
-        budget: TimeBudget,
-    ) -> TrainedStack:
-        """Train the members with a weight, in the order of its size.
-
-        If there is no time for some of them, the trained members are combined again.
-        """
-        weights = dict(zip(evaluated, stack.weights.tolist(), strict=True))
-        weighted = [name for name, weight in weights.items() if weight]
-        weighted.sort(key=lambda name: -abs(weights[name]))
-        models: dict[str, Any] = {}
-        budget.release()
-        for name in track(weighted, "AutoRanker trains"):
-            if not models or budget.left() > 0:
-                models[name] = evaluated[name].train()
-        n_untrained = len(weighted) - len(models)
-        if n_untrained:
-            members = [evaluated[name] for name in models]
-            stack = Stacking(members, hold_out, self.combine).combine()
-            weights = dict.fromkeys(evaluated, 0.0)
-            weights.update(zip(models, stack.weights.tolist(), strict=True))
-        return TrainedStack(stack, weights, models, n_untrained)
 
     def _store(
         self, trained: TrainedStack, evaluated: dict[str, EvaluatedMember], hold_out: HoldOut
@@ -508,26 +577,16 @@ class AutoRanker(RankerMixin, BaseEstimator):
         for row in self.members_:
             if row["name"] in trained.weights:
                 row["weight"] = trained.weights[row["name"]]
-        if trained.n_untrained:
-            self.notes_.append(f"no time was left to train {trained.n_untrained} of the members")
-        if trained.stack.note:
-            self.notes_.append(trained.stack.note)
-        n_all = hold_out.every.graph.n_items
-        n_evaluated = hold_out.graph.n_items
-        if n_evaluated < n_all:
-            self.notes_.append(
-                f"members were chosen on {n_evaluated:,} of {n_all:,} items, and trained on all"
-            )
+        self.notes_ += training_notes(trained, hold_out)
         self._fit_scaler(hold_out)
 
     def _fit_scaler(self, hold_out: HoldOut) -> None:
         """Fit the scaler of the scores of the members; inside groups it learns nothing."""
         self.needs_groups_ = hold_out.data.groups is not None
+        scores = np.zeros((2, len(self.estimators_)))
         if self.needs_groups_:
-            scores = np.zeros((2, len(self.estimators_)))
             self.scaler_ = GroupScaler().fit(scores, groups=[0, 0])
             return
-        scores = np.zeros((2, len(self.estimators_)))
         if len(self.estimators_) > 1:
             scores = self._member_scores(hold_out.data.views, None)
         self.scaler_ = GroupScaler().fit(scores)
@@ -542,19 +601,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
 
     def _store_estimate(self, by_unit: Array, where: str, hold_out: HoldOut) -> None:
         """Set the estimate from units that were used neither for selection nor for weights."""
-        self.estimate_ = mean_interval(by_unit)
-        score, low, high = (self.estimate_[key] for key in ("score", "low", "high"))
-        interval = f"{DEFAULT_CONFIDENCE:.0%} from {low:.4f} to {high:.4f}"
-        self.notes_.append(f"{self.scoring_} {score:.4f} ({interval}) on {where}")
         n_groups = hold_out.every.graph.n_groups
-        if n_groups == 1:
-            return
-        low_new, high_new = new_mean_interval(by_unit, n_groups)
-        self.estimate_ |= {"n_new": n_groups, "low_new": low_new, "high_new": high_new}
-        self.notes_.append(
-            f"the mean {self.scoring_} of {n_groups:,} further groups lies between {low_new:.4f} "
-            f"and {high_new:.4f} with a probability of {DEFAULT_CONFIDENCE:.0%}"
-        )
+        result = estimate_from_units(by_unit, self.scoring_, where, n_groups)
+        self.estimate_ = result.estimate
+        self.notes_ += result.notes
 
     def _estimate_out_of_bag(self, by_unit: Array, hold_out: HoldOut) -> None:
         """Set the out-of-bag estimate, and the bias of the score on all units."""
@@ -567,19 +617,3 @@ class AutoRanker(RankerMixin, BaseEstimator):
             f"on the {units} used for selection and weights {self.scoring_} is {self.score_:.4f}, "
             f"optimistic by {optimism:+.4f}"
         )
-
-
-def check_time_limit(limit: Any) -> None:
-    """Check that a time limit is None, or a number of seconds."""
-    if limit is None:
-        return
-    is_number = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
-    if not is_number or not limit >= 0:
-        raise ValueError(f"time_limit={limit!r}; expected seconds, 0 or more, or None.")
-
-
-def seed_from(random_state: Any) -> int:
-    """An integer seed."""
-    if isinstance(random_state, numbers.Integral):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -148,7 +148,7 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         return scores
 
     def store(self, model: Any, n_trees: int, n_features: int) -> Self:
-        """Store the first trees of a model of LightGBM or scikit-learn as arrays."""
+        """Store the first trees of a model of LightGBM or of models of scikit-learn as arrays."""
         self.n_features_in_ = n_features
         trees = _nodes_of_trees(model, n_trees)
         sizes = np.array([len(tree) for tree in trees])
@@ -216,6 +216,8 @@ class BoostedTrees(RankerMixin, BaseEstimator):
 
 def _nodes_of_trees(model: Any, n_trees: int) -> list[NDArray[Any]]:
     """The nodes of the first trees of a model."""
+    if isinstance(model, list):  # one model for each tree
+        return [_scikit_learn_nodes(tree._predictors[0][0].nodes) for tree in model[:n_trees]]
     if isinstance(model, HistGradientBoostingRegressor):
         return [
             _scikit_learn_nodes(predictor.nodes) for (predictor,) in model._predictors[:n_trees]

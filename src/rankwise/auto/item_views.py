@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,13 +10,40 @@ import scipy.sparse as sp
 
 from rankwise.arrays import Array, Indices
 from rankwise.auto.members import MIN_ITEMS_FOR_TREES
+from rankwise.auto.tree_features import TreeFeatures
 from rankwise.auto.tree_growth import is_predictive
+from rankwise.frames import narwhals_frame
 from rankwise.graphs import ScoreGraph
 from rankwise.graphs.supervision import Preferences, TrainingTarget
 from rankwise.preprocessing.table_vectorizer import TableFeatures, TableVectorizer
+from rankwise.preprocessing.validate_features import validate_X
 
 MAX_WIDE = 1000  # most frequent values and words, which exact members receive
 PROBED_ITEMS = 20_000  # items on which an identifier is tested
+
+
+class FittedViews(NamedTuple):
+    """Views of the training items, and how they were computed.
+
+    Attributes
+    ----------
+    views : dict
+        Columns by name; see `TrainingData`.
+    trees : TreeFeatures
+        The first step of trees, not fitted.
+    table : TableVectorizer or None
+        Transforms new items; None for plain numbers.
+    wide_values : ndarray of int
+        Columns of single values and words in the view "wide".
+    notes : list of str
+        Remarks on columns.
+    """
+
+    views: dict[str, Any]
+    trees: TreeFeatures
+    table: TableVectorizer | None
+    wide_values: Indices
+    notes: list[str]
 
 
 class PreparedTable(NamedTuple):
@@ -37,6 +65,46 @@ class PreparedTable(NamedTuple):
         """Whether all columns are numbers without missing values, so that it has no effect."""
         columns = self.vectorizer.facts_
         return all(column.kind == "number" and not column.n_missing for column in columns)
+
+
+def fit_views(estimator: Any, X: Any, read_target: Callable[[], TrainingTarget]) -> FittedViews:
+    """Decide how the columns of X are used, and compute the views.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets `n_features_in_` and `feature_names_in_`.
+    X : array-like, sparse matrix or data frame
+        Items.
+    read_target : callable
+        Returns the target; called if a table has an identifier that could be a number.
+    """
+    no_values: Indices = np.empty(0, dtype=np.intp)
+    is_frame = narwhals_frame(X) is not None
+    if not is_frame:
+        X = validate_X(estimator, X, accept_sparse="csr", ensure_all_finite="allow-nan")
+    is_table = is_frame or (not sp.issparse(X) and np.isnan(np.sum(X)))
+    notes: list[str] = []
+    if is_table:
+        table = prepare_table(X, read_target)
+        notes = [
+            f"column {name} has the name of an identifier, but its numbers tell the order of "
+            "held-out items: it is used as a number"
+            for name in table.predictive_ids
+        ]
+    if not is_table or table.has_plain_numbers:
+        views = views_of_matrix(validate_X(estimator, X, accept_sparse="csr"))
+        return FittedViews(views, TreeFeatures(), None, no_values, notes)
+    vectorizer = table.vectorizer
+    schema = vars(vectorizer)
+    estimator.n_features_in_ = schema["n_features_in_"]
+    if "feature_names_in_" in schema:
+        estimator.feature_names_in_ = schema["feature_names_in_"]
+    features = vectorizer.views(X)
+    wide_values = frequent_values(features)
+    trees = TreeFeatures(features.n_codes, features.sizes)
+    views = views_of_table(features, wide_values)
+    return FittedViews(views, trees, vectorizer, wide_values, notes)
 
 
 def prepare_table(X: Any, read_target: Any) -> PreparedTable:
@@ -74,7 +142,7 @@ def frequent_values(features: TableFeatures) -> Indices:
 
 
 def views_of_table(features: TableFeatures, wide_values: Indices) -> dict[str, Any]:
-    """Dense columns, these with the frequent values and words, and cells with all of them."""
+    """Dense columns; these with frequent values and words; cells with all of these; and cells."""
     wide = features.dense
     if len(wide_values):
         values = features.sparse[:, wide_values]
@@ -82,11 +150,11 @@ def views_of_table(features: TableFeatures, wide_values: Indices) -> dict[str, A
     cells = features.cells
     if features.sparse.shape[1]:
         cells = sp.hstack([sp.csr_array(cells), features.sparse], format="csr")
-    return {"dense": features.dense, "wide": wide, "trees": cells}
+    return {"dense": features.dense, "wide": wide, "trees": cells, "cells": features.cells}
 
 
 def views_of_matrix(X: Any) -> dict[str, Any]:
     """The same matrix in all views; sparse items have no view for trees."""
     if sp.issparse(X):
         return {"dense": X, "wide": X}
-    return {"dense": X, "wide": X, "trees": X}
+    return {"dense": X, "wide": X, "trees": X, "cells": X}

@@ -3,10 +3,51 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
-from rankwise.auto.budgeted_evaluation import Evaluated, Skipped
+from rankwise.auto.budgeted_evaluation import Evaluated, Skipped, sum_of_expected_seconds
+from rankwise.auto.training_data import HoldOut
 from rankwise.metrics.by_group import mean_interval
+from rankwise.preprocessing.column_types import ColumnInfo
+
+LONG_SECONDS = 3.0  # of work that is announced on a terminal
+
+
+def announce(
+    columns: Sequence[ColumnInfo],
+    members: dict[str, Any],
+    hold_out: HoldOut,
+    time_limit: float | None,
+    is_verbose: bool,
+) -> None:
+    """Print the use of the columns, the members and the expected time, if the work is long.
+
+    Parameters
+    ----------
+    columns : sequence of ColumnInfo
+        Columns of a table.
+    members : dict
+        Members by name.
+    hold_out : HoldOut
+        What is held out.
+    time_limit : float or None
+        Seconds.
+    is_verbose : bool
+        Whether short work is announced, too.
+    """
+    seconds = sum_of_expected_seconds(members, hold_out)
+    is_long = sys.stderr.isatty() and seconds > LONG_SECONDS
+    if not is_verbose and not is_long:
+        return
+    for column in columns:
+        why = f" ({column.why})" if column.why else ""
+        sys.stderr.write(f"AutoRanker: column {column.name}: {column.words}{why}\n")
+    limit = "" if time_limit is None else f", at most {time_limit:g} s"
+    sys.stderr.write(
+        f"AutoRanker: {len(members)} members on {hold_out.every.graph.n_items:,} items, about "
+        f"{seconds:.0f} s of one core{limit}\n"
+    )
 
 
 def print_result(result: Evaluated | Skipped, scoring: str) -> None:

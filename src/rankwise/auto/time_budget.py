@@ -24,6 +24,7 @@ class TimeBudget:
     """
 
     def __init__(self, limit: float | None, start: float) -> None:
+        self._start = start
         self._end = np.inf if limit is None else start + limit
         self._pace = 1.0 if limit is None else measure_pace()
         self._reserved: dict[str, float] = {}
@@ -39,6 +40,10 @@ class TimeBudget:
         """Seconds for further members, without those reserved for training."""
         with self._lock:
             return float(self._end - perf_counter() - sum(self._reserved.values()))
+
+    def is_spent(self, share: float) -> bool:
+        """Whether this share of the limit is over."""
+        return bool(perf_counter() - self._start > share * (self._end - self._start))
 
     def affords(self, expected: float, share: float) -> bool:
         """Whether work of this expected time fits into a share of what is left."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array, Indices
 from rankwise.auto.tree_features import TreeFeatures
 from rankwise.caching import cached_property
-from rankwise.graphs import PairGraph, PreferenceGraph
+from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import (
     Preferences,
     Relevance,
@@ -40,7 +40,8 @@ class TrainingData:
     ----------
     views : dict
         Items as "dense" columns; as "wide" ones, with a column for each value and word; and as
-        features of "trees" (see `TableFeatures`). Sparse items have no view for trees.
+        features of "trees" (see `TableFeatures`), whose first columns are the view "cells". Sparse
+        items have neither.
     target : Relevance or Preferences
         Scores, groups and weights; or a graph with its own cost.
     groups : ndarray of int or None
@@ -135,16 +136,13 @@ def check_data(
 
 def _data_of_graph(views: dict[str, Any], graph: PreferenceGraph) -> TrainingData:
     """Training data of a preference graph, of which items can be held out."""
-    if graph.has_relevance:
-        has_groups = graph.n_groups > 1
-    else:
-        has_groups = isinstance(graph, PairGraph) and graph.has_groups
+    has_groups = graph.has_relevance and graph.n_groups > 1
+    if not graph.has_relevance:
         weight_of_component = np.bincount(graph.components, graph.degrees)
-        is_connected = weight_of_component.max() > weight_of_component.sum() / 2
-        if is_connected and not has_groups:
+        if weight_of_component.max() > weight_of_component.sum() / 2:
             raise ValueError(
                 "most of these preferences are connected with each other, so no items can be held "
-                "out. RankRLSCV holds out single preferences; or build the PairGraph with groups."
+                "out. RankRLSCV holds out single preferences."
             )
     codes = graph.groups if has_groups else None
     return TrainingData(views, Preferences(graph), codes, graph)

@@ -39,7 +39,7 @@ def grow_trees(
     model: Any, n_trees: int, X: Any, graph: ScoreGraph, categorical: tuple[int, ...] = ()
 ) -> Any:
     """Grow a model, or a new one if it is None, to this number of trees."""
-    lightgbm = _lightgbm()
+    lightgbm = lightgbm_or_none()
     if lightgbm is None:
         return _grow_scikit_learn(model, n_trees, X, graph)
     if model is None:
@@ -119,7 +119,7 @@ def _start_lightgbm(lightgbm: Any, X: Any, graph: ScoreGraph, categorical: tuple
     return lightgbm.Booster(options, dataset)
 
 
-def _lightgbm() -> Any:
+def lightgbm_or_none() -> Any:
     """LightGBM, or None if it is not installed."""
     try:
         return import_module("lightgbm")

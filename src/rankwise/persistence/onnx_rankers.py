@@ -112,6 +112,7 @@ def _add_views(graph: OnnxGraph, ranker: AutoRanker, items: Items) -> dict[str, 
         "dense": table.dense,
         "wide": table.dense + take_one_hot(graph, table, ranker.kept_values_),
         "trees": table.cells + table.one_hot,
+        "cells": table.cells,
     }
 
 

@@ -12,6 +12,9 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from rankwise.auto.auto_ranker import AutoRanker
 from rankwise.auto.boosted_trees import BoostedTrees
+from rankwise.auto.comparison_covariates import ComparisonCovariates
+from rankwise.auto.comparison_model import ComparisonModel
+from rankwise.auto.pair_models import JointPairs, PairTrees
 from rankwise.auto.tree_features import TreeFeatures
 from rankwise.dyadic.conditional_rank_rls import ConditionalRankRLS, ConditionalRankRLSCV
 from rankwise.dyadic.label_ranker import LabelRanker, LabelRankerCV
@@ -106,7 +109,15 @@ RANKERS: list[type] = [
     RankSVMCV,
 ]
 
-ESTIMATORS = {**_by_name(RANKERS), **_by_name([View, Pipeline]), **STEPS}
+# Parts of an AutoRanker that was trained on comparisons.
+COMPARISON_PARTS: list[type] = [ComparisonCovariates, ComparisonModel, JointPairs, PairTrees]
+
+ESTIMATORS = {
+    **_by_name(RANKERS),
+    **_by_name([View, Pipeline]),
+    **_by_name(COMPARISON_PARTS),
+    **STEPS,
+}
 
 
 def schema_of(saved_class: type) -> dict[str, Field]:

@@ -67,7 +67,9 @@ def check_predictions(model: BaseEstimator, n_bytes: int) -> None:
     for step in steps.transformers:
         items = transform_step(step, items, [0] * N_ITEMS)
     _check_scores(ranker, items)
-    if hasattr(ranker, "predict_above"):
+    if isinstance(ranker, AutoRanker):
+        ranker.check_comparisons(items)
+    elif hasattr(ranker, "predict_above"):
         groups = group_metadata(ranker, "predict", [0] * N_ITEMS)
         _check_finite(ranker.predict_above(items, 0, 1, **groups))
 

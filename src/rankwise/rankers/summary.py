@@ -54,6 +54,32 @@ class Calibration:
 
 
 @dataclass(frozen=True)
+class HeldOutErrors:
+    """Errors of AutoRanker on one kind of held-out comparison.
+
+    Attributes
+    ----------
+    kind : str
+        "both items new", "one item new" or "later".
+    n_comparisons : int
+        Number of held-out comparisons.
+    predictor : {"order", "pairs"}
+        The ranking, or the model of both items.
+    wrong, standard_error : float
+        Share of wrong comparisons, and its standard error for comparisons that share items.
+    log_loss : float
+        Mean log loss.
+    """
+
+    kind: str
+    n_comparisons: int
+    predictor: str
+    wrong: float
+    standard_error: float
+    log_loss: float
+
+
+@dataclass(frozen=True)
 class Summary:
     """What a fitted ranker is, as `summary` of rankers returns it; ``print`` shows it as text.
 
@@ -83,6 +109,8 @@ class Summary:
         How a CalibratedRanker estimates standard errors.
     notes : list of str
         Remarks on the data and the selection.
+    comparisons : list of HeldOutErrors
+        Errors of AutoRanker on held-out comparisons.
     """
 
     model: str
@@ -99,9 +127,12 @@ class Summary:
     nuisance: list[NuisanceEffect] = field(default_factory=list)
     calibration: Calibration | None = None
     notes: list[str] = field(default_factory=list)
+    comparisons: list[HeldOutErrors] = field(default_factory=list)
 
     def __str__(self) -> str:
         lines = [self._headline()]
+        if self.comparisons:
+            lines += ["", *comparison_table(self.comparisons).lines(SUMMARY_WIDTH)]
         if self.members:
             table = TextTable(
                 ["member", str(self.metric), "weight", "seconds"],
@@ -166,3 +197,14 @@ def member_cells(member: Mapping[str, Json]) -> list[str]:
     if "score" not in member:
         return [name, "", "", seconds]
     return [name, f"{member['score']:.4f}", f"{member['weight']:+.3f}", seconds]
+
+
+def comparison_table(errors: list[HeldOutErrors]) -> TextTable:
+    """Errors on held-out comparisons: kind, number, predictor, share of wrong ones, log loss."""
+    header = ["held out", "comparisons", "by the", "wrong", "log loss"]
+    rows = []
+    for error in errors:
+        wrong = f"{error.wrong:.1%} ± {error.standard_error:.1%}"
+        count = f"{error.n_comparisons:,}"
+        rows.append([error.kind, count, error.predictor, wrong, f"{error.log_loss:.4f}"])
+    return TextTable(header, rows, names=(0, 2))

@@ -1,0 +1,147 @@
+"""Checks of comparisons: columns that give the outcome away, and items that never meet."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwise.arrays import Array, Indices
+from rankwise.auto.comparison_reader import ReadComparisons
+from rankwise.auto.item_cells import ItemCells
+from rankwise.auto.item_comparisons import ItemComparisons
+from rankwise.errors import warn_user
+from rankwise.metrics import get_metric
+from rankwise.metrics.registry import MetricName
+from rankwise.preprocessing.column_features import n_category_features
+from rankwise.preprocessing.column_types import NUMERIC
+from rankwise.preprocessing.table_vectorizer import MAX_CODES, TableVectorizer
+
+LEAST_DECISIVE = 20  # comparisons that a column must order without an error
+DECISIVE_SHARE = 0.9  # of the comparisons with a winner
+
+
+class CellNames(NamedTuple):
+    """Names of the columns of `ItemCells`."""
+
+    numbers: list[str]
+    codes: list[str]
+
+
+def check_comparison_arguments(
+    groups: ArrayLike | None, scoring: MetricName | None, combine: str
+) -> None:
+    """Refuse arguments that have no meaning for comparisons."""
+    if groups is not None:
+        raise ValueError(
+            "groups= is for scored items; pass the groups of compared items to PairGraph(groups=)."
+        )
+    if scoring is not None and get_metric(scoring).name != "disagreement":
+        raise ValueError(
+            f"scoring={scoring!r} needs scores, but y has explicit preferences; use "
+            "scoring='disagreement' or None."
+        )
+    if combine != "stack":
+        raise ValueError(f"combine={combine!r}: members for comparisons are always stacked.")
+
+
+class PairsOfRows(NamedTuple):
+    """Row numbers of the items of pairs, and the shape of the arguments.
+
+    Attributes
+    ----------
+    first, second : ndarray of int, shape (n_pairs,)
+        Row numbers of X.
+    shape : tuple of int
+        Shape of the broadcast arguments; () for one pair.
+    """
+
+    first: Indices
+    second: Indices
+    shape: tuple[int, ...]
+
+    @property
+    def sides(self) -> tuple[Indices, Indices]:
+        """Row numbers of both items."""
+        return self.first, self.second
+
+    def reshape(self, values: Array) -> float | Array:
+        """One value per pair in the shape of the arguments."""
+        if not self.shape:
+            return float(values[0])
+        return np.asarray(values.reshape(self.shape))
+
+
+def read_pairs_of_rows(a: ArrayLike, b: ArrayLike, n_items: int) -> PairsOfRows:
+    """Check and broadcast the row numbers of pairs."""
+    first, second = np.broadcast_arrays(np.asarray(a), np.asarray(b))
+    for name, rows in (("a", first), ("b", second)):
+        if rows.dtype.kind not in "iu" or (rows < 0).any() or (rows >= n_items).any():
+            raise ValueError(
+                f"{name} must contain row numbers of X, from 0 to {n_items - 1}; got {rows!r:.60}."
+            )
+    return PairsOfRows(first.ravel().astype(np.intp), second.ravel().astype(np.intp), first.shape)
+
+
+def cell_names(vectorizer: TableVectorizer | None, cells: ItemCells) -> CellNames:
+    """Names of the columns; positions in an array if they have none."""
+    n_numbers = cells.numbers.shape[1]
+    if vectorizer is None:
+        return CellNames([f"column {k}" for k in range(n_numbers)], [])
+    names = [str(name) for name in vectorizer.get_feature_names_out()[:n_numbers]]
+    codes = [
+        column.name
+        for column in vectorizer.facts_
+        if column.is_used
+        and column.kind not in (*NUMERIC, "text")
+        and n_category_features(column) <= MAX_CODES
+    ]
+    return CellNames(names, codes)
+
+
+def comparison_notes(cells: ItemCells, names: CellNames, read: ReadComparisons) -> list[str]:
+    """Remarks on columns and items; a column that decides every comparison is a warning."""
+    notes = []
+    comparisons = read.comparisons
+    covariates = read.covariates
+    gaps = cells.numbers[comparisons.first] - cells.numbers[comparisons.second]
+    n_named = len(covariates.number_names_)
+    columns = [*gaps.T, *comparisons.numbers.T[:n_named]]
+    for name, values in zip([*names.numbers, *covariates.number_names_], columns, strict=True):
+        if decides_everything(values, comparisons):
+            warn_user(
+                f"the column '{name}' alone orders all comparisons correctly. If it is computed "
+                "from their outcomes, such as the number of wins, drop it: it cannot be known "
+                "before a comparison."
+            )
+            notes.append(f"column {name} alone orders all comparisons correctly")
+    for name, codes in zip(names.codes, cells.codes.T, strict=True):
+        if never_meet(codes, comparisons):
+            notes.append(
+                f"no comparison is between items with different values of {name}: how such items "
+                "compare is extrapolated from other columns"
+            )
+    n_compared = len(np.unique([comparisons.first, comparisons.second]))
+    n_alone = comparisons.n_items - n_compared
+    if n_alone:
+        notes.append(f"{n_alone:,} of {comparisons.n_items:,} items have no comparison")
+    return notes
+
+
+def decides_everything(gaps: Array, comparisons: ItemComparisons) -> bool:
+    """Whether the sign of a difference of the items never contradicts the winner."""
+    sign_of_winner = np.sign(comparisons.share - 0.5)
+    agreement = np.sign(np.nan_to_num(gaps)) * sign_of_winner
+    n_decided = int(np.count_nonzero(agreement))
+    n_won = int(np.count_nonzero(sign_of_winner))
+    if n_decided < max(LEAST_DECISIVE, DECISIVE_SHARE * n_won):
+        return False
+    return bool((agreement >= 0).all() or (agreement <= 0).all())
+
+
+def never_meet(codes: Array, comparisons: ItemComparisons) -> bool:
+    """Whether several categories are compared, but never with each other."""
+    first = np.nan_to_num(codes[comparisons.first], nan=-1.0)
+    second = np.nan_to_num(codes[comparisons.second], nan=-1.0)
+    return bool((first == second).all()) and len(np.unique(first)) > 1

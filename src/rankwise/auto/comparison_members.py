@@ -1,0 +1,107 @@
+"""The members of AutoRanker for comparisons, and their evaluation in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from time import perf_counter
+from typing import NamedTuple
+
+from rankwise.auto.comparison_problem import ComparisonProblem, EvaluatedPairMember
+from rankwise.auto.order_members import evaluate_hinges, evaluate_item_trees, evaluate_strengths
+from rankwise.auto.pair_members import evaluate_joint, evaluate_pair_trees
+from rankwise.validation import check_option
+
+
+class ComparisonMember(NamedTuple):
+    """One entry of the menu.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    evaluate : callable
+        Evaluates it on held-out comparisons; raises ValueError if the data have too little.
+    is_applicable : callable
+        Whether the data have what it needs.
+    """
+
+    name: str
+    evaluate: Callable[[ComparisonProblem], EvaluatedPairMember]
+    is_applicable: Callable[[ComparisonProblem], bool]
+
+
+class EvaluatedEntry(NamedTuple):
+    """An evaluated member, and the seconds that this took."""
+
+    member: EvaluatedPairMember
+    seconds: float
+
+
+class SkippedEntry(NamedTuple):
+    """A member that was not evaluated, the reason, and the seconds that this took."""
+
+    name: str
+    reason: str
+    seconds: float
+
+
+def _always(problem: ComparisonProblem) -> bool:
+    return True
+
+
+def _has_cells(problem: ComparisonProblem) -> bool:
+    return problem.cells is not None
+
+
+def _has_lasting_names(problem: ComparisonProblem) -> bool:
+    """Whether later comparisons are held out: folds of items know no item's strength."""
+    return problem.identity is not None and problem.hold_out.is_by_time
+
+
+#: The first entry is evaluated whatever the time limit; those that decide most come first.
+COMPARISON_MEMBERS = (
+    ComparisonMember("hinges", partial(evaluate_hinges, cap=0.0), _always),
+    ComparisonMember("hinges, capped at 0.06", partial(evaluate_hinges, cap=0.06), _always),
+    ComparisonMember("strengths of known items", evaluate_strengths, _has_lasting_names),
+    ComparisonMember("joint linear model of pairs", evaluate_joint, _has_cells),
+    ComparisonMember("trees of items", evaluate_item_trees, _has_cells),
+    ComparisonMember("trees of pairs", evaluate_pair_trees, _has_cells),
+    ComparisonMember("hinges, capped at 0.02", partial(evaluate_hinges, cap=0.02), _always),
+)
+
+
+def requested_comparison_members(
+    requests: object, problem: ComparisonProblem
+) -> list[ComparisonMember]:
+    """Entries of the menu by name; "default" stands for all that the data allow."""
+    menu = {entry.name: entry for entry in COMPARISON_MEMBERS if entry.is_applicable(problem)}
+    names = [requests] if isinstance(requests, str) else requests
+    if not isinstance(names, Sequence) or not names:
+        raise ValueError(f"members={requests!r}; expected 'default' or a list of names.")
+    selected: dict[str, ComparisonMember] = {}
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(
+                f"members has {name!r:.80}; comparisons are learned by the members of the menu "
+                "only: " + ", ".join(menu)
+            )
+        check_option("members", name, ("default", *menu))
+        selected.update(menu if name == "default" else {name: menu[name]})
+    return list(selected.values())
+
+
+def evaluate_entry(
+    entry: ComparisonMember, problem: ComparisonProblem, is_required: bool
+) -> EvaluatedEntry | SkippedEntry:
+    """Evaluate a member, unless the time is over."""
+    if problem.is_time_over() and not is_required:
+        return SkippedEntry(entry.name, "the time limit was over", 0.0)
+    start = perf_counter()
+    try:
+        member = entry.evaluate(problem)
+    except ValueError as error:
+        if is_required:
+            raise
+        return SkippedEntry(entry.name, str(error).rstrip("."), perf_counter() - start)
+    return EvaluatedEntry(member, perf_counter() - start)

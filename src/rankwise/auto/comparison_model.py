@@ -1,0 +1,206 @@
+"""What AutoRanker predicts for comparisons, beside the scores of its order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from rankwise.arrays import Array, Indices
+from rankwise.auto.capped_link import win_probability
+from rankwise.auto.comparison_covariates import SIDE, CovariateValues
+from rankwise.auto.item_cells import ItemCells
+from rankwise.auto.pair_columns import Context
+from rankwise.auto.pair_models import JointPairs, PairTrees
+from rankwise.fitted_schema import (
+    FittedSchema,
+    Floats,
+    Integer,
+    Labels,
+    ListOf,
+    Model,
+    Number,
+    Values,
+)
+
+
+class ComparisonModel(BaseEstimator):
+    """Probabilities of comparisons: of an order, or of a stack of models of both items.
+
+    Attributes
+    ----------
+    covariates_ : ComparisonCovariates
+        Encoder of the covariates.
+    order_cap_ : float
+        The c of the link of the order.
+    order_covariate_coef_ : ndarray of shape (n_numbers,)
+        Effects of the covariates beside the order.
+    rankers_, ranker_views_, ranker_factors_
+        Rankers of items in the stack of pairs, the columns that they receive, and their factors.
+    ranker_covariate_coef_ : ndarray of shape (n_numbers,)
+        Sum of their effects of the covariates.
+    pair_models_, pair_factors_
+        Models of both items, and their factors.
+    names_ : ndarray of str
+        Names of items with strengths of their own.
+    order_strengths_, pair_strengths_ : ndarray of shape (n_names,)
+        Their strengths in the order and in the stack of pairs.
+    field_ : dict of ndarray
+        Views of known items, for `win_share`.
+    n_codes_ : int
+        Number of columns of codes in the view "cells".
+    uses_pairs_ : bool
+        Whether the stack of pairs is used.
+    """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "covariates_": Model(),
+        "order_cap_": Number(),
+        "order_covariate_coef_": Floats("covariates"),
+        "rankers_": ListOf(Model()),
+        "ranker_views_": Values(),
+        "ranker_factors_": Floats("rankers"),
+        "ranker_covariate_coef_": Floats("covariates"),
+        "pair_models_": ListOf(Model()),
+        "pair_factors_": Floats("models"),
+        "names_": Labels("names"),
+        "order_strengths_": Floats("names"),
+        "pair_strengths_": Floats("names"),
+        "field_": Values(),
+        "n_codes_": Integer(),
+        "uses_pairs_": Values(),
+    }
+
+    def strengths(self, names: NDArray[np.str_] | None, n_items: int, strengths: Array) -> Array:
+        """Strengths of items by name; 0 for unknown items."""
+        if names is None or not len(self.names_):
+            return np.zeros(n_items)
+        position = np.searchsorted(self.names_, names)
+        position = np.minimum(position, len(self.names_) - 1)
+        is_known = self.names_[position] == names
+        return np.where(is_known, strengths[position], 0.0)
+
+    def win_probability(
+        self,
+        views: dict[str, Any],
+        order_scores: Array,
+        names: NDArray[np.str_] | None,
+        sides: tuple[Indices, Indices],
+        covariates: CovariateValues,
+    ) -> Array:
+        """Probability that the first item of each comparison wins.
+
+        Parameters
+        ----------
+        views : dict
+            Columns of the items.
+        order_scores : ndarray of shape (n_items,)
+            Scores of the order.
+        names : ndarray of str or None
+            Names of the items.
+        sides : tuple of ndarray of int
+            Row numbers of the items of each comparison.
+        covariates : mapping
+            Covariates by name.
+        """
+        first, second = sides
+        context = self.covariates_.transform(covariates, len(first))
+        if not self.uses_pairs_:
+            differences = order_scores[first] - order_scores[second]
+            effects = (context.numbers * self.order_covariate_coef_).sum(axis=1)
+            return win_probability(differences + effects, self.order_cap_)
+        contexts = [context]
+        if self.covariates_.has_side_ and SIDE not in covariates:
+            contexts = [
+                self.covariates_.transform({**covariates, SIDE: side}, len(first))
+                for side in (1.0, -1.0)
+            ]
+        items = PairItems(self, views, names)
+        log_odds = sum(items.log_odds(first, second, context) for context in contexts)
+        return win_probability(np.asarray(log_odds) / len(contexts), 0.0)
+
+    def win_share(
+        self, views: dict[str, Any], order_scores: Callable[[dict[str, Any]], Array]
+    ) -> Array:
+        """Mean probability of each item to beat the items of `field_`.
+
+        Parameters
+        ----------
+        views : dict
+            Columns of the items.
+        order_scores : callable
+            Scores of the order for views.
+        """
+        n_items = views["dense"].shape[0]
+        n_field = self.field_["dense"].shape[0]
+        both = {name: stack_rows(view, self.field_[name]) for name, view in views.items()}
+        first = np.repeat(np.arange(n_items), n_field)
+        second = np.tile(np.arange(n_items, n_items + n_field), n_items)
+        probability = self.win_probability(both, order_scores(both), None, (first, second), {})
+        return np.asarray(probability.reshape(n_items, n_field).mean(axis=1))
+
+    def _check_fitted(self) -> None:
+        n_rankers = len(self.rankers_)
+        if not n_rankers == len(self.ranker_views_) == len(self.ranker_factors_):
+            raise ValueError("ComparisonModel has another number of rankers than of their factors")
+        if len(self.pair_models_) != len(self.pair_factors_):
+            raise ValueError("ComparisonModel has another number of models than of their factors")
+        if not all(isinstance(model, JointPairs | PairTrees) for model in self.pair_models_):
+            raise ValueError("ComparisonModel has a model that is not one of pairs")
+
+
+def stack_rows(upper: Any, lower: Any) -> Any:
+    """Rows of two dense or sparse matrices."""
+    if sp.issparse(upper) or sp.issparse(lower):
+        return sp.csr_array(sp.vstack([upper, lower]))
+    return np.vstack([upper, lower])
+
+
+class PairItems:
+    """Items of the comparisons to predict, with their scores by the rankers of the stack.
+
+    Parameters
+    ----------
+    model : ComparisonModel
+        The fitted model.
+    views : dict
+        Columns of the items.
+    names : ndarray of str or None
+        Names of the items.
+    """
+
+    def __init__(
+        self, model: ComparisonModel, views: dict[str, Any], names: NDArray[np.str_] | None
+    ) -> None:
+        n_items = views["dense"].shape[0]
+        self._model = model
+        self._scores = model.strengths(names, n_items, model.pair_strengths_)
+        rankers = zip(model.rankers_, model.ranker_views_, model.ranker_factors_, strict=True)
+        for ranker, view, factor in rankers:
+            self._scores = self._scores + factor * ranker.predict(views[view])
+        self._joint_scores = [
+            pair_model.ranker_.predict(views["wide"])
+            if isinstance(pair_model, JointPairs)
+            else np.zeros(0)
+            for pair_model in model.pair_models_
+        ]
+        self._cells = ItemCells.of_view(views["cells"], model.n_codes_)
+
+    def log_odds(self, first: Indices, second: Indices, context: Context) -> Array:
+        """Log odds of the stack; the opposite number if the sides are swapped."""
+        model = self._model
+        log_odds: Array = self._scores[first] - self._scores[second]
+        log_odds = log_odds + (context.numbers * model.ranker_covariate_coef_).sum(axis=1)
+        for k, pair_model in enumerate(model.pair_models_):
+            if isinstance(pair_model, JointPairs):
+                of_model = pair_model.log_odds(
+                    self._joint_scores[k], self._cells, (first, second), context
+                )
+            else:
+                of_model = pair_model.log_odds(self._cells, first, second, context)
+            log_odds = log_odds + model.pair_factors_[k] * of_model
+        return log_odds

@@ -1,0 +1,225 @@
+"""Read a PairGraph or a PairData as comparisons of the rows of a table of items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.arrays import Array, Indices
+from rankwise.auto.comparison_covariates import ComparisonCovariates
+from rankwise.auto.item_comparisons import ItemComparisons
+from rankwise.datasets import PairData
+from rankwise.datasets.times import as_times, in_days
+from rankwise.frames import as_array, frame_columns
+from rankwise.graphs import PairGraph
+from rankwise.groups import encode_groups
+from rankwise.preprocessing.group_columns import without_columns
+from rankwise.validation import check_weights
+
+SHOWN_ITEMS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class NamedItems:
+    """Items, and their names if they have any.
+
+    Attributes
+    ----------
+    X : data frame, array or sparse matrix
+        Items without the column of names.
+    names : ndarray of str, shape (n_items,), or None
+        Names of the items.
+    are_lasting : bool
+        Whether the names identify items in other tables, too. Row numbers do not.
+    """
+
+    X: Any
+    names: NDArray[np.str_] | None
+    are_lasting: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ReadComparisons:
+    """Comparisons of the rows of X, and the encoder of their covariates."""
+
+    comparisons: ItemComparisons
+    covariates: ComparisonCovariates
+
+
+def split_names(X: Any, item_id: str | None) -> NamedItems:
+    """Take the column of names from a data frame; pandas has names in its index.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix
+        Items.
+    item_id : str or None
+        The column; None stands for the index of a pandas frame.
+    """
+    if item_id is None:
+        if hasattr(X, "iloc"):
+            index = np.asarray(X.index)
+            return NamedItems(X, index.astype(str), are_lasting=index.dtype.kind not in "iu")
+        return NamedItems(X, None, are_lasting=False)
+    columns = frame_columns(X)
+    if columns is None or item_id not in columns:
+        available = "X is not a data frame" if columns is None else f"X has {', '.join(columns)}"
+        raise ValueError(f"item_id={item_id!r} is not a column of X: {available}.")
+    names = np.asarray(as_array(columns[item_id])).astype(str)
+    return NamedItems(without_columns(X, [item_id]), names, are_lasting=True)
+
+
+def names_if_passed(X: Any, item_id: str | None) -> NamedItems:
+    """Items to predict: without names if they do not have the column."""
+    if item_id is not None and item_id not in (frame_columns(X) or {}):
+        return NamedItems(X, None, are_lasting=False)
+    return split_names(X, item_id)
+
+
+def read_item_comparisons(
+    y: PairGraph | PairData,
+    items: NamedItems,
+    n_items: int,
+    sample_weight: ArrayLike | None,
+    time: ArrayLike | None,
+) -> ReadComparisons:
+    """Read comparisons, and check that they fit the items.
+
+    Parameters
+    ----------
+    y : PairGraph or PairData
+        The comparisons.
+    items : NamedItems
+        The items.
+    n_items : int
+        Number of rows of the items.
+    sample_weight : array-like of shape (n_comparisons,) or None
+        Factors of the weights of the comparisons.
+    time : array-like of shape (n_comparisons,) or None
+        When the comparisons were made; None takes the times of a PairData.
+    """
+    if isinstance(y, PairGraph):
+        _check_n_items(y.n_items, n_items)
+        read = _read_graph(y, items)
+    else:
+        read = _read_pair_data(y, items, n_items)
+        if time is None:
+            time = y.times
+    return _with_weight_and_time(read, sample_weight, time)
+
+
+def _read_graph(graph: PairGraph, items: NamedItems) -> ReadComparisons:
+    """A graph says who won, not which side was named first.
+
+    Rows of one group, or of one name in the column `item_id`, are held out together.
+    """
+    n_comparisons = graph.n_pairs
+    covariates = ComparisonCovariates().fit({}, has_side=False)
+    context = covariates.transform({}, n_comparisons)
+    unit = np.arange(graph.n_items)
+    if graph.item_groups is not None:
+        unit = graph.item_groups.codes
+    elif items.are_lasting and items.names is not None:
+        unit = encode_groups(items.names, graph.n_items).codes
+    comparisons = ItemComparisons(
+        first=graph.winner,
+        second=graph.loser,
+        share=_win_shares(graph.magnitude),
+        weight=graph.preference_weight,
+        numbers=context.numbers,
+        codes=context.codes,
+        unit=unit,
+    )
+    return ReadComparisons(comparisons, covariates)
+
+
+def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadComparisons:
+    """Match the items by their names; the sides matter if either side may win."""
+    row_of_item = _rows_of_items(pairs, items, n_items)
+    first = row_of_item[pairs.first]
+    second = row_of_item[pairs.second]
+    is_loop = first == second
+    if is_loop.any():
+        k = int(np.argmax(is_loop))
+        raise ValueError(
+            f"comparison {k} compares {pairs.items[pairs.first[k]]} with itself; drop it."
+        )
+    has_side = bool((pairs.outcome > 0).any() and (pairs.outcome < 0).any())
+    covariates = ComparisonCovariates().fit(pairs.covariates, has_side)
+    values: dict[str, ArrayLike] = {
+        name: column for name, column in pairs.covariates.items() if name in covariates.names
+    }
+    if covariates.has_side_:
+        values["named first"] = 1.0
+    context = covariates.transform(values, pairs.n_pairs)
+    comparisons = ItemComparisons(
+        first=first,
+        second=second,
+        share=_win_shares(pairs.outcome),
+        weight=pairs.weight,
+        numbers=context.numbers,
+        codes=context.codes,
+        unit=np.arange(n_items),
+    )
+    return ReadComparisons(comparisons, covariates)
+
+
+def _rows_of_items(pairs: PairData, items: NamedItems, n_items: int) -> Indices:
+    """The row of X of each item of the comparisons."""
+    if items.names is None:
+        _check_n_items(pairs.n_items, n_items)
+        return np.arange(n_items)
+    rows = {name: row for row, name in enumerate(items.names.tolist())}
+    if len(rows) < n_items:
+        names, counts = np.unique(items.names, return_counts=True)
+        raise ValueError(
+            f"the item {names[counts > 1][0]!r} has several rows in X; pass one row for each item, "
+            "or row numbers in a PairGraph, with the names of the items as its groups."
+        )
+    labels = pairs.items.astype(str).tolist()
+    unknown = [label for label in labels if label not in rows]
+    if unknown:
+        shown = ", ".join(map(repr, unknown[:SHOWN_ITEMS]))
+        raise ValueError(
+            f"{len(unknown)} of {len(labels)} compared items are not in X, such as {shown}. Drop "
+            "their comparisons or add their rows; names are matched with the column item_id=, or "
+            "with the index of X."
+        )
+    return np.array([rows[label] for label in labels], dtype=np.intp)
+
+
+def _check_n_items(n_compared: int, n_items: int) -> None:
+    if n_compared != n_items:
+        raise ValueError(
+            f"X has {n_items} rows, but the comparisons have {n_compared} items; pass one row for "
+            "each item (n_items= of a PairGraph counts items that were never compared, too), or "
+            "match them by name with item_id=."
+        )
+
+
+def _win_shares(outcome: Array) -> Array:
+    """1 if the first item won, 0 if the second one did, and 1/2 for a tie."""
+    return 0.5 + 0.5 * np.sign(outcome)
+
+
+def _with_weight_and_time(
+    read: ReadComparisons, sample_weight: ArrayLike | None, time: ArrayLike | None
+) -> ReadComparisons:
+    comparisons = read.comparisons
+    weight = comparisons.weight
+    n_comparisons = comparisons.n_comparisons
+    if sample_weight is not None:
+        weight = weight * check_weights(sample_weight, n_comparisons)
+    days = None
+    if time is not None:
+        days = in_days(as_times(as_array(time, "time"), n_comparisons, "comparison"))
+    counted = np.flatnonzero(weight > 0)
+    comparisons = replace(comparisons, weight=weight, days=days).take(counted)
+    if not comparisons.n_comparisons or (comparisons.share == 0.5).all():
+        raise ValueError(
+            "there is nothing to learn: no comparison of positive weight has a winner."
+        )
+    return ReadComparisons(comparisons, read.covariates)

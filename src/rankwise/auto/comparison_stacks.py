@@ -1,0 +1,170 @@
+"""The two stacks of members for comparisons: of orders, and of models of both items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise.arrays import Array
+from rankwise.auto.capped_link import Outcomes, as_log_odds
+from rankwise.auto.comparison_folds import HeldOutComparisons
+from rankwise.auto.comparison_problem import EvaluatedPairMember
+from rankwise.auto.log_odds_stack import (
+    LogOddsStack,
+    fit_order_stack,
+    fit_stack,
+    resample_items,
+)
+from rankwise.metrics.shared_items import dyadic_robust_mean
+
+PAIRS_ERRORS = 2.0  # standard errors by which pairs must be better than the order
+LEAST_RESAMPLED = 10  # comparisons to fit and to evaluate the stacks of a resample
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutLosses:
+    """Log loss and errors of held-out comparisons.
+
+    Attributes
+    ----------
+    order_loss, pairs_loss : ndarray of shape (n_held_out,)
+        Log losses by the stack of orders and by that of pairs.
+    order_wrong, pairs_wrong : ndarray of shape (n_held_out,)
+        1 for the wrong winner, 1/2 for equal scores, NaN for a tie.
+    """
+
+    order_loss: Array
+    pairs_loss: Array
+    order_wrong: Array
+    pairs_wrong: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonStacks:
+    """The stack of orders, which ranks, and the stack of pairs.
+
+    Attributes
+    ----------
+    order_members, pair_members : list of EvaluatedPairMember
+        The members of each. Capped orders are not in the stack of pairs.
+    order, pairs : LogOddsStack
+        The stacks.
+    order_differences : ndarray of shape (n_held_out,)
+        Held-out differences of the order.
+    pair_log_odds : ndarray of shape (n_held_out,)
+        Held-out log odds of the stack of pairs.
+    losses : HeldOutLosses
+        Their held-out losses.
+    uses_pairs : bool
+        Whether pairs are better than the order by two dyadic-robust standard errors.
+    """
+
+    order_members: list[EvaluatedPairMember]
+    pair_members: list[EvaluatedPairMember]
+    order: LogOddsStack
+    pairs: LogOddsStack
+    order_differences: Array
+    pair_log_odds: Array
+    losses: HeldOutLosses
+    uses_pairs: bool
+
+    @classmethod
+    def fit(
+        cls, members: list[EvaluatedPairMember], hold_out: HeldOutComparisons
+    ) -> ComparisonStacks:
+        """Fit both stacks to the held-out comparisons."""
+        order_members = [member for member in members if member.is_order]
+        pair_members = [member for member in members if member.cap == 0]
+        if not order_members or not pair_members:
+            raise ValueError("members must have an order, and a member that is not capped.")
+        columns = StackColumns.of(order_members, pair_members)
+        outcomes = hold_out.comparisons.outcomes
+        order = fit_order_stack(columns.orders, outcomes)
+        pairs = fit_stack(columns.pairs, outcomes)
+        losses = columns.losses(order, pairs, outcomes.share)
+        has_pairs = any(not member.is_order for member in pair_members)
+        return cls(
+            order_members,
+            pair_members,
+            order,
+            pairs,
+            columns.orders @ order.factors,
+            columns.pairs @ pairs.factors,
+            losses,
+            has_pairs and _are_pairs_better(losses, hold_out),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class StackColumns:
+    """One column of held-out differences for each member of the two stacks."""
+
+    orders: Array
+    pairs: Array
+
+    @classmethod
+    def of(
+        cls, order_members: list[EvaluatedPairMember], pair_members: list[EvaluatedPairMember]
+    ) -> StackColumns:
+        """Columns of the members."""
+        orders = [member.differences for member in order_members]
+        pairs = [as_log_odds(member.differences, member.cap) for member in pair_members]
+        return cls(np.column_stack(orders), np.column_stack(pairs))
+
+    def losses(self, order: LogOddsStack, pairs: LogOddsStack, share: Array) -> HeldOutLosses:
+        """Losses of all comparisons by these stacks."""
+        return HeldOutLosses(
+            order.losses(self.orders, share),
+            pairs.losses(self.pairs, share),
+            order.wrong(self.orders, share),
+            pairs.wrong(self.pairs, share),
+        )
+
+
+def out_of_bag_losses(
+    stacks: ComparisonStacks,
+    hold_out: HeldOutComparisons,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> HeldOutLosses:
+    """Mean losses by stacks that were fitted to other items.
+
+    Units of items are drawn with replacement; stacks are fitted to comparisons of drawn items, and
+    evaluated where neither item was drawn. Comparisons that were never evaluated are NaN.
+    """
+    columns = StackColumns.of(stacks.order_members, stacks.pair_members)
+    outcomes = hold_out.comparisons.outcomes
+    totals = np.zeros((4, len(outcomes.share)))
+    counts = np.zeros(len(outcomes.share))
+    for _ in range(n_resamples):
+        resample = resample_items(hold_out, rng)
+        if min(len(resample.drawn), len(resample.left)) < LEAST_RESAMPLED:
+            continue
+        drawn = Outcomes(
+            outcomes.share[resample.drawn], outcomes.weight[resample.drawn] * resample.n_draws
+        )
+        order = fit_stack(columns.orders[resample.drawn], drawn, stacks.order.cap)
+        pairs = fit_stack(columns.pairs[resample.drawn], drawn)
+        left = StackColumns(columns.orders[resample.left], columns.pairs[resample.left])
+        losses = left.losses(order, pairs, outcomes.share[resample.left])
+        totals[:, resample.left] += [
+            losses.order_loss,
+            losses.pairs_loss,
+            losses.order_wrong,
+            losses.pairs_wrong,
+        ]
+        counts[resample.left] += 1
+    means = np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=counts > 0)
+    return HeldOutLosses(*means)
+
+
+def _are_pairs_better(losses: HeldOutLosses, hold_out: HeldOutComparisons) -> bool:
+    comparisons = hold_out.comparisons
+    gain = dyadic_robust_mean(
+        losses.order_loss - losses.pairs_loss,
+        comparisons.first,
+        comparisons.second,
+        sample_weight=comparisons.weight,
+    )
+    return gain.mean > PAIRS_ERRORS * gain.standard_error

@@ -1,0 +1,46 @@
+"""Parts of the summary of AutoRanker, and the log of members for comparisons."""
+
+from __future__ import annotations
+
+import sys
+
+from rankwise.auto.comparison_members import EvaluatedEntry, SkippedEntry
+from rankwise.auto.comparison_results import ResultRow
+from rankwise.preprocessing.table_vectorizer import TableVectorizer
+from rankwise.rankers.summary import ColumnUse, HeldOutErrors
+
+
+def print_entry(result: EvaluatedEntry | SkippedEntry) -> None:
+    """Print a member to standard error."""
+    if isinstance(result, SkippedEntry):
+        text = f"{result.name}: left out: {result.reason}"
+    else:
+        text = f"{result.member.name}: {result.seconds:.1f} s"
+    sys.stderr.write(f"AutoRanker: {text}\n")
+
+
+def column_uses(table: TableVectorizer | None) -> list[ColumnUse]:
+    """Use of the columns of a table."""
+    columns = [] if table is None else table.facts_
+    return [ColumnUse(column.name, column.words, column.why) for column in columns]
+
+
+def held_out_errors(table: list[ResultRow], uses_pairs: bool) -> list[HeldOutErrors]:
+    """Errors of the order and, if they are used, of pairs, by kind of held-out comparison."""
+    errors = []
+    for row in table:
+        predictors = ["order", "pairs"] if uses_pairs else ["order"]
+        for predictor in predictors:
+            if f"{predictor}_wrong" not in row:  # only ties are held out
+                continue
+            errors.append(
+                HeldOutErrors(
+                    kind=str(row["kind"]),
+                    n_comparisons=int(row["n"]),
+                    predictor=predictor,
+                    wrong=float(row[f"{predictor}_wrong"]),
+                    standard_error=float(row[f"{predictor}_wrong_error"]),
+                    log_loss=float(row[f"{predictor}_log_loss"]),
+                )
+            )
+    return errors

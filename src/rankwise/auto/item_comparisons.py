@@ -1,0 +1,121 @@
+"""Comparisons of items as arrays that do not depend on the order of sides and rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rankwise.arrays import Array, Indices
+from rankwise.auto.capped_link import Outcomes
+from rankwise.auto.pair_columns import Context
+
+
+@dataclass(frozen=True, eq=False)
+class ItemComparisons:
+    """Comparisons of rows of a table of items.
+
+    Attributes
+    ----------
+    first, second : ndarray of int, shape (n_comparisons,)
+        Row numbers of the two items.
+    share : ndarray of shape (n_comparisons,)
+        1 if the first item won, 0 if the second one did, and 1/2 for a tie.
+    weight : ndarray of shape (n_comparisons,)
+        Weights of the comparisons.
+    numbers : ndarray of shape (n_comparisons, n_numbers)
+        Covariates from the point of view of the first item; they change sign with the sides.
+    codes : ndarray of shape (n_comparisons, n_codes)
+        Categories of the circumstances, the same for both items; NaN if unknown.
+    unit : ndarray of int, shape (n_items,)
+        Items with the same number are held out together.
+    days : ndarray of shape (n_comparisons,) or None
+        When the comparisons were made.
+    """
+
+    first: Indices
+    second: Indices
+    share: Array
+    weight: Array
+    numbers: Array
+    codes: Array
+    unit: Indices
+    days: Array | None = None
+
+    @property
+    def n_comparisons(self) -> int:
+        """Number of comparisons."""
+        return len(self.first)
+
+    @property
+    def n_items(self) -> int:
+        """Number of rows of the table of items."""
+        return len(self.unit)
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """Results and weights."""
+        return Outcomes(self.share, self.weight)
+
+    @property
+    def context(self) -> Context:
+        """Covariates."""
+        return Context(self.numbers, self.codes)
+
+    def take(self, rows: Indices) -> ItemComparisons:
+        """The selected comparisons."""
+        return replace(
+            self,
+            first=self.first[rows],
+            second=self.second[rows],
+            share=self.share[rows],
+            weight=self.weight[rows],
+            numbers=self.numbers[rows],
+            codes=self.codes[rows],
+            days=None if self.days is None else self.days[rows],
+        )
+
+    def in_canonical_order(self, item_order: Indices) -> ItemComparisons:
+        """The same comparisons with items renumbered, sides and rows sorted.
+
+        Parameters
+        ----------
+        item_order : ndarray of int, shape (n_items,)
+            Item ``item_order[k]`` becomes item k.
+        """
+        new_number = np.empty(self.n_items, dtype=np.intp)
+        new_number[item_order] = np.arange(self.n_items)
+        first = new_number[self.first]
+        second = new_number[self.second]
+        is_swapped = first > second
+        sign = np.where(is_swapped, -1.0, 1.0)
+        swapped = replace(
+            self,
+            first=np.where(is_swapped, second, first),
+            second=np.where(is_swapped, first, second),
+            share=np.where(is_swapped, 1 - self.share, self.share),
+            numbers=self.numbers * sign[:, None],
+            unit=renumber(self.unit[item_order]),
+        )
+        keys: list[Array | Indices] = [*swapped.codes.T, *swapped.numbers.T]
+        keys += [swapped.weight, swapped.share]
+        if swapped.days is not None:
+            keys.append(swapped.days)
+        keys += [swapped.second, swapped.first]
+        return swapped.take(np.lexsort(keys))
+
+
+def renumber(labels: Any) -> Indices:
+    """Numbers of the labels in the order of their first occurrence."""
+    _, first_row, code = np.unique(labels, return_index=True, return_inverse=True)
+    place = np.empty(len(first_row), dtype=np.intp)
+    place[np.argsort(first_row)] = np.arange(len(first_row))
+    return place[code]
+
+
+def canonical_item_order(cells: Array) -> Indices:
+    """Rows sorted by their cells, missing values last."""
+    if cells.shape[1] == 0:
+        return np.arange(len(cells))
+    return np.lexsort(np.where(np.isnan(cells), np.inf, cells).T[::-1])

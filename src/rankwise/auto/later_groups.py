@@ -1,0 +1,48 @@
+"""Evaluation of AutoRanker on the latest groups, by a model of earlier ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from rankwise.arrays import Array
+from rankwise.frames import take_rows
+from rankwise.graphs.supervision import Preferences, TrainingTarget
+from rankwise.metrics import get_metric
+from rankwise.metrics.ranking import GroupedTargets, Ranking
+from rankwise.model_selection.time_blocks import time_series_blocks
+
+
+def evaluate_later_groups(ranker: Any, X: Any, target: TrainingTarget, time: ArrayLike) -> Array:
+    """The metric in each of the latest groups, by a model of all earlier ones.
+
+    Parameters
+    ----------
+    ranker : AutoRanker
+        The unfitted ranker. The model of earlier groups gets half of its time.
+    X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+        Items.
+    target : TrainingTarget
+        Relevance and groups.
+    time : array-like of shape (n_items,)
+        Dates or numbers.
+    """
+    if isinstance(target, Preferences):
+        raise ValueError(
+            "time says when items were seen, but y is a preference graph; pass scores and groups."
+        )
+    *earlier_blocks, later_rows = time_series_blocks(time, target.groups)
+    earlier_rows = np.sort(np.concatenate(earlier_blocks))
+    earlier = target.take(earlier_rows)
+    later = target.take(later_rows)
+    time_limit = None if ranker.time_limit is None else ranker.time_limit / 2
+    model = clone(ranker).set_params(n_resamples=0, time_limit=time_limit)
+    model.fit(take_rows(X, earlier_rows), earlier.y, earlier.item_labels, earlier.weight)
+    scores = model.predict(take_rows(X, later_rows), groups=later.item_labels)
+    targets = GroupedTargets(later.y, later.groups, later.weight)
+    metric = get_metric(ranker.scoring or model.scoring_)
+    values: Array = metric.by_group(Ranking(targets, scores)).values
+    return values

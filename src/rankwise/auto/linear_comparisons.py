@@ -1,0 +1,124 @@
+"""Linear models of comparisons: differences of items, and columns of pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rankwise.arrays import Array, Indices
+from rankwise.kernels.stable_products import row_products
+
+
+class ComparisonDesign:
+    """Scores ``f(first) − f(second)`` of item features, plus columns of the comparisons.
+
+    Parameters
+    ----------
+    features : ndarray or csr_array of shape (n_items, n_features)
+        Features of the items.
+    first, second : ndarray of int, shape (n_comparisons,)
+        The two items of each comparison.
+    columns : ndarray of shape (n_comparisons, n_columns)
+        Further columns, which change their sign with the sides.
+    indicators : csr_array of shape (n_comparisons, n_indicators), optional
+        Further columns with few entries.
+    """
+
+    def __init__(
+        self,
+        features: Any,
+        first: Indices,
+        second: Indices,
+        columns: Array,
+        indicators: sp.csr_array | None = None,
+    ) -> None:
+        n_comparisons = len(first)
+        if indicators is None:
+            indicators = sp.csr_array((n_comparisons, 0))
+        self.features = features
+        self.first = first
+        self.second = second
+        self.columns = columns
+        self.indicators = indicators
+        rows = np.arange(n_comparisons)
+        signs = np.repeat([1.0, -1.0], n_comparisons)
+        places = np.concatenate([rows, rows]), np.concatenate([first, second])
+        self._incidence = sp.csr_array((signs, places), shape=(n_comparisons, features.shape[0]))
+        self._sizes = (features.shape[1], columns.shape[1], indicators.shape[1])
+        self.n_coefficients = sum(self._sizes)
+
+    def take(self, rows: Indices) -> ComparisonDesign:
+        """The design of the selected comparisons."""
+        return ComparisonDesign(
+            self.features,
+            self.first[rows],
+            self.second[rows],
+            self.columns[rows],
+            self.indicators[rows],
+        )
+
+    def split(self, coefficients: Array) -> tuple[Array, Array, Array]:
+        """Coefficients of the item features, of the columns, and of the indicators."""
+        n_features, n_columns, _ = self._sizes
+        of_features, of_columns, of_indicators = np.split(
+            coefficients, [n_features, n_features + n_columns]
+        )
+        return of_features, of_columns, of_indicators
+
+    def differences(self, coefficients: Array) -> Array:
+        """The difference of scores of each comparison."""
+        of_features, of_columns, of_indicators = self.split(coefficients)
+        scores = row_products(self.features, of_features)
+        differences: Array = scores[self.first] - scores[self.second]
+        if self._sizes[1]:
+            differences = differences + self.columns @ of_columns
+        if self._sizes[2]:
+            differences = differences + self.indicators @ of_indicators
+        return differences
+
+    def gradient(self, residuals: Array) -> Array:
+        """Transposed design times one number per comparison."""
+        item_residuals = self._incidence.T @ residuals
+        return np.concatenate(
+            [
+                self.features.T @ item_residuals,
+                self.columns.T @ residuals,
+                self.indicators.T @ residuals,
+            ]
+        )
+
+    def gram(self, weight: Array) -> Array:
+        """Transposed design times the weighted design, by blocks.
+
+        The block of the item features is ``Rᵀ L R`` with the weighted Laplacian L of the items, so
+        that its cost grows with the number of items, not of comparisons.
+        """
+        weights = sp.dia_array((weight[None, :], [0]), shape=(len(weight), len(weight)))
+        weighted_incidence = sp.csr_array(weights @ self._incidence)
+        laplacian = sp.csr_array(self._incidence.T @ weighted_incidence)
+        weighted_columns = weight[:, None] * self.columns
+        items_by_columns = weighted_incidence.T @ self.columns
+        items_by_indicators = weighted_incidence.T @ self.indicators
+        indicators_by_columns = self.indicators.T @ weighted_columns
+        indicators_by_indicators = self.indicators.T @ (weights @ self.indicators)
+        features = self.features
+        features_by_columns = _dense(features.T @ items_by_columns)
+        features_by_indicators = _dense(features.T @ items_by_indicators)
+        columns_by_indicators = _dense(indicators_by_columns).T
+        of_features = _dense(features.T @ _dense(laplacian @ features))
+        of_columns = self.columns.T @ weighted_columns
+        of_indicators = _dense(indicators_by_indicators)
+        blocks = [
+            [of_features, features_by_columns, features_by_indicators],
+            [features_by_columns.T, of_columns, columns_by_indicators],
+            [features_by_indicators.T, columns_by_indicators.T, of_indicators],
+        ]
+        return np.block(blocks)
+
+
+def _dense(matrix: Any) -> Array:
+    if sp.issparse(matrix):
+        return np.asarray(matrix.toarray())
+    return np.asarray(matrix)

@@ -1,0 +1,142 @@
+"""Stacks of members that were evaluated on held-out comparisons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize, minimize_scalar
+
+from rankwise.arrays import Array, Indices
+from rankwise.auto.capped_link import (
+    Outcomes,
+    link_derivatives,
+    log_losses,
+    wrong_shares,
+)
+from rankwise.auto.comparison_folds import HeldOutComparisons
+
+SHRINKAGE = 20.0  # comparisons by which weights are drawn to their mean
+ORDER_CAPS = (0.0, 0.02, 0.06)
+LOG_TEMPERATURES = (-6.0, 4.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LogOddsStack:
+    """A sum of the differences of members.
+
+    Attributes
+    ----------
+    factors : ndarray of shape (n_members,)
+        Temperature times weight of each member, 0 or more.
+    weights : ndarray of shape (n_members,)
+        Weights of the members at their temperatures.
+    cap : float
+        The c of the link.
+    """
+
+    factors: Array
+    weights: Array
+    cap: float
+
+    def losses(self, columns: Array, share: Array) -> Array:
+        """Log loss of each comparison, from one column of differences per member."""
+        return log_losses(columns @ self.factors, share, self.cap)
+
+    def wrong(self, columns: Array, share: Array) -> Array:
+        """1 for each comparison with the wrong winner; see `wrong_shares`."""
+        return wrong_shares(columns @ self.factors, share)
+
+
+def fit_order_stack(columns: Array, outcomes: Outcomes) -> LogOddsStack:
+    """The stack with the cap of the smallest loss."""
+    stacks = [fit_stack(columns, outcomes, cap) for cap in ORDER_CAPS]
+    return min(stacks, key=lambda stack: _total_loss(stack, columns, outcomes))
+
+
+def fit_stack(columns: Array, outcomes: Outcomes, cap: float = 0.0) -> LogOddsStack:
+    """Temperature of each member alone, then weights of 0 or more, without an intercept.
+
+    The weights are shrunk to their mean by the information of 20 average comparisons.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_comparisons, n_members)
+        Held-out differences of the members.
+    outcomes : Outcomes
+        Results of the comparisons.
+    cap : float, default=0.0
+        The c of the link.
+    """
+    temperatures = np.array([_temperature(column, outcomes, cap) for column in columns.T])
+    scaled = columns * temperatures
+    n_members = columns.shape[1]
+    mean_weight = 1.0 / n_members
+    total_weight = outcomes.weight.sum()
+
+    information = link_derivatives(scaled.mean(axis=1), outcomes, cap).information
+    penalty = SHRINKAGE * (information @ scaled**2) / total_weight
+
+    def objective(weights: Array) -> tuple[float, Array]:
+        differences = scaled @ weights
+        departure = weights - mean_weight
+        losses = log_losses(differences, outcomes.share, cap)
+        value = outcomes.weight @ losses + penalty @ departure**2 / 2
+        gradient = scaled.T @ link_derivatives(differences, outcomes, cap).gradient
+        return float(value), gradient + penalty * departure
+
+    start = np.full(n_members, mean_weight)
+    bounds = [(0.0, None)] * n_members
+    result = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    weights = np.asarray(result.x)
+    return LogOddsStack(weights * temperatures, weights, cap)
+
+
+def _temperature(differences: Array, outcomes: Outcomes, cap: float) -> float:
+    """The factor of the differences with the smallest loss."""
+    scale = float(np.sqrt(np.mean(differences**2)))
+    if scale == 0:
+        return 1.0
+
+    def loss(log_temperature: float) -> float:
+        scaled = np.exp(log_temperature) / scale * differences
+        return float(outcomes.weight @ log_losses(scaled, outcomes.share, cap))
+
+    result = minimize_scalar(loss, bounds=LOG_TEMPERATURES, method="bounded")
+    return float(np.exp(result.x) / scale)
+
+
+def _total_loss(stack: LogOddsStack, columns: Array, outcomes: Outcomes) -> float:
+    return float(outcomes.weight @ stack.losses(columns, outcomes.share))
+
+
+class Resample(NamedTuple):
+    """Held-out comparisons of drawn items, and those of items that were not drawn.
+
+    Attributes
+    ----------
+    drawn : ndarray of int
+        Comparisons with both items drawn.
+    n_draws : ndarray of int
+        How often each of them counts.
+    left : ndarray of int
+        Comparisons with neither item drawn.
+    """
+
+    drawn: Indices
+    n_draws: Array
+    left: Indices
+
+
+def resample_items(hold_out: HeldOutComparisons, rng: np.random.Generator) -> Resample:
+    """Draw units of items with replacement."""
+    comparisons = hold_out.comparisons
+    n_units = int(comparisons.unit.max()) + 1
+    count_of_unit = np.bincount(rng.integers(n_units, size=n_units), minlength=n_units)
+    first_count = count_of_unit[comparisons.unit[comparisons.first]]
+    second_count = count_of_unit[comparisons.unit[comparisons.second]]
+    n_draws = first_count * second_count
+    drawn = np.flatnonzero(n_draws)
+    left = np.flatnonzero((first_count == 0) & (second_count == 0))
+    return Resample(drawn, n_draws[drawn].astype(np.float64), left)

@@ -1,0 +1,178 @@
+"""Columns of pairs of items: clipped gaps of numbers, and pairs of categories."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from rankwise.arrays import Array, Indices
+from rankwise.auto.item_cells import ItemCells
+
+GAP_LEVELS = (0.02, 0.1, 0.25, 0.5, 0.75)  # quantiles of the absolute gaps, where they are clipped
+MAX_WEDGES = 2000  # pairs of categories
+
+
+class GapLimits(NamedTuple):
+    """Limits at which the gaps of columns are clipped.
+
+    Attributes
+    ----------
+    column : ndarray of int, shape (n_limits,)
+        Column of the numbers.
+    limit : ndarray of shape (n_limits,)
+        Largest absolute gap.
+    """
+
+    column: Indices
+    limit: Array
+
+
+def choose_gap_limits(numbers: Array, first: Indices, second: Indices) -> GapLimits:
+    """Quantiles of the absolute gaps of each column, over the comparisons."""
+    columns = []
+    limits = []
+    for column, values in enumerate(numbers.T):
+        gaps = np.abs(values[first] - values[second])
+        gaps = gaps[gaps > 0]  # and not missing
+        if not len(gaps):
+            continue
+        levels = np.unique(np.quantile(gaps, GAP_LEVELS, method="inverted_cdf"))
+        columns.append(np.full(len(levels), column))
+        limits.append(levels)
+    if not columns:
+        return GapLimits(np.zeros(0, dtype=np.intp), np.zeros(0))
+    return GapLimits(np.concatenate(columns), np.concatenate(limits))
+
+
+def clipped_gaps(numbers: Array, first: Indices, second: Indices, limits: GapLimits) -> Array:
+    """Gaps between −1 and 1, as shares of the limits; 0 if a number is missing."""
+    columns = numbers[:, limits.column]
+    gaps = np.nan_to_num(columns[first] - columns[second])
+    return np.clip(gaps, -limits.limit, limits.limit) / limits.limit
+
+
+class WedgeTable(NamedTuple):
+    """Effects of one category of the first item beside one of the second, minus the reverse.
+
+    Attributes
+    ----------
+    left, right : int
+        Columns of the codes.
+    n_left, n_right : int
+        Numbers of their categories, with one for missing values.
+    """
+
+    left: int
+    right: int
+    n_left: int
+    n_right: int
+
+    @property
+    def n_entries(self) -> int:
+        """Number of pairs of categories."""
+        return self.n_left * self.n_right
+
+
+def choose_wedges(codes: Array) -> list[WedgeTable]:
+    """Each column with itself, then columns with each other, while the tables are small."""
+    n_columns = codes.shape[1]
+    sizes = [_n_categories(column) for column in codes.T]
+    same = [(column, column) for column in range(n_columns)]
+    other = [(i, j) for i in range(n_columns) for j in range(i + 1, n_columns)]
+    tables = []
+    n_entries = 0
+    for left, right in same + other:
+        table = WedgeTable(left, right, sizes[left], sizes[right])
+        if n_entries + table.n_entries <= MAX_WEDGES:
+            n_entries += table.n_entries
+            tables.append(table)
+    return tables
+
+
+def categories_of(codes: Array, n_categories: int) -> Indices:
+    """Codes as positions in a table; the last one is for missing and new values."""
+    last = n_categories - 1
+    positions = np.where(np.isnan(codes), last, codes)
+    return np.minimum(positions, last).astype(np.intp)
+
+
+class WedgeIndicators(NamedTuple):
+    """Indicators of the pairs of categories that occur.
+
+    Attributes
+    ----------
+    columns : csr_array of shape (n_comparisons, n_occurring)
+        1 for a pair of categories, −1 for its reverse.
+    entry : ndarray of int, shape (n_occurring,)
+        Position of each column in the concatenated entries of all tables.
+    """
+
+    columns: sp.csr_array
+    entry: Indices
+
+
+def wedge_indicators(
+    codes: Array, first: Indices, second: Indices, tables: list[WedgeTable]
+) -> WedgeIndicators:
+    """Indicators of pairs of categories in the comparisons.
+
+    The table of a column with itself has entries above the diagonal only: those below are their
+    opposites.
+    """
+    n_comparisons = len(first)
+    blocks = [sp.csr_array((n_comparisons, 0))]
+    rows = np.arange(n_comparisons)
+    both_rows = np.concatenate([rows, rows])
+    for table in tables:
+        left = categories_of(codes[:, table.left], table.n_left)
+        right = categories_of(codes[:, table.right], table.n_right)
+        i = np.concatenate([left[first], left[second]])
+        j = np.concatenate([right[second], right[first]])
+        signs = np.repeat([1.0, -1.0], n_comparisons)
+        if table.left == table.right:
+            signs = np.where(i < j, signs, 0.0)
+        places = both_rows, i * table.n_right + j
+        block = sp.csr_array((signs, places), shape=(n_comparisons, table.n_entries))
+        block.eliminate_zeros()
+        blocks.append(block)
+    columns = sp.csc_array(sp.hstack(blocks))
+    entry = np.flatnonzero(np.diff(columns.indptr))
+    return WedgeIndicators(sp.csr_array(columns[:, entry]), entry)
+
+
+def pair_rows(cells: ItemCells, first: Indices, second: Indices, context: Context) -> Array:
+    """Rows for trees: numbers of both items, their gaps, covariates, and codes of both items."""
+    numbers = cells.numbers
+    codes = cells.codes
+    return np.hstack(
+        [
+            numbers[first],
+            numbers[second],
+            numbers[first] - numbers[second],
+            context.numbers,
+            codes[first],
+            codes[second],
+            context.codes,
+        ]
+    )
+
+
+class Context(NamedTuple):
+    """Covariates of comparisons: numbers from the first item's point of view, and codes."""
+
+    numbers: Array
+    codes: Array
+
+    def swapped(self) -> Context:
+        """The same from the point of view of the second item."""
+        return Context(-self.numbers, self.codes)
+
+    def take(self, rows: Indices) -> Context:
+        """The covariates of the selected comparisons."""
+        return Context(self.numbers[rows], self.codes[rows])
+
+
+def _n_categories(codes: Array) -> int:
+    return int(np.nanmax(codes, initial=-1.0)) + 2

@@ -1,0 +1,128 @@
+"""Models of both items of a comparison: scores that change sign when the sides are swapped."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from rankwise.arrays import Array, Indices
+from rankwise.auto.capped_link import as_log_odds
+from rankwise.auto.item_cells import ItemCells
+from rankwise.auto.pair_columns import (
+    Context,
+    GapLimits,
+    WedgeTable,
+    categories_of,
+    clipped_gaps,
+    pair_rows,
+)
+from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Model, Number
+
+BLOCK_ROWS = 2**16  # comparisons whose rows for trees are in memory at a time
+
+
+class JointPairs(BaseEstimator):
+    """Item scores, clipped gaps of numbers, pairs of categories and covariates, capped.
+
+    Attributes
+    ----------
+    ranker_ : estimator
+        Scores of items.
+    gap_column_, gap_limit_, gap_coef_ : ndarray of shape (n_gaps,)
+        Columns, limits and effects of the gaps.
+    left_, right_ : ndarray of int, shape (n_tables,)
+        Columns of the codes of each table of pairs of categories.
+    tables_ : list of ndarray
+        Effects of the pairs of categories.
+    covariate_coef_ : ndarray of shape (n_numbers,)
+        Effects of the covariates.
+    cap_ : float
+        The c of the capped link.
+    """
+
+    _fitted: ClassVar[FittedSchema] = {
+        "ranker_": Model(),
+        "gap_column_": Ints("gaps"),
+        "gap_limit_": Floats("gaps"),
+        "gap_coef_": Floats("gaps"),
+        "left_": Ints("tables"),
+        "right_": Ints("tables"),
+        "tables_": ListOf(Floats("left right")),
+        "covariate_coef_": Floats("covariates"),
+        "cap_": Number(),
+    }
+
+    def store(
+        self,
+        limits: GapLimits,
+        gap_coef: Array,
+        wedges: list[WedgeTable],
+        wedge_coef: Array,
+    ) -> None:
+        """Store the effects of the columns of pairs."""
+        self.gap_column_ = limits.column
+        self.gap_limit_ = limits.limit
+        self.gap_coef_ = gap_coef
+        self.left_ = np.array([table.left for table in wedges], dtype=np.intp)
+        self.right_ = np.array([table.right for table in wedges], dtype=np.intp)
+        ends = np.cumsum([table.n_entries for table in wedges])
+        effects = np.split(wedge_coef, ends[:-1])
+        self.tables_ = [
+            values.reshape(table.n_left, table.n_right)
+            for table, values in zip(wedges, effects, strict=False)
+        ]
+
+    def log_odds(
+        self,
+        item_scores: Array,
+        cells: ItemCells,
+        sides: tuple[Indices, Indices],
+        context: Context,
+    ) -> Array:
+        """Log odds that the first item wins; the opposite number if the sides are swapped."""
+        first, second = sides
+        differences = item_scores[first] - item_scores[second]
+        limits = GapLimits(self.gap_column_, self.gap_limit_)
+        gaps = clipped_gaps(cells.numbers, first, second, limits)
+        differences = differences + (gaps * self.gap_coef_).sum(axis=1)
+        differences = differences + (context.numbers * self.covariate_coef_).sum(axis=1)
+        for left, right, effects in zip(self.left_, self.right_, self.tables_, strict=True):
+            n_left, n_right = effects.shape
+            row = categories_of(cells.codes[:, left], n_left)
+            column = categories_of(cells.codes[:, right], n_right)
+            forward = effects[row[first], column[second]]
+            backward = effects[row[second], column[first]]
+            differences = differences + (forward - backward)
+        return as_log_odds(differences, self.cap_)
+
+    def _check_fitted(self) -> None:
+        if not len(self.left_) == len(self.right_) == len(self.tables_):
+            raise ValueError("JointPairs has another number of tables than of their columns")
+
+
+class PairTrees(BaseEstimator):
+    """Boosted trees F of pairs: the log odds are ``F(a, b) − F(b, a)``.
+
+    Attributes
+    ----------
+    trees_ : BoostedTrees
+        The trees F.
+    """
+
+    _fitted: ClassVar[FittedSchema] = {"trees_": Model()}
+
+    def log_odds(
+        self, cells: ItemCells, first: Indices, second: Indices, context: Context
+    ) -> Array:
+        """Log odds that the first item wins; the opposite number if the sides are swapped."""
+        log_odds = np.empty(len(first))
+        for start in range(0, len(first), BLOCK_ROWS):
+            rows = np.arange(start, min(start + BLOCK_ROWS, len(first)))
+            a, b = first[rows], second[rows]
+            part = context.take(rows)
+            forward = self.trees_.predict(pair_rows(cells, a, b, part))
+            backward = self.trees_.predict(pair_rows(cells, b, a, part.swapped()))
+            log_odds[rows] = forward - backward
+        return log_odds
