@@ -36,7 +36,7 @@ from rankwise.auto.comparison_reader import (
     read_item_comparisons,
     split_names,
 )
-from rankwise.auto.comparison_summary import column_uses, held_out_errors
+from rankwise.auto.comparison_summary import best_member_name, column_uses, held_out_errors
 from rankwise.auto.evaluated_member import EvaluatedMember
 from rankwise.auto.fit_arguments import check_time_limit, seed_from
 from rankwise.auto.item_views import FittedViews, fit_views, views_of_matrix, views_of_table
@@ -522,8 +522,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.combine_ = "stack"
         self.scoring_ = "disagreement"
         self.members_: list[dict[str, Any]] = fitted.members
-        evaluated = [row for row in fitted.members if "log_loss" in row]
-        self.best_member_ = min(evaluated, key=lambda row: row["log_loss"])["name"]
+        self.best_member_ = best_member_name(fitted.members)
         self.estimate_ = fitted.estimate
         self.score_ = fitted.estimate["score"] - fitted.estimate["optimism"]
         self.explained_ = fitted.explained

@@ -44,3 +44,9 @@ def held_out_errors(table: list[ResultRow], uses_pairs: bool) -> list[HeldOutErr
                 )
             )
     return errors
+
+
+def best_member_name(members: list[ResultRow]) -> str:
+    """The member with the smallest held-out log loss."""
+    losses = {str(row["name"]): float(row["log_loss"]) for row in members if "log_loss" in row}
+    return min(losses, key=losses.__getitem__)

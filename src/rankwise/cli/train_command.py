@@ -216,12 +216,16 @@ def print_summary(document: TrainingDocument, training: TrainingSet) -> None:
         ]
         terminal.echo("")
         terminal.print_table(TextTable(["nuisance", "effect", "standard error"], rows))
-    if summary.members:
-        from rankwise.rankers.summary import member_cells
+    if summary.comparisons:
+        from rankwise.rankers.summary import comparison_table
 
-        header = ["member", str(summary.metric), "weight", "seconds"]
         terminal.echo("")
-        terminal.print_table(TextTable(header, [member_cells(row) for row in summary.members]))
+        terminal.print_table(comparison_table(summary.comparisons))
+    if summary.members:
+        from rankwise.rankers.summary import member_table
+
+        terminal.echo("")
+        terminal.print_table(member_table(str(summary.metric), summary.members))
 
 
 def _lines(document: TrainingDocument, training: TrainingSet) -> list[tuple[str, str]]:

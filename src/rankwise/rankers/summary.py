@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 
@@ -134,11 +134,7 @@ class Summary:
         if self.comparisons:
             lines += ["", *comparison_table(self.comparisons).lines(SUMMARY_WIDTH)]
         if self.members:
-            table = TextTable(
-                ["member", str(self.metric), "weight", "seconds"],
-                list(map(member_cells, self.members)),
-            )
-            lines += ["", *table.lines(SUMMARY_WIDTH)]
+            lines += ["", *member_table(str(self.metric), self.members).lines(SUMMARY_WIDTH)]
         if self.columns:
             cells = [[column.name, column.use, column.why] for column in self.columns]
             table = TextTable(["column", "used as", "because"], cells, names=(0, 1, 2))
@@ -186,6 +182,22 @@ def _short(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)
+
+
+def member_table(metric: str, members: Sequence[Mapping[str, Json]]) -> TextTable:
+    """Members of AutoRanker: name, score, weight (and weight in the stack of pairs), seconds."""
+    has_pairs = any(member.get("pair_weight") for member in members)
+    header = ["member", metric, "weight", "seconds"]
+    if has_pairs:
+        header.insert(3, "in pairs")
+    rows = []
+    for member in members:
+        cells = member_cells(member)
+        if has_pairs:
+            pair_weight = f"{member['pair_weight']:+.3f}" if "pair_weight" in member else ""
+            cells.insert(3, pair_weight)
+        rows.append(cells)
+    return TextTable(header, rows)
 
 
 def member_cells(member: Mapping[str, Json]) -> list[str]:
