@@ -160,3 +160,38 @@ def test_leave_group_out_after_scaling_is_exact():
         new = scaler.transform(items[~rest], groups[~rest])
         refit = RankRLS(0.1).fit(seen, y[rest], groups[rest])
         np.testing.assert_allclose(held[~rest], refit.predict(new), atol=1e-9)
+
+
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=30),
+    st.integers(0, 2**31),
+    st.sampled_from([0.0, 1.0, -1e7]),
+    st.sampled_from([1.0, 1e-12, 1e300]),
+)
+@settings(max_examples=60, deadline=None)
+def test_minmax_of_rankrls09_section_5_2_is_the_double_loop(labels, seed, offset, scale):
+    values = np.round(np.random.default_rng(seed).normal(size=(len(labels), 3)), 1)
+    values = (values + offset) * scale
+    scaled = GroupScaler(method="minmax").fit_transform(values, groups=labels)
+    expected = np.zeros_like(values)
+    for label in set(labels):
+        rows = np.flatnonzero(np.array(labels) == label)
+        for column in range(3):
+            x = values[rows, column] / scale
+            if x.max() > x.min():
+                expected[rows, column] = (x - x.min()) / (x.max() - x.min())
+    np.testing.assert_allclose(scaled, expected, atol=1e-7)
+    assert scaled.min() >= 0
+    assert scaled.max() <= 1
+
+
+def test_minmax_without_groups_learns_the_range_of_the_list():
+    scaler = GroupScaler(method="minmax").fit([[1.0], [3.0]])
+    np.testing.assert_allclose(scaler.transform([[2.0], [5.0]]), [[0.5], [2.0]])
+    with_both = GroupScaler(method="minmax", with_standard=True).fit(X, groups=GROUPS)
+    both = with_both.transform(X, GROUPS)
+    np.testing.assert_allclose(both[:, 3:], StandardScaler().fit_transform(X))
+    with pytest.raises(ValueError, match="minmax"):
+        GroupScaler(method="minmax", with_mean=False).fit(sp.csr_matrix(X), groups=GROUPS)
+    with pytest.raises(ValueError, match="method"):
+        GroupScaler(method="max").fit(X)

@@ -84,6 +84,10 @@ def _add_scaler(graph: OnnxGraph, scaler: BaseEstimator, x: Tensor) -> Tensor:
 
 def _add_group_scaler(graph: OnnxGraph, step: GroupScaler, x: Tensor) -> Tensor:
     """``(x - mean) / sd`` inside the group, 0 where sd is no more than rounding."""
+    if step.method != "standard":
+        raise ValueError(
+            f"GroupScaler(method={step.method!r}) has no ONNX graph; use method='standard'."
+        )
     if step.with_log:
         logarithm = graph.add("Log", graph.add("Add", graph.add("Abs", x), ONE))
         x = graph.add("Mul", graph.add("Sign", x), logarithm)

@@ -8,35 +8,49 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from rankwise.arrays import Matrix
 from rankwise.fitted_schema import FittedSchema, Model, Values
 from rankwise.graphs.supervision import unpack_target
 from rankwise.groups import encode_groups
 from rankwise.preprocessing.group_columns import refuse_other_keywords, warn_of_group_names
-from rankwise.preprocessing.group_scaling import scale_in_groups, scale_sparse_in_groups, signed_log
+from rankwise.preprocessing.group_scaling import (
+    scale_in_groups,
+    scale_sparse_in_groups,
+    scale_to_range_in_groups,
+    signed_log,
+)
 from rankwise.preprocessing.validate_features import validate_X
-from rankwise.validation import restored_on_failure
+from rankwise.validation import check_option, restored_on_failure
+
+METHODS = ("standard", "minmax")
 
 
 class GroupScaler(TransformerMixin, BaseEstimator):
-    """Standardize each feature inside each group.
+    """Scale each feature inside each group.
 
     Use it for search results, where the position of an item relative to the other items of its
     query matters more than the value of a feature.
 
         z = (x − mean of the group) / standard deviation of the group
 
+    or, with ``method="minmax"``, ``z = (x − minimum of the group)/(maximum − minimum)``, as
+    [RankRLS09] section 5.2 scales the features of queries.
+
     z is 0 for features that are constant in the group. Features that differ only between groups,
     such as the length of a query, therefore have no effect.
 
     The scaling of a group depends only on the X of that group, so exact leave-group-out of the
     following ranker stays exact, and `transform` needs the groups of new items. Without groups all
-    items, including new ones, are one list, whose mean and standard deviation `fit` learns.
+    items, including new ones, are one list, whose mean and standard deviation (or minimum and
+    maximum) `fit` learns.
 
     Parameters
     ----------
+    method : {"standard", "minmax"}, default="standard"
+        Mean 0 and standard deviation 1 in each group, or minimum 0 and maximum 1.
     with_log : bool, default=False
         Whether to apply ``sign(x) log(1 + |x|)`` first, for counts and other features with long
         tails.
@@ -46,7 +60,8 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         value.
     with_mean : bool, default=True
         Whether to subtract the mean. Sparse X needs False to stay sparse; a linear ranker, which
-        compares items inside groups, learns the same model either way.
+        compares items inside groups, learns the same model either way. Only for
+        ``method="standard"``.
 
     Attributes
     ----------
@@ -55,6 +70,8 @@ class GroupScaler(TransformerMixin, BaseEstimator):
     standard_ : StandardScaler
         Scaler of the appended columns, or of the single list (if ``with_standard``, or without
         groups).
+    list_scaler_ : MinMaxScaler
+        Scaler of the single list (if ``method="minmax"``, without groups).
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
@@ -81,6 +98,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):
 
     _fitted: ClassVar[FittedSchema] = {
         "standard_": Model(),
+        "list_scaler_": Model(),
         "needs_groups_": Values(),
     }
 
@@ -88,8 +106,14 @@ class GroupScaler(TransformerMixin, BaseEstimator):
     __metadata_request__transform = {"groups": True}  # noqa: RUF012
 
     def __init__(
-        self, *, with_log: bool = False, with_standard: bool = False, with_mean: bool = True
+        self,
+        *,
+        method: str = "standard",
+        with_log: bool = False,
+        with_standard: bool = False,
+        with_mean: bool = True,
     ) -> None:
+        self.method = method
         self.with_log = with_log
         self.with_standard = with_standard
         self.with_mean = with_mean
@@ -113,15 +137,20 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         GroupScaler
             The fitted scaler.
         """
+        check_option("method", self.method, METHODS)
         warn_of_group_names(X, y, groups)
         X = self._check_items(X, reset=True)
         groups = unpack_target(y, groups)[1]
         encode_groups(groups, X.shape[0])
         self.needs_groups_ = groups is not None
         self.__dict__.pop("standard_", None)
-        if self.with_standard or groups is None:
-            logged = signed_log(X) if self.with_log else X
-            self.standard_ = StandardScaler(with_mean=self.with_mean).fit(logged)
+        self.__dict__.pop("list_scaler_", None)
+        if self.with_log:
+            X = signed_log(X)
+        if self.with_standard or (groups is None and self.method == "standard"):
+            self.standard_ = StandardScaler(with_mean=self.with_mean).fit(X)
+        if groups is None and self.method == "minmax":
+            self.list_scaler_ = MinMaxScaler().fit(X)
         return self
 
     def transform(self, X: Any, groups: ArrayLike | None = None) -> Any:
@@ -150,19 +179,26 @@ class GroupScaler(TransformerMixin, BaseEstimator):
             )
         if self.with_log:
             X = signed_log(X)
-        if not self.needs_groups_:
-            scaled = self.standard_.transform(X)
-        elif sp.issparse(X):
-            scaled = scale_sparse_in_groups(X, encode_groups(groups, X.shape[0]).codes)
-        else:
-            codes = encode_groups(groups, len(X)).codes
-            scaled = scale_in_groups(X, codes, with_mean=self.with_mean)
+        scaled = self._scale(X, groups)
         if not self.with_standard:
             return scaled
         columns = [scaled, self.standard_.transform(X)]
         if sp.issparse(X):
             return sp.hstack(columns, format="csr")
         return np.hstack(columns)
+
+    def _scale(self, X: Matrix, groups: ArrayLike | None) -> Matrix:
+        """Columns scaled inside the groups, or in the single list."""
+        if not self.needs_groups_ and self.method == "minmax":
+            return self.list_scaler_.transform(X)
+        if not self.needs_groups_:
+            return self.standard_.transform(X)
+        codes = encode_groups(groups, X.shape[0]).codes
+        if sp.issparse(X):
+            return scale_sparse_in_groups(X, codes)
+        if self.method == "minmax":
+            return scale_to_range_in_groups(X, codes)
+        return scale_in_groups(X, codes, with_mean=self.with_mean)
 
     @refuse_other_keywords
     def fit_transform(self, X: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
@@ -200,6 +236,11 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         return np.concatenate([scaled, names]) if self.with_standard else scaled
 
     def _check_items(self, X: Any, *, reset: bool) -> Any:
+        if sp.issparse(X) and self.method == "minmax":
+            raise ValueError(
+                "X is sparse, and method='minmax' would make it dense; use "
+                "GroupScaler(with_mean=False)."
+            )
         if sp.issparse(X) and self.with_mean:
             raise ValueError(
                 "X is sparse, and subtracting the means would make it dense; use "
@@ -209,6 +250,6 @@ class GroupScaler(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self.with_mean
+        tags.input_tags.sparse = not self.with_mean and self.method == "standard"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

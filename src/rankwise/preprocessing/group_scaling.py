@@ -1,9 +1,10 @@
-"""Standardize features inside groups.
+"""Scale features inside groups.
 
-    z_ij = (x_ij − mean_g x_j) / sd_g x_j        for item i of group g, 0 where sd_g x_j = 0
+    z_ij = (x_ij − mean_g x_j) / sd_g x_j                    for item i of group g, or
+    z_ij = (x_ij − min_g x_j) / (max_g x_j − min_g x_j)      and 0 where the denominator is 0
 
-The mean and the standard deviation are those of the group itself, so the scaling of a held-out
-group does not depend on the other groups.
+All statistics are those of the group itself, so the scaling of a held-out group does not depend on
+the other groups.
 """
 
 from __future__ import annotations
@@ -86,6 +87,37 @@ def _scale_block(
     np.divide(1.0, deviation, out=factor, where=deviation > tolerance * magnitude)
     values = centered if with_mean else x
     return np.asarray(values * factor[group])
+
+
+def scale_to_range_in_groups(X: NDArray[Any], codes: Indices) -> NDArray[Any]:
+    """Scale each column to the range from 0 to 1 inside each group; constant columns become 0.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, p), float64 or float32
+        Features.
+    codes : ndarray of shape (m,)
+        Number of the group of each row, from 0, in any order.
+
+    Returns
+    -------
+    ndarray of shape (m, p)
+        Scaled features.
+    """
+    rows_by_group = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[rows_by_group], prepend=-1))
+    sorted_X = X[rows_by_group]
+    lowest = np.minimum.reduceat(sorted_X, starts)
+    highest = np.maximum.reduceat(sorted_X, starts)
+    half_range = highest / 2 - lowest / 2  # the range itself may overflow
+    group = np.cumsum(np.diff(codes[rows_by_group], prepend=-1) != 0) - 1
+    half_width = half_range[group]
+    above_lowest = sorted_X / 2 - lowest[group] / 2
+    scaled = np.zeros_like(X)
+    scaled[rows_by_group] = np.divide(
+        above_lowest, half_width, out=np.zeros_like(sorted_X), where=half_width > 0
+    )
+    return scaled
 
 
 def scale_sparse_in_groups(X: Any, codes: Indices) -> Any:
