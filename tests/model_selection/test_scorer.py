@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from rankwise import CoRankRLSCV, RankingPursuitCV, RankRLS, RankRLSCV, RankSVMCV, make_target
 from rankwise.datasets import make_ranking
 from rankwise.errors import UndefinedMetricError
-from rankwise.metrics import disagreement_error, get_metric, kendall_tau, ndcg
+from rankwise.metrics import disagreement_error, get_metric, kendall_tau, ndcg, pooled_auc
 from rankwise.model_selection import make_ranking_scorer
 
 
@@ -143,11 +143,28 @@ def test_bad_options_are_refused_at_once(name, options, message):
 
 
 @pytest.mark.parametrize("search", [RankRLSCV, RankSVMCV, CoRankRLSCV, RankingPursuitCV])
-def test_searches_refuse_a_mean_over_pairs_instead_of_taking_another(data, search):
+@pytest.mark.parametrize("average", ["groups", "pairs"])
+def test_searches_take_the_mean_that_the_metric_names(data, search, average):
     X, y, groups = data
     y = np.where(np.arange(len(y)) % 5, y, np.nan) if search is CoRankRLSCV else y
-    with pytest.raises(ValueError, match="groups have equal weights; omit average"):
-        search(scoring="disagreement(average=pairs)").fit(X, y, groups)
     kernel = {"kernel": "rbf"} if search is CoRankRLSCV else {}
-    model = search(scoring="disagreement(average=groups)", **kernel).fit(X, y, groups)
-    assert model.best_score_ >= 0
+    scoring = f"disagreement(average={average})"
+    model = search(scoring=scoring, cv=2, store_predictions=True, **kernel).fit(X, y, groups)
+    (predictions,) = model.cv_results_["predictions"][:1]
+    is_scored = ~np.isnan(y)
+    expected = [
+        disagreement_error(y[is_scored], scores[is_scored], groups[is_scored], average=average)
+        for scores in predictions.T
+    ]
+    np.testing.assert_allclose(model.cv_results_["mean_score"][0], expected, rtol=1e-12)
+
+
+def test_pooled_auc_of_section_4_1_compares_the_held_out_scores_of_all_folds(data):
+    X, y, groups = data
+    labels = (y > np.median(y)).astype(float)
+    search = RankRLSCV(scoring="pooled_auc", cv=5, store_predictions=True)
+    search.fit(X, labels, groups)
+    expected = [pooled_auc(labels, scores) for scores in search.cv_results_["predictions"][0].T]
+    np.testing.assert_allclose(search.cv_results_["mean_score"][0], expected, rtol=1e-12)
+    assert search.best_score_ == search.cv_results_["mean_score"].max()
+    assert search.cv_results_["groups"].tolist() == ["all items"]

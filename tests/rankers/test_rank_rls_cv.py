@@ -251,3 +251,20 @@ def test_memory_is_looked_at_before_held_out_scores_take_it(data, monkeypatch):
     with pytest.raises(ValueError, match=r"96 × 60 would take .* give fewer alphas"):
         RankRLSCV().fit(*data)
     assert RankRLSCV(ALPHAS).fit(*data).alpha_ > 0
+
+
+def test_ties_are_searched_like_kernel_parameters(data):
+    X, y, groups = data
+    y = np.round(y)
+    both = RankRLSCV(ties=["include", "exclude"]).fit(X, y, groups)
+    alone = [RankRLSCV(ties=ties).fit(X, y, groups) for ties in ("include", "exclude")]
+    for row, model in enumerate(alone):
+        np.testing.assert_array_equal(
+            both.cv_results_["mean_score"][row], model.cv_results_["mean_score"][0]
+        )
+    best = min(alone, key=lambda model: model.best_score_)
+    assert both.best_params_["ties"] == best.ties
+    np.testing.assert_array_equal(both.coef_, best.coef_)
+    with pytest.raises(ValueError, match="cv=10"):
+        RankRLSCV(ties=["include", "exclude"]).fit(X, y)
+    assert RankRLSCV(ties=["include", "exclude"], cv=5).fit(X, y).best_params_["ties"]

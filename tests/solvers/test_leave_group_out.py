@@ -16,6 +16,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit
 from rankwise import PairGraph, RankRLS, ScoreGraph, make_target
 from rankwise.model_selection import (
     cross_val_predict_groups,
+    cross_validate_candidates,
     leave_group_out_predict,
     leave_pair_out,
     shortcuts,
@@ -342,6 +343,43 @@ def test_leave_pair_out_equals_refitting(rng, way, beta):
     np.testing.assert_array_equal(result.n_pairs, (order != 0).sum(0))
 
 
+@pytest.mark.parametrize("way", ["primal", "dual", "rbf", "basis"])
+@pytest.mark.parametrize("beta", BETAS)
+def test_section_3_4_predicts_both_items_of_a_pair(rng, way, beta):
+    options, p = WAYS[way]
+    X, y, _ = items(rng, p)
+    model = RankRLS(0.1, beta=beta, **options)
+    result = leave_pair_out(model, X, y)
+    pairs = np.array([[0, 1], [5, 2], [29, 7]])
+    predictions = result.predictions(pairs)
+    for pair, both in zip(pairs, predictions, strict=True):
+        if way == "basis":
+            features = basis_features(model, X)
+            refitted = RankRLS(0.1, beta=beta, solver="primal")
+        else:
+            features, refitted = X, clone(model)
+        rest = np.setdiff1d(np.arange(M), pair)
+        expected = refitted.fit(features[rest], y[rest]).predict(features[pair])
+        np.testing.assert_allclose(both, expected, rtol=1e-7, atol=1e-8)
+        i, j = pair
+        np.testing.assert_allclose(both[0] - both[1], result.differences[i, j], atol=1e-8)
+    with pytest.raises(ValueError, match="twice"):
+        result.predictions([[1, 1]])
+    with pytest.raises(ValueError, match="two row numbers"):
+        result.predictions([1, 2])
+
+
+def test_leave_pair_out_says_which_requirement_fails(rng):
+    X, y, groups = items(rng, 3)
+    weighted = {"sample_weight": np.linspace(0.5, 1, M)}
+    with pytest.raises(ValueError, match="sample_weight"):
+        cross_validate_candidates(RankRLS(), X, y, cv="leave-pair-out", **weighted)
+    with pytest.raises(ValueError, match="ties='exclude'"):
+        leave_pair_out(RankRLS(ties="exclude"), X, y)
+    with pytest.raises(ValueError, match="6 groups"):
+        leave_pair_out(RankRLS(), X, make_target(y, groups))
+
+
 def test_leave_pair_out_along_alphas_and_in_blocks(rng, monkeypatch):
     X, y, _ = items(rng, 3)
     result = leave_pair_out(RankRLS(), X, y, alphas=ALPHAS)
@@ -404,7 +442,7 @@ def test_leave_pair_out_refuses_what_it_cannot_do(rng):
         (RankRLS(), make_target(y, groups)),
         (RankRLS(), PairGraph([0], [1], None, None, M)),
     ]:
-        with pytest.raises(ValueError, match="one list in which all pairs are edges"):
+        with pytest.raises(ValueError, match="no shortcut"):
             leave_pair_out(model, X, target)
     with pytest.raises(ValueError, match="at least 4 items"):
         leave_pair_out(RankRLS(), X[:3], y[:3])

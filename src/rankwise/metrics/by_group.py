@@ -9,6 +9,7 @@ from rankwise.arrays import Array
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.groups import Groups
 from rankwise.metrics import Metric, get_metric
+from rankwise.metrics.metric import nanmean_by_group
 from rankwise.metrics.ranking import GroupedTargets, Ranking
 from rankwise.metrics.registry import MetricName
 
@@ -56,6 +57,36 @@ def metric_by_group(
     return values
 
 
+def pooled_metric(
+    metric: Metric, Y: Array, groups: Groups, weight: Array | None, held_out: Array
+) -> Array:
+    """A metric that weighs its groups, such as the AUC of all items, for each candidate and output.
+
+    Parameters
+    ----------
+    metric, Y, groups, weight, held_out
+        As in `metric_by_group`.
+
+    Returns
+    -------
+    ndarray of shape (1, n_candidates, n_outputs)
+        NaN where the metric is undefined.
+    """
+    _, n_outputs, n_candidates = held_out.shape
+    values = np.empty((1, n_candidates, n_outputs))
+    for j in range(n_outputs):
+        targets = GroupedTargets(np.ascontiguousarray(Y[:, j]), groups, weight)
+        for k in range(n_candidates):
+            by_group = metric.by_group(Ranking(targets, np.ascontiguousarray(held_out[:, j, k])))
+            values[0, k, j] = nanmean_by_group(by_group.values, by_group.weights)
+    return values
+
+
+def is_pooled(metric: Metric) -> bool:
+    """Whether a metric compares items of different groups, or weighs groups by their pairs."""
+    return metric.is_pooled or dict(metric.options).get("average", "groups") != "groups"
+
+
 def _stacked_targets(
     y: Array, groups: Groups, weight: Array | None, n_copies: int
 ) -> GroupedTargets:
@@ -78,10 +109,9 @@ def from_disagreement(metric: Metric, disagreement: Array) -> Array:
 
 
 def check_scoring(scoring: MetricName) -> Metric:
-    """Return the metric of a search, which must be a mean over groups with equal weights."""
+    """Return a metric that must be a mean over groups with equal weights."""
     metric = get_metric(scoring)
-    averages_groups = dict(metric.options).get("average", "groups") == "groups"
-    if metric.is_pooled or not averages_groups:
+    if is_pooled(metric):
         raise ValueError(
             f"scoring={metric.name!r}: held-out scores are evaluated in each group, and groups "
             "have equal weights; omit average, or use 'auc' instead of 'pooled_auc'."

@@ -174,16 +174,58 @@ class LeavePairOut:
         Shape (n_items, n_items), with a last axis for several outputs. For a single alpha; with
         several alphas use `blocks`.
         """
-        if len(self.alphas) != 1:
-            raise ValueError(
-                f"there are {len(self.alphas)} alphas; use blocks(alpha) for the differences of "
-                "one of them."
-            )
+        alpha = self._only_alpha("blocks(alpha)")
         n_items = len(self._pairs.scores)
         differences = np.empty((n_items, n_items, *self._shape))
-        for rows, block in self.blocks(self.alphas[0]):
+        for rows, block in self.blocks(alpha):
             differences[rows] = block
         return differences
+
+    def predictions(self, pairs: ArrayLike, alpha: float | None = None) -> Array:
+        """Predicted scores of both items of held-out pairs.
+
+        Each pair is predicted by the model that was trained without both of its items. Compare
+        the two scores of a pair only: different pairs have different models.
+
+        Parameters
+        ----------
+        pairs : array-like of int, shape (n_pairs, 2)
+            Row numbers of the items of each pair.
+        alpha : float, default=None
+            Regularization. None takes the only one of `alphas`.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs, 2) or (n_pairs, 2, n_outputs)
+            Scores; their difference is that of `differences`.
+
+        Examples
+        --------
+        >>> from rankwise import RankRLS
+        >>> from rankwise.model_selection import leave_pair_out
+        >>> result = leave_pair_out(RankRLS(), [[0.0], [1.0], [2.0], [4.0]], [0, 1, 0, 1])
+        >>> result.predictions([[0, 3]]).round(3)
+        array([[ 0.   , -3.992]])
+        """
+        if alpha is None:
+            alpha = self._only_alpha("predictions(pairs, alpha)")
+        pair_array = np.asarray(pairs, dtype=np.intp)
+        if pair_array.ndim != 2 or pair_array.shape[1] != 2:
+            raise ValueError(
+                f"pairs has shape {pair_array.shape}; expected two row numbers for each pair."
+            )
+        if (pair_array[:, 0] == pair_array[:, 1]).any():
+            raise ValueError("pairs contains an item twice; expected two different items.")
+        predictions = self._pairs.predictions(float(alpha), pair_array)
+        return predictions.reshape(len(pair_array), 2, *self._shape)
+
+    def _only_alpha(self, alternative: str) -> float:
+        """The alpha, if there is one."""
+        if len(self.alphas) != 1:
+            raise ValueError(
+                f"there are {len(self.alphas)} alphas; use {alternative} for one of them."
+            )
+        return float(self.alphas[0])
 
     def blocks(self, alpha: float) -> Iterator[tuple[slice, Array]]:
         """Blocks of rows of `differences`, as ``(rows, differences[rows])``.

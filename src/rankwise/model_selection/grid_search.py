@@ -22,12 +22,13 @@ from rankwise.groups import Groups
 from rankwise.metrics import Metric
 from rankwise.metrics.by_group import (
     check_defined,
-    check_scoring,
     from_disagreement,
+    is_pooled,
     metric_by_group,
     nanmean,
+    pooled_metric,
 )
-from rankwise.metrics.registry import MetricName, get_metrics
+from rankwise.metrics.registry import MetricName, get_metric, get_metrics
 from rankwise.model_selection.candidate_grid import CandidateGrid
 from rankwise.model_selection.folds import (
     EDGES,
@@ -50,6 +51,9 @@ def score_groups(
     graph: PreferenceGraph, held_out: Array, folds: Folds, metric: Metric
 ) -> tuple[Array, Labels]:
     """Evaluate a metric in each group, or in each part of a group that lies in one fold.
+
+    A pooled metric has one value for the held-out scores of all folds, as [RankRLS09] section 4.1
+    describes (and advises against, since the folds have different models).
 
     Parameters
     ----------
@@ -78,11 +82,16 @@ def score_groups(
     part_of_group = graph.groups * len(folds) + fold
     parts, codes = np.unique(part_of_group, return_inverse=True)
     y = graph.y.reshape(graph.n_items, -1)
+    if is_pooled(metric):
+        groups = Groups(graph.groups, graph.group_labels)
+        return pooled_metric(metric, y, groups, graph.item_weights, held_out), ALL_ITEMS
     values = metric_by_group(metric, y, Groups(codes, parts), graph.item_weights, held_out)
     return values, graph.group_labels[parts // len(folds)]
 
 
-ParameterValues: TypeAlias = "float | Sequence[float] | None"
+ALL_ITEMS: Labels = np.array(["all items"])  # label of the value of a pooled metric
+
+ParameterValues: TypeAlias = "float | str | Sequence[float] | Sequence[str] | None"
 """A value of a parameter, or a list of values that are searched."""
 
 
@@ -227,7 +236,7 @@ def cross_validate_candidates(
     >>> result.candidates[result.best(get_metric("ndcg@10"))]["alpha"] > 0
     True
     """
-    metrics = [check_scoring(metric) for metric in get_metrics(scoring)]
+    metrics = get_metrics(scoring)
     task = hold_out_task(estimator, X, y, groups, sample_weight)
     values: Mapping[str, ArrayLike | None] = dict.fromkeys(task.parameters)
     if candidates is not None:
@@ -369,14 +378,17 @@ def forward_validation(
     rows = np.flatnonzero(is_predicted)
     later = target.take(rows)
     y = later.y.reshape(len(rows), -1)
-    by_group = {
-        metric.name: metric_by_group(metric, y, later.groups, later.weight, predictions[rows])
-        for metric in metrics
-    }
+    labels = later.groups.labels
+    by_group = {}
+    for metric in metrics:
+        if is_pooled(metric):
+            evaluate = pooled_metric
+            labels = ALL_ITEMS
+        else:
+            evaluate = metric_by_group
+        by_group[metric.name] = evaluate(metric, y, later.groups, later.weight, predictions[rows])
     n_folds = len(blocks) - 1
-    return CrossValidationResult(
-        candidates, by_group, later.groups.labels, LATER, n_folds, True, predictions
-    )
+    return CrossValidationResult(candidates, by_group, labels, LATER, n_folds, True, predictions)
 
 
 class SearchResult(NamedTuple):
@@ -443,7 +455,7 @@ def grid_search(
     has_default_cv = cv is None or (isinstance(cv, str) and cv == "auto")
     if time is not None and not has_default_cv:
         raise ValueError(f"cv={cv!r} and time both define what is held out; pass one of them.")
-    metric = check_scoring(scoring)
+    metric = get_metric(scoring)
     cv = read_splits(cv)
     if parameter_lists is None:
         parameter_lists = {}
@@ -461,6 +473,7 @@ def grid_search(
             result = forward_validation(model, X, target, time, grid, [metric])
         results.append(result)
 
+    _check_same_scheme(results, settings)
     best = _index_of_best(results, metric)
     result = results[best]
     setting = settings[best]
@@ -482,6 +495,19 @@ def grid_search(
     )
 
 
+def _check_same_scheme(
+    results: list[CrossValidationResult], settings: list[dict[str, object]]
+) -> None:
+    """Raise an error if the settings were evaluated on different held-out data."""
+    for result, setting in zip(results, settings, strict=True):
+        if result.scheme != results[0].scheme:
+            raise ValueError(
+                f"cv='auto' is {results[0].scheme} for {settings[0]} and {result.scheme} for "
+                f"{setting}, so the scores cannot be compared; pass a number of folds, such as "
+                "cv=10."
+            )
+
+
 def _index_of_best(results: list[CrossValidationResult], metric: Metric) -> int:
     """Number of the result whose best candidate has the best score; the first of equal ones."""
     best_scores = [result.overall(metric)[result.best(metric)] for result in results]
@@ -497,9 +523,9 @@ def _is_list(value: ParameterValues) -> bool:
 
 def _combinations(parameter_lists: Mapping[str, ParameterValues]) -> list[dict[str, object]]:
     """Every combination of the values of parameters, each a value or a list of values."""
-    value_lists: list[list[float | None]] = []
+    value_lists: list[list[float | str | None]] = []
     for name, value in parameter_lists.items():
-        values: list[float | None] = np.ravel(np.asarray(value, dtype=object)).tolist()
+        values: list[float | str | None] = np.ravel(np.asarray(value, dtype=object)).tolist()
         if not values:
             raise ValueError(f"{name} is an empty list; pass at least one value.")
         value_lists.append(values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,12 @@ from rankwise.losses import SquaredLoss
 from rankwise.model_selection.candidate_grid import CandidateGrid
 from rankwise.model_selection.folds import Folds
 from rankwise.runtime.progress import track
-from rankwise.solvers.leave_items_out import Spectrum, pair_differences, pair_disagreement
+from rankwise.solvers.leave_items_out import (
+    Spectrum,
+    hold_out_pairs,
+    pair_differences,
+    pair_disagreement,
+)
 from rankwise.validation import check_alphas
 
 SPARSE_COLUMNS = 64  # columns of a kernel matrix in a block
@@ -35,11 +40,15 @@ class HeldOutPairs(NamedTuple):
         Scores of the items.
     beta : float
         Between ranking (0) and regression (1).
+    uncentered : callable
+        Computes the spectrum of features that are not centered, from which the level of the
+        predictions follows.
     """
 
     spectrum: Spectrum
     scores: Array
     beta: float
+    uncentered: Callable[[], Spectrum]
 
     def disagreement(self, alphas: Array, scores: Array | None = None) -> Array:
         """Share of wrongly ordered pairs, (n_outputs, n_alphas); also for other scores."""
@@ -51,6 +60,10 @@ class HeldOutPairs(NamedTuple):
     def differences(self, alpha: float, n_entries: int) -> Iterator[tuple[slice, Array]]:
         """``f_i − f_j`` for all i and j, in blocks of rows, shape (n_rows, n_items, n_outputs)."""
         return pair_differences(self.spectrum, self.scores, alpha, self.beta, n_entries)
+
+    def predictions(self, alpha: float, pairs: Indices) -> Array:
+        """Scores of both items of these pairs, shape (n_pairs, 2, n_outputs)."""
+        return hold_out_pairs(self.uncentered(), self.scores, pairs, alpha, self.beta)
 
 
 class CandidateTask(ABC):
@@ -184,11 +197,23 @@ class HoldOutTask(CandidateTask):
     def pairs(self) -> HeldOutPairs:
         """Every pair of one list held out; may spend a kernel matrix."""
         raise ValueError(
-            "leave-pair-out is for RankRLS on one list in which all pairs are edges, and without "
-            f"weights or nuisance, but y is a {type(self.graph).__name__} with "
-            f"{self.graph.n_groups} groups, cost={self.graph.cost!r} and ties={self.graph.ties!r}; "
-            "hold out groups or folds."
+            f"leave-pair-out has no shortcut for this problem: {self._why_no_pairs()}; hold out "
+            "groups or folds of items."
         )
+
+    def _why_no_pairs(self) -> str:
+        """The first requirement of leave-pair-out that does not hold."""
+        graph = self.graph
+        if graph.n_groups > 1:
+            return f"it needs one list, and there are {graph.n_groups} groups"
+        if graph.item_weights is not None:
+            return "the items have weights, and pairs are held out only without sample_weight"
+        if not graph.is_complete:
+            return (
+                "all pairs must be edges (cost='magnitude', ties='include'), but y is a "
+                f"{type(graph).__name__} with cost={graph.cost!r} and ties={graph.ties!r}"
+            )
+        return "it is for RankRLS without nuisance"
 
 
 def hold_out_task(

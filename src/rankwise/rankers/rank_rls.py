@@ -50,6 +50,7 @@ from rankwise.runtime.progress import Progress
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers import minimize
 from rankwise.solvers.least_squares import SHARED_STEPS, IterationLimits
+from rankwise.solvers.leave_items_out import Spectrum
 from rankwise.solvers.methods import choose_method
 from rankwise.validation import check_alphas, restored_on_failure
 
@@ -596,7 +597,10 @@ class RankRLSTask(HoldOutTask):
                 "without two of them at least one pair must be left to train on."
             )
         spectrum = item_spectrum(self.features(spend=True), centered=beta == 0, overwrite=True)
-        return HeldOutPairs(spectrum, scores.reshape(len(scores), -1), beta)
+        return HeldOutPairs(spectrum, scores.reshape(len(scores), -1), beta, self._uncentered)
+
+    def _uncentered(self) -> Spectrum:
+        return item_spectrum(self.features(spend=True), overwrite=True)
 
     def path(self, alphas: Array) -> RankRLSPath:
         """The models of several alphas, trained on all data."""

@@ -57,8 +57,10 @@ class RankRLSCV(Search):
         Keyword arguments of a callable kernel; ``ngram_range=(1, 3)`` and ``shared=0`` of "ngram".
     cost : {"magnitude", "sign", "relative"}, default="magnitude"
         Target of a pair: the difference of y, 1, or the difference weighted by one over its square.
-    ties : {"include", "exclude"}, default="include"
-        Whether pairs of equal y ask for equal predictions; only for ``cost="magnitude"``.
+    ties : {"include", "exclude"} or list of them, default="include"
+        Whether pairs of equal y ask for equal predictions; only for ``cost="magnitude"``. A list of
+        both is searched ([RankRLS09] section 5.2 compares all pairs with relevant pairs); a single
+        list of items then needs a number of folds as `cv`.
     group_weight : {"pairs", "groups"}, default="pairs"
         Whether all pairs or all groups have equal weight.
     beta : float, default=0.0
@@ -121,7 +123,7 @@ nuisance_names_
         coef0: float | Sequence[float] = 1,
         kernel_params: dict[str, object] | None = None,
         cost: str = "magnitude",
-        ties: str = "include",
+        ties: str | Sequence[str] = "include",
         group_weight: str = "pairs",
         beta: float = 0.0,
         n_basis: int | None = None,
@@ -188,7 +190,6 @@ nuisance_names_
             kernel=self.kernel,
             kernel_params=self.kernel_params,
             cost=self.cost,
-            ties=self.ties,
             group_weight=self.group_weight,
             beta=self.beta,
             n_basis=self.n_basis,
@@ -202,7 +203,12 @@ nuisance_names_
             learner,
             (X, target),
             candidates={"alpha": self.alphas},
-            parameter_lists={"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0},
+            parameter_lists={
+                "gamma": self.gamma,
+                "degree": self.degree,
+                "coef0": self.coef0,
+                "ties": self.ties,
+            },
             cv=self.cv,
             scoring=self.scoring,
             time=time,

@@ -284,17 +284,34 @@ def hold_out_items(
         Receives the scores.
     """
     for model in _full_models(basis, y, folds, alphas, beta):
-        inverse = model.resolvent
         for number in model.folds:
             fold = folds[number]
-            v_U = inverse.v[fold]
-            step_U = inverse.shift / basis.weight[fold]
-            B_UU = _block_of_B(basis, inverse, fold)
-            G_UU = B_UU - np.outer(v_U, v_U) / inverse.s
-            KG_UU = np.eye(len(fold)) - step_U[:, None] * B_UU
-            KG_UU -= np.outer(1 - step_U * v_U, v_U) / inverse.s
-            correction = KG_UU @ np.linalg.solve(G_UU, model.coef[fold])
-            out[fold, :, model.alpha_index] = model.scores[fold] - correction
+            out[fold, :, model.alpha_index] = _scores_without(basis, model, fold)
+
+
+def hold_out_pairs(basis: Spectrum, y: Array, pairs: Indices, alpha: float, beta: float) -> Array:
+    """Scores of both items of each pair by the model without the two, (n_pairs, 2, n_outputs).
+
+    [RankRLS09] section 3.4; `pair_differences` has the differences of all pairs at once.
+    """
+    out = np.empty((len(pairs), 2, y.shape[1]))
+    for model in _full_models(basis, y, list(pairs), np.array([alpha]), beta):
+        for number in model.folds:
+            out[number] = _scores_without(basis, model, pairs[number])
+    return out
+
+
+def _scores_without(basis: Spectrum, model: FullModel, fold: Indices) -> Array:
+    """f_U by the model without the fold U."""
+    inverse = model.resolvent
+    v_U = inverse.v[fold]
+    step_U = inverse.shift / basis.weight[fold]
+    B_UU = _block_of_B(basis, inverse, fold)
+    G_UU = B_UU - np.outer(v_U, v_U) / inverse.s
+    KG_UU = np.eye(len(fold)) - step_U[:, None] * B_UU
+    KG_UU -= np.outer(1 - step_U * v_U, v_U) / inverse.s
+    correction = KG_UU @ np.linalg.solve(G_UU, model.coef[fold])
+    return np.asarray(model.scores[fold] - correction)
 
 
 def fitted(basis: Spectrum, inverse: Resolvent, y: Array) -> tuple[Array, Array]:
