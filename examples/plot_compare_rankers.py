@@ -42,7 +42,7 @@ def two_models(offset):
 # --------------
 # Every point is a test query: NDCG@10 of the ranker to the right, of the regression upwards.
 # Below the diagonal the ranker wins. The title has the mean difference with its interval and the
-# p-value of Wilcoxon's test.
+# p-value of a paired t test.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
 for ax, offset in zip(axes, (0.0, 1.5), strict=True):

@@ -213,7 +213,7 @@ def show(kept, name, learners):
                 if test is None
                 else f"{test.difference:+.4f} [{test.low:+.4f}, {test.high:+.4f}]"
             )
-            row.append("" if test is None else f"{test.p_holm:.2g}" + " *" * test.significant)
+            row.append("" if test is None else f"{test.p_adjusted:.2g}" + " *" * test.significant)
         taken = [kept[key] for key in keys_of(kept, name, learner)]
         times = [sum(one[clock] for one in taken) for clock in ("seconds", "processor")]
         rows.append([*row, *(f"{time:.0f}" for time in times)])
@@ -239,8 +239,8 @@ def main(arguments=None):
         show(kept, name, list(LEARNERS))
     print_notes(
         "Means over all test groups (queries, users, lists) in which a metric is defined.",
-        "The interval and p are of the difference to AutoRanker in the same groups: Wilcoxon's "
-        "signed-rank test, Holm's correction over the learners of a column; * at 0.05.",
+        "The interval and p are of the difference to AutoRanker in the same groups: a paired t "
+        "test, Holm's correction over the learners of a column; * at 0.05.",
         "error: share of pairs in the wrong order; lower is better.",
     )
 

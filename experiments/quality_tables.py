@@ -249,7 +249,7 @@ def main(arguments=None):
     header += ["CatBoost minus AutoRanker\n95%", "p", "seconds", "of the\nprocessor"]
     print_table("Share of pairs in the wrong order", header, rows, digits=4)
     print_notes(
-        'Mean over test lists of 100 rows (users in "ratings"); Wilcoxon test over them.',
+        'Mean over test lists of 100 rows (users in "ratings"); paired t test over them.',
         "Seconds of AutoRanker / CatBoost for one training, choosing included.",
     )
 

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import itertools
 from importlib import import_module
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.formatting import join_words
+
+if TYPE_CHECKING:
+    from narwhals.stable.v2.typing import IntoDataFrame
+
+DataFrame: TypeAlias = "IntoDataFrame"  # a data frame of any library that narwhals supports
 
 PLAIN = {"builtins", "numpy", "scipy", "rankwise"}  # packages that have no frames
 FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}

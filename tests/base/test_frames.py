@@ -172,7 +172,7 @@ def test_graphs_take_columns(kind):
 
 
 def test_comparisons_take_frames(kind):
-    errors = {"a": [0.1, 0.3, 0.2, np.nan], "b": [0.0, 0.1, 0.1, 0.2]}
+    errors = {"a": [*np.arange(3.0, 14.0), np.nan], "b": [0.0, 0.1, 0.1, 0.2] * 3}
     assert str(compare(FRAMES[kind](errors))) == str(compare(errors))
     with pytest.raises(ValueError, match="mapping with at least two rankers"):
         compare(FRAMES[kind]({"a": [1.0]}))

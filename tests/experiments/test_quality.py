@@ -16,6 +16,7 @@ def test_auto_estimate_prints_both_estimates(capsys):
     assert "out of bag" in printed
 
 
+@pytest.mark.filterwarnings("ignore:fewer than 10 groups differ")
 def test_quality_compares_all_learners_in_the_same_groups(monkeypatch, tmp_path, capsys):
     from experiments import quality, quality_peers
     from rankwise.datasets import make_ranking

@@ -176,6 +176,7 @@ def test_search_curve_says_what_it_cannot_draw(data):
 # Two rankers
 
 
+@pytest.mark.filterwarnings("ignore:fewer than 10 groups differ")
 @pytest.mark.parametrize("metric", ["ndcg@10", "disagreement", "map"])
 def test_comparison_holds_the_metric_of_each_group(metric, data):
     _, y, groups = data
@@ -199,6 +200,7 @@ def test_comparison_holds_the_metric_of_each_group(metric, data):
     assert (display.winner == -1).sum() == display.row.losses
 
 
+@pytest.mark.filterwarnings("ignore:fewer than 10 groups differ")
 def test_comparison_reports_the_test_of_compare(data):
     _, y, groups = data
     a, b = y, -y

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from rankwise.cli import terminal
 from rankwise.cli.command import FILE, Command, option
 from rankwise.cli.pair_options import PairOptions, pair_options
+from rankwise.cli.retrieval_runs import (
+    RetrievalOptions,
+    print_next_judgments,
+    read_named_runs,
+    retrieval_options,
+    unique_names,
+)
 from rankwise.cli.shared_options import (
     OUTPUT,
     TableOptions,
     confidence_option,
-    data_argument,
     items_option,
     json_option,
     metric_option,
@@ -25,24 +31,43 @@ from rankwise.cli.shared_options import (
 from rankwise.formatting import TABLE_FORMATS, TextTable, join_tables, text_width
 
 if TYPE_CHECKING:
+    from rankwise.cli.input_files import DataFile
     from rankwise.metrics import Evaluation, Metric
     from rankwise.model_selection import Comparison
 
-WIDE_TABLE_COLUMNS = ("mean a", "mean b", "p")  # not shown on narrow terminals
-SHORT_COLUMN_NAMES = {"groups to flip": "to flip"}
+DEFAULT_RUN_METRIC = "nDCG@10"
+WIDE_TABLE_COLUMNS = ("mean a", "mean b", "p", "p Holm")  # not shown on narrow terminals
+SHORT_COLUMN_NAMES = {"groups to flip": "to flip", "significant (Holm)": "significant"}
 
 
 @click.command(
-    cls=Command, examples=["rankwise compare new.csv model.rw other.rw --metric ndcg@10"]
+    cls=Command,
+    examples=[
+        "rankwise compare new.csv model.rw other.rw --metric ndcg@10",
+        "rankwise compare --qrels qrels.txt bm25.run dense.run --metric nDCG@10",
+    ],
 )
-@data_argument
-@click.argument("rankers", metavar="RANKER...", nargs=-1, required=True, type=FILE)
+@click.argument("paths", metavar="DATA RANKER...", nargs=-1, required=True, type=FILE)
 @option("--baseline", metavar="NAME", help="Compare the other rankers with this one only.")
 @option(
     "--test",
     metavar="NAME",
-    default="wilcoxon",
-    help="wilcoxon (ranks of the differences) or randomization (their mean).",
+    default="t",
+    help="t, randomization (both of the mean difference) or wilcoxon (ranks of the differences).",
+)
+@option(
+    "--correction",
+    metavar="NAME",
+    default="holm",
+    is_advanced=True,
+    help="Correction of the p-values for several comparisons: holm or none.",
+)
+@option(
+    "--difference",
+    metavar="X",
+    type=float,
+    is_advanced=True,
+    help="Report how many groups detect this difference with a power of 80%.",
 )
 @confidence_option
 @metric_option
@@ -54,41 +79,84 @@ SHORT_COLUMN_NAMES = {"groups to flip": "to flip"}
     help="Format of the tables: text, markdown, latex or html.",
 )
 @json_option
+@retrieval_options
 @table_options
 @items_option
 @pair_options(is_advanced=True)
 def compare(
-    data: Path,
-    rankers: tuple[Path, ...],
+    paths: tuple[Path, ...],
     table: TableOptions,
     items: Path | None,
     pair_columns: PairOptions,
     metric: tuple[str, ...],
     baseline: str | None,
     test: str,
+    correction: str,
+    difference: float | None,
     confidence: float,
     format: str,
+    retrieval: RetrievalOptions,
     as_json: bool,
 ) -> None:
-    """Compare models, or files of scores, by a paired test.
+    """Compare models, files of scores, or TREC runs by a paired test.
 
     DATA has the items with their true scores. Each RANKER is a model, or a file with one score a
-    line; two or more are compared.
+    line; two or more are compared. With --qrels all files are TREC runs.
     """
     from rankwise.cli.input_files import open_data
+    from rankwise.model_selection.comparison import CORRECTIONS, TESTS
+    from rankwise.validation import check_option
+
+    check_option("--test", test, TESTS)
+    check_option("--correction", correction, CORRECTIONS)
+    check_option("--format", format, TABLE_FORMATS)
+    options = CompareOptions(test, baseline, correction, confidence, difference)
+    terminal.check_files([*paths, retrieval.qrels, items])
+    comparisons: dict[str, Comparison]
+    if retrieval.qrels is not None:
+        if len(paths) < 2:
+            raise ValueError("compare needs two runs: `rankwise compare --qrels QRELS RUN RUN`.")
+        comparisons = _compare_runs(paths, metric, retrieval, options)
+    else:
+        if len(paths) < 3:
+            raise ValueError("compare needs at least two rankers: `rankwise compare DATA A B`.")
+        retrieval.refuse(paths[1])
+        file = open_data(paths[0], table, items, pair_columns)
+        comparisons = _compare_rankers(file, paths[1:], metric, options)
+    if as_json:
+        terminal.print_json({name: result.to_dict() for name, result in comparisons.items()})
+        return
+    for name, comparison in comparisons.items():
+        if format == "text":
+            click.echo(name)
+            print_comparison(comparison)
+        else:
+            table_with_title = replace(comparison.table(), title=name)
+            click.echo(join_tables([table_with_title], format))
+    if retrieval.next_judgments is not None:
+        first = next(iter(comparisons.values()))
+        print_next_judgments(first.next_judgments(retrieval.next_judgments))
+
+
+class CompareOptions(NamedTuple):
+    """Arguments of `rankwise.model_selection.compare` that the command has as options."""
+
+    test: str
+    baseline: str | None
+    correction: str
+    confidence: float
+    difference: float | None
+
+
+def _compare_rankers(
+    file: DataFile, rankers: Sequence[Path], metric: tuple[str, ...], options: CompareOptions
+) -> dict[str, Comparison]:
+    """Compare models or files of scores on the items of a file, by each metric."""
     from rankwise.cli.model_options import metrics_for
     from rankwise.cli.trained_model import open_ranker
     from rankwise.metrics import evaluate
     from rankwise.model_selection import compare as paired_test
-    from rankwise.model_selection.comparison import TESTS
-    from rankwise.validation import check_option
 
-    check_option("--test", test, TESTS)
-    check_option("--format", format, TABLE_FORMATS)
-    if len(rankers) < 2:
-        raise ValueError("compare needs at least two rankers: `rankwise compare DATA A B`.")
-    terminal.check_files([data, items, *rankers])
-    file = open_data(data, table, items, pair_columns)
     evaluations: dict[str, Evaluation] = {}
     metrics: list[Metric] = []
     for name, path in zip(unique_names(rankers), rankers, strict=True):
@@ -101,28 +169,40 @@ def compare(
         if not metrics:
             metrics = metrics_for(metric or file.default_metrics, y)
         evaluations[name] = evaluate(y, scores, scored_items.groups, metrics, undefined="nan")
-    comparisons: dict[str, Comparison] = {}
+    comparisons = {}
     for tested_metric in metrics:
         values = {
             name: result.per_group[tested_metric.name] for name, result in evaluations.items()
         }
         comparisons[tested_metric.name] = paired_test(
-            values,
-            confidence=confidence,
-            greater_is_better=tested_metric.greater_is_better,
-            baseline=baseline,
-            test=test,
+            values, greater_is_better=tested_metric.greater_is_better, **options._asdict()
         )
-    if as_json:
-        terminal.print_json({name: result.to_dict() for name, result in comparisons.items()})
-        return
-    for name, comparison in comparisons.items():
-        if format == "text":
-            click.echo(name)
-            print_comparison(comparison)
-        else:
-            table_with_title = replace(comparison.table(), title=name)
-            click.echo(join_tables([table_with_title], format))
+    return comparisons
+
+
+def _compare_runs(
+    paths: Sequence[Path],
+    metrics: tuple[str, ...],
+    retrieval: RetrievalOptions,
+    options: CompareOptions,
+) -> dict[str, Comparison]:
+    """Compare TREC runs on qrels, by each metric."""
+    from rankwise.datasets import read_qrels
+    from rankwise.metrics.run_metric_names import get_run_metrics
+    from rankwise.model_selection import compare as paired_test
+
+    assert retrieval.qrels is not None
+    if retrieval.missing_queries is not None:
+        raise ValueError("--missing-queries is for evaluate; compare counts missing queries as 0.")
+    unjudged = retrieval.unjudged_rule()
+    runs = read_named_runs(paths)
+    qrels = read_qrels(retrieval.qrels)
+    comparisons = {}
+    for metric in get_run_metrics(metrics or DEFAULT_RUN_METRIC):
+        comparisons[metric.name] = paired_test(
+            runs, qrels=qrels, metric=metric, unjudged=unjudged, **options._asdict()
+        )
+    return comparisons
 
 
 def print_comparison(comparison: Comparison) -> None:
@@ -146,17 +226,3 @@ def _narrow_table(table: TextTable) -> TextTable:
         header=[SHORT_COLUMN_NAMES.get(name, name) for name in header],
         rows=[[row[k] for k in columns] for row in table.rows],
     )
-
-
-def unique_names(paths: Sequence[Path]) -> list[str]:
-    """Names of rankers: the stem of the file, the path if stems are equal, then also a number."""
-    stems = [path.stem for path in paths]
-    names = []
-    for path in paths:
-        is_unique = stems.count(path.stem) == 1
-        names.append(path.stem if is_unique else str(path))
-    unique = []
-    for number, name in enumerate(names, start=1):
-        is_unique = names.count(name) == 1
-        unique.append(name if is_unique else f"{name} ({number})")
-    return unique

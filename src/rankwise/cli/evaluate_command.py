@@ -88,7 +88,8 @@ def evaluate(
             read_named_runs(paths),
             metric or DEFAULT_METRICS,
             confidence=confidence,
-            **retrieval.arguments(),
+            unjudged=retrieval.unjudged_rule(),
+            missing_queries=retrieval.missing_queries_rule(),
         )
         print_run_evaluation(result_of_runs, retrieval, per_query=per_group, as_json=as_json)
         return

@@ -31,20 +31,23 @@ class RetrievalOptions:
     missing_queries: str | None
     next_judgments: int | None
 
-    def arguments(self) -> dict[str, str]:
-        """Arguments of `evaluate_runs`."""
+    def unjudged_rule(self) -> str:
+        """The argument `unjudged` of `evaluate_runs` and `compare`."""
         from rankwise.validation import check_option
 
-        arguments = {}
-        if self.next_judgments is not None:
-            arguments["unjudged"] = "bounds"
-        if self.unjudged is not None:
-            check_option("--unjudged", self.unjudged, UNJUDGED)
-            arguments["unjudged"] = self.unjudged
-        if self.missing_queries is not None:
-            check_option("--missing-queries", self.missing_queries, MISSING_QUERIES)
-            arguments["missing_queries"] = self.missing_queries
-        return arguments
+        if self.unjudged is None:
+            return "zero" if self.next_judgments is None else "bounds"
+        check_option("--unjudged", self.unjudged, UNJUDGED)
+        return self.unjudged
+
+    def missing_queries_rule(self) -> str:
+        """The argument `missing_queries` of `evaluate_runs`."""
+        from rankwise.validation import check_option
+
+        if self.missing_queries is None:
+            return "zero"
+        check_option("--missing-queries", self.missing_queries, MISSING_QUERIES)
+        return self.missing_queries
 
     def refuse(self, path: Path) -> None:
         """Raise a ValueError if an option for runs is given without qrels."""

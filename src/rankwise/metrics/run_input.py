@@ -8,16 +8,13 @@ from importlib import import_module
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
 from rankwise.datasets.trec import TrecRun, read_qrels, read_trec_run
-from rankwise.frames import frame_columns
+from rankwise.frames import DataFrame, frame_columns
 from rankwise.metrics.run_metrics import JudgedList
-
-if TYPE_CHECKING:
-    from narwhals.stable.v2.typing import IntoDataFrame
 
 QUERY_COLUMNS = ("query_id", "qid", "query", "topic")
 DOCUMENT_COLUMNS = ("doc_id", "docno", "docid", "document")
@@ -27,7 +24,7 @@ SINGLE_RUN = "run"  # name of a run that is passed without a name
 
 ByQuery: TypeAlias = dict[str, dict[str, float]]
 NestedMapping: TypeAlias = Mapping[str, Mapping[str, float]]
-RunInput: TypeAlias = "NestedMapping | TrecRun | str | os.PathLike[str] | IntoDataFrame"
+RunInput: TypeAlias = "NestedMapping | TrecRun | str | os.PathLike[str] | DataFrame"
 RunsInput: TypeAlias = "RunInput | Mapping[str, RunInput]"
 
 
@@ -127,7 +124,7 @@ def _read_mapping(nested: Mapping[str, Mapping[str, float]]) -> ByQuery:
     return by_query
 
 
-def _read_frame(frame: IntoDataFrame, numbers: Sequence[str], described: str) -> ByQuery:
+def _read_frame(frame: DataFrame, numbers: Sequence[str], described: str) -> ByQuery:
     """Return the rows of a frame as nested dictionaries."""
     columns = frame_columns(frame)
     if columns is None:

@@ -1,6 +1,7 @@
 """Exact cross-validation, comparison and significance of rankers."""
 
-from rankwise.model_selection.comparison import Comparison, ComparisonRow, compare
+from rankwise.model_selection.compare_rankers import compare
+from rankwise.model_selection.comparison import Comparison, ComparisonRow
 from rankwise.model_selection.cross_val_predict import (
     LeavePairOut,
     cross_val_predict_groups,

@@ -35,7 +35,7 @@ class GroupComparisonDisplay(Display):
     Attributes
     ----------
     row : ComparisonRow
-        Mean difference, its interval, wins and Wilcoxon's p of `rankwise.model_selection.compare`.
+        Mean difference, its interval, wins and p-value of `rankwise.model_selection.compare`.
     n_dropped : int
         Number of groups that were dropped.
     winner : ndarray of shape (n_groups,), int
@@ -52,11 +52,13 @@ class GroupComparisonDisplay(Display):
     >>> import matplotlib; matplotlib.use("Agg")
     >>> import matplotlib.pyplot as plt
     >>> from rankwise.plot import GroupComparisonDisplay
+    >>> a = [0.9, 0.7, 0.8, 0.6, 0.9, 0.8, 0.7, 0.8, 0.9, 0.6, 0.7]
+    >>> b = [0.6, 0.7, 0.5, 0.5, 0.8, 0.9, 0.5, 0.6, 0.7, 0.5, 0.4]
     >>> display = GroupComparisonDisplay(
-    ...     values_a=[0.9, 0.7, 0.8], values_b=[0.6, 0.7, 0.5], metric="ndcg@10", names=("A", "B")
+    ...     values_a=a, values_b=b, metric="ndcg@10", names=("A", "B")
     ... ).plot()
-    >>> round(display.row.difference, 2), display.winner
-    (0.2, array([1, 0, 1]))
+    >>> round(display.row.difference, 2), display.winner.tolist()
+    (0.15, [1, 0, 1, 1, 1, -1, 1, 1, 1, 1, 1])
     >>> plt.close(display.figure_)
     """
 
@@ -214,4 +216,4 @@ class GroupComparisonDisplay(Display):
         groups = f"{len(self.values_a)} groups"
         if self.n_dropped:
             groups += f", {self.n_dropped} undefined dropped"
-        return f"{difference}\nWilcoxon p = {row.p:.2g}, {groups}"
+        return f"{difference}\np = {row.p:.2g} (paired t test), {groups}"

@@ -10,7 +10,8 @@ import numpy as np
 
 from rankwise.formatting import count
 from rankwise.metrics.evaluation import FEW_GROUPS
-from rankwise.model_selection import compare
+from rankwise.model_selection.comparison import ComparisonSettings, compare_values
+from rankwise.model_selection.comparison_input import PairedValues
 from rankwise.pages.report.baselines import Baseline, BaselineKind, BaselineResult
 from rankwise.pages.report.html_text import hint, number_text
 from rankwise.pages.report.metric_results import MetricResult
@@ -101,11 +102,10 @@ def _difference_to_previous(
     """The difference to the previous model, with the interval of paired groups."""
     for baseline, baseline_result in measured:
         if baseline.kind is BaselineKind.PREVIOUS:
-            comparison = compare(
-                {"this": result.values, "previous": baseline_result.values},
-                confidence=confidence,
-                greater_is_better=result.metric.greater_is_better,
-            ).rows[0]
+            values = {"this": result.values[None], "previous": baseline_result.values[None]}
+            paired = PairedValues(values, labels=None, clusters=None).complete()
+            settings = ComparisonSettings(confidence=confidence)
+            comparison = compare_values(paired, settings).rows[0]
             interval = ""
             if not np.isnan(comparison.low):
                 low = _signed(comparison.low)
