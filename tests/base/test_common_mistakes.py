@@ -139,6 +139,7 @@ def test_compare_warns_of_a_ranker_with_one_value_in_all_groups(constant, greate
         compare({"new": values, "old": np.full(40, constant)}, greater_is_better=greater_is_better)
 
 
+@pytest.mark.filterwarnings("ignore:fewer than 10 groups differ")
 @pytest.mark.parametrize(
     "constant, greater_is_better, n_groups", [(1.0, True, 40), (0.0, False, 40), (0.0, True, 5)]
 )
