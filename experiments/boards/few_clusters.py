@@ -5,7 +5,8 @@
 Thirty items, rated by 5, 6, 10 or 20 judges whose tastes differ; whole judges are left out. In
 "near equal" boards the true ratings have a standard deviation of 0.02, in "six tiers" the tiers are
 0.6 apart. Outcomes are margins (least squares) or wins and losses (Bradley-Terry). In "one large
-judge" half of the comparisons are from one judge. The data of board k have the seed k.
+judge" half of the comparisons are from one judge. In "three judges know ten items" the other judges
+do not compare the last ten items. The data of board k have the seed k.
 
 Reported are the share of boards whose ranks at once contain all true ranks, with its standard
 error, and the mean number of ranks in a range: by `rate`, and by the largest of all errors of
@@ -37,12 +38,14 @@ class Setting(NamedTuple):
     model: str = "least-squares"
     tiers: int = 1
     has_large_judge: bool = False
+    n_rare: int = 0  # items that only three judges compare
 
 
 SETTINGS = {
     "near equal": Setting(),
     "six tiers": Setting(tiers=6),
     "near equal, one large judge": Setting(has_large_judge=True),
+    "near equal, three judges know ten items": Setting(n_rare=10),
     "near equal, wins": Setting(model="bradley-terry"),
     "six tiers, wins": Setting(model="bradley-terry", tiers=6),
 }
@@ -59,6 +62,11 @@ def comparisons(setting, n_judges, rng):
     judge = rng.choice(n_judges, n_comparisons, p=share / share.sum())
     first = rng.integers(N_ITEMS, size=n_comparisons)
     second = (first + rng.integers(1, N_ITEMS, size=n_comparisons)) % N_ITEMS
+    if setting.n_rare:
+        is_rare = np.maximum(first, second) >= N_ITEMS - setting.n_rare
+        keep = ~is_rare | (judge < 3)
+        first, second, judge = first[keep], second[keep], judge[keep]
+        n_comparisons = len(judge)
     taste = 0.5 * rng.standard_normal((n_judges, N_ITEMS))
     margin = truth[first] - truth[second] + taste[judge, first] - taste[judge, second]
     if setting.model == "bradley-terry":
@@ -105,7 +113,7 @@ def simulate(setting, n_judges, n_runs):
 def main(arguments=None):
     """Print one line for each setting and number of judges."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--runs", type=int, default=1000)
     options = parser.parse_args(arguments)
     print("| setting | judges | at once | ± | ranks | at once, max-t | ± | ranks |")
     print("|---" * 8 + "|")

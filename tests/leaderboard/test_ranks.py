@@ -17,6 +17,7 @@ from experiments.boards.few_clusters import (
 )
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
+from rankwise.leaderboard.algebra.effective_clusters import effective_clusters
 from rankwise.leaderboard.inference.ranks import FEW_UNITS, effective_number, simultaneous_ranks
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot, joint_quantile, possible_ranks
 
@@ -117,3 +118,34 @@ def test_ranks_at_once_hold_where_one_judge_has_half_of_the_votes():
 def test_the_effective_number_of_equal_units_is_their_number():
     assert effective_number(np.full(7, 1e200)) == pytest.approx(7)
     assert effective_number(np.array([29.0, *np.ones(29)])) == pytest.approx(58**2 / (29**2 + 29))
+
+
+def test_effective_clusters_of_a_pair_are_those_that_compared_it():
+    rng = np.random.default_rng(0)
+    first, second, judges = [], [], []
+    for judge in range(8):
+        for _ in range(3):  # all judges compare items 0 to 4 equally often
+            for i, j in combinations(range(5), 2):
+                first.append(i), second.append(j), judges.append(judge)
+        if judge < 2:  # two judges know item 5
+            for i in range(5):
+                first.append(5), second.append(i), judges.append(judge)
+    n = len(first)
+    data = PairData(
+        np.array(first), np.array(second), rng.normal(size=n), np.ones(n), np.arange(6),
+        judges=np.array(judges),
+    )  # fmt: skip
+    board = rate(data, model="least-squares", alpha=1e-12)
+    units = effective_clusters(board.fitted.leave_out(), board.inputs.clusters)
+    np.testing.assert_allclose(units[:5, :5][~np.eye(5, dtype=bool)], 8, rtol=0.05)
+    assert (units[5, :5] < 3).all()
+    # the definition, one cluster and one difference at a time
+    laplacians = np.zeros((8, 6, 6))
+    for i, j, judge in zip(first, second, judges, strict=True):
+        row = np.zeros(6)
+        row[i], row[j] = 1, -1
+        laplacians[judge] += np.outer(row, row)
+    inverse = np.linalg.pinv(laplacians.sum(axis=0))
+    contrast = inverse[5] - inverse[2]
+    parts = [np.sum((laplacian @ contrast) ** 2) for laplacian in laplacians]
+    np.testing.assert_allclose(units[5, 2], np.sum(parts) ** 2 / np.sum(np.square(parts)))

@@ -16,12 +16,14 @@ from rankwise.datasets import PairData
 from rankwise.datasets.times import in_days
 from rankwise.groups import encode_groups
 from rankwise.leaderboard import render
+from rankwise.leaderboard.algebra.effective_clusters import effective_clusters
 from rankwise.leaderboard.board_records import HeadToHead, RatingDifference, RatingHistory
 from rankwise.leaderboard.covariates import Covariates, Effect, effect_table
 from rankwise.leaderboard.forecast import Chances, Forecast, fit_board_chances, predict_games
 from rankwise.leaderboard.inference.head_to_head import head_to_head
 from rankwise.leaderboard.inference.intransitivity import Intransitivity, measure_intransitivity
 from rankwise.leaderboard.inference.ranks import (
+    FEW_UNITS,
     RatedItems,
     WinCounts,
     effective_number,
@@ -46,7 +48,7 @@ from rankwise.leaderboard.prior import Prior, Priors
 from rankwise.leaderboard.ranked_board import RankedBoard
 from rankwise.leaderboard.rating_scale import RatingScale
 from rankwise.runtime.threads import single_threaded
-from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT, CovarianceRoot
+from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT, JOINT_LIMIT, CovarianceRoot
 from rankwise.validation import check_option
 
 MOST_FLIP_ENTRIES = 2_500_000  # items times outcomes; more votes to flip take over a second
@@ -220,6 +222,7 @@ class Leaderboard(RankedBoard):
                 self.spread,
                 confidence=self.confidence,
                 n_effective_units=self._n_effective_units,
+                pair_units=self._pair_units,
             )
         return rank_table(rated, intervals, order=self.presentation.order)
 
@@ -233,6 +236,17 @@ class Leaderboard(RankedBoard):
             return effective_number(weights)
         cluster_weights = np.bincount(self.inputs.clusters, weights)
         return effective_number(np.asarray(cluster_weights, np.float64))
+
+    @property
+    def _pair_units(self) -> Array | None:
+        """Effective number of clusters of each difference; None if clusters are many or unknown."""
+        clusters = self.inputs.clusters
+        exact = self.fitted.leave_out()
+        if clusters is None or exact is None or len(self) > JOINT_LIMIT:
+            return None
+        if self._n_effective_units >= FEW_UNITS:
+            return None
+        return effective_clusters(exact, clusters)
 
     @property
     def n_clusters(self) -> int | None:

@@ -165,6 +165,7 @@ def interval_columns(
     *,
     confidence: float,
     n_effective_units: float = np.inf,
+    pair_units: Array | None = None,
 ) -> IntervalColumns:
     """Return intervals, possible ranks and tiers by the covariance of the ratings.
 
@@ -180,6 +181,8 @@ def interval_columns(
         Confidence of the intervals.
     n_effective_units : float
         Effective number of clusters or comparisons, see `effective_number`.
+    pair_units : ndarray of shape (n_items, n_items), optional
+        Effective number of clusters of each difference, if clusters are few.
     """
     n_items = len(rated.items)
     width = spread.quantile((1 + confidence) / 2) * spread.errors
@@ -190,8 +193,10 @@ def interval_columns(
     lists = rated.components[is_ranked]
     ranked_spread = replace(spread, root=spread.root[is_ranked])
     best, worst = possible_ranks(ratings, ranked_spread, lists, confidence)
+    if pair_units is not None:
+        pair_units = pair_units[np.ix_(is_ranked, is_ranked)]
     best_of_all, worst_of_all = simultaneous_ranks(
-        ratings, ranked_spread, lists, confidence, n_effective_units
+        ratings, ranked_spread, lists, confidence, n_effective_units, pair_units
     )
 
     has_tier = is_ranked & ~rated.records.thin
@@ -231,6 +236,7 @@ def simultaneous_ranks(
     lists: Indices,
     confidence: float,
     n_effective_units: float = np.inf,
+    pair_units: Array | None = None,
 ) -> tuple[Indices, Indices]:
     """Best and worst rank of each item in its list, valid for all items simultaneously.
 
@@ -243,13 +249,18 @@ def simultaneous_ranks(
     of the differences.
 
     The effective number also sets the degrees of freedom: with one judge who has half of the votes
-    of 30, the ranges would otherwise contain all true ranks for 38% of boards.
+    of 30, the ranges would otherwise contain all true ranks for 38% of boards. With `pair_units`
+    each difference has its own degrees of freedom.
     """
     n_units = min(spread.freedom + 1, n_effective_units)
     if n_units >= FEW_UNITS or len(scores) > COVARIANCE_LIMIT:
         joint = joint_quantile(spread, lists, confidence)
         return possible_ranks(scores, spread, lists, confidence, joint)
-    pairs = differences_by_holm(scores, spread.root, lists, 1 - confidence, max(1.0, n_units - 1))
+    freedom = np.full((len(scores), len(scores)), n_units - 1)
+    if pair_units is not None:
+        freedom = pair_units - 1
+    freedom = np.maximum(1.0, freedom)
+    pairs = differences_by_holm(scores, spread.root, lists, 1 - confidence, freedom)
     first_is_above = scores[pairs.first] > scores[pairs.second]
     upper = np.where(first_is_above, pairs.first, pairs.second)[pairs.is_apart]
     lower = np.where(first_is_above, pairs.second, pairs.first)[pairs.is_apart]
@@ -269,9 +280,9 @@ class PairDifferences(NamedTuple):
 
 
 def differences_by_holm(
-    scores: Array, root: Array, lists: Indices, level: float, n_degrees: float
+    scores: Array, root: Array, lists: Indices, level: float, freedom: Array
 ) -> PairDifferences:
-    """Test all pairs of items of the same list simultaneously.
+    """Test all pairs of items of the same list simultaneously, by Student's t of each pair.
 
     The k-th smallest of m p-values of Student's t is compared with level / (m − k + 1), from the
     smallest on until one is larger (Holm, A simple sequentially rejective multiple test procedure,
@@ -285,10 +296,10 @@ def differences_by_holm(
         first_items.append(items[row])
         second_items.append(items[column])
         ratios.append(_difference_ratios(scores[items], root[items], row, column))
-    p_values = 2 * student.sf(np.concatenate(ratios), n_degrees)
-    return PairDifferences(
-        np.concatenate(first_items), np.concatenate(second_items), holm_rejects(p_values, level)
-    )
+    first = np.concatenate(first_items)
+    second = np.concatenate(second_items)
+    p_values = 2 * student.sf(np.concatenate(ratios), freedom[first, second])
+    return PairDifferences(first, second, holm_rejects(p_values, level))
 
 
 def _difference_ratios(scores: Array, root: Array, row: Indices, column: Indices) -> Array:
