@@ -7,7 +7,7 @@ import pytest
 
 from rankwise import PairGraph, RankRLS, RankRLSCV
 from rankwise.datasets import make_ranking
-from rankwise.leaderboard import PriorScales, rate, rate_groups
+from rankwise.leaderboard import PriorScales, rate, rate_groups, rate_scores
 from rankwise.report import board_page, report
 from tests.browser import set_screen
 from tests.pages.data import HOSTILE_TITLE, ODD_NAMES, board_of, columns_of, make_battles
@@ -19,6 +19,7 @@ def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     write_reports(folder)
     write_boards(folder)
+    write_score_boards(folder)
     return folder
 
 
@@ -75,6 +76,22 @@ def write_reports(folder):
     ).save(folder / "long.html")
     scores, truth = rng.normal(size=1200), rng.integers(0, 3, 1200)
     report(scores, None, truth, np.repeat(np.arange(300), 4)).save(folder / "many.html")
+
+
+def write_score_boards(folder):
+    """Models with missing scores, with usual and with odd names."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(6, 12)) - np.arange(6)[:, None]
+    scores[2, :5] = np.nan
+    scores[4, 8:] = np.nan
+    frames = {
+        "scores": ([f"model {k}" for k in range(6)], [f"task {k}" for k in range(12)]),
+        "odd_scores": (ODD_NAMES[:6], [f"{ODD_NAMES[k % 6]} {k}" for k in range(12)]),
+    }
+    for name, (models, tasks) in frames.items():
+        table = {"model": models, **dict(zip(tasks, scores.T, strict=True))}
+        board = rate_scores(table, item="model", score=tasks)
+        board_page(board, title=HOSTILE_TITLE).save(folder / f"{name}.html")
 
 
 def moving_board():

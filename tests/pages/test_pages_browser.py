@@ -15,6 +15,7 @@ from tests.judge.data import Program
 from tests.pages.data import HOSTILE_TITLE, ODD_NAMES
 
 FILES = ("grouped", "list", "odd", "many", "flat", "full", "odd_board", "several", "many_items")
+FILES += ("scores", "odd_scores")
 NAMELESS = """
 return [...document.querySelectorAll("button, select, input")]
   .filter((node) => !(node.textContent.trim() && node.tagName === "BUTTON")
@@ -68,6 +69,7 @@ def open_any(open_page, browser, judge):
 
 SCREENS = [(360, "light"), (768, "dark"), (1280, "light")]
 NAMES = ["grouped", "list", "long", "odd", "full", "odd_board", "several", "many_items", "judge"]
+NAMES += ["scores", "odd_scores"]
 
 
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from rankwise.errors import ModelFileError
-from rankwise.leaderboard import Leaderboard
+from rankwise.leaderboard.ranked_board import RankedBoard
 from rankwise.model_selection.scorer import predict_items
 from rankwise.persistence import load, save
 
@@ -155,7 +155,7 @@ def try_files(models, n_files, path, rng):
     Each one is refused, or predicts numbers of the right shape. No other file is opened, and the
     memory is at most twice that of the file and 3 MB, or 10 MB for a board.
     """
-    boards = [name for name, (model, _) in models.items() if isinstance(model, Leaderboard)]
+    boards = [name for name, (model, _) in models.items() if isinstance(model, RankedBoard)]
     originals = {}
     for name, (model, _) in models.items():
         save(model, path)

@@ -58,9 +58,9 @@ def _header_lines(facts: Facts) -> list[tuple[str, str]]:
     from rankwise.cli.training_notes import read_notes
 
     file_format = f"file format {facts['version']}"
-    if facts["model"] == "Leaderboard":
+    if facts["model"] in ("Leaderboard", "TaskLeaderboard"):
         return [
-            ("model", "Leaderboard, for rankwise.persistence.load in Python"),
+            ("model", f"{facts['model']}, for rankwise.persistence.load in Python"),
             ("written by", f"rankwise {facts['rankwise']}; {file_format}"),
         ]
     notes = read_notes(facts["notes"])

@@ -17,7 +17,7 @@ from rankwise.arrays import AnyArray
 from rankwise.datasets.files import PathLike
 from rankwise.environment import package_versions
 from rankwise.formatting import Json, JsonObject
-from rankwise.leaderboard import Leaderboard
+from rankwise.leaderboard import Leaderboard, TaskLeaderboard
 from rankwise.persistence.json_nodes import json_list, json_object, json_text
 from rankwise.persistence.model_archive import (
     FORMAT,
@@ -36,12 +36,15 @@ from rankwise.rankers.pipelines import final_estimator
 
 COMPRESSED = (".gz", ".bz2", ".xz")  # suffixes
 
+#: Names of the classes of leaderboards.
+BOARDS = ("Leaderboard", "TaskLeaderboard")
+
 #: JSON of an estimator: "is" (its class), "parameters" and "fitted".
 EstimatorNode: TypeAlias = Mapping[str, Json]
 
 
 def save(
-    model: BaseEstimator | Leaderboard,
+    model: BaseEstimator | Leaderboard | TaskLeaderboard,
     path: PathLike,
     *,
     notes: Mapping[str, Json] | None = None,
@@ -56,12 +59,12 @@ def save(
 
     Parameters
     ----------
-    model : estimator or Leaderboard
+    model : estimator, Leaderboard or TaskLeaderboard
         A fitted ranker of rankwise, or a Pipeline that ends in one, whose other steps are
         `TableVectorizer`, `GroupScaler`, `HingeFeatures`, or scikit-learn's StandardScaler,
         MinMaxScaler, MaxAbsScaler and RobustScaler. Kernels must be strings or precomputed. Of a
-        `Leaderboard`, the comparisons and the arguments of `rate` are saved, and `load` computes
-        the ratings again.
+        leaderboard, the comparisons or scores and the arguments of `rate` or `rate_scores` are
+        saved, and `load` computes the ratings again.
     path : str or path-like
         The file; the customary suffix is ``.rw``.
     notes : mapping, optional
@@ -99,7 +102,7 @@ def save(
     name = os.fspath(path)
     if name.lower().endswith(COMPRESSED):
         raise ValueError(f"{name}: model files are not compressed; choose a name such as model.rw.")
-    if not isinstance(model, Leaderboard):
+    if not isinstance(model, (Leaderboard, TaskLeaderboard)):
         _check_kind(model)
         check_is_fitted(model)
     arrays: list[AnyArray] = []
@@ -197,7 +200,7 @@ def read_header(path: PathLike) -> JsonObject:
         the file), "model" and "ranker" (names of the class and, of a Pipeline, of its last step),
         "n_features", "notes", "parameters" (of the ranker; arrays by their number in the file) and
         "columns" (kinds of the columns of a table by name; None if the model takes no table). Of a
-        leaderboard, "model" is "Leaderboard", and the entries from "ranker" on are missing, except
+        leaderboard, "model" is its class, and the entries from "ranker" on are missing, except
         "notes".
 
     Raises
@@ -221,8 +224,8 @@ def read_header(path: PathLike) -> JsonObject:
     with open_archive(path) as archive:
         document = read_document(archive)
         model = json_object(document.pop("model"))
-        if model["is"] == "Leaderboard":
-            return {**document, "model": "Leaderboard"}
+        if model["is"] in BOARDS:
+            return {**document, "model": model["is"]}
         return {**document, **_describe_model(model)}
 
 
@@ -284,7 +287,7 @@ def _build_model(
         model = from_json(document["model"], unused)
         if unused:
             raise ValueError("some arrays belong to no model")
-        if isinstance(model, Leaderboard):
+        if isinstance(model, (Leaderboard, TaskLeaderboard)):
             return model
         _check_kind(model)
         check_is_fitted(model)

@@ -7,18 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwise.arrays import AnyArray, Array, Indices
+from rankwise.arrays import Array, Indices
 from rankwise.datasets.times import in_days
 from rankwise.formatting import Json, JsonObject
-from rankwise.leaderboard import Leaderboard
-from rankwise.leaderboard.board_records import (
-    RANK_COLUMNS,
-    HeadToHead,
-    RatingHistory,
-)
+from rankwise.leaderboard import Leaderboard, TaskLeaderboard
+from rankwise.leaderboard.board_records import HeadToHead, RatingHistory
 from rankwise.leaderboard.covariates import Effect
 from rankwise.leaderboard.judges import Judge
 from rankwise.leaderboard.render import explanations
+from rankwise.pages.board.board_rows import DIGITS, describe_rows, isolated_name
+from rankwise.pages.board.score_page import score_page_text
 from rankwise.pages.page import Page, assemble
 from rankwise.pages.page_values import as_text, short_numbers
 
@@ -28,9 +26,7 @@ MANY_BOARDS = 10
 MAX_SURPRISES = 50
 MIN_SURPRISE = 3.0  # typical deviations from the expected result
 MAX_NAMES = 5  # of items in a sentence
-MAX_NAME = 60  # characters of an item in a sentence
 MAX_SENTENCE = 1000  # characters of a note
-DIGITS = 8
 MAX_SAFE_INTEGER = 2**53  # in JavaScript
 DAYS_PER_YEAR = 365.2425
 
@@ -47,19 +43,22 @@ SCRIPTS = (
 
 
 def board_page(
-    board: Leaderboard | Mapping[Hashable, Leaderboard], *, title: str = "Leaderboard"
+    board: Leaderboard | TaskLeaderboard | Mapping[Hashable, Leaderboard],
+    *,
+    title: str = "Leaderboard",
 ) -> Page:
     """Make a page that shows a leaderboard and its uncertainty.
 
     Use it to publish a leaderboard. The page shows ratings with intervals, possible ranks,
     observed and expected head-to-head results, effects and judges if the board has any, and
-    explains how to read them.
+    explains how to read them. For scores over tasks it shows which tasks decide and which scores
+    are missing.
 
     Parameters
     ----------
-    board : Leaderboard, or dict from label to Leaderboard
-        Result of `rankwise.leaderboard.rate`, or of `rankwise.leaderboard.rate_groups`; the reader
-        of the page selects one of several boards.
+    board : Leaderboard, TaskLeaderboard, or dict from label to Leaderboard
+        Result of `rankwise.leaderboard.rate`, of `rankwise.leaderboard.rate_scores`, or of
+        `rankwise.leaderboard.rate_groups`; the reader of the page selects one of several boards.
     title : str, default="Leaderboard"
         Heading of the page.
 
@@ -77,6 +76,8 @@ def board_page(
     >>> "Three players" in str(page)
     True
     """
+    if isinstance(board, TaskLeaderboard):
+        return Page(score_page_text(board, title))
     boards = _check_boards(board)
     n_matrix = MATRIX_ITEMS
     if len(boards) > MANY_BOARDS:
@@ -150,16 +151,14 @@ def headline(board: Leaderboard) -> str:
     if board.n_components > 1:
         component = " of the largest component"
     if board.intervals is None:
-        return (
-            f"{_isolated(ranked[0].item)} is first{component}; without intervals the uncertainty "
-            "is unknown."
-        )
+        first = isolated_name(ranked[0].item)
+        return f"{first} is first{component}; without intervals the uncertainty is unknown."
     candidates = [row.item for row in ranked if row.best_rank == 1]
     n_simultaneous = sum(row.best_of_all == 1 for row in ranked)
     confidence = f"{100 * board.confidence:g}%"
     if n_simultaneous == 1:
         return (
-            f"{_isolated(candidates[0])} is significantly above all other items{component} "
+            f"{isolated_name(candidates[0])} is significantly above all other items{component} "
             f"({confidence} confidence)."
         )
     are_all_ranked = component or len(ranked) == len(board)
@@ -177,26 +176,16 @@ def headline(board: Leaderboard) -> str:
 
 
 def _list_names(names: Sequence[object]) -> str:
-    listed = ", ".join(_isolated(name) for name in names[:MAX_NAMES])
+    listed = ", ".join(isolated_name(name) for name in names[:MAX_NAMES])
     n_more = len(names) - MAX_NAMES
     if n_more > 0:
         listed += f" and {n_more:,} more"
     return listed
 
 
-def _isolated(name: object) -> str:
-    """A name in Unicode isolates, so that its writing direction does not change the sentence."""
-    text = as_text(name, MAX_NAME).replace("\u2069", "")  # would end the isolation
-    return f"\u2068{text}\u2069"
-
-
 def _describe_rows(board: Leaderboard) -> JsonObject:
-    """The columns of the board."""
-    columns: JsonObject = {}
-    for name, column in board.columns.items():
-        columns[name] = None
-        if column is not None:
-            columns[name] = _describe_column(name, column)
+    """The columns of the board, and the votes to flip."""
+    columns = describe_rows(board)
     votes_to_flip = board.votes_to_flip_next
     columns["holds"] = None
     columns["holdsText"] = None
@@ -205,18 +194,6 @@ def _describe_rows(board: Leaderboard) -> JsonObject:
         columns["holds"] = [None if vote is None else vote.n for vote in votes]
         columns["holdsText"] = [None if vote is None else str(vote) for vote in votes]
     return columns
-
-
-def _describe_column(name: str, column: AnyArray) -> Sequence[Json]:
-    if name == "item":
-        return [as_text(label) for label in column.tolist()]
-    if name == "thin":
-        positions: list[int] = np.flatnonzero(column).tolist()
-        return positions
-    values = short_numbers(column, DIGITS)
-    if name in RANK_COLUMNS:
-        return [value or None for value in values]  # 0 stands for no rank
-    return values
 
 
 class _Meetings(NamedTuple):

@@ -138,8 +138,17 @@ function drawAxes(table) {
 
 // --- the table ----------------------------------------------------------------------------------
 
+// Words for comparisons of items; a board of scores brings its own.
+const COMPARISON_WORDS = {
+  item: "Item",
+  items: "items",
+  comparisons: "Comparisons",
+  thin: "few data: fewer than 5 comparisons, or only one kind of outcome",
+};
+const wordsOf = (board) => board.words ?? COMPARISON_WORDS;
+
 const unitTitle = (board) =>
-  ({ margin: "Rating", logit: "Logits", elo: "Elo points" })[board.scale];
+  ({ margin: "Rating", score: "Rating", logit: "Logits", elo: "Elo points" })[board.scale];
 
 function ratingColumns(board) {
   const { rows } = board;
@@ -155,7 +164,12 @@ function ratingColumns(board) {
   const rising = { isAscending: true };
   const columns = [
     number("Rank", "rank", formatNumber, { ...rising, value: (i) => i }), // the order of the board
-    { title: "Item", isText: true, value: at("item"), cell: (i) => itemName(rows, thin, i) },
+    {
+      title: wordsOf(board).item,
+      isText: true,
+      value: at("item"),
+      cell: (i) => itemName(board, thin, i),
+    },
     pictureColumn(
       board.hasIntervals ? "Rating and interval" : "Rating drawn",
       frameOf(ratingRange(rows), ratingWidth()),
@@ -182,10 +196,11 @@ function ratingColumns(board) {
   if (rows.holds) {
     columns.push({ title: "To flip", value: at("holds"), cell: (i) => rows.holdsText[i] ?? "–" });
   }
+  const record = (i) => (board.hasOutcomes === false ? "" : recordOf(rows, i));
   columns.push({
-    title: "Comparisons",
+    title: wordsOf(board).comparisons,
     value: at("n"),
-    cell: (i) => twoLines(formatNumber(rows.n[i]), recordOf(rows, i)),
+    cell: (i) => twoLines(formatNumber(rows.n[i]), record(i)),
   });
   if (board.nComponents > 1) columns.push(number("Part", "component", formatNumber, rising));
   return columns;
@@ -201,13 +216,13 @@ const twoLines = (text, secondLine) =>
   html("td", { class: "two-lines" }, text, html("small", {}, secondLine));
 
 // The name of an item; on a phone, which has no column of ranks, with the rank.
-function itemName(rows, thin, i) {
+function itemName({ rows, words }, thin, i) {
   const parts = [html("bdi", {}, rows.item[i])];
   if (isPhone.matches && rows.rank[i] !== null) {
     parts.unshift(html("span", { class: "rank" }, `${formatNumber(rows.rank[i])}.\u00a0`));
   }
   if (thin.has(i)) {
-    const title = "few data: fewer than 5 comparisons, or only one kind of outcome";
+    const title = (words ?? COMPARISON_WORDS).thin;
     parts.push(html("span", { class: "thin", title }, "\u00a0†"));
   }
   return html("span", {}, ...parts);
@@ -232,7 +247,7 @@ function drawRatings() {
     step: FIRST_ROWS,
     filter: byId("filter"),
     status: byId("rating-count"),
-    noun: "items",
+    noun: wordsOf(board).items,
   });
   drawAxes(table);
   byId("rating-legend").replaceChildren(...ratingLegend(board));
@@ -301,7 +316,7 @@ function ratingLegend(board) {
   const key = (className, text) => html("span", {}, html("i", { class: className }), text);
   const entries = [];
   if (board.hasIntervals) {
-    entries.push(key("ranks", "possible ranks"), key("at-once", "for all items at once"));
+    entries.push(key("ranks", "possible ranks"), key("at-once", `for all ${wordsOf(board).items} at once`));
   }
   if (board.rows.tier?.some((tier) => tier > 1)) {
     entries.push(key("level", "every other tier is shaded"));

@@ -1,0 +1,143 @@
+"""The page of a leaderboard from scores: rows, tasks that decide, and missing scores."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise.formatting import Json, JsonObject
+from rankwise.leaderboard import TaskLeaderboard
+from rankwise.leaderboard.render_scores import board_footnotes
+from rankwise.pages.board.board_rows import describe_rows, isolated_name
+from rankwise.pages.page import assemble
+from rankwise.pages.page_values import as_text, short_numbers
+
+MAX_NAMES = 5  # of models in a sentence
+MAX_TASKS = 200  # rows of the table of tasks
+MAP_MODELS = 400  # rows of the map of missing scores
+MAP_TASKS = 400  # columns of the map
+DIGITS = 6
+SCRIPTS = ("charts.js", "tables.js", "theme.js", "board/ratings.js", "board/scores.js")
+WORDS: JsonObject = {
+    "item": "Model",
+    "items": "models",
+    "comparisons": "Tasks",
+    "thin": "few data: fewer than 5 tasks",
+}
+
+
+def score_page_text(board: TaskLeaderboard, title: str) -> str:
+    """Return the HTML of the page of a board."""
+    data = {"boards": [describe_score_board(board)]}
+    return assemble("board/scores", ["page.css", "board/board.css"], SCRIPTS, data, title)
+
+
+def describe_score_board(board: TaskLeaderboard) -> JsonObject:
+    """Describe a board for the page's JSON; models are in the order of the board."""
+    facts = board_footnotes(board)[len(board.notes) :]
+    return {
+        "label": "",
+        "words": WORDS,
+        "scale": "score",
+        "headline": score_headline(board),
+        "notes": [as_text(f"{note}.", 1000) for note in board.notes],
+        "facts": [as_text(fact, 1000) for fact in facts],
+        "confidence": board.confidence,
+        "hasIntervals": True,
+        "hasOutcomes": False,
+        "isFixed": board.options.tasks == "fixed",
+        "nComponents": board.n_components,
+        "nTasks": len(board.rated_table.tasks),
+        "nUnits": board.design.n_units,
+        "nEffective": short_numbers([board.effective_tasks], 3)[0],
+        "unit": "Tasks" if board.rated_table.families is None else "Families",
+        "rows": describe_rows(board),
+        "tasks": _tasks(board),
+        "taskLead": _task_lead(board),
+        **_missing(board),
+    }
+
+
+def score_headline(board: TaskLeaderboard) -> str:
+    """Say in one sentence which models are tied with the first."""
+    ranked = [row for row in board.rows if row.component == 1 and row.rank is not None]
+    if not ranked:
+        return "No model has enough tasks for a rank."
+    tied = [row.item for row in ranked if row.best_rank == 1]
+    first = isolated_name(ranked[0].item)
+    confidence = f"{100 * board.confidence:g}%"
+    if len(tied) == 1:
+        return f"{first} is significantly better than every other ranked model ({confidence})."
+    names = ", ".join(isolated_name(name) for name in tied[:MAX_NAMES])
+    n_more = len(tied) - MAX_NAMES
+    if n_more > 0:
+        names += f" and {n_more:,} more"
+    return (
+        f"{len(tied):,} of {len(ranked):,} ranked models are tied for the first place "
+        f"({confidence}): {names}."
+    )
+
+
+def _tasks(board: TaskLeaderboard) -> list[Json]:
+    """Rows of the table of tasks, the largest share first."""
+    rows: list[Json] = []
+    for task in board.tasks[:MAX_TASKS]:
+        numbers = [task.share, task.weight, task.spread]
+        share, weight, spread = short_numbers(numbers, DIGITS)
+        correlation = None
+        if task.correlation is not None:
+            correlation = short_numbers([task.correlation], DIGITS)[0]
+        rows.append(
+            {
+                "task": as_text(task.task),
+                "share": share,
+                "weight": weight,
+                "spread": spread,
+                "correlation": correlation,
+                "n_models": task.n_models,
+                "n_reversed": task.n_reversed,
+                "first_without": as_text(task.first_without),
+            }
+        )
+    return rows
+
+
+def _task_lead(board: TaskLeaderboard) -> str:
+    """Say what the table of tasks shows."""
+    unit = "task"
+    if board.rated_table.families is not None:
+        unit = "family of tasks"
+    return (
+        f"Share is how much of the squared errors of all differences a {unit} causes: an equal "
+        f"share is {100 / board.design.n_units:.2g}%. Spread is the standard deviation of the "
+        "scores. Agreement is the rank correlation with the ratings without it. Reversed pairs are "
+        "pairs of ranked models whose order changes without it."
+    )
+
+
+def _missing(board: TaskLeaderboard) -> JsonObject:
+    """Return the map of missing scores: a text of 0 and 1 for each of the first models."""
+    is_missing = ~board.table.is_observed
+    facts: JsonObject = {
+        "missingShare": short_numbers([float(is_missing.mean())], DIGITS)[0],
+        "nMissing": int(is_missing.sum()),
+        "missing": [],
+        "missingTasks": [],
+        "missingLead": "",
+    }
+    if not is_missing.any():
+        return facts
+    models = np.array([board.position(row.item) for row in board.rows][:MAP_MODELS])
+    order = np.lexsort((np.arange(is_missing.shape[1]), is_missing.sum(axis=0)))
+    families = board.table.families
+    if families is not None:
+        order = np.lexsort((is_missing.sum(axis=0), families))
+    tasks = order[:MAP_TASKS]
+    cells = is_missing[np.ix_(models, tasks)].astype(int)
+    facts["missing"] = ["".join(map(str, row)) for row in cells.tolist()]
+    facts["missingTasks"] = [as_text(task) for task in board.table.tasks[tasks].tolist()]
+    facts["missingLead"] = (
+        "One row for each model, in the order of the board; one column for each task, by "
+        "family if there are families, otherwise the most complete first. A model that lacks a "
+        "whole kind of task is compared on the others."
+    )
+    return facts
