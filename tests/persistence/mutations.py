@@ -220,3 +220,11 @@ if __name__ == "__main__":
     print(f"{n_files:,} changed files of {len(models)} models in {seconds:.0f} s: {n_loaded:,}")
     print(f"loaded and predicted numbers, {n_files - n_loaded:,} were refused; memory beyond twice")
     print(f"the size of the file: at most {max(peaks) / 1e6:.1f} MB")
+
+
+def change_document(file, old, new):
+    """Replace bytes of the document of a file."""
+    with zipfile.ZipFile(file) as archive:
+        entries = [(name, archive.read(name)) for name in archive.namelist()]
+    assert old in entries[0][1]
+    file.write_bytes(write([(entries[0][0], entries[0][1].replace(old, new)), *entries[1:]]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,7 @@ from rankwise.leaderboard import rate
 from rankwise.persistence import load, read_header, save
 from rankwise.persistence.board_file import board_facts, board_from
 from tests.leaderboard.data import COLUMNS, games, random_lists
-from tests.persistence.mutations import try_files, write
+from tests.persistence.mutations import change_document, try_files
 from tests.persistence.saved_boards import BOARDS
 
 
@@ -42,13 +41,6 @@ def test_changed_boards_load_and_have_finite_ratings_or_are_refused(tmp_path):
     with np.errstate(all="ignore"):
         n_loaded, _ = try_files(boards, 60, tmp_path / "board.rw", np.random.default_rng(0))
     assert 1 < n_loaded < 30
-
-
-def change_document(file, old, new):
-    with zipfile.ZipFile(file) as archive:
-        entries = [(name, archive.read(name)) for name in archive.namelist()]
-    assert old in entries[0][1]
-    file.write_bytes(write([(entries[0][0], entries[0][1].replace(old, new)), *entries[1:]]))
 
 
 @pytest.mark.parametrize("ranking", [np.array([10**8]), np.array([-1]), np.zeros(5000)])

@@ -10,9 +10,8 @@ import pytest
 from rankwise.errors import ModelFileError
 from rankwise.leaderboard import rate_scores
 from rankwise.persistence import load, read_header, save
-from tests.persistence.mutations import try_files
+from tests.persistence.mutations import change_document, try_files
 from tests.persistence.saved_boards import SCORE_BOARDS, SCORES, score_rows
-from tests.persistence.test_board_file import change_document
 
 
 def board_of(kind):

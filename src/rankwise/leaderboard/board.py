@@ -10,15 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array
 from rankwise.caching import cached_property
 from rankwise.datasets import PairData
 from rankwise.datasets.times import in_days
 from rankwise.groups import encode_groups
 from rankwise.leaderboard import render
 from rankwise.leaderboard.algebra.effective_clusters import effective_clusters
+from rankwise.leaderboard.board_inputs import ModelInputs, Presentation
 from rankwise.leaderboard.board_records import HeadToHead, RatingDifference, RatingHistory
-from rankwise.leaderboard.covariates import Covariates, Effect, effect_table
+from rankwise.leaderboard.covariates import Effect, effect_table
 from rankwise.leaderboard.forecast import Chances, Forecast, fit_board_chances, predict_games
 from rankwise.leaderboard.inference.head_to_head import head_to_head
 from rankwise.leaderboard.inference.intransitivity import Intransitivity, measure_intransitivity
@@ -44,7 +45,7 @@ from rankwise.leaderboard.models.bradley_terry import BradleyTerry
 from rankwise.leaderboard.models.dynamic import DynamicBradleyTerry
 from rankwise.leaderboard.models.least_squares_model import LeastSquares
 from rankwise.leaderboard.models.rating_components import PriorScales, RatingComponents
-from rankwise.leaderboard.prior import Prior, Priors
+from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.ranked_board import RankedBoard
 from rankwise.leaderboard.rating_scale import RatingScale
 from rankwise.runtime.threads import single_threaded
@@ -52,65 +53,6 @@ from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT, JOINT_LIMIT,
 from rankwise.validation import check_option
 
 MOST_FLIP_ENTRIES = 2_500_000  # items times outcomes; more votes to flip take over a second
-
-
-@dataclass(frozen=True, eq=False)
-class ModelInputs:
-    """Arguments of `rate` that determine the ratings, in addition to the comparisons.
-
-    Attributes
-    ----------
-    covariates : Covariates
-        Columns of the covariates, including the advantage of the first side.
-    side : bool
-        Whether the first side may have an advantage.
-    ties : {"half", "davidson"}
-        Model of the ties.
-    features : ndarray of shape (n_items, n_features) or None
-        Features of the items.
-    clusters : ndarray of shape (n_comparisons,) or None
-        Cluster of each comparison, from the arguments or the data.
-    has_cluster_argument : bool
-        Whether the clusters were passed to `rate`.
-    priors : Priors or None
-        Prior ratings.
-    """
-
-    covariates: Covariates
-    side: bool
-    ties: str
-    features: Array | None
-    clusters: Indices | None
-    has_cluster_argument: bool
-    priors: Priors | None
-
-
-@dataclass(frozen=True, eq=False)
-class Presentation:
-    """Arguments of `rate` that determine what a board shows.
-
-    Attributes
-    ----------
-    scale : RatingScale
-        Unit of the ratings, and the anchor.
-    anchor : str, int or None
-        Label of the anchor.
-    order : {"rating", "lower"}
-        Sort by the rating, or by the lower end of its interval.
-    min_comparisons : int
-        Items with fewer comparisons have no rank.
-    confidence : float
-        Confidence of the intervals.
-    has_intervals : bool
-        Whether ratings have intervals.
-    """
-
-    scale: RatingScale
-    anchor: Any
-    order: str
-    min_comparisons: int
-    confidence: float
-    has_intervals: bool
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -21,7 +21,8 @@ from rankwise.leaderboard.arguments import (
     encode_labels,
     read_comparisons,
 )
-from rankwise.leaderboard.board import Leaderboard, ModelInputs, Presentation
+from rankwise.leaderboard.board import Leaderboard
+from rankwise.leaderboard.board_inputs import ModelInputs, Presentation
 from rankwise.leaderboard.covariates import Covariates, covariate_columns
 from rankwise.leaderboard.judges import LEAST_WEIGHT, evaluate_judges
 from rankwise.leaderboard.model_choice import (
