@@ -128,6 +128,12 @@ def margin_objective(edges, f, norm, alpha, loss="hinge"):
     )
 
 
+def exponential_objective(edges, f, norm, alpha):
+    """1/W Σ ω exp(−(f_i − f_j)) + α ‖f‖², edge by edge."""
+    total = sum(omega for *_, omega in edges)
+    return alpha * norm + sum(w * math.exp(f[j] - f[i]) for i, j, _, w in edges) / total
+
+
 def logistic_objective(edges, f, norm, alpha):
     """1/W Σ ω log(1 + exp(−(f_i − f_j))) + α ‖f‖², edge by edge; a tie is half a win each."""
     total, sum_ = sum(omega for *_, omega in edges), 0.0

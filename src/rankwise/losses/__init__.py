@@ -3,7 +3,9 @@
 from rankwise.losses.pairwise import (
     HingeLoss,
     LogisticLoss,
+    LossFactory,
     LossValue,
+    PairFunction,
     PairwiseLoss,
     Plane,
     SquaredHingeLoss,
@@ -13,10 +15,13 @@ from rankwise.losses.plackett_luce import PlackettLuceLoss
 from rankwise.losses.squared import LossTerm, SquaredLoss
 
 __all__ = [
+    "LOSSES",
     "HingeLoss",
     "LogisticLoss",
+    "LossFactory",
     "LossTerm",
     "LossValue",
+    "PairFunction",
     "PairwiseLoss",
     "PlackettLuceLoss",
     "Plane",
@@ -24,3 +29,9 @@ __all__ = [
     "SquaredLoss",
     "StrictPairLoss",
 ]
+
+#: Losses of `rankwise.RankSVM` by name.
+LOSSES: dict[str, type[PairwiseLoss]] = {
+    "hinge": HingeLoss,
+    "squared_hinge": SquaredHingeLoss,
+}

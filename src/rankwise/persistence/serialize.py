@@ -197,8 +197,8 @@ def _explain_refusal(value: object, path: str) -> str:
         kind = "function"
     return (
         f"{path} is a {kind}, and a model file holds no code and no objects, but numbers, strings, "
-        f"rankers, and Pipelines of {', '.join(STEPS)} and a ranker. Use a kernel by name, or "
-        "train with kernel='precomputed'; keep any other Pipeline with skops or joblib"
+        f"rankers, and Pipelines of {', '.join(STEPS)} and a ranker. Use a kernel and a loss by "
+        "name, or train with kernel='precomputed'; keep any other model with skops or joblib"
     )
 
 

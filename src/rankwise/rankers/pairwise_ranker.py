@@ -20,7 +20,7 @@ from rankwise.graphs.violated_pairs import strict_pairs
 from rankwise.kernels.feature_maps import BasisFeatures
 from rankwise.kernels.solver_input import SolverInput, make_solver_input
 from rankwise.kernels.stable_products import row_products
-from rankwise.losses import PairwiseLoss, SquaredLoss
+from rankwise.losses import LossFactory, PairwiseLoss, SquaredLoss
 from rankwise.losses.profiled import ProfileLoss
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
 from rankwise.model_selection.protocol import HoldOutTask, pair_distance
@@ -135,7 +135,7 @@ class PairwiseRanker(PathModel):
     history_: dict[str, Array]
 
     @abstractmethod
-    def _loss_and_method(self) -> tuple[type[PairwiseLoss], str]:
+    def _loss_and_method(self) -> tuple[LossFactory, str]:
         """The loss and the name of the solver, from checked parameters."""
 
     @refuse_other_keywords

@@ -15,7 +15,7 @@ from rankwise.graphs.score_graph import TIES
 from rankwise.graphs.supervision import TargetLike, read_y
 from rankwise.kernels.kernel import KernelName
 from rankwise.kernels.stable_products import row_products
-from rankwise.losses import LogisticLoss, PairwiseLoss, PlackettLuceLoss
+from rankwise.losses import LogisticLoss, LossFactory, PairwiseLoss, PlackettLuceLoss
 from rankwise.losses.profiled import ProfileLoss
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.grid_search import grid_search
@@ -219,7 +219,7 @@ class RankLogistic(LogisticModel, PairwiseRanker):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _loss_and_method(self) -> tuple[type[PairwiseLoss], str]:
+    def _loss_and_method(self) -> tuple[LossFactory, str]:
         check_option("ties", self.ties, TIES)
         check_option("likelihood", self.likelihood, list(LIKELIHOODS))
         return LIKELIHOODS[self.likelihood], "newton-cg"

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import CrossValidation, MatrixLike, RandomState
 from rankwise.graphs.supervision import TargetLike, read_y
 from rankwise.kernels.kernel import KernelName
-from rankwise.losses import HingeLoss, PairwiseLoss, SquaredHingeLoss
+from rankwise.losses import LOSSES, LossFactory, PairFunction, PairwiseLoss
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.grid_search import grid_search
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
@@ -19,8 +19,6 @@ from rankwise.rankers.ranking_problem import no_nuisance
 from rankwise.rankers.search import Search
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_option, restored_on_failure
-
-LOSSES: dict[str, type[PairwiseLoss]] = {"hinge": HingeLoss, "squared_hinge": SquaredHingeLoss}
 
 SOLVERS = ("auto", "lbfgs", "newton-cg", "bmrm")
 
@@ -47,8 +45,10 @@ class RankSVM(PairwiseRanker):
         Regularization, positive; relative to the mean over pairs, so it does not depend on the
         amount of data: the λ of [TreeRSVM11]. An SVM that charges C for every pair has
         ``C = 1/(2 alpha W)``.
-    loss : {"hinge", "squared_hinge"}
-        What a pair costs: ``max(0, 1 − g)`` or its square, for the difference of scores g.
+    loss : str, PairFunction or class of a PairwiseLoss
+        What a pair costs, by the difference g of its scores: "hinge" is ``max(0, 1 − g)``; other
+        names are those of `rankwise.losses.LOSSES`, such as "squared_hinge". For
+        a custom loss see `rankwise.losses.PairFunction`.
     kernel : str or callable
         "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, a function
         of two rows, or "precomputed" (X is then the kernel matrix between items and training
@@ -142,7 +142,7 @@ class RankSVM(PairwiseRanker):
         self,
         alpha: float = 1e-3,
         *,
-        loss: str = "hinge",
+        loss: str | LossFactory = "hinge",
         kernel: KernelName = "linear",
         gamma: float | None = None,
         degree: float = 3,
@@ -175,20 +175,36 @@ class RankSVM(PairwiseRanker):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _loss_and_method(self) -> tuple[type[PairwiseLoss], str]:
-        check_option("loss", self.loss, tuple(LOSSES))
+    def _loss_and_method(self) -> tuple[LossFactory, str]:
+        loss = read_loss(self.loss)
         check_option("solver", self.solver, SOLVERS)
-        if self.solver == "newton-cg" and self.loss == "hinge":
+        if self.solver == "newton-cg" and not loss.is_smooth:
             raise ValueError(
                 "solver='newton-cg' needs a smooth loss; use loss='squared_hinge', or "
-                "solver='lbfgs' for the hinge."
+                f"solver='lbfgs' for loss={self.loss!r}."
             )
         method = self.solver
-        if method == "auto" and self.loss == "hinge":
-            method = "lbfgs"
-        elif method == "auto":
+        if method == "auto" and loss.is_smooth:
             method = "newton-cg"
-        return LOSSES[self.loss], method
+        elif method == "auto":
+            method = "lbfgs"
+        return loss, method
+
+
+def read_loss(loss: str | LossFactory) -> LossFactory:
+    """The loss of a name; a custom loss is returned unchanged."""
+    if isinstance(loss, PairFunction):
+        return loss
+    if isinstance(loss, type) and issubclass(loss, PairwiseLoss):
+        return loss
+    if not isinstance(loss, str):
+        raise ValueError(
+            f"loss={loss!r}; expected one of {', '.join(map(repr, LOSSES))}, an object of a class "
+            "derived from rankwise.losses.PairFunction, or a class derived from "
+            "rankwise.losses.PairwiseLoss."
+        )
+    check_option("loss", loss, tuple(LOSSES))
+    return LOSSES[loss]
 
 
 class RankSVMCV(Search):
@@ -254,7 +270,7 @@ random_state
         cv: CrossValidation = "auto",
         scoring: MetricName = "disagreement",
         store_predictions: bool = False,
-        loss: str = "hinge",
+        loss: str | LossFactory = "hinge",
         kernel: KernelName = "linear",
         gamma: float | Sequence[float] | None = None,
         degree: float | Sequence[float] = 3,
