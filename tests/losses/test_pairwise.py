@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from rankwise import PairGraph, ScoreGraph
-from rankwise.losses import HingeLoss, LogisticLoss, SquaredHingeLoss, SquaredLoss
+from rankwise import PairGraph, ScoreGraph, SurvivalGraph
+from rankwise.losses import (
+    ExponentialLoss,
+    HingeLoss,
+    LogisticLoss,
+    PairFunction,
+    SquaredHingeLoss,
+    SquaredLoss,
+)
 from tests import oracle
 from tests.graphs.data import ChampionGraph
 
@@ -37,6 +44,7 @@ GRAPHS = {
     "sign, groups alike": lambda rng: _scored(rng, cost="sign", group_weight="groups"),
     "explicit": _explicit,
     "explicit, relative": lambda rng: _explicit(rng, "relative"),
+    "survival": lambda rng: SurvivalGraph(*_scores(rng)[:1], rng.random(M) < 0.6),
     "champions": lambda rng: ChampionGraph(*_scores(rng)),
 }
 
@@ -51,6 +59,19 @@ def _margin(graph, loss, name):
     edges = oracle.pair_edges(*_edges_of(graph), graph.cost)
     strict = [edge for edge in edges if edge[2] > 0]
     return loss(graph), lambda f: oracle.margin_objective(strict, f, 0, 0, name)
+
+
+class Exponential(PairFunction):
+    """The exponential loss as a custom loss, which visits every pair."""
+
+    def at(self, g):
+        return np.exp(-g), -np.exp(-g), np.exp(-g)
+
+
+def _exponential(graph, loss=ExponentialLoss):
+    edges = oracle.pair_edges(*_edges_of(graph), graph.cost)
+    strict = [edge for edge in edges if edge[2] > 0]
+    return loss(graph), lambda f: oracle.exponential_objective(strict, f, 0, 0)
 
 
 def _logistic(graph):
@@ -70,6 +91,8 @@ LOSSES = {
     "hinge": lambda graph: _margin(graph, HingeLoss, "hinge"),
     "squared hinge": lambda graph: _margin(graph, SquaredHingeLoss, "squared_hinge"),
     "logistic": _logistic,
+    "exponential": _exponential,
+    "custom exponential": lambda graph: _exponential(graph, Exponential()),
 }
 
 

@@ -1,5 +1,6 @@
 """Losses: functions of a graph and of the scores f that a model gives to its items."""
 
+from rankwise.losses.exponential import ExponentialLoss
 from rankwise.losses.pairwise import (
     HingeLoss,
     LogisticLoss,
@@ -16,6 +17,7 @@ from rankwise.losses.squared import LossTerm, SquaredLoss
 
 __all__ = [
     "LOSSES",
+    "ExponentialLoss",
     "HingeLoss",
     "LogisticLoss",
     "LossFactory",
@@ -34,4 +36,5 @@ __all__ = [
 LOSSES: dict[str, type[PairwiseLoss]] = {
     "hinge": HingeLoss,
     "squared_hinge": SquaredHingeLoss,
+    "exponential": ExponentialLoss,
 }

@@ -47,7 +47,7 @@ class RankSVM(PairwiseRanker):
         ``C = 1/(2 alpha W)``.
     loss : str, PairFunction or class of a PairwiseLoss
         What a pair costs, by the difference g of its scores: "hinge" is ``max(0, 1 − g)``; other
-        names are those of `rankwise.losses.LOSSES`, such as "squared_hinge". For
+        names are those of `rankwise.losses.LOSSES`, such as "squared_hinge" and "exponential". For
         a custom loss see `rankwise.losses.PairFunction`.
     kernel : str or callable
         "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, a function
