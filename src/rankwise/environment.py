@@ -7,6 +7,7 @@ import platform
 from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from types import ModuleType
 from typing import Any
 
 from rankwise._compiled import IS_COMPILED
@@ -39,7 +40,10 @@ def describe_environment() -> dict[str, Any]:
     """
     from threadpoolctl import threadpool_info  # comes with scikit-learn
 
-    free = available_bytes()
+    n_bytes = available_bytes()
+    available_gib = None
+    if n_bytes is not None:
+        available_gib = round(n_bytes / 2**30, 1)
     return {
         "versions": package_versions(),
         "platform": platform.platform(),
@@ -53,7 +57,7 @@ def describe_environment() -> dict[str, Any]:
             name: all(importlib.util.find_spec(package) for package in packages)
             for name, packages in EXTRAS.items()
         },
-        "available_gib": None if free is None else round(free / 2**30, 1),
+        "available_gib": available_gib,
     }
 
 
@@ -62,7 +66,7 @@ def package_versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {p: _version(p) for p in PACKAGES}
 
 
-def require(module: str, purpose: str) -> Any:
+def require(module: str, purpose: str) -> ModuleType:
     """Import a module of an optional package; if it is missing, explain how to install it.
 
     Examples

@@ -29,6 +29,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from rankwise.arrays import AnyArray, Matrix
+
 MAX_NGRAM_CHARACTERS = 2 * 10**7  # in the n-grams of all texts, which a prediction keeps
 
 SCHEMA_ATTRIBUTE = "_fitted"
@@ -42,7 +44,7 @@ class Field(ABC):
     is_saved = True
 
     @abstractmethod
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Raise ValueError unless the value is of this kind.
 
         Parameters
@@ -55,7 +57,7 @@ class Field(ABC):
             Lengths of the axes of the object so far. New axes are added.
         """
 
-    def restore(self, value: Any) -> Any:
+    def restore(self, value: object) -> object:
         """Convert the value in a file to the value of the attribute."""
         return value
 
@@ -88,18 +90,23 @@ class ArrayField(Field):
         self.shapes = [tuple(shape.split()) for shape in shapes]
         self.optional = optional
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check the type, the shape and the entries of an array."""
         if value is None and self.optional:
             return
         if () in self.shapes and _is_finite_number(value):
             return
-        is_array = isinstance(value, np.ndarray) or (self.may_be_sparse and sp.issparse(value))
-        if not is_array or value.dtype.kind not in self.dtype_kinds:
+        array = self._as_array(value)
+        if array is None or array.dtype.kind not in self.dtype_kinds:
             raise ValueError(f"{name} is not an array of {type(self).__name__.lower()}")
-        self._check_shape(name, value.shape, lengths)
-        entries = value.data if sp.issparse(value) else value
-        self._check_entries(name, entries)
+        self._check_shape(name, array.shape, lengths)
+        self._check_entries(name, array.data if sp.issparse(array) else array)
+
+    def _as_array(self, value: object) -> Matrix | None:
+        """The value if it is an array, or a sparse matrix where one is allowed; else None."""
+        if isinstance(value, np.ndarray) or (self.may_be_sparse and sp.issparse(value)):
+            return value
+        return None
 
     def _check_shape(self, name: str, shape: tuple[int, ...], lengths: AxisLengths) -> None:
         candidates = [axes for axes in self.shapes if len(axes) == len(shape)]
@@ -109,7 +116,7 @@ class ArrayField(Field):
             if lengths.setdefault(axis, length) != length:
                 raise ValueError(f"{name} has shape {shape}, which does not fit the model")
 
-    def _check_entries(self, name: str, entries: Any) -> None:
+    def _check_entries(self, name: str, entries: AnyArray) -> None:
         if entries.dtype.kind == "f" and not np.isfinite(entries).all():
             raise ValueError(f"{name} has numbers that are not finite")
         if entries.dtype == object and not _is_text(entries):
@@ -127,7 +134,7 @@ class Ints(ArrayField):
 
     dtype_kinds = "i"
 
-    def _check_entries(self, name: str, entries: Any) -> None:
+    def _check_entries(self, name: str, entries: AnyArray) -> None:
         if (entries < 0).any():
             raise ValueError(f"{name} has a negative number")
 
@@ -157,7 +164,7 @@ class Values(Field):
     Numbers, strings, arrays of one dimension, and lists and dictionaries of any arrays.
     """
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check that the value is not a matrix."""
         if (isinstance(value, np.ndarray) and value.ndim > 1) or sp.issparse(value):
             raise ValueError(f"{name} is a matrix, which its class does not declare")
@@ -168,7 +175,7 @@ class NotSaved(Field):
 
     is_saved = False
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Refuse the attribute."""
         raise ValueError(f"{name} cannot be in a model file")
 
@@ -179,7 +186,7 @@ class Integer(Field):
 
     optional: bool = False
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check type and sign."""
         if value is None and self.optional:
             return
@@ -193,7 +200,7 @@ class Number(Field):
 
     optional: bool = False
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check type and value."""
         if value is None and self.optional:
             return
@@ -213,7 +220,7 @@ class Word(Field):
     def __init__(self, *choices: str) -> None:
         self.choices = choices
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check the type, and whether the string is allowed."""
         if type(value) is not str:
             raise ValueError(f"{name} is {value!r:.40}; expected a string")
@@ -227,14 +234,14 @@ class EnumMember(Field):
 
     enum_class: type[StrEnum]
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check the class."""
         if not isinstance(value, self.enum_class):
             raise ValueError(f"{name} is {value!r:.40}; expected a {self.enum_class.__name__}")
 
-    def restore(self, value: Any) -> Any:
+    def restore(self, value: object) -> object:
         """Look up the member by its string."""
-        return self.enum_class(value)
+        return self.enum_class(str(value))
 
 
 @dataclass(frozen=True)
@@ -243,7 +250,7 @@ class TupleOf(Field):
 
     entry_type: type
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check the types of the entries."""
         if type(value) is not tuple or any(type(entry) is not self.entry_type for entry in value):
             raise ValueError(f"{name} is not a tuple of {self.entry_type.__name__}")
@@ -252,7 +259,7 @@ class TupleOf(Field):
 class Options(Field):
     """A dictionary of keyword arguments, which the class checks itself."""
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check that the value is a dictionary."""
         if type(value) is not dict:
             raise ValueError(f"{name} is not a dictionary")
@@ -264,7 +271,7 @@ class Model(Field):
 
     optional: bool = False
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check that the value is an estimator."""
         if value is None and self.optional:
             return
@@ -284,7 +291,7 @@ class Record(Field):
     def __init__(self, *record_classes: type) -> None:
         self.record_classes = record_classes
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check the class; its attributes have been checked when it was built."""
         if type(value) not in self.record_classes:
             class_names = [record_class.__name__ for record_class in self.record_classes]
@@ -297,7 +304,7 @@ class Length(Field):
 
     axis: str
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check that the value is the length of the axis."""
         if type(value) is not int or lengths.get(self.axis) != value:
             raise ValueError(f"{name} is {value!r:.40}; expected the number of {self.axis}")
@@ -313,7 +320,7 @@ class ListOf(Field):
     entry: Field
     optional: bool = False
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check every entry."""
         if value is None and self.optional:
             return
@@ -330,7 +337,7 @@ class Either(Field):
 
     kinds: tuple[Field, ...]
 
-    def check(self, name: str, value: Any, lengths: AxisLengths) -> None:
+    def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check that one of the kinds accepts the value; the last one explains a refusal."""
         for kind in self.kinds[:-1]:
             lengths_of_kind = dict(lengths)
@@ -383,7 +390,7 @@ def saved_fields(schema: FittedSchema) -> Callable[[RecordClass], RecordClass]:
     return declare
 
 
-def check_values(class_name: str, schema: FittedSchema, values: Mapping[str, Any]) -> None:
+def check_values(class_name: str, schema: FittedSchema, values: Mapping[str, object]) -> None:
     """Raise ValueError unless all values match the schema."""
     undeclared = sorted(name for name in values if name not in schema)
     if undeclared:
@@ -392,13 +399,16 @@ def check_values(class_name: str, schema: FittedSchema, values: Mapping[str, Any
     n_features = values.get("n_features_in_")
     if n_features is not None:
         Integer().check(f"n_features_in_ of {class_name}", n_features, lengths)
+        assert isinstance(n_features, int)
         lengths["features"] = n_features
     for name, field in schema.items():
         if name in values:
             field.check(f"{name} of {class_name}", values[name], lengths)
 
 
-def check_kernel_items(items: Any, kernel: Any, kernel_params: Mapping[str, Any] | None) -> None:
+def check_kernel_items(
+    items: Matrix, kernel: object, kernel_params: Mapping[str, Any] | None
+) -> None:
     """Raise ValueError unless the kernel compares items of this kind.
 
     Only the kernel "ngram" compares texts. Their n-grams together must not be too long.
@@ -419,9 +429,11 @@ def check_kernel_items(items: Any, kernel: Any, kernel_params: Mapping[str, Any]
             )
 
 
-def _is_finite_number(value: Any) -> bool:
-    return type(value) in (int, float, np.float64) and math.isfinite(value)
+def _is_finite_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return math.isfinite(value)
 
 
-def _is_text(array: Any) -> bool:
+def _is_text(array: AnyArray) -> bool:
     return all(isinstance(entry, str) for entry in array.flat)

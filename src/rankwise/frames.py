@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import itertools
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import AnyArray, Indices, Matrix, MatrixLike, Numbers
 from rankwise.formatting import join_words
 
 if TYPE_CHECKING:
+    import narwhals
+    import narwhals.stable.v2 as nw
     from narwhals.stable.v2.typing import IntoDataFrame
+
+    Frame = nw.DataFrame[Any]
+    Column = narwhals.Series[Any]  # also those of the stable API
 
 DataFrame: TypeAlias = "IntoDataFrame"  # a data frame of any library that narwhals supports
 
@@ -25,7 +30,7 @@ FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
 MOST_SHOWN = 50  # columns that a message names one by one
 
 
-def as_array(values: Any, name: str = "values") -> Any:
+def as_array(values: object, name: str = "values") -> Any:
     """Convert a column, or a frame of numbers, to an array; return other values unchanged.
 
     Numbers keep their type; numbers with missing values become floats. Text, categories and
@@ -34,15 +39,15 @@ def as_array(values: Any, name: str = "values") -> Any:
     """
     if np.ma.isMaskedArray(values):
         refuse_masked(name, values)
-    frame = narwhals_frame(values, allow_series=True)
-    if frame is None:
-        return values
-    if hasattr(frame, "columns"):
+    column = narwhals_column(values)
+    if column is not None:
+        return _array(column)
+    if narwhals_frame(values) is not None:
         return frame_matrix(name, values)
-    return _array(frame)
+    return values
 
 
-def with_names(frame: Any) -> Any:
+def with_names(frame: Frame) -> object:
     """An object from which scikit-learn reads the column names of a narwhals frame."""
     from sklearn import __version__
 
@@ -55,7 +60,7 @@ def with_names(frame: Any) -> Any:
 class ColumnNames:
     """Column names of a frame, for scikit-learn before 1.9, which cannot read those of polars."""
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Frame) -> None:
         self.shape = frame.shape
         self.names = frame.columns
 
@@ -67,7 +72,7 @@ class ColumnNames:
         return list(self.names)
 
 
-def frame_columns(X: Any) -> dict[str, Any] | None:
+def frame_columns(X: object) -> dict[str, Any] | None:
     """Columns of a frame by name, for `as_array` and ``to_list``; None for other values."""
     frame = narwhals_frame(X)
     if frame is None:
@@ -75,8 +80,31 @@ def frame_columns(X: Any) -> dict[str, Any] | None:
     return {str(column.name): column for column in frame.iter_columns()}
 
 
-def narwhals_frame(values: Any, *, allow_series: bool = False) -> Any:
-    """The frame (or series) wrapped by narwhals; None for other values."""
+def narwhals_frame(values: object) -> Frame | None:
+    """The frame wrapped by narwhals; None for other values."""
+    wrapped = _wrap(values)
+    if wrapped is None:
+        return None
+    import narwhals.stable.v2 as nw
+
+    return wrapped if isinstance(wrapped, nw.DataFrame) else None
+
+
+def narwhals_column(values: object) -> Column | None:
+    """The column of a frame (a series) wrapped by narwhals; None for other values."""
+    wrapped = _wrap(values)
+    if wrapped is None:
+        return None
+    import narwhals.stable.v2 as nw
+
+    return wrapped if isinstance(wrapped, nw.Series) else None
+
+
+def _wrap(values: object) -> Frame | Column | None:
+    """A frame or column wrapped by narwhals; None for values of packages without frames.
+
+    Other values may be returned unchanged.
+    """
     package = type(values).__module__.partition(".")[0]
     if package in PLAIN:
         return None
@@ -91,15 +119,15 @@ def narwhals_frame(values: Any, *, allow_series: bool = False) -> Any:
     import narwhals.stable.v2 as nw
 
     try:
-        wrapped = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+        wrapped: Frame | Column = nw.from_native(
+            values, eager_only=True, allow_series=True, pass_through=True
+        )
     except nw.exceptions.DuplicateError as error:
         raise ValueError(f"the frame has columns of the same name: {error}.") from None
-    if isinstance(wrapped, nw.DataFrame) or (allow_series and isinstance(wrapped, nw.Series)):
-        return wrapped
-    return None
+    return wrapped
 
 
-def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+def take_rows(X: MatrixLike, rows: Indices) -> MatrixLike:
     """Select rows of a frame, an array, a sparse matrix or a list."""
     frame = narwhals_frame(X)
     if frame is not None:
@@ -111,13 +139,15 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     return _safe_indexing(X if hasattr(X, "__getitem__") else np.asarray(X), rows)
 
 
-def column_names(X: Any) -> list[str] | None:
+def column_names(X: object) -> list[str] | None:
     """Names of the columns of a frame; None for other values."""
     columns = frame_columns(X)
-    return None if columns is None else list(columns)
+    if columns is None:
+        return None
+    return list(columns)
 
 
-def frame_matrix(name: str, X: Any, *, gaps: bool = True) -> Any:
+def frame_matrix(name: str, X: object, *, gaps: bool = True) -> Matrix:
     """Convert the columns of a frame to one matrix, stored by columns.
 
     The type is float32 if it can represent all columns, otherwise float64. A frame of pandas or
@@ -140,50 +170,66 @@ def frame_matrix(name: str, X: Any, *, gaps: bool = True) -> Any:
         The message names all such columns.
     """
     frame = narwhals_frame(X)
+    assert frame is not None
     native = frame.to_native()
     if getattr(native, "sparse", None) is not None:  # pandas, and all columns are sparse
         return native.sparse.to_coo().tocsr()
-    arrays, wrong = [], {}
+    columns = _read_number_columns(name, frame, allow_missing=gaps)
+    stored_matrix = _stored_matrix(frame, columns)
+    if stored_matrix is not None:
+        return stored_matrix
+    dtype: type[np.float32 | np.float64] = np.float64
+    if columns and np.result_type(*columns) == np.float32:
+        dtype = np.float32
+    return np.array(columns, dtype).reshape(len(columns), len(frame)).T
+
+
+def _read_number_columns(name: str, frame: Frame, *, allow_missing: bool) -> list[Numbers]:
+    """The columns as numbers; a ValueError names all columns that are not numbers."""
+    arrays = []
+    problems = {}
     for column in frame.iter_columns():
-        kind, array = _read(column)
-        if kind == "number" and not gaps and np.isnan(array).any():
-            kind = "gaps"
-        if kind != "number":
-            wrong[column.name] = kind
-        arrays.append(array)
-    if wrong:
-        is_gaps = set(wrong.values()) == {"gaps"}
-        problem = "contains NaN, in the columns" if is_gaps else "has columns that are not numbers:"
-        shown = [str(key) if is_gaps else f"{key} ({kind})" for key, kind in wrong.items()]
-        raise ValueError(
-            f"Input {name} {problem} {join_words(shown, MOST_SHOWN)}. Put "
-            "rankwise.TableVectorizer() in front of the ranker in a Pipeline: it imputes missing "
-            "values and encodes text."
-        )
-    dtypes = {array.dtype for array in arrays}
-    is_float = all(column.dtype.is_float() for column in frame.iter_columns())
+        content = _read_column(column)
+        if content.numbers is None:
+            problems[str(column.name)] = content.kind
+        elif not allow_missing and np.isnan(content.numbers).any():
+            problems[str(column.name)] = "missing values"
+        else:
+            arrays.append(content.numbers)
+    if not problems:
+        return arrays
+    if set(problems.values()) == {"missing values"}:
+        problem = f"contains NaN, in the columns {join_words(problems, MOST_SHOWN)}"
+    else:
+        columns = [f"{column} ({kind})" for column, kind in problems.items()]
+        problem = f"has columns that are not numbers: {join_words(columns, MOST_SHOWN)}"
+    raise ValueError(
+        f"Input {name} {problem}. Put rankwise.TableVectorizer() in front of the ranker in a "
+        "Pipeline: it imputes missing values and encodes text."
+    )
+
+
+def _stored_matrix(frame: Frame, columns: list[Numbers]) -> Numbers | None:
+    """The matrix of floats as which pandas or polars stores a frame, not copied; else None."""
     library = frame.implementation
-    if is_float and len(dtypes) == 1 and (library.is_pandas_like() or library.is_polars()):
-        matrix = np.asarray(frame.to_numpy())  # no copy if the frame is stored as one matrix
-        if matrix.dtype in FLOATS:
-            return matrix
-    fits_float32 = bool(dtypes) and np.result_type(*dtypes) == np.float32
-    dtype = np.float32 if fits_float32 else np.float64
-    return np.array(arrays, dtype).reshape(len(arrays), len(frame)).T
+    if not (library.is_pandas_like() or library.is_polars()):
+        return None
+    has_one_type = len({column.dtype for column in columns}) == 1
+    if not has_one_type or not all(column.dtype.is_float() for column in frame.iter_columns()):
+        return None
+    matrix = np.asarray(frame.to_numpy())
+    return matrix if matrix.dtype in FLOATS else None
 
 
-def check_same_index(**inputs: Any) -> None:
+def check_same_index(**inputs: object) -> None:
     """Raise a ValueError if two pandas objects have the same index in different orders.
 
     Rows are matched by position, as in scikit-learn. Indices in different orders mean that the rows
     of one of the objects were sorted or sampled.
     """
-    indices: list[tuple[str, Any]] = []
-    for name, values in inputs.items():
-        if hasattr(values, "iloc"):
-            indices.append((name, values.index))
-    for (first, index), (second, other) in itertools.combinations(indices, 2):
-        if len(index) == len(other) and not index.equals(other) and set(index) == set(other):
+    names = [name for name, values in inputs.items() if hasattr(values, "iloc")]
+    for first, second in itertools.combinations(names, 2):
+        if _are_reordered(inputs[first], inputs[second]):
             raise ValueError(
                 f"{first} and {second} have the same pandas index, but in different orders. Rows "
                 f"are matched by position, not by the index: pass {second}.loc[{first}.index] "
@@ -191,9 +237,16 @@ def check_same_index(**inputs: Any) -> None:
             )
 
 
+def _are_reordered(first: Any, second: Any) -> bool:
+    """Whether two objects of pandas have the same index in different orders."""
+    if len(first.index) != len(second.index) or first.index.equals(second.index):
+        return False
+    return set(first.index) == set(second.index)
+
+
 def refuse_masked(name: str, values: Any) -> None:
     """Raise a ValueError if entries of a masked array are masked."""
-    rows: NDArray[Any] = np.ma.getmaskarray(values)
+    rows: AnyArray = np.ma.getmaskarray(values)
     if rows.dtype.names is not None:  # a target of make_target
         fields = [rows[field].reshape(len(rows), -1) for field in rows.dtype.names]
         rows = np.concatenate(fields, axis=1)
@@ -205,14 +258,14 @@ def refuse_masked(name: str, values: Any) -> None:
         )
 
 
-def _array(column: Any) -> NDArray[Any]:
+def _array(column: Column) -> AnyArray:
     """Convert a column and keep its type; integers and bools with missing values become floats."""
     import narwhals.stable.v2 as nw
 
     dtype = column.dtype
     if dtype in (nw.Int128, nw.UInt128):
         column = column.cast(nw.Float64)
-    array: NDArray[Any]
+    array: AnyArray
     has_gaps = not dtype.is_float() and column.null_count() > 0
     if has_gaps and (dtype.is_integer() or dtype == nw.Boolean):
         filled = column.fill_null(0 if dtype.is_integer() else False).to_numpy()
@@ -224,27 +277,58 @@ def _array(column: Any) -> NDArray[Any]:
     return array
 
 
-def _read(column: Any) -> tuple[str, Any]:
-    """Kind of a column of features, and its numbers if the kind is "number"."""
+class _ColumnContent(NamedTuple):
+    """Content of a column of features.
+
+    Attributes
+    ----------
+    kind : str
+        "number", or a noun for the content of a column that is not numbers.
+    numbers : ndarray of shape (n_rows,) or None
+        Numbers of the column; None for other kinds.
+    """
+
+    kind: str
+    numbers: Numbers | None = None
+
+
+def _read_column(column: Column) -> _ColumnContent:
+    kind = _kind_by_dtype(column)
+    if kind:
+        return _ColumnContent(kind)
+    array = _array(column)
+    if array.ndim > 1:
+        return _ColumnContent("lists")
+    if array.dtype == object:
+        return _read_objects(array)
+    if array.dtype.kind in "biuf":
+        return _ColumnContent("number", array)
+    return _ColumnContent(str(array.dtype))
+
+
+def _kind_by_dtype(column: Column) -> str:
+    """Kind of a column whose type says that it is not numbers; else empty."""
     import narwhals.stable.v2 as nw
 
     dtype = column.dtype
+    if dtype == nw.Duration:
+        return "durations"
     if dtype.is_temporal():
-        return "durations" if dtype == nw.Duration else "dates", None
+        return "dates"
     if dtype in (nw.Categorical, nw.Enum):
-        return "category", None
+        return "category"
     if len(column) and not dtype.is_numeric() and column.null_count() == len(column):
-        return "no values", None
+        return "no values"
     if dtype == nw.String:
-        return "text", None
-    array = _array(column)
-    if array.ndim > 1:
-        return "lists", None
-    if array.dtype == object:
-        if any(isinstance(value, str) for value in array):
-            return "text", None
-        try:  # Python rounds a decimal to the nearest float, which the cast of Arrow does not
-            array = array.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
-            return "objects", None
-    return ("number", array) if array.dtype.kind in "biuf" else (str(array.dtype), None)
+        return "text"
+    return ""
+
+
+def _read_objects(array: AnyArray) -> _ColumnContent:
+    """Decimals and numbers in a column of objects."""
+    if any(isinstance(value, str) for value in array):
+        return _ColumnContent("text")
+    try:  # Python rounds a decimal to the nearest float, which the cast of Arrow does not
+        return _ColumnContent("number", array.astype(np.float64))
+    except (TypeError, ValueError, OverflowError):
+        return _ColumnContent("objects")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankwise._compiled import add_rows, scale_rows
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Labels, Numbers
 from rankwise.caching import cached_property
 from rankwise.frames import as_array
 
@@ -40,7 +39,7 @@ class Groups:
     """
 
     codes: Indices
-    labels: NDArray[Any]
+    labels: Labels
 
     @property
     def n_groups(self) -> int:
@@ -63,7 +62,7 @@ class Groups:
         return np.cumsum(self.sizes) - self.sizes
 
     @property
-    def item_labels(self) -> NDArray[Any]:
+    def item_labels(self) -> Labels:
         """Label of the group of each item."""
         return np.asarray(self.labels[self.codes])
 
@@ -90,7 +89,7 @@ class Groups:
         new_code = np.cumsum(is_present) - 1
         return Groups(new_code[codes], self.labels[is_present])
 
-    def rank(self, scores: NDArray[Any], equal: float = 0.0) -> Indices:
+    def rank(self, scores: Numbers, equal: float = 0.0) -> Indices:
         """Competition ranks (1, 2, 2, 4) of the scores in each group, the largest score first.
 
         Neighbors whose scores differ by at most `equal` share a rank.
@@ -162,7 +161,7 @@ def indices_by_group(codes: Indices) -> list[Indices]:
     return np.split(order, np.cumsum(np.bincount(codes))[:-1])
 
 
-def group_sums(values: NDArray[Any] | None, codes: Indices, n_groups: int) -> Array:
+def group_sums(values: Numbers | None, codes: Indices, n_groups: int) -> Array:
     """Sum of the values of each code in float64; number of items if `values` is None."""
     if values is None or values.ndim == 1:
         sums = np.bincount(codes, weights=values, minlength=n_groups)
@@ -171,7 +170,7 @@ def group_sums(values: NDArray[Any] | None, codes: Indices, n_groups: int) -> Ar
 
 
 def group_means(
-    values: NDArray[Any], codes: Indices, total_weight: Array, weight: Array | None = None
+    values: Numbers, codes: Indices, total_weight: Array, weight: Array | None = None
 ) -> Array:
     """Sum of ``weight * values`` of each code divided by `total_weight`; 0 if that is 0.
 
@@ -188,13 +187,15 @@ def group_means(
     """
     divisor = np.where(total_weight > 0, total_weight, 1.0)
     if values.ndim == 1:
-        weighted = values if weight is None else weight * values
+        weighted = values
+        if weight is not None:
+            weighted = weight * values
         return group_sums(weighted, codes, len(divisor)) / divisor
     return _column_sums(values, codes, len(divisor), weight) / divisor[:, None]
 
 
 def group_center(
-    values: NDArray[Any],
+    values: Numbers,
     codes: Indices,
     means: Array,
     scale: Array,
@@ -213,9 +214,7 @@ def group_center(
     return out
 
 
-def _column_sums(
-    values: NDArray[Any], codes: Indices, n_groups: int, weight: Array | None
-) -> Array:
+def _column_sums(values: Numbers, codes: Indices, n_groups: int, weight: Array | None) -> Array:
     n_items, n_columns = values.shape
     sums: Array = np.zeros((n_groups, n_columns))
     rows = np.ascontiguousarray(values, dtype=np.float64)
@@ -285,7 +284,7 @@ def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
     return np.repeat(np.arange(len(array), dtype=np.intp), array)
 
 
-def _check_number_of_labels(labels: NDArray[Any], n_items: int, name: str) -> None:
+def _check_number_of_labels(labels: Labels, n_items: int, name: str) -> None:
     if len(labels) == n_items:
         return
     message = f"{name} has {len(labels)} entries but there are {n_items} rows"
@@ -297,7 +296,7 @@ def _check_number_of_labels(labels: NDArray[Any], n_items: int, name: str) -> No
     raise ValueError(f"{message}; pass one label per row.")
 
 
-def _check_no_missing_label(labels: NDArray[Any], name: str) -> None:
+def _check_no_missing_label(labels: Labels, name: str) -> None:
     kind = labels.dtype.kind
     if kind in "mM":
         missing = np.isnat(labels)
@@ -309,15 +308,15 @@ def _check_no_missing_label(labels: NDArray[Any], name: str) -> None:
         _raise_missing(int(np.argmax(missing)), name)
 
 
-def _array_of_labels(groups: Any, name: str) -> NDArray[Any]:
+def _array_of_labels(groups: ArrayLike, name: str) -> Labels:
     """Labels of a list as an array in which different labels stay different."""
-    is_list = isinstance(groups, (list, tuple))
-    if is_list and any(isinstance(label, tuple) for label in groups):
-        labels: NDArray[Any] = np.empty(len(groups), dtype=object)
-        labels[:] = groups
-        return labels
-    if is_list and not _keeps_labels_apart(groups):
-        return np.array(groups, dtype=object)
+    if isinstance(groups, (list, tuple)):
+        if any(isinstance(label, tuple) for label in groups):
+            labels = np.empty(len(groups), dtype=object)
+            labels[:] = groups
+            return labels
+        if not _keeps_labels_apart(groups):
+            return np.array(groups, dtype=object)
     try:
         return np.asarray(groups)
     except ValueError:
@@ -327,7 +326,7 @@ def _array_of_labels(groups: Any, name: str) -> NDArray[Any]:
         ) from None
 
 
-def _keeps_labels_apart(groups: Sequence[Any]) -> bool:
+def _keeps_labels_apart(groups: Sequence[object]) -> bool:
     """Whether different labels of a list stay different in a NumPy array.
 
     NumPy converts mixed labels to text and integers beyond 64 bits to floats, and drops trailing
@@ -335,14 +334,15 @@ def _keeps_labels_apart(groups: Sequence[Any]) -> bool:
     """
     if len({type(label) for label in groups}) > 1:
         return False
-    if groups and isinstance(groups[0], int):
-        return bool(min(groups) >= -(2**63) and max(groups) < 2**63)
+    integers = [label for label in groups if isinstance(label, int)]
+    if integers:
+        return min(integers) >= -(2**63) and max(integers) < 2**63
     words = (label for label in groups if isinstance(label, (str, bytes)))
     return not any(word[-1:] in ("\0", b"\0") for word in words)
 
 
-def _encode_objects(labels: NDArray[Any], name: str) -> Groups:
-    code_of: dict[Any, int] = {}
+def _encode_objects(labels: Labels, name: str) -> Groups:
+    code_of: dict[Hashable, int] = {}
     codes = np.empty(len(labels), dtype=np.intp)
     for row, label in enumerate(labels):
         if label is None or type(label).__name__ == "NAType" or label != label:

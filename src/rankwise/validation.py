@@ -6,12 +6,12 @@ import difflib
 import functools
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rankwise.arrays import Array
+from rankwise.arrays import AnyArray, Array, Mask
 from rankwise.frames import as_array, refuse_masked
 
 P = ParamSpec("P")
@@ -28,12 +28,13 @@ def restored_on_failure(fit: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(fit)
     def fit_or_restore(*args: P.args, **kwargs: P.kwargs) -> T:
-        estimator: Any = args[0]
+        estimator = args[0]
         before = vars(estimator).copy()
         try:
             return fit(*args, **kwargs)
         except BaseException:  # including KeyboardInterrupt
-            estimator.__dict__ = before
+            vars(estimator).clear()
+            vars(estimator).update(before)
             raise
 
     return fit_or_restore
@@ -58,7 +59,7 @@ def suggestion(value: object, allowed: Sequence[str]) -> str:
     return f"did you mean {words[similar[0]]!r}? "
 
 
-def reject_dtype(name: str, X: Any) -> None:
+def reject_dtype(name: str, X: object) -> None:
     """Raise a ValueError if an array has masked entries, dates, or fields instead of columns."""
     if np.ma.isMaskedArray(X):
         refuse_masked(name, X)
@@ -70,7 +71,7 @@ def reject_dtype(name: str, X: Any) -> None:
         )
 
 
-def as_objects(name: str, items: Any) -> NDArray[Any] | None:
+def as_objects(name: str, items: object) -> AnyArray | None:
     """Items that are not numbers as a matrix of objects with one row per item; None for numbers.
 
     Such items are texts, graphs or other objects that a kernel function compares, in a list, a
@@ -85,12 +86,7 @@ def as_objects(name: str, items: Any) -> NDArray[Any] | None:
         plain = np.empty(0, dtype=object)
     if plain.dtype.kind not in "OUT":
         return None
-    if isinstance(values, np.ndarray) and values.ndim == 2:
-        objects = values.astype(object)
-    else:
-        objects = np.empty((len(values), 1), dtype=object)
-        for row, value in enumerate(values):
-            objects[row, 0] = str(value) if isinstance(value, str) else value
+    objects = _object_matrix(values)
     rows_with_missing = []
     for row, entries in enumerate(objects):
         if any(_is_missing(entry) for entry in entries):
@@ -103,12 +99,22 @@ def as_objects(name: str, items: Any) -> NDArray[Any] | None:
     return objects
 
 
-def _is_missing(value: Any) -> bool:
+def _object_matrix(items: AnyArray | Sequence[object]) -> AnyArray:
+    """Items as a matrix of objects; a list becomes one column. Strings are strings of Python."""
+    if isinstance(items, np.ndarray) and items.ndim == 2:
+        return items.astype(object)
+    objects = np.empty((len(items), 1), dtype=object)
+    for row, item in enumerate(items):
+        objects[row, 0] = str(item) if isinstance(item, str) else item
+    return objects
+
+
+def _is_missing(value: object) -> bool:
     is_nan = isinstance(value, float) and value != value
     return value is None or is_nan or type(value).__name__ == "NAType"
 
 
-def check_float_array(name: str, values: Any, advice: str = "pass real numbers") -> Array:
+def check_float_array(name: str, values: object, advice: str = "pass real numbers") -> Array:
     """Convert numbers of any shape to float64; NaN and infinity are accepted.
 
     A ValueError is raised for complex numbers, for dates and durations, which NumPy would convert
@@ -138,7 +144,7 @@ def check_float_array(name: str, values: Any, advice: str = "pass real numbers")
     return real
 
 
-def refuse_column_name(name: str, values: Any) -> None:
+def refuse_column_name(name: str, values: object) -> None:
     """Raise a ValueError if a column's name was passed instead of its values."""
     if isinstance(values, str):
         raise ValueError(
@@ -146,13 +152,14 @@ def refuse_column_name(name: str, values: Any) -> None:
         )
 
 
-def check_int(name: str, value: Any, meaning: str = "", least: int = 0) -> int:
+def check_int(name: str, value: object, meaning: str = "", least: int = 0) -> int:
     """Check an integer of at least `least`; NumPy integers are accepted, bool and float are not."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if is_integer and least <= value <= np.iinfo(np.intp).max:
-        return int(value)
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        number = int(value)
+        if least <= number <= np.iinfo(np.intp).max:
+            return number
     expected = f"a whole number from {least}"
     if meaning:
         expected += f", {meaning}"
@@ -208,7 +215,7 @@ def rescale_weights(name: str, weights: Array) -> Array:
     return np.asarray(np.ldexp(weights, -exponent))
 
 
-def check_y(y: Any, *, allow_nan: bool = False) -> Array:
+def check_y(y: object, *, allow_nan: bool = False) -> Array:
     """Check scores: finite real numbers of shape (n_items,) or (n_items, n_outputs).
 
     With `allow_nan` a score may be NaN, "not scored", for the semi-supervised learners. An array of
@@ -219,24 +226,35 @@ def check_y(y: Any, *, allow_nan: bool = False) -> Array:
             "this ranker requires y to be passed, but the target y is None; pass scores, "
             "a target of make_target, or a preference graph."
         )
-    if type(y) is np.ndarray and y.dtype == np.float64:
-        scores = y.view()
-        scores.flags.writeable = False
-    else:
-        advice = "map the labels to numbers so that a larger number means a better item"
-        values = as_array(y, "y")
-        is_array_like = isinstance(values, (list, tuple)) or hasattr(values, "__array__")
-        if not is_array_like and not np.isscalar(values) and np.ndim(values) == 0:
-            raise ValueError(
-                f"y is a {type(y).__name__}; expected scores, a target of make_target, or a "
-                "PreferenceGraph."
-            )
-        scores = check_float_array("y", values, advice)
+    scores = _read_scores(y)
     if scores.ndim not in (1, 2) or 0 in scores.shape:
         raise ValueError(
             f"y has shape {scores.shape}; expected one score per item, shape (n_items,), "
             "or several outputs, shape (n_items, n_outputs), and at least one item."
         )
+    _check_finite_scores(scores, allow_nan)
+    return scores
+
+
+def _read_scores(y: object) -> Array:
+    """Convert scores to float64; a float64 array is returned as a read-only view."""
+    if type(y) is np.ndarray and y.dtype == np.float64:
+        scores = y.view()
+        scores.flags.writeable = False
+        return scores
+    values = as_array(y, "y")
+    is_array_like = isinstance(values, (list, tuple)) or hasattr(values, "__array__")
+    if not is_array_like and not np.isscalar(values) and np.ndim(values) == 0:
+        raise ValueError(
+            f"y is a {type(y).__name__}; expected scores, a target of make_target, or a "
+            "PreferenceGraph."
+        )
+    advice = "map the labels to numbers so that a larger number means a better item"
+    return check_float_array("y", values, advice)
+
+
+def _check_finite_scores(scores: Array, allow_nan: bool) -> None:
+    """Raise scikit-learn's ValueError, with the first row, if a score is not finite."""
     from sklearn.utils import assert_all_finite
 
     try:
@@ -248,10 +266,9 @@ def check_y(y: Any, *, allow_nan: bool = False) -> Array:
             f"{error} The first such row is {row}; pass a finite score for every item or drop the "
             "row (only the semi-supervised learners accept NaN, as 'not scored')."
         ) from None
-    return scores
 
 
-def check_survival(time: ArrayLike, event: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
+def check_survival(time: ArrayLike, event: ArrayLike) -> tuple[Array, Mask]:
     """Times and events of right-censored data; NaN is the time of an item without follow-up.
 
     A ValueError is raised for negative times, events other than 0 and 1, and events without a time.

@@ -240,8 +240,12 @@ def test_gaps_are_unscored_rows(values):
 def test_narwhals_is_imported_in_one_place():
     source = Path(rankwise.__file__).parent
     importing = re.compile(r"(import|from) narwhals\b")
-    found = [path.name for path in source.rglob("*.py") if importing.search(path.read_text())]
-    assert found == ["frames.py"]
+    for_type_checkers = re.compile(r"^if TYPE_CHECKING:\n((    .*)?\n)+", re.MULTILINE)
+    names = []
+    for path in source.rglob("*.py"):
+        if importing.search(for_type_checkers.sub("", path.read_text())):
+            names.append(path.name)
+    assert names == ["frames.py"]
 
 
 def test_group_sizes_may_be_a_column(kind):
@@ -342,11 +346,11 @@ def test_one_message_names_every_column(kind, ranker):
     message = message_of(ranker, items)
     told = dict(re.findall(r"(\w+) \(([^)]*)\)[,.]", message))
     assert {k: v for k, v in told.items() if k != "parts"} == {
-        "price": "gaps",
+        "price": "missing values",
         "color": "category",
         "shape": "text",
         "sold": "dates",
-        "fresh": "gaps",
+        "fresh": "missing values",
         "lost": "no values",
     }
     assert "parts (" in message
