@@ -1,14 +1,16 @@
-"""How often 95 % intervals of leaderboards hold the truth, simulated.
+"""How often 95% intervals of leaderboards contain the truth, simulated.
 
     python -m experiments.boards.coverage [--runs N]
 
-True ratings have a spread of 0.3, margins unit noise; "wins" are ±1 with the chances that the
-margins give. "log odds" are those of Bradley and Terry's model, of spread 1. Counted are the
-intervals of ratings, of margins between two items, of the ratings of thin items (fewer than five
-comparisons, or all ended alike), of the effect of the first side where there is one, and the
-possible ranks: of all items, of the item that is truly first, and whether those at once hold all.
-A prior is the truth with an error of its own, or nothing but error; in a context the ratings of
-one of three levels are looked at.
+Wins, ties and losses are rated by Bradley and Terry's model, the default, and true log odds have a
+spread of 1. Margins are rated by least squares, and true ratings have a spread of 0.3 with unit
+noise; "mean outcomes" are wins and ties by least squares. Counted are the intervals of ratings, of
+margins between two items, of the ratings of thin items (fewer than five comparisons, or all ended
+alike), of the effect of the first side where there is one, and the possible ranks: of all items, of
+the item that is truly first, and whether those at once contain all true ranks. A prior is the truth
+with an error of its own, or nothing but error; in a context the ratings of one of three levels are
+looked at. Each judge has a taste for each item; the true log odds are then those of the votes of
+all possible judges. The mean of the true ratings is that of the items whose mean is 0 on the board.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from scipy.special import expit
 from experiments.shared.command_line import record
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
+from rankwise.leaderboard.models.bradley_terry import BradleyTerry, RatingOrigin
 
 
 class Setting(NamedTuple):
@@ -31,87 +34,136 @@ class Setting(NamedTuple):
 
     n_items: int
     n_games: int
-    wins: bool = False  # only who won
+    outcomes: str = "wins"  # "wins" of Bradley and Terry's model, "margins" or "mean outcomes"
+    ties: float = 0.0  # share of the smaller of the two chances that becomes ties, twice
     n_judges: int = 0
     popular: bool = False  # few items are in most of the comparisons
     newcomers: int = 0  # items with one to four comparisons
     side: float | None = None
-    spread: float = 0.3
-    odds: bool = False  # ratings are log odds, and the model is Bradley–Terry
     prior: float | None = None  # error of the ratings by a judge
     levels: int = 0  # of a context that the ratings depend on; those of the first are looked at
+    spread: float | None = None
+
+    @property
+    def true_spread(self):
+        """Standard deviation of the true ratings."""
+        if self.spread is not None:
+            return self.spread
+        return 1.0 if self.outcomes == "wins" else 0.3
 
 
 SETTINGS = {
-    "balanced": Setting(10, 300),
-    "sparse": Setting(60, 240),
+    "balanced": Setting(20, 600),
+    "sparse": Setting(30, 240),
     "few comparisons": Setting(10, 40),
-    "wins and ties": Setting(20, 600, wins=True),
-    "popular items": Setting(40, 1500, wins=True, popular=True),
-    "newcomers": Setting(15, 600, wins=True, newcomers=15),
+    "ties": Setting(20, 600, ties=0.5),
+    "popular items": Setting(40, 1500, popular=True),
+    "newcomers": Setting(15, 600, newcomers=15),
+    "equal items": Setting(20, 600, spread=0.05),
+    "first side": Setting(10, 600, side=0.4),
     "60 judges": Setting(10, 1200, n_judges=60),
-    "15 judges": Setting(10, 600, n_judges=15),
-    "first side, 60 judges": Setting(10, 1200, n_judges=60, side=0.1),
-    "equal items": Setting(20, 600, spread=0.02),
-    "prior, many votes": Setting(20, 600, wins=True, prior=0.2),
-    "prior, few votes": Setting(30, 60, wins=True, prior=0.2),
-    "prior, worthless": Setting(30, 60, wins=True, prior=1e3),
-    "prior, 30 judges": Setting(10, 600, n_judges=30, prior=0.2),
-    "log odds": Setting(20, 600, spread=1.0, odds=True),
-    "log odds, sparse": Setting(30, 240, spread=1.0, odds=True),
-    "log odds, newcomers": Setting(15, 600, newcomers=15, spread=1.0, odds=True),
-    "log odds, 30 judges": Setting(10, 900, n_judges=30, spread=1.0, odds=True),
-    "log odds, context": Setting(15, 900, spread=1.0, odds=True, levels=3),
-    "log odds, context, few": Setting(15, 150, spread=1.0, odds=True, levels=3),
-    "log odds, prior": Setting(30, 60, spread=1.0, odds=True, prior=0.7),
+    "30 judges": Setting(10, 900, n_judges=30),
+    "15 judges": Setting(10, 900, n_judges=15),
+    "context": Setting(15, 900, levels=3),
+    "context, few": Setting(15, 150, levels=3),
+    "prior, many votes": Setting(20, 600, prior=0.7),
+    "prior, few votes": Setting(30, 60, prior=0.7),
+    "prior, worthless": Setting(30, 60, prior=1e3),
+    "prior, 30 judges": Setting(10, 600, n_judges=30, prior=0.7),
+    "margins, balanced": Setting(10, 300, "margins"),
+    "margins, sparse": Setting(60, 240, "margins"),
+    "margins, newcomers": Setting(15, 600, "margins", newcomers=15),
+    "margins, 60 judges": Setting(10, 1200, "margins", n_judges=60),
+    "margins, 15 judges": Setting(10, 600, "margins", n_judges=15),
+    "margins, side, 60 judges": Setting(10, 1200, "margins", n_judges=60, side=0.1),
+    "margins, prior, few": Setting(30, 60, "margins", prior=0.2),
+    "mean outcomes": Setting(20, 600, "mean outcomes"),
+    "mean outcomes, newcomers": Setting(15, 600, "mean outcomes", newcomers=15),
 }
+TASTE = 0.5  # standard deviation of a judge's taste for an item
+OFFSET = 0.5  # standard deviation of a rating between contexts
+
+
+def chance_of_a_judge(margin):
+    """Probability of a win by a random judge, whose tastes differ."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(30)
+    noise = TASTE * np.sqrt(2) * nodes
+    return expit(np.asarray(margin)[..., None] + noise) @ (weights / weights.sum())
+
+
+def ratings_of_all_judges(truth):
+    """Log odds of Bradley and Terry's model that fit the votes of all possible judges best."""
+    first, second = np.triu_indices(len(truth), k=1)
+    chance = chance_of_a_judge(truth[first] - truth[second])
+    ones = np.ones(len(first))
+    votes = PairData(
+        np.tile(first, 2),
+        np.tile(second, 2),
+        np.concatenate([ones, -ones]),
+        np.concatenate([chance, 1 - chance]),
+        np.arange(len(truth)),
+    )
+    return rate(votes, intervals=False).ratings
 
 
 def comparisons(name, rng):
     """Truth, comparisons, and the context of each or None."""
     setting = SETTINGS[name]
     n = setting.n_items + setting.newcomers
-    truth = setting.spread * rng.standard_normal(n)
+    truth = setting.true_spread * rng.standard_normal(n)
     truth -= truth.mean()
-    chance = 1 / np.arange(1, n + 1) if setting.popular else np.ones(n)
+    chance = np.ones(n)
+    if setting.popular:
+        chance = 1 / np.arange(1, n + 1)
     chance[setting.n_items :] = 0
     i, j = rng.choice(n, (2, setting.n_games), p=chance / chance.sum())
     everyone = rng.permutation(setting.n_items)  # a circle, so that all are connected
     new = np.repeat(np.arange(setting.n_items, n), rng.integers(1, 5, size=setting.newcomers))
-    known = rng.integers(setting.n_items, size=len(new))
-    first = np.r_[everyone, i[i != j], new]
-    second = np.r_[np.roll(everyone, 1), j[i != j], known]
-    swap = rng.random(len(first)) < 0.5
-    first, second = np.where(swap, second, first), np.where(swap, first, second)
+    opponent = rng.integers(setting.n_items, size=len(new))
+    first = np.concatenate([everyone, i[i != j], new])
+    second = np.concatenate([np.roll(everyone, 1), j[i != j], opponent])
+    is_swapped = rng.random(len(first)) < 0.5
+    first, second = np.where(is_swapped, second, first), np.where(is_swapped, first, second)
     margin = truth[first] - truth[second] + (setting.side or 0.0)
-    judge, level = None, None
+    judge = None
+    level = None
     if setting.levels:
-        offset = 0.5 * rng.standard_normal((setting.levels, n))
+        offset = OFFSET * rng.standard_normal((setting.levels, n))
         level = rng.integers(setting.levels, size=len(first))
         margin += offset[level, first] - offset[level, second]
         truth = truth + offset[0] - offset[0].mean()
     if setting.n_judges:
         judge = rng.integers(setting.n_judges, size=len(first))
-        taste = 0.5 * rng.standard_normal((setting.n_judges, n))
+        taste = TASTE * rng.standard_normal((setting.n_judges, n))
         margin += taste[judge, first] - taste[judge, second]
-    if setting.odds:
-        margin = np.where(rng.random(len(first)) < expit(margin), 1.0, -1.0)
-    elif setting.wins:
+        if setting.outcomes == "wins":
+            truth = ratings_of_all_judges(truth)
+    outcome = draw_outcomes(setting, margin, rng)
+    if setting.side is not None and setting.n_judges:
+        outcome += 0.2 * rng.standard_normal(setting.n_judges)[judge]
+    weight = np.ones(len(first))
+    return truth, PairData(first, second, outcome, weight, np.arange(n), judges=judge), level
+
+
+def draw_outcomes(setting, margin, rng):
+    """Outcomes for the first items: 1, 0 and −1, or margins."""
+    if setting.outcomes == "margins":
+        return margin + rng.standard_normal(len(margin))
+    if setting.outcomes == "wins":
+        mean = 2 * expit(margin) - 1
+        tie = setting.ties * (1 - np.abs(mean))
+    else:
         mean = np.clip(margin, -0.95, 0.95)
         tie = 0.3 * (1 - np.abs(mean))
-        outcome = rng.random(len(first))
-        margin = np.where(outcome < (1 - tie + mean) / 2, 1.0, -1.0)
-        margin[(outcome >= (1 - tie + mean) / 2) & (outcome < (1 + tie + mean) / 2)] = 0.0
-    else:
-        margin = margin + rng.standard_normal(len(first))
-    if setting.side is not None:
-        margin += 0.2 * rng.standard_normal(setting.n_judges)[judge]
-    weight = np.ones(len(first))
-    return truth, PairData(first, second, margin, weight, np.arange(n), judges=judge), level
+    drawn = rng.random(len(margin))
+    win = (1 - tie + mean) / 2
+    return np.where(drawn < win, 1.0, np.where(drawn < win + tie, 0.0, -1.0))
 
 
 def inside(name, truth, board):
     """Shares that the intervals hold: ratings, margins, thin ratings, side, ranks, the first."""
+    if isinstance(board.fitted, BradleyTerry):
+        truth = RatingOrigin.of(board.fitted.counts, board.fitted.system).center(truth)
     columns = board.to_frame().sort_values("item")
     low, high, thin = (columns[of].to_numpy() for of in ("low", "high", "thin"))
     rank = 1 + np.sum(truth > truth[:, None], axis=1)
@@ -145,7 +197,7 @@ def main(arguments=None):
         for seed in range(options.runs):
             truth, data, level = comparisons(name, np.random.default_rng(seed))
             has_side = setting.side is not None
-            model = "bradley-terry" if setting.odds else "least-squares"
+            model = "least-squares" if setting.outcomes == "mean outcomes" else None
             prior = None
             if setting.prior is not None:
                 error = np.random.default_rng([seed, 1]).standard_normal(len(truth))
