@@ -16,9 +16,9 @@ from rankwise.leaderboard.algebra import rating_system
 from rankwise.leaderboard.algebra.alpha_selection import RELATIVE_ALPHAS, middle_alpha
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.leave_comparison_out import held_out_margins
+from rankwise.leaderboard.algebra.newton import PairLikelihood, newton
+from rankwise.leaderboard.algebra.outcome_likelihood import OutcomeLikelihood
 from rankwise.leaderboard.models.bradley_terry import TOLERANCE, BradleyTerry
-from rankwise.leaderboard.models.newton import PairLikelihood, newton
-from rankwise.leaderboard.models.outcome_likelihood import OutcomeLikelihood
 from tests import oracle_boards
 from tests.leaderboard.data import count_comparisons
 
@@ -76,7 +76,7 @@ def test_the_gap_bounds_the_distance_to_the_minimum(ties, monkeypatch):
     problem = PairLikelihood(model.system, model.likelihood, 1e-3)
     best = newton(problem, problem.start(), TOLERANCE)
     assert best.gap <= 1e-14
-    monkeypatch.setattr("rankwise.leaderboard.models.newton.MAX_ITERATIONS", 2)
+    monkeypatch.setattr("rankwise.leaderboard.algebra.newton.MAX_ITERATIONS", 2)
     with pytest.warns(UserWarning, match="relative gap"):
         early = newton(problem, problem.start(), TOLERANCE)
     assert early.n_iter == 2

@@ -77,7 +77,7 @@ def _read_frame(frame: Any, covariates: Any, columns: dict[str, Any]) -> PairDat
 
 def _check_ranges(data: PairData) -> None:
     """Refuse no comparisons, and margins and weights whose squares overflow."""
-    if not data.n_pairs:
+    if not len(data.outcome):
         raise ValueError("there are no comparisons; a rating needs at least one.")
     largest = float(np.abs(data.outcome).max())
     if largest > LARGEST_MARGIN:

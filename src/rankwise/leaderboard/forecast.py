@@ -13,12 +13,12 @@ from scipy.optimize import minimize
 from rankwise.arrays import Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times
+from rankwise.leaderboard.algebra.outcome_likelihood import OutcomeLikelihood
 from rankwise.leaderboard.algebra.team_rows import side_rows
 from rankwise.leaderboard.covariates import SIDE
 from rankwise.leaderboard.inference.team_notes import component_means
 from rankwise.leaderboard.models.base import RatingModel
 from rankwise.leaderboard.models.dynamic import DynamicBradleyTerry
-from rankwise.leaderboard.models.outcome_likelihood import OutcomeLikelihood
 
 if TYPE_CHECKING:
     from rankwise.leaderboard.board import Leaderboard

@@ -7,13 +7,13 @@ from typing import Any
 from rankwise.arrays import Array
 from rankwise.datasets import PairData
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
+from rankwise.leaderboard.algebra.outcome_likelihood import are_verdicts
 from rankwise.leaderboard.arguments import is_number_between
 from rankwise.leaderboard.covariates import Covariates, check_identified
 from rankwise.leaderboard.models.base import RatingModel
 from rankwise.leaderboard.models.bradley_terry import BradleyTerry
 from rankwise.leaderboard.models.dynamic import fit_dynamic
 from rankwise.leaderboard.models.least_squares_model import LeastSquares
-from rankwise.leaderboard.models.outcome_likelihood import are_verdicts
 from rankwise.leaderboard.models.plackett_luce_model import PlackettLuce
 from rankwise.leaderboard.models.rating_components import PriorScales
 from rankwise.validation import check_option

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array
 from rankwise.formatting import join_words
+from rankwise.leaderboard.algebra.outcome_likelihood import are_verdicts
 from rankwise.leaderboard.models.base import RatingModel
-from rankwise.leaderboard.models.outcome_likelihood import are_verdicts
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot
 from rankwise.validation import check_option
 

@@ -98,8 +98,10 @@ class ComparisonCounts:
         target += 0.0  # −0 becomes 0
         Z += 0.0
 
-        codes = first * data.n_sides + second
-        n_codes = data.n_sides**2
+        n_items = len(data.items)
+        n_sides = data.n_sides
+        codes = first * n_sides + second
+        n_codes = n_sides**2
         for column in Z.T:
             codes, n_codes = _combine_codes(codes, n_codes, column)
         if cells is not None:
@@ -114,10 +116,10 @@ class ComparisonCounts:
         pair_rows = rows[is_new_pair]
         teams = None
         if data.teams is not None:
-            teams = TeamRows(data.teams, first[pair_rows], second[pair_rows], data.n_items)
+            teams = TeamRows(data.teams, first[pair_rows], second[pair_rows], n_items)
         return cls(
-            n_items=data.n_items,
-            n_sides=data.n_sides,
+            n_items=n_items,
+            n_sides=n_sides,
             first=first[pair_rows],
             second=second[pair_rows],
             covariates=Z[pair_rows],

@@ -59,6 +59,8 @@ class ComparisonDesign:
 
     def margins(self, unknowns: Array) -> Array:
         """``D u``: the margin of each distinct pair, for each column of u."""
+        if self.T is None:
+            return np.asarray(self.E @ unknowns)
         return np.asarray(self.E @ self.transform(unknowns))
 
     def apply_transpose(self, flows: Array) -> Array:

@@ -47,6 +47,8 @@ class RatingSystem(ComparisonDesign):
 
     Attributes
     ----------
+    has_prior : bool
+        Whether there are prior ratings.
     free_columns : ndarray of shape (n_distinct, n_free + n_covariates)
         Columns of D that are not regularized.
     is_large : bool
@@ -59,6 +61,7 @@ class RatingSystem(ComparisonDesign):
         self, counts: ComparisonCounts, X: Array | None = None, B: Array | None = None
     ) -> None:
         self.B = np.empty((counts.n_items, 0)) if B is None else B
+        self.has_prior = self.B.shape[1] > 0
         items, signs = counts.members
         prior_differences = np.einsum("km,kmb->kb", signs, self.B[items])
         self.free_columns = np.hstack([prior_differences, counts.covariates])
@@ -75,11 +78,6 @@ class RatingSystem(ComparisonDesign):
         super().__init__(counts, E, T, n_regularized)
         self.is_large = X is None and counts.n_items > DENSE_LIMIT
         self.is_huge = X is None and self.size > COVARIANCE_LIMIT
-
-    @property
-    def has_prior(self) -> bool:
-        """Whether there are prior ratings."""
-        return bool(self.B.shape[1] > 0)
 
     def with_counts(self, counts: ComparisonCounts) -> RatingSystem:
         """Return the same system for other weights, targets or counts of the same pairs."""
@@ -140,22 +138,23 @@ class RatingSystem(ComparisonDesign):
         matrix = self.dense_gram(weights)
         if self.T is None and not self.has_prior:
             n = self.counts.n_items
-            matrix[:n, :n] = self._without_null_space(matrix[:n, :n])
+            matrix[:n, :n] += matrix[:n, :n].trace() / n * self._null_projection
         diagonal = np.arange(len(matrix))
         matrix[diagonal, diagonal] += self.penalty(shift)
         return matrix
 
-    def _without_null_space(self, matrix: Array) -> Array:
-        """Return a Gram matrix of the items plus a multiple of the projection on its null space.
+    @cached_property
+    def _null_projection(self) -> Array:
+        """Projection on the changes of ratings that change no margin.
 
-        Right-hand sides ``Dᵀ f`` and their solutions are orthogonal to the null space, so no rating
-        changes, and the condition of the matrix does not depend on λ.
+        Right-hand sides ``Dᵀ f`` and their solutions are orthogonal to it. A multiple of it may
+        therefore be added to the Gram matrix of the items: no rating changes, and the condition of
+        the matrix does not depend on λ.
         """
         teams = self.counts.teams
         if teams is None:
-            return regularize_components(matrix, self.counts.components)
-        projection = teams.null_space @ teams.null_space.T
-        return np.asarray(matrix + matrix.trace() / len(matrix) * projection)
+            return component_projection(self.counts.components)
+        return np.asarray(teams.null_space @ teams.null_space.T)
 
     def solver(
         self,
@@ -205,16 +204,7 @@ def _full_rank_features(counts: ComparisonCounts, X: Array) -> Array:
     return np.asarray((X - X.mean(axis=0)) @ directions[is_independent].T)
 
 
-def regularize_components(matrix: Array, components: Indices) -> Array:
-    """Make a Laplacian of the items invertible.
-
-    Right-hand sides ``Dᵀ f`` and their solutions sum to zero in each component. A multiple of the
-    matrix of ones may therefore be added to each component: it changes no rating, and the condition
-    of the matrix no longer depends on λ.
-    """
-    isolated = np.flatnonzero(matrix.diagonal() == 0)
+def component_projection(components: Indices) -> Array:
+    """Return the projection on vectors that are constant in each component."""
     same_component = components[:, None] == components
-    sizes = np.bincount(components)[components]
-    matrix = matrix + same_component * (matrix.trace() / len(matrix) / sizes)
-    matrix[isolated, isolated] += 1.0
-    return matrix
+    return np.asarray(same_component / np.bincount(components)[components])

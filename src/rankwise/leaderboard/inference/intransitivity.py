@@ -10,9 +10,9 @@ from scipy.stats import f as fisher
 
 from rankwise.arrays import Array
 from rankwise.defaults import DEFAULT_CONFIDENCE
+from rankwise.leaderboard.algebra.outcome_likelihood import OutcomeCurve
 from rankwise.leaderboard.algebra.rating_system import DENSE_LIMIT, RatingSystem
 from rankwise.leaderboard.models.base import RatingModel
-from rankwise.leaderboard.models.outcome_likelihood import OutcomeCurve
 
 N_DRAWS = 200  # simulated boards
 MOST_DRAWS = 2 * 10**6  # simulated outcomes of all boards together; more take over a second

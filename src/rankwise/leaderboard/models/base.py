@@ -11,7 +11,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.comparison_design import ComparisonDesign
 from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut
-from rankwise.leaderboard.models.outcome_likelihood import OutcomeCurve
+from rankwise.leaderboard.algebra.outcome_likelihood import OutcomeCurve
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot
 
 

@@ -16,15 +16,15 @@ from rankwise.groups import indices_by_group
 from rankwise.leaderboard.algebra.alpha_selection import select_alpha
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut, jackknife_covariance
-from rankwise.leaderboard.algebra.rating_system import RatingSystem
-from rankwise.leaderboard.algebra.team_rows import TeamRows, determined_sets
-from rankwise.leaderboard.models.least_squares_model import comparable_items
-from rankwise.leaderboard.models.newton import PairLikelihood, Point, newton
-from rankwise.leaderboard.models.outcome_likelihood import (
+from rankwise.leaderboard.algebra.newton import PairLikelihood, Point, newton
+from rankwise.leaderboard.algebra.outcome_likelihood import (
     OutcomeCurve,
     OutcomeLikelihood,
     are_verdicts,
 )
+from rankwise.leaderboard.algebra.rating_system import RatingSystem
+from rankwise.leaderboard.algebra.team_rows import TeamRows, determined_sets
+from rankwise.leaderboard.models.least_squares_model import comparable_items
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot
 
 TOLERANCE = 1e-14  # of the gap, relative to the objective

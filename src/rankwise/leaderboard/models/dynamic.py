@@ -21,10 +21,10 @@ from rankwise.leaderboard.algebra.comparison_design import (
     iterative_solver,
 )
 from rankwise.leaderboard.algebra.leave_comparison_out import factor_covariance
+from rankwise.leaderboard.algebra.newton import PairLikelihood, newton
+from rankwise.leaderboard.algebra.outcome_likelihood import OutcomeCurve
 from rankwise.leaderboard.algebra.team_rows import side_rows
 from rankwise.leaderboard.models.bradley_terry import tie_likelihood, tie_parameter
-from rankwise.leaderboard.models.newton import PairLikelihood, newton
-from rankwise.leaderboard.models.outcome_likelihood import OutcomeCurve
 from rankwise.leaderboard.models.rating_components import (
     Levels,
     PriorScales,

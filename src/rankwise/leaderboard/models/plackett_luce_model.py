@@ -15,15 +15,15 @@ from rankwise.graphs import ScoreGraph
 from rankwise.leaderboard.algebra.alpha_selection import select_alpha
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut, factor_covariance
-from rankwise.leaderboard.algebra.rating_system import RatingSystem, regularize_components
+from rankwise.leaderboard.algebra.newton import Point, newton
+from rankwise.leaderboard.algebra.outcome_likelihood import OutcomeCurve, OutcomeLikelihood
+from rankwise.leaderboard.algebra.rating_system import RatingSystem, component_projection
 from rankwise.leaderboard.models.bradley_terry import (
     GRID_STEP,
     RatingOrigin,
     separation_note,
     working_least_squares,
 )
-from rankwise.leaderboard.models.newton import Point, newton
-from rankwise.leaderboard.models.outcome_likelihood import OutcomeCurve, OutcomeLikelihood
 from rankwise.losses import PlackettLuceLoss
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot
@@ -201,7 +201,7 @@ class PlackettLuce:
         check_matrix_fits(4 * n, n, "the covariance", "use intervals=False")
         all_items = np.ones(n, bool)
         hessian = self._hessian(ratings, all_items)
-        matrix = regularize_components(hessian, self.counts.components)
+        matrix = hessian + hessian.trace() / n * component_projection(self.counts.components)
         matrix[np.arange(n), np.arange(n)] += 2 * self.alpha * self.loss.total_weight
         return np.asarray(np.linalg.inv(matrix), np.float64)
 

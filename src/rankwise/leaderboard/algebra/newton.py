@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
 from rankwise.leaderboard.algebra.comparison_design import TINY, ComparisonDesign
-from rankwise.leaderboard.models.outcome_likelihood import Derivatives, OutcomeLikelihood
+from rankwise.leaderboard.algebra.outcome_likelihood import Derivatives, OutcomeLikelihood
 
 MAX_ITERATIONS = 200
 LEAST_STEP = 1e-10
@@ -22,7 +22,8 @@ EXACT_TOLERANCE = 1e-7  # of conjugate gradients at the minimum
 class Point(NamedTuple):
     """The objective J at some unknowns, and W times its gradient.
 
-    In the result of `newton`, (J − min J)/J is at most `gap`, after n_iter steps.
+    In the result of `newton`, (J − min J)/J is at most `gap`, after n_iter steps. `derivatives` are
+    those of the outcomes of `PairLikelihood`.
     """
 
     unknowns: Array
@@ -30,6 +31,7 @@ class Point(NamedTuple):
     gradient: Array
     gap: float = np.inf
     n_iter: int = 0
+    derivatives: Derivatives | None = None
 
 
 class Problem(Protocol):
@@ -87,7 +89,7 @@ class PairLikelihood:
         value = float(self.weight @ derivatives.value + 0.5 * self.penalty @ unknowns**2)
         gradient = np.append(self._apply_transpose(derivatives.m), self.weight @ derivatives.t)
         gradient += self.penalty * unknowns
-        return Point(unknowns, value / self.total, gradient)
+        return Point(unknowns, value / self.total, gradient, derivatives=derivatives)
 
     def _derivatives(self, unknowns: Array) -> Derivatives:
         margins = self.system.margins(unknowns[:-1])[self.counts.pair]
@@ -99,7 +101,9 @@ class PairLikelihood:
 
     def step(self, point: Point, tol: float) -> Array:
         """Newton's step; θ is eliminated by its Schur complement."""
-        derivatives = self._derivatives(point.unknowns)
+        derivatives = point.derivatives
+        if derivatives is None:
+            derivatives = self._derivatives(point.unknowns)
         curvatures = self.counts.sum_by_pair(self.weight * derivatives.mm)
         solve = self.system.solver(curvatures, self.shift, tol)
         step: Array = -solve(point.gradient[:-1])
