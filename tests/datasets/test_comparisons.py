@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -318,3 +320,52 @@ def test_an_exact_column_name_comes_before_others():
     assert pairs_from_frame(games, judge="judge").judges.tolist() == ["y"]
     with pytest.raises(ValueError, match="judGE"):
         pairs_from_frame(games, judge="judGE")
+
+
+@pytest.mark.parametrize(
+    "kind", ["list", "array", "pandas", "category", "object", "polars", "arrow"]
+)
+def test_strings_in_arrow_are_read_as_those_of_a_list(kind, monkeypatch):
+    first = ["007", " b", "c", None, "7", "b"]
+    second = ["c", "c", "b", "b", "b", "7"]
+    expected = _quiet_pairs({"winner": first, "loser": second})
+    monkeypatch.setattr("rankwise.datasets.table_files.LEAST_ARROW_ROWS", 1)
+    data = _quiet_pairs(_frame_of(kind, first, second))
+    assert data.items.tolist() == expected.items.tolist()
+    np.testing.assert_array_equal(data.first, expected.first)
+    np.testing.assert_array_equal(data.second, expected.second)
+
+
+def _quiet_pairs(frame):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* rows are dropped")
+        return pairs_from_frame(frame)
+
+
+def _frame_of(kind, first, second):
+    """A frame of each library with two columns of strings."""
+    columns = {"winner": first, "loser": second}
+    if kind == "list":
+        return columns
+    if kind == "array":
+        filled = ["" if label is None else label for label in first]
+        return {"winner": np.array(filled), "loser": np.array(second)}
+    if kind == "arrow":
+        return pytest.importorskip("pyarrow").table(columns)
+    if kind == "polars":
+        return pytest.importorskip("polars").DataFrame(columns)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(columns)
+    if kind == "category":
+        return frame.astype("category")
+    if kind == "object":
+        return frame.astype(object)
+    return frame
+
+
+def test_a_column_that_only_begins_with_strings_is_read_as_a_list(monkeypatch):
+    monkeypatch.setattr("rankwise.datasets.table_files.LEAST_ARROW_ROWS", 1)
+    mixed = {"winner": ["a", "b", 3], "loser": ["b", "c", "a"]}
+    assert pairs_from_frame(mixed).items.tolist() == ["3", "a", "b", "c"]
+    teams = {"winner": ["a", ("b", "c")], "loser": ["b", "a"]}
+    assert pairs_from_frame(teams).teams.sizes.tolist() == [1, 2, 1]

@@ -53,7 +53,7 @@ def _encode_arrow(column: pa.ChunkedArray) -> tuple[Indices, list[object]]:
     arrow = import_arrow()
     if arrow.types.is_nested(column.type):
         raise ValueError(f"a column has the type {column.type}, expected numbers or text.")
-    if not is_number(column.type):
+    if not is_number(column.type) and not arrow.types.is_large_string(column.type):
         column = column.cast(arrow.string(), safe=False)
     encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
     if isinstance(encoded, arrow.ChunkedArray):

@@ -14,7 +14,7 @@ from rankwise.datasets import comparison_words
 from rankwise.datasets.column_values import complete_rows, distinct_cells
 from rankwise.datasets.comparison_columns import ComparisonColumns
 from rankwise.datasets.numeric_columns import column_numbers
-from rankwise.datasets.table_files import TableFile
+from rankwise.datasets.table_files import FrameTable, TableFile
 from rankwise.datasets.team_cells import TeamColumn, has_teams, plain_list, read_teams
 from rankwise.datasets.times import read_times
 from rankwise.datasets.vocabulary import MISSING, distinct_labels, is_gap, shown_value
@@ -170,7 +170,7 @@ def read_rows(
     labels = {}
     for at in columns.text:
         codes, texts = distinct_cells(cells[at])
-        labels[at] = Labels(codes, texts, isinstance(cells[at][0], str))
+        labels[at] = Labels(codes, texts, _are_words(table, cells[at]))
     if columns.outcome is not None and outcome_words:
         labels[columns.outcome] = _translated(table, labels[columns.outcome], outcome_words)
     if columns.magnitude is not None:
@@ -184,6 +184,13 @@ def read_rows(
     values = {at: column[complete] for at, column in values.items()}
     teams = tuple(column.take(complete) for column in teams)
     return ComparisonRows(table, columns, complete, labels, values, teams)
+
+
+def _are_words(table: TableFile, column: Any) -> bool:
+    """Whether a column has strings of a frame; texts of a file may spell whole numbers."""
+    if isinstance(column, list):
+        return isinstance(column[0], str)
+    return isinstance(table, FrameTable)
 
 
 def _read_teams(

@@ -6,15 +6,18 @@ import io
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rankwise.datasets.file_formats import Format
 from rankwise.datasets.files import damage, import_arrow
+from rankwise.datasets.vocabulary import is_gap
 from rankwise.errors import TableFormatError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LEAST_ARROW_ROWS = 1000  # of a data frame; fewer are encoded in Python
 MAX_BLOCK_BYTES = 2**31 - 1  # of Arrow
 
 
@@ -158,11 +161,13 @@ class FrameTable(TableFile):
     def read(
         self, text_columns: Sequence[int], typed_columns: Sequence[int]
     ) -> dict[int, pa.ChunkedArray]:
-        """Return the columns at these positions, as lists."""
-        return {
-            position: _as_list(self._columns[position])
-            for position in {*text_columns, *typed_columns}
-        }
+        """Return columns of strings in Arrow, if it is installed, and others as lists."""
+        columns = {}
+        for position in {*text_columns, *typed_columns}:
+            column = self._columns[position]
+            strings = None if position in typed_columns else arrow_strings(column)
+            columns[position] = _as_list(column) if strings is None else strings
+        return columns
 
     def n_rows(self) -> int:
         """Return the number of rows, see `TableFile`."""
@@ -172,6 +177,39 @@ class FrameTable(TableFile):
         """A ValueError that names the row."""
         place = self.path if row is None else f"row {row} of {self.path}"
         return ValueError(f"{place}: {problem}")
+
+
+def arrow_strings(column: Sequence[object]) -> pa.ChunkedArray | None:
+    """Return a column of strings of any library in Arrow, which encodes it faster than Python.
+
+    None for other values, for a few rows, and without pyarrow.
+    """
+    if len(column) < LEAST_ARROW_ROWS or find_spec("pyarrow") is None:
+        return None
+    if not _begins_with_string(column):
+        return None
+    arrow = import_arrow()
+    try:
+        if hasattr(column, "to_arrow"):
+            converted = column.to_arrow()
+        else:
+            converted = arrow.array(column, from_pandas=True)
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError):  # other values than strings
+        return None
+    strings = _plain_type(arrow.chunked_array([converted]))
+    types = arrow.types
+    if types.is_string(strings.type) or types.is_large_string(strings.type):
+        return strings
+    return None
+
+
+def _begins_with_string(column: Sequence[object]) -> bool:
+    """Whether the first value that is not missing, of the first few, is a string."""
+    first_rows = _as_list(column[:LEAST_ARROW_ROWS])
+    for value in first_rows:
+        if not is_gap(value):
+            return isinstance(value, str)
+    return False
 
 
 def _as_list(column: Sequence[object]) -> list[object]:

@@ -27,6 +27,7 @@ LARGEST_WEIGHT = 1e100
 RACE_ROWS = 10_000  # rows in which races are looked for
 RACE_SHARE = 0.4  # share of the rows in races, above which a warning is issued
 LEAST_RACES = 3
+LEAST_BEATEN = 3  # items that the winner of a race beats
 
 
 def read_comparisons(pairs: Any, covariates: Any, columns: dict[str, Any]) -> PairData:
@@ -160,10 +161,13 @@ def _are_races(winner: Indices, loser: Indices) -> bool:
     k = 0
     while k < len(lengths):
         n_beaten = int(lengths[k])
+        if n_beaten < LEAST_BEATEN:
+            k += 1
+            continue
         later_winners = winner[starts[k + 1 : k + n_beaten]]
         beaten = loser[starts[k] : starts[k] + n_beaten]
         lengths_fall = np.array_equal(lengths[k : k + n_beaten], np.arange(n_beaten, 0, -1))
-        if n_beaten > 2 and lengths_fall and np.isin(later_winners, beaten).all():
+        if lengths_fall and np.isin(later_winners, beaten).all():
             n_race_rows += n_beaten * (n_beaten + 1) // 2
             n_races += 1
             k += n_beaten
