@@ -1,5 +1,6 @@
 """Teams: boards of members equal explicit designs, and boards of single items."""
 
+import gzip
 from dataclasses import replace
 
 import numpy as np
@@ -378,3 +379,41 @@ def test_the_command_reads_teams(tmp_path):
     file.write_text("a,b,winner,p,q\nx+y,z+u,a,1+1,1+.5\nx+z,y+u,b,1+1,1+1\nx+u,y+z,a,1+1,1+1\n")
     options = ["--sides", "a,b", "--team-separator", "+", "--team-weights", "p,q"]
     assert "in teams of 2" in succeed("rank", file, *options).stdout
+
+
+def test_simulations_of_teams_print_shares(capsys, monkeypatch):
+    from experiments.boards import teams
+
+    settings = {"2 against 2": teams.SETTINGS["2 against 2, first side"]}
+    monkeypatch.setattr(teams, "SETTINGS", settings)
+    teams.main(["--runs", "2"])
+    (row,) = capsys.readouterr().out.splitlines()[2:]
+    assert all(0 <= float(cell) <= 1 for cell in row.split("|")[3:-1])
+
+
+def test_players_predict_doubles_better_than_pairs_of_players(tmp_path, capsys, monkeypatch):
+    from experiments.boards import doubles
+
+    monkeypatch.setattr(doubles, "ALPHAS", [1e-3])
+    monkeypatch.setattr(doubles, "SCALES", doubles.SCALES[:1])
+    monkeypatch.setattr(doubles, "STEPS", (0.1,))
+    rng = np.random.default_rng(0)
+    skill = rng.normal(size=12)
+    columns = ["tourney_date", "tourney_id", "match_num", "winner1_id", "winner2_id"]
+    columns += ["loser1_id", "loser2_id"]
+    folder = tmp_path / "atp_doubles"
+    folder.mkdir()
+    for year in doubles.YEARS:
+        lines = [",".join(columns)]
+        for match in range(40):
+            a, b, c, d = rng.permutation(12)[:4]
+            wins = rng.random() < 1 / (1 + np.exp(skill[c] + skill[d] - skill[a] - skill[b]))
+            players = (a, b, c, d) if wins else (c, d, a, b)
+            date = f"{year}{1 + match // 4:02d}01"
+            lines.append(",".join([date, "t", str(match), *map(str, players)]))
+        with gzip.open(folder / f"atp_matches_doubles_{year}.csv.gz", "wt") as file:
+            file.write("\n".join(lines))
+    doubles.main(["--data", str(tmp_path)])
+    lines = capsys.readouterr().out.splitlines()
+    losses = {line[:21].strip(): line[21:].split() for line in lines[4:8]}
+    assert float(losses["players"][0]) < float(losses["pairs"][0])
