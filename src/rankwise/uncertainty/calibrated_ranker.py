@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, MatrixLike, Numbers
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.fitted_schema import FittedSchema, Floats, ListOf, Model, Number, Values
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.supervision import pack_weights
+from rankwise.graphs.supervision import TargetLike, pack_weights
 from rankwise.groups import encode_groups, indices_by_group
 from rankwise.metrics.grades import LARGEST_GRADE
 from rankwise.model_selection.conformal import group_max, held_out_gaps, in_best_set
@@ -39,6 +40,7 @@ from rankwise.uncertainty.jackknife_errors import (
     Jackknife,
     LeftOut,
     LeftOutExactly,
+    Units,
     leave_units_out,
     possible_ranks,
     ranks_within,
@@ -157,12 +159,12 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: BaseEstimator | None = None,
         *,
-        units: Any = "auto",
+        units: Units = "auto",
         n_folds: int = 10,
         max_pairs: int = 20_000,
-        random_state: Any = 0,
+        random_state: int | np.random.Generator = 0,
     ) -> None:
         self.estimator = estimator
         self.units = units
@@ -175,8 +177,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     @restored_on_failure
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -205,11 +207,11 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         grades, gaps = gaps_of_grades(left_out)
         self.grades_: Array = grades
         self.gaps_: list[Array] = gaps
-        self.estimator_: Any = errors.model
+        self.estimator_: BaseEstimator = errors.model
         self.units_: str = errors.units
         self.n_units_: int = errors.n_units
         self.root_: Array | None = errors.root
-        self.members_: list[Any] | None = errors.members
+        self.members_: list[BaseEstimator] | None = errors.members
         self.slope_: float = curve.slope
         self.error_weight_: float = curve.error_weight
         self.n_pairs_: int = len(pairs.first)
@@ -219,7 +221,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         return self
 
-    def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[Any]:
+    def predict(self, X: MatrixLike, groups: ArrayLike | None = None) -> Numbers:
         """Predict scores by the estimator fitted to all data.
 
         Parameters
@@ -239,7 +241,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         return np.asarray(predict_items(self.estimator_, X, groups))
 
     def predict_difference(
-        self, X: Any, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
+        self, X: MatrixLike, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
     ) -> Difference:
         """Predict the differences of the scores of items i and j, with standard errors.
 
@@ -261,7 +263,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         return self.jackknife().predict_difference(X, i, j, groups)
 
     def predict_above(
-        self, X: Any, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
+        self, X: MatrixLike, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
     ) -> Array:
         """Predict the probability that item i is above item j, given that they are not tied.
 
@@ -279,7 +281,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         return ProbabilityMap(self.slope_, self.error_weight_).probability(value, error)
 
     def rank_interval(
-        self, X: Any, groups: ArrayLike | None = None, level: float = DEFAULT_CONFIDENCE
+        self, X: MatrixLike, groups: ArrayLike | None = None, level: float = DEFAULT_CONFIDENCE
     ) -> RankInterval:
         """Predict the ranks of the items in their groups, with intervals.
 
@@ -312,7 +314,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
 
     def best_set(
         self,
-        X: Any,
+        X: MatrixLike,
         groups: ArrayLike | None = None,
         level: float = 0.9,
         grade: float | None = None,
@@ -364,7 +366,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         scores = np.asarray(self.predict(X, groups), dtype=np.float64)
         return in_best_set(scores, lists, self.gaps_[target], level)
 
-    def predict_error(self, X: Any, groups: ArrayLike | None = None) -> Array:
+    def predict_error(self, X: MatrixLike, groups: ArrayLike | None = None) -> Array:
         """Predict the standard error of each score relative to the mean score of its group.
 
         The level of the scores of a group is arbitrary; the difference from its mean is not.
@@ -434,7 +436,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         )
         return replace(summary, calibration=calibration)
 
-    def get_metadata_routing(self) -> Any:
+    def get_metadata_routing(self) -> MetadataRequest:
         """Request groups in `predict` if the estimator does, and ignore them otherwise.
 
         A Pipeline with a transformer that takes groups needs one of the two. `set_predict_request`
@@ -451,7 +453,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             request.predict.add_request(param="groups", alias=takes_groups)
         return request
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(RankRLSCV() if self.estimator is None else self.estimator)
         tags.input_tags = inner.input_tags
@@ -526,33 +528,38 @@ def held_out_pairs(
     list_task = _task_of_list(left_out)
     n_rows = graph.n_pairs if units.of_edges else graph.n_items
     unit_of = fold_of_item(units.members, n_rows)
-    if list_task is None:
-        fold = unit_of
-    else:
+    fold = unit_of
+    if list_task is not None:
         fold = _folds_of_list(list_task, graph.n_items, rng)
-    if not graph.has_relevance:
-        drawn = _draw_comparisons(left_out, fold, n_pairs, rng)
-    else:
+    if graph.has_relevance:
         drawn = _draw_from_scores(graph, fold, n_pairs, rng)
+    else:
+        drawn = _draw_comparisons(left_out, fold, n_pairs, rng)
     if len(drawn.first) == 0:
         raise ValueError(
             "no pair of items with different scores is held out as a whole, so probabilities "
             f"cannot be fitted; leave out other units than {units.kind} (units=...), or "
-            "give more data."
+            "pass more data."
         )
-    if drawn.edge is not None:
-        units_of_pairs = [unit_of[drawn.edge]]
-    elif list_task is None:
-        units_of_pairs = [unit_of[drawn.first]]
-    else:
-        units_of_pairs = [unit_of[drawn.first], unit_of[drawn.second]]
-    without = [_score_differences(left_out, drawn, unit) for unit in units_of_pairs]
-    if list_task is None:
-        value = without[0]
-    else:
+    without = []
+    for unit in _units_of_pairs(drawn, unit_of, has_single_items=list_task is not None):
+        without.append(_score_differences(left_out, drawn, unit))
+    value = without[0]
+    if list_task is not None:
         value = _list_differences(list_task, drawn.first, drawn.second, fold)
     error = _error_of_new_pairs(left_out, errors, drawn, without)
     return HeldOutDifferences(drawn.first, drawn.second, Difference(value, error))
+
+
+def _units_of_pairs(
+    drawn: _DrawnPairs, unit_of: Indices, *, has_single_items: bool
+) -> list[Indices]:
+    """Units that contain the pairs: one unit for each pair, or those of both items."""
+    if drawn.edge is not None:
+        return [unit_of[drawn.edge]]
+    if has_single_items:
+        return [unit_of[drawn.first], unit_of[drawn.second]]
+    return [unit_of[drawn.first]]
 
 
 def _task_of_list(left_out: LeftOut) -> RankRLSTask | None:

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GroupKFold
 
-from rankwise.arrays import Array, Indices, dense_rows
+from rankwise.arrays import Array, Indices, Matrix, MatrixLike, dense_rows
 from rankwise.caching import cached_property
 from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.graphs.supervision import make_target, unpack_target
+from rankwise.graphs.supervision import TargetLike, make_target, unpack_target
 from rankwise.groups import encode_groups, indices_by_group
 from rankwise.model_selection.scorer import needs_groups, predict_items
 from rankwise.model_selection.shortcuts import HoldOutUnits
@@ -45,6 +45,10 @@ EQUAL = 1e-7
 MIN_COMPONENTS = 10
 """Explicit preferences with fewer components are one list in parts, not groups."""
 KINDS = ("auto", "groups", "items", "comparisons")
+
+Units: TypeAlias = "str | ArrayLike"
+"""Parameter ``units``: one of `KINDS`, or labels of clusters."""
+
 MAX_REFITS = 200
 """If RankRLS has no shortcut, more units than this are joined to folds."""
 
@@ -60,7 +64,7 @@ class CovarianceRoot:
     freedom : float
         Degrees of freedom of Student's t for the intervals.
     effects : ndarray of shape (n_covariates, n_columns)
-        Root of the effects of the covariates of a leaderboard; None for a ranker.
+        Root of the effects of the covariates of a leaderboard; no rows for a ranker.
     is_exact : bool
         Whether V is the jackknife covariance, or an estimate of it by simulation.
     unknowns : ndarray of shape (n_unknowns, n_columns) or None
@@ -69,7 +73,7 @@ class CovarianceRoot:
 
     root: Array
     freedom: float
-    effects: Any = None
+    effects: Array = field(default_factory=lambda: np.empty((0, 0)))
     is_exact: bool = True
     unknowns: Array | None = None
 
@@ -141,8 +145,11 @@ def possible_ranks(
     if quantile is None:
         quantile = spread.quantile((1 + confidence) / 2)
     for items in indices_by_group(lists):
-        bounds = _bounds_of_long_list if len(items) > COVARIANCE_LIMIT else _bounds_of_list
-        best[items], worst[items] = bounds(scores[items], spread.root[items], quantile)
+        if len(items) > COVARIANCE_LIMIT:
+            bounds = _bounds_of_long_list(scores[items], spread.root[items], quantile)
+        else:
+            bounds = _bounds_of_list(scores[items], spread.root[items], quantile)
+        best[items], worst[items] = bounds
     return best, worst
 
 
@@ -248,11 +255,11 @@ class Jackknife:
     ('groups', 10)
     """
 
-    model: Any
+    model: BaseEstimator
     units: str
     n_units: int
     root: Array | None = None
-    members: list[Any] | None = None
+    members: list[BaseEstimator] | None = None
 
     @property
     def freedom(self) -> int:
@@ -267,7 +274,7 @@ class Jackknife:
         return np.asarray(np.linalg.norm(self.root, axis=1))
 
     @single_threaded
-    def predict(self, X: Any, groups: ArrayLike | None = None) -> Array:
+    def predict(self, X: MatrixLike, groups: ArrayLike | None = None) -> Array:
         """Predict scores by the model of all data.
 
         Parameters
@@ -284,7 +291,7 @@ class Jackknife:
         """
         return np.asarray(predict_items(self.model, X, groups), dtype=np.float64)
 
-    def spread(self, X: Any, groups: ArrayLike | None = None) -> CovarianceRoot:
+    def spread(self, X: MatrixLike, groups: ArrayLike | None = None) -> CovarianceRoot:
         """Compute the root of the covariance of the scores of items.
 
         The level of the scores is arbitrary, so only errors of differences are meaningful.
@@ -301,14 +308,16 @@ class Jackknife:
         """
         if self.root is not None:
             items = transform_items(self.model, X, groups)
-            changes = exact_ranker(self.model).predict_by(items, self.root)
+            ranker = exact_ranker(self.model)
+            assert ranker is not None  # any other ranker was refitted and has no root
+            changes = ranker.predict_by(items, self.root)
             return CovarianceRoot(np.asarray(changes, dtype=np.float64), self.freedom)
         scores = [predict_items(member, X, groups) for member in self.members or []]
         changes = np.stack(scores, axis=1) - self.predict(X, groups)[:, None]
         return CovarianceRoot(changes * np.sqrt(self.freedom / self.n_units), self.freedom)
 
     def predict_difference(
-        self, X: Any, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
+        self, X: MatrixLike, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
     ) -> Difference:
         """Compute the differences of the scores of items i and j, and their standard errors.
 
@@ -346,12 +355,12 @@ class Jackknife:
 
 @single_threaded
 def jackknife(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: TargetLike,
     groups: ArrayLike | None = None,
     *,
-    units: Any = "auto",
+    units: Units = "auto",
     n_folds: int = 10,
 ) -> Jackknife:
     """Standard errors of differences, scores and coefficients by leaving out each unit.
@@ -418,9 +427,9 @@ class LeftOut(ABC):
         Unit that each of the other models lacks.
     """
 
-    model: Any
-    X: Any
-    groups: Any
+    model: BaseEstimator
+    X: MatrixLike
+    groups: ArrayLike | None
     graph: PreferenceGraph
     units: HoldOutUnits
 
@@ -471,9 +480,11 @@ class LeftOutExactly(LeftOut):
         return np.ascontiguousarray(self.coefficients.T)
 
     @cached_property
-    def _regressors(self) -> Any:
+    def _regressors(self) -> Matrix:
         items = transform_items(self.model, self.X, self.groups)
-        return exact_ranker(self.model).regressors(items)
+        ranker = exact_ranker(self.model)
+        assert ranker is not None
+        return ranker.regressors(items)
 
 
 @dataclass(frozen=True, eq=False)
@@ -486,7 +497,7 @@ class LeftOutByRefits(LeftOut):
         The models without each fold.
     """
 
-    members: list[Any]
+    members: list[BaseEstimator]
 
     def jackknife(self) -> Jackknife:
         """Return the standard errors."""
@@ -509,7 +520,7 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, n_rows, size))
 
 
-def exact_ranker(model: Any) -> Any:
+def exact_ranker(model: BaseEstimator) -> RankRLS | None:
     """The RankRLS inside a fitted Pipeline or search; None for other rankers."""
     ranker = final_estimator(model)
     ranker = getattr(ranker, "best_estimator_", ranker)
@@ -517,7 +528,12 @@ def exact_ranker(model: Any) -> Any:
 
 
 def leave_units_out(
-    estimator: Any, X: Any, y: Any, groups: Any, units: Any = "auto", n_folds: int = 10
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: TargetLike,
+    groups: ArrayLike | None,
+    units: Units = "auto",
+    n_folds: int = 10,
 ) -> LeftOut:
     """Fit a copy of the estimator, and compute the models without each unit.
 
@@ -540,7 +556,12 @@ def leave_units_out(
 
 
 def _leave_out_exactly(
-    ranker: RankRLS, model: Any, X: Any, y: Any, groups: Any, units: Any
+    ranker: RankRLS,
+    model: BaseEstimator,
+    X: MatrixLike,
+    y: TargetLike,
+    groups: ArrayLike | None,
+    units: Units,
 ) -> LeftOutExactly:
     """The models of RankRLS without each unit, by exact cross-validation."""
     if ranker.output_shape_:
@@ -562,7 +583,13 @@ def _leave_out_exactly(
 
 
 def _leave_out_by_refits(
-    estimator: Any, model: Any, X: Any, y: Any, groups: Any, units: Any, n_folds: int
+    estimator: BaseEstimator,
+    model: BaseEstimator,
+    X: MatrixLike,
+    y: TargetLike,
+    groups: ArrayLike | None,
+    units: Units,
+    n_folds: int,
 ) -> LeftOutByRefits:
     """The models of any ranker, refitted without each fold of units."""
     if isinstance(y, PreferenceGraph):
@@ -585,16 +612,12 @@ def _leave_out_by_refits(
     return LeftOutByRefits(model, X, groups, graph, folds, members)
 
 
-def make_units(graph: PreferenceGraph, units: Any, *, beta: float = 0.0) -> HoldOutUnits:
+def make_units(graph: PreferenceGraph, units: Units, *, beta: float = 0.0) -> HoldOutUnits:
     """The units of a graph, with the `units` of `jackknife`.
 
     Without regression (beta = 0) units without pairs have no effect and are ignored.
     """
-    if isinstance(units, str):
-        check_option("units", units, KINDS)
-        kind = _default_kind(graph) if units == "auto" else units
-    else:
-        kind = "clusters"
+    kind = _kind_of_units(graph, units)
     of_edges = _are_edges(kind, graph)
     n_rows = graph.n_pairs if of_edges else graph.n_items
     if kind == "groups":
@@ -617,6 +640,14 @@ def make_units(graph: PreferenceGraph, units: Any, *, beta: float = 0.0) -> Hold
     return HoldOutUnits(kind, members, of_edges)
 
 
+def _kind_of_units(graph: PreferenceGraph, units: Units) -> str:
+    """One of "groups", "items", "comparisons", and "clusters" for labels."""
+    if not isinstance(units, str):
+        return "clusters"
+    check_option("units", units, KINDS)
+    return _default_kind(graph) if units == "auto" else units
+
+
 def _are_edges(kind: str, graph: PreferenceGraph) -> bool:
     """Whether units of this kind consist of comparisons instead of items."""
     has_explicit_edges = graph.hold_out_unit == "edges"
@@ -628,7 +659,7 @@ def _are_edges(kind: str, graph: PreferenceGraph) -> bool:
     return kind == "comparisons" or (kind == "clusters" and has_explicit_edges)
 
 
-def _cluster_codes(labels: Any, n_rows: int, *, of_edges: bool) -> Indices:
+def _cluster_codes(labels: ArrayLike, n_rows: int, *, of_edges: bool) -> Indices:
     """Number of the cluster of each comparison or item."""
     if np.shape(labels) != (n_rows,):
         rows = "comparisons" if of_edges else "items"
