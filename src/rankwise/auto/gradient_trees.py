@@ -14,6 +14,7 @@ from rankwise.auto.tree_growth import LEARNING_RATE, lightgbm_or_none
 from rankwise.runtime.threads import ENTRY_OF_TREE, limit_threads, n_threads_for
 
 N_LEAVES = 31
+LEAF_ROWS = 20  # fewest rows of a leaf
 LEAST_CURVATURE = 1e-6
 
 #: Gradient and curvature of a loss with respect to the score of each row.
@@ -42,6 +43,8 @@ def start_trees(
     X: Array, derivatives: ScoreDerivatives, categorical: tuple[int, ...]
 ) -> GradientTrees:
     """Trees of LightGBM if it is installed, otherwise of scikit-learn."""
+    if len(X) < 2 * LEAF_ROWS:
+        raise ValueError(f"trees need {2 * LEAF_ROWS} rows, and there are {len(X)}")
     if lightgbm_or_none() is None:
         return ScikitLearnTrees(X, derivatives)
     return LightGBMTrees(X, derivatives, categorical)
@@ -68,6 +71,7 @@ class LightGBMTrees:
             "objective": "none",
             "learning_rate": LEARNING_RATE,
             "num_leaves": N_LEAVES,
+            "min_data_in_leaf": LEAF_ROWS,
             "num_threads": n_threads_for(ENTRY_OF_TREE * X.size),
             "deterministic": True,
             "force_col_wise": True,
@@ -133,6 +137,7 @@ class ScikitLearnTrees:
                     learning_rate=LEARNING_RATE,
                     max_iter=1,
                     max_leaf_nodes=N_LEAVES,
+                    min_samples_leaf=LEAF_ROWS,
                     early_stopping=False,
                     random_state=0,
                 )
