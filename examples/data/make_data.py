@@ -5,6 +5,7 @@
 hotels.csv   hotels shown for 60 searches, with the grade that the guests gave
 battles.csv  300 votes on answers of six language models
 scores.csv   scores of eight models on twelve tasks, one row for each model and task
+creatures.csv, duels.csv   120 creatures with features, and 3,000 duels between them
 """
 
 from pathlib import Path
@@ -57,10 +58,38 @@ def make_scores() -> pd.DataFrame:
     return table.reset_index().melt("model", var_name="task", value_name="score")
 
 
+def make_creatures() -> pd.DataFrame:
+    """Speed, armor, and a kind."""
+    rng = np.random.default_rng(0)
+    speed = rng.normal(50, 15, 120).round(1)
+    armor = rng.integers(0, 40, 120)
+    kind = rng.choice(["fire", "grass", "water"], 120)
+    names = [f"{word[0].upper()}{number:03d}" for number, word in enumerate(kind)]
+    return pd.DataFrame({"name": names, "speed": speed, "armor": armor, "kind": kind})
+
+
+def make_duels() -> pd.DataFrame:
+    """The faster one tends to win; fire beats grass, grass beats water, water beats fire."""
+    rng = np.random.default_rng(3)
+    creatures = make_creatures()
+    first = rng.integers(120, size=3000)
+    second = (first + rng.integers(1, 120, size=3000)) % 120
+    code = creatures["kind"].map({"fire": 0, "grass": 1, "water": 2}).to_numpy()
+    strength = 0.12 * creatures["speed"].to_numpy() + 0.03 * creatures["armor"].to_numpy()
+    advantage = np.array([0.0, 3.0, -3.0])[(code[second] - code[first]) % 3]
+    log_odds = strength[first] - strength[second] + advantage
+    is_first = rng.random(3000) < 1.0 / (1.0 + np.exp(-log_odds))
+    names = creatures["name"].to_numpy()
+    left, right = names[first], names[second]
+    return pd.DataFrame({"left": left, "right": right, "winner": np.where(is_first, left, right)})
+
+
 TABLES = {
     "hotels.csv": make_hotels,
     "battles.csv": make_battles,
     "scores.csv": make_scores,
+    "creatures.csv": make_creatures,
+    "duels.csv": make_duels,
 }
 
 

@@ -269,7 +269,7 @@ def fit_catboost(train):
     names = [c for c in items if not pd.api.types.is_numeric_dtype(items[c])]
     names += [c for c in items if items[c].dtype == bool]
     for name in names:
-        items[name] = items[name].astype(str)
+        items[name] = items[name].astype(object).fillna("missing").astype(str)
 
     def pool_of(matches):
         winner = np.where(matches.won > 0.5, matches.first, matches.second)
