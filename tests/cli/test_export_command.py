@@ -55,7 +55,7 @@ def test_the_target_can_be_said_in_words_and_the_file_by_either_name(table_model
     assert onnx.load_from_string(done.stdout_bytes).producer_name == "rankwise"
 
 
-@pytest.mark.parametrize("to", ["json", "solr", "opensearch"])
+@pytest.mark.parametrize("to", ["json", "solr", "opensearch", "elasticsearch"])
 def test_weights_cannot_say_what_a_table_needs_and_the_message_points_to_onnx(to, table_model):
     message = fail("export", table_model, "--to", to)
     assert "categories or missing values, which cannot be folded into weights" in message

@@ -17,7 +17,7 @@ from rankwise.cli.shared_options import model_argument, output_option
 @click.argument("file", type=FILE, required=False)
 @option(
     "--to",
-    metavar="json|solr|opensearch|onnx",
+    metavar="json|solr|opensearch|elasticsearch|onnx",
     help="Format; onnx is for most models, the other formats for linear models.",
 )
 @option(

@@ -18,7 +18,7 @@ from rankwise.rankers.linear_models import LinearWeights, linear_weights
 from rankwise.rankers.pipelines import is_passthrough
 from rankwise.validation import check_option
 
-FORMATS = ("json", "solr", "opensearch")
+FORMATS = ("json", "solr", "opensearch", "elasticsearch")
 
 
 def export_linear(
@@ -38,11 +38,11 @@ def export_linear(
         A fitted ranker with a linear kernel and one output, or a Pipeline of `TableVectorizer` with
         numbers only, StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler and such a ranker.
         Scaling is folded into the weights, which therefore apply to the raw features.
-    format : {"json", "solr", "opensearch"}, default="json"
+    format : {"json", "solr", "opensearch", "elasticsearch"}, default="json"
         "json" is ``{"name", "weights": {feature: weight}, "intercept"}``; "solr" the
-        `LinearModel` of Solr's learning to rank; "opensearch" the ``model/linear`` that
-        ``_createmodel`` of the learning to rank plug-ins of OpenSearch and Elasticsearch expects.
-        The latter two have no intercept: it is dropped, since it is the same for all items.
+        `LinearModel` of Solr's learning to rank; "opensearch" and "elasticsearch" are the same, the
+        ``model/linear`` that ``_createmodel`` of the learning to rank plug-ins expects. The formats
+        of search engines have no intercept: it is dropped, since it is the same for all items.
     feature_names : sequence of str, optional
         Names of the features; by default the names seen in `fit`, else f1, f2, … as numbered in
         the LETOR format.
@@ -81,7 +81,7 @@ def export_linear(
             "features": [{"name": feature} for feature in names],
             "params": {"weights": weights},
         }
-    if format == "opensearch":
+    if format in ("opensearch", "elasticsearch"):
         return {"model": {"name": name, "model": {"type": "model/linear", "definition": weights}}}
     return {"name": name, "weights": weights, "intercept": float(linear.intercept)}
 
