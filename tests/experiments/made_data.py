@@ -6,6 +6,8 @@ import re
 
 import numpy as np
 
+from experiments.runs.hidden_judgments import RUNS
+
 TOPICS = re.findall(
     r"\S+",
     "acq bop cocoa coffee corn cpi crude dlr earn gnp gold grain interest livestock money-fx "
@@ -137,6 +139,19 @@ def write_sentences(path, rng, n_sentences=12):
     write(path, f"<corpus>{''.join(lines)}</corpus>")
 
 
+def write_runs(folder, rng, n_queries=12, n_documents=30):
+    grades = rng.integers(0, 3, (n_queries, n_documents))
+    lines = [f"{q} 0 d{d} {grade}" for (q, d), grade in np.ndenumerate(grades)]
+    write(folder / "qrels.txt.gz", "\n".join(lines) + "\n")
+    for name in RUNS:
+        lines = []
+        for query in range(n_queries):
+            scores = grades[query] + rng.normal(0, rng.uniform(1, 3), n_documents)
+            found = rng.permutation(n_documents)[:20]
+            lines += [f"{query} Q0 d{d} 0 {scores[d]:.4f} {name}" for d in found]
+        write(folder / f"{name}.top100.gz", "\n".join(lines) + "\n")
+
+
 def make_data(folder):
     """All files, in this folder."""
     rng = np.random.default_rng(0)
@@ -160,4 +175,5 @@ def make_data(folder):
         path = folder / "gene_expression" / f"{name}.npz"
         path.parent.mkdir(exist_ok=True)
         np.savez(path, X=X, y=np.where(is_first, *labels))
+    write_runs(folder / "scores" / "robust03", rng)
     return folder

@@ -66,6 +66,12 @@ RUNS = {  # options, constants to make smaller, and something that must be print
         {"N_REFERENCE": 5, "GAMMAS": np.array([0.01]), **FEW_ALPHAS},
         "0.413",
     ),
+    "runs.hidden_judgments": ("", {"HIDDEN": (0.5,), "POOL_DEPTHS": (5,)}, "A new run"),
+    "runs.paired_tests": (
+        "--samples 30",
+        {"GROUPS": (20,), "QUERIES": (10,)},
+        "Type I error with clusters",
+    ),
     "score_tables.drug_target": ("--sets nr", {"ALPHAS": np.array([0.01])}, "both new"),
     "score_tables.kiba": ("--seeds 1 --settings both", {}, "both new"),
     "score_tables.label_ranking": ("--sets iris --short", {"WIDTHS": (1.0,)}, "iris"),
