@@ -133,7 +133,7 @@ def sample_rows(folder, n_samples):
 def main(arguments=None):
     """Print the three tables."""
     parser = make_parser(__doc__)
-    parser.add_argument("--samples", type=int, default=4000)
+    parser.add_argument("--samples", type=int, default=2000)
     options = parser.parse_args(arguments)
     paired_tests.N_DRAWS = N_DRAWS
     header = ["clusters", "t", "randomization", "t, clusters\nignored"]
