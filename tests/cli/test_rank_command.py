@@ -46,6 +46,31 @@ def test_a_board_until_a_date_is_judged_on_what_came_later(tmp_path):
     assert run("rank", file, "--time", "date", "--backtest").exit_code == 1
 
 
+def test_a_backtest_fits_the_board_once(tmp_path, monkeypatch):
+    from rankwise.leaderboard import rating
+
+    fitted = []
+
+    def fit_and_count(name, data, *arguments, **options):
+        fitted.append(name)
+        return fit_model(name, data, *arguments, **options)
+
+    fit_model = rating.fit_model
+    monkeypatch.setattr(rating, "fit_model", fit_and_count)
+    file = tmp_path / "games.csv"
+    lines = [f"{'ab'[k % 2]},{'bc'[k % 2]},{k}" for k in range(40)]
+    lines += [f"{'ba'[k % 2]},{'ac'[k % 2]},{k}" for k in range(40)]
+    file.write_text("\n".join(["winner,loser,day", *lines]))
+    options = ["--time", "day", "--until", "30", "--backtest"]
+    page = tmp_path / "board.html"
+    done = run("rank", file, *options, "--half-life", "20", "--page", page)
+    assert done.exit_code == 0, done.output
+    assert len(fitted) == 2  # the board, and the one without time that it is compared with
+    fitted.clear()
+    assert run("rank", file, *options, "--rating-model", "least-squares").exit_code == 0
+    assert len(fitted) == 1
+
+
 def test_a_column_of_people_who_voted_often_is_named_unless_it_is_used(tmp_path):
     file = tmp_path / "tastings.csv"
     lines = [f"{'ab'[k % 2]},{'ba'[k % 2]},{k // 6},{k}" for k in range(60)]

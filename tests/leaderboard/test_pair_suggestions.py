@@ -12,6 +12,7 @@ from rankwise import CalibratedRanker, PairGraph, RankRLS
 from rankwise.datasets import make_ranking
 from rankwise.leaderboard import next_pairs, rate
 from rankwise.leaderboard.inference.posterior import fit_posterior
+from tests.leaderboard.data import random_games
 from tests.oracle_uncertainty import logistic_posterior, posterior, worths
 
 
@@ -282,3 +283,15 @@ def test_what_knows_nothing_of_pairs_is_refused():
     X, y, groups = make_ranking(n_queries=5, n_features=3, random_state=0)[:3]
     with pytest.raises(ValueError, match="pass X"):
         next_pairs(CalibratedRanker(RankRLS()).fit(X, y, groups))
+
+
+def test_the_posterior_mean_are_the_ratings_of_a_board_with_the_same_prior():
+    graph = random_games(6, 60, seed=3, levels=(0.0, 1.0))
+    prior = 0.7
+    posterior = fit_posterior(graph, None, prior)
+    alpha = prior / 8 / graph.n_pairs
+    board = rate(graph, alpha=alpha, model="bradley-terry")
+    origin = board.fitted.system.ratings_and_effects(board.fitted.unknowns)[0]
+    np.testing.assert_allclose(posterior.mean, origin, atol=1e-5)
+    variances = posterior.variances(np.array([0, 1]), np.array([1, 2]))
+    assert (variances > 0).all()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rankwise.datasets import PairData
     from rankwise.datasets.table_files import TableFile
-    from rankwise.leaderboard import Backtest, Leaderboard
+    from rankwise.leaderboard import Leaderboard
 
 MIN_ROWS_PER_PERSON = 1.5  # mean from which votes of one person may depend on each other
 FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html", ".txt": "text"}
@@ -85,7 +85,6 @@ def rank(
     format of the suffix of the file (.md, .json, .tex, .html, .txt).
     """
     from rankwise.datasets.comparisons import open_comparisons, pairs_from_table
-    from rankwise.leaderboard import rate, rate_groups
     from rankwise.report import board_page
 
     terminal.check_files([pairs, comparisons.item_features, *comparisons.prior], output, page)
@@ -97,19 +96,7 @@ def rank(
     if data.judges is None and data.clusters is None:
         _note_people(file, columns)
     options = _rate_options(rating, comparisons, data)
-    if backtest and until is None:
-        raise ValueError("--backtest evaluates the board on later comparisons; pass --until.")
-    backtest_table = None
-    if until is not None:
-        is_before = _is_before(data, until)
-        if backtest:
-            backtest_table = _backtest(data, until, options).table()
-        data = data.take(is_before).compact()[0]
-    boards: dict[Any, Leaderboard]
-    if data.groups is None:
-        boards = {None: rate(data, **options)}
-    else:
-        boards = rate_groups(data, **options)
+    boards, backtest_table = _make_boards(data, options, until, evaluate=backtest)
     files: list[tuple[Path, str]] = []
     if output is not None:
         format = FORMAT_OF.get(output.suffix.lower(), "csv")
@@ -134,7 +121,7 @@ def _note_people(file: TableFile, columns: dict[str, Any]) -> None:
 
     columns_with_role = _names_in(columns)
     for position, name in enumerate(file.names):
-        if name in columns_with_role or not is_person(name):
+        if name.lower() in columns_with_role or not is_person(name):
             continue
         codes, people = distinct_cells(file.read([position], [])[position])
         rows_per_person = len(codes) / len(people)
@@ -146,13 +133,13 @@ def _note_people(file: TableFile, columns: dict[str, Any]) -> None:
 
 
 def _names_in(columns: dict[str, Any]) -> set[str]:
-    """Names of the columns with a role."""
+    """Names of the columns with a role, in lower case."""
     names: set[str] = set()
     for value in columns.values():
         if isinstance(value, str):
-            names.add(value)
+            names.add(value.lower())
         elif isinstance(value, list):
-            names.update(value)
+            names.update(name.lower() for name in value)
     return names
 
 
@@ -207,11 +194,41 @@ def _is_before(data: PairData, until: str) -> NDArray[np.bool_]:
     return is_before
 
 
-def _backtest(data: PairData, until: str, options: dict[str, Any]) -> Backtest:
-    """Evaluate a board of the comparisons before a date on the later ones."""
+def _make_boards(
+    data: PairData, options: dict[str, Any], until: str | None, *, evaluate: bool
+) -> tuple[dict[Any, Leaderboard], TextTable | None]:
+    """Rate all comparisons, or those before a date, and evaluate the board on the later ones.
+
+    Returns
+    -------
+    boards : dict from label to Leaderboard
+        One board for each group; the label is None without groups.
+    backtest_table : TextTable or None
+        The evaluation.
+    """
     from rankwise.leaderboard import backtest
 
-    return backtest(data, until, **{**options, "intervals": False, "order": "rating"})
+    if until is None:
+        if evaluate:
+            raise ValueError("--backtest evaluates the board on later comparisons; pass --until.")
+        return _rate(data, options), None
+    is_before = _is_before(data, until)
+    backtest_table = None
+    if evaluate:
+        result = backtest(data, until, **options)
+        backtest_table = result.table()
+        if data.groups is None:
+            return {None: result.board}, backtest_table
+    return _rate(data.take(is_before).compact()[0], options), backtest_table
+
+
+def _rate(data: PairData, options: dict[str, Any]) -> dict[Any, Leaderboard]:
+    """Rate the comparisons of each group; the label is None without groups."""
+    from rankwise.leaderboard import rate, rate_groups
+
+    if data.groups is None:
+        return {None: rate(data, **options)}
+    return rate_groups(data, **options)
 
 
 def _print_boards(boards: dict[Any, Leaderboard], as_json: bool, is_written: bool) -> None:

@@ -151,10 +151,13 @@ def fit_model(
     ties, alpha, scales, half_life
         As in `rate`.
     """
+    is_dynamic = data.times is not None or bool(data.contexts)
+    if is_dynamic and not covariates.names:
+        return fit_dynamic(data, covariates.columns, ties, scales, half_life)
     counts = ComparisonCounts.of(data, covariates.columns)
     if covariates.names:
         check_identified(counts, X, B, covariates.names)
-    if data.times is not None or data.contexts:
+    if is_dynamic:
         return fit_dynamic(data, covariates.columns, ties, scales, half_life)
     model: LeastSquares | BradleyTerry | PlackettLuce
     if name == "plackett-luce" and data.rankings is not None:
