@@ -17,7 +17,7 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from rankwise.leaderboard import rate  # noqa: E402
+from rankwise.leaderboard import rate, rate_scores  # noqa: E402
 from rankwise.report import board_page  # noqa: E402
 from tests.browser import find, set_screen, start_browser, wait_for  # noqa: E402
 
@@ -73,6 +73,20 @@ def make_board(path: Path) -> None:
     board_page(board, title="Eight models, 30 judges").save(path)
 
 
+def make_score_board(path: Path) -> None:
+    """The table of docs/scores_over_tasks.md, with missing scores."""
+    rng = np.random.default_rng(7)
+    kinds = ["retrieval"] * 6 + ["classify"] * 5 + ["similar"] * 5
+    strength = np.array([0.80, 0.79, 0.78, 0.74, 0.72, 0.66])
+    scores = strength[:, None] + rng.normal(0, 0.08, 16) + rng.normal(0, 0.02, (6, 16))
+    scores[1, :5] = np.nan
+    names = [f"{kind}-{k}" for k, kind in enumerate(kinds)]
+    table = {"model": ["owl", "crow", "jay", "wren", "lark", "coot"]}
+    table |= {name: column.round(3) for name, column in zip(names, scores.T, strict=True)}
+    board = rate_scores(table, item="model", score=names)
+    board_page(board, title="Six models on 16 tasks").save(path)
+
+
 def photograph_judge(page, folder: Path) -> None:
     """The question, and the board after some answers."""
     items = folder / "cheese.csv"
@@ -116,6 +130,8 @@ def main() -> None:
             photograph_file(page, demo / "report.html", "report")
             make_board(folder / "board.html")
             photograph_file(page, folder / "board.html", "board")
+            make_score_board(folder / "scores.html")
+            photograph_file(page, folder / "scores.html", "scores")
             photograph_judge(page, folder)
         finally:
             page.quit()

@@ -56,6 +56,7 @@ def write_tables(folder):
         "hotels": ["search,price,stars,km,grade"],
         "games": ["winner,loser,judge"],
         "battles": ["left,right,winner"],
+        "benchmark": ["model,task,kind,score"],
         "players": ["name,age,hand,team", "Ann,20,L,0", "Bob,23,R,0", "Cleo,26,L,1", "Dan,29,R,1"],
     }
     for k in range(40):
@@ -71,6 +72,10 @@ def write_tables(folder):
         price, stars = rng.integers(40, 300), rng.integers(1, 6)
         grade = int(np.clip(stars - price / 60 + rng.normal(), 0, 3))
         tables["hotels"].append(f"{k // 6},{price},{stars},{k % 7},{grade}")
+    for k in range(60):
+        model, task = f"m{k % 6}", k // 6
+        score = 0.5 - k % 6 / 50 + task / 40 + rng.normal() / 30
+        tables["benchmark"].append(f"{model},t{task},{'abcde'[task % 5]},{score:.3f}")
     for k in range(60):
         a, b = rng.choice(["Ann", "Bob", "Cleo", "Dan"], 2, replace=False)
         winner, loser = (max(a, b), min(a, b)) if k % 5 else (a, b)

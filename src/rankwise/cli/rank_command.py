@@ -19,7 +19,10 @@ from rankwise.cli.rank_options import (
     comparison_options,
     rating_options,
 )
+from rankwise.cli.rank_output import RankOutput, board_title, format_of, write_score_board
+from rankwise.cli.rank_scores import find_scores, rate_file
 from rankwise.cli.shared_options import OUTPUT, json_option, output_option
+from rankwise.cli.task_options import TaskOptions, task_options
 from rankwise.formatting import TextTable, csv_text, join_tables, one_line
 
 if TYPE_CHECKING:
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from rankwise.leaderboard import Leaderboard
 
 MIN_ROWS_PER_PERSON = 1.5  # mean from which votes of one person may depend on each other
-FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html", ".txt": "text"}
 
 
 @click.command(
@@ -39,12 +41,14 @@ FORMAT_OF = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html
     examples=[
         "rankwise rank games.csv --winner winner --loser loser",
         "rankwise rank votes.csv --sides model_a,model_b --outcome winner",
+        "rankwise rank scores.csv --item model --task task --score score",
     ],
 )
 @click.argument("pairs", type=FILE)
 @pair_options(is_advanced=False)
 @comparison_options
 @rating_options
+@task_options
 @option(
     "--until",
     metavar="DATE",
@@ -73,22 +77,29 @@ def rank(
     pair_columns: PairOptions,
     comparisons: ComparisonOptions,
     rating: RatingOptions,
+    tasks: TaskOptions,
     until: str | None,
     backtest: bool,
     page: Path | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Rate items by who beat whom: a leaderboard with intervals.
+    """Rate items by who beat whom, or by scores over tasks: a leaderboard with intervals.
 
-    PAIRS is a table with one comparison a row, or a PrefLib file of rankings. -o writes CSV, or the
-    format of the suffix of the file (.md, .json, .tex, .html, .txt).
+    PAIRS is a table with one comparison a row, a PrefLib file of rankings, or a table of scores
+    with one score or one model a row. -o writes CSV, or the format of the suffix of the file (.md,
+    .json, .tex, .html, .txt).
     """
     from rankwise.datasets.comparisons import open_comparisons, pairs_from_table
     from rankwise.report import board_page
 
     terminal.check_files([pairs, comparisons.item_features, *comparisons.prior], output, page)
     file = open_comparisons(pairs, comparisons.delimiter)
+    scores = find_scores(file, pair_columns, comparisons, tasks)
+    if scores is not None:
+        board = rate_file(scores, tasks, comparisons.weight, rating.confidence)
+        write_score_board(board, RankOutput(pairs, page, output, as_json))
+        return
     columns: Any = {**pair_columns.columns(), **comparisons.columns()}
     data = pairs_from_table(file, columns)
     if data.read_as:
@@ -99,10 +110,9 @@ def rank(
     boards, backtest_table = _make_boards(data, options, until, evaluate=backtest)
     files: list[tuple[Path, str]] = []
     if output is not None:
-        format = FORMAT_OF.get(output.suffix.lower(), "csv")
-        files.append((output, _boards_text(boards, format)))
+        files.append((output, _boards_text(boards, format_of(output))))
     if page is not None:
-        title = "Leaderboard" if str(pairs) == "-" else f"Leaderboard of {pairs.name}"
+        title = board_title(pairs)
         files.append((page, board_page(boards.get(None, boards), title=title).text))
     terminal.write_texts(files)
     if output is not None or str(page) != "-":
@@ -147,7 +157,7 @@ def _rate_options(
     rating: RatingOptions, comparisons: ComparisonOptions, data: PairData
 ) -> dict[str, Any]:
     """The arguments of `rate`."""
-    priors = [_read_prior(file, comparisons.item) for file in comparisons.prior]
+    priors = [_read_prior(file, comparisons.item_column) for file in comparisons.prior]
     return {
         "model": rating.rating_model,
         "ties": rating.ties,
@@ -289,7 +299,7 @@ def _read_features(comparisons: ComparisonOptions, pairs: PairData) -> Any:
     file = comparisons.item_features
     if file is None:
         return None
-    item = comparisons.item
+    item = comparisons.item_column
     table: Any = read_ranking(file, target=None, group=None, id=item, as_frame=True)
     X = table.X.take(rows_of_items(pairs.items, table.ids, f"{file}, column {item},"))
     vectorizer = TableVectorizer().decide_columns(X)

@@ -26,7 +26,7 @@ class ComparisonOptions:
     delimiter: str | None
     item_features: Path | None
     prior: tuple[Path, ...]
-    item: str
+    item: str | None
     ranking: str | None
     place: str
     places: tuple[str, ...]
@@ -36,13 +36,36 @@ class ComparisonOptions:
     team_separator: str | None
     team_weights: tuple[str, ...]
 
+    @property
+    def item_column(self) -> str:
+        """Column of the items of rankings, features and priors."""
+        return self.item or "item"
+
+    def are_named(self) -> bool:
+        """Whether an option says that the file has comparisons or rankings."""
+        options = (
+            self.ranking,
+            self.places,
+            self.covariates,
+            self.context,
+            self.prior,
+            self.item_features,
+            self.board_per,
+            self.cluster,
+            self.weight,
+            self.time,
+            self.team_separator,
+            self.team_weights,
+        )
+        return any(options)
+
     def columns(self) -> PairColumns:
         """The arguments of `rankwise.datasets.read_pairs`."""
         columns: PairColumns = {
             "weight": self.weight,
             "group": self.board_per,
             "cluster": self.cluster,
-            "item": self.item,
+            "item": self.item_column,
             "ranking": self.ranking,
             "place": self.place,
             "places": split_names(self.places) or None,
@@ -114,10 +137,10 @@ comparison_options = option_group(
     option(
         "--item",
         metavar="COLUMN",
-        default="item",
         section=COMPARISONS,
         is_advanced=True,
-        help="Items of rankings, of --item-features and of --prior.",
+        help="Items of rankings, of --item-features and of --prior, or models with scores; "
+        "default: item.",
     ),
     option(
         "--ranking",

@@ -346,10 +346,12 @@ class TaskLeaderboard(RankedBoard):
             i, j = self._comparable(a, b)
             contrasts[row, i] = 1.0
             contrasts[row, j] = -1.0
+        models = self.items.tolist()
+        tasks = self.rated_table.tasks.tolist()
         return [
             SuggestedCell(
-                item=self.items[choice.model],
-                task=self.rated_table.tasks[choice.task],
+                item=models[choice.model],
+                task=tasks[choice.task],
                 error_ratio=choice.variance**0.5,
             )
             for choice in choose_cells(self.model, contrasts, n_cells)
@@ -379,8 +381,8 @@ class TaskLeaderboard(RankedBoard):
         above = missing_excess(self.model, i, difference)
         below = missing_excess(self.model, j, difference)
         return CellsToFlip(
-            above=self.items[i],
-            below=self.items[j],
+            above=self.items.tolist()[i],
+            below=self.items.tolist()[j],
             difference=difference,
             n_missing_above=0 if above is None else above.n_missing,
             n_missing_below=0 if below is None else below.n_missing,

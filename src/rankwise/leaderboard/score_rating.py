@@ -147,11 +147,20 @@ def rate_scores(
         baseline=baseline,
         confidence=confidence,
     )
-    check_score_options(options, has_families=family is not None, has_seeds=seed is not None)
-    board = rate_table(read_scores(frame, columns).comparable(), options)
+    board = rate_frame(frame, columns, options)
     for message in board.warnings:
         warn_user(f"{message}.")
     return board
+
+
+def rate_frame(frame: object, columns: ScoreColumns, options: ScoreOptions) -> TaskLeaderboard:
+    """Check the options, read a data frame, and rate its models."""
+    check_score_options(
+        options,
+        has_families=columns.family is not None,
+        has_seeds=columns.seed is not None,
+    )
+    return rate_table(read_scores(frame, columns).comparable(), options)
 
 
 def rate_table(table: ScoreTable, options: ScoreOptions) -> TaskLeaderboard:

@@ -104,14 +104,6 @@ class FrameColumns:
         """Return a column of labels, encoded."""
         return encode_groups(self.values(role, name), self.n_rows, f"{role}={name!r}")
 
-    def usual_name(self, role: str) -> str | None:
-        """Name of the first column whose name is usual for a role."""
-        lowercase = {name.lower(): name for name in reversed(self.names)}
-        for usual in USUAL_NAMES[role]:
-            if usual in lowercase:
-                return lowercase[usual]
-        return None
-
     def numeric_names(self) -> list[str]:
         """Names of the columns of numbers."""
         numeric = []
@@ -120,6 +112,15 @@ class FrameColumns:
             if kind in "fiu":
                 numeric.append(name)
         return numeric
+
+
+def usual_column(names: Sequence[str], role: str) -> str | None:
+    """Return the first column whose name is usual for a role, regardless of case."""
+    lowercase = {name.lower(): name for name in reversed(names)}
+    for usual in USUAL_NAMES[role]:
+        if usual in lowercase:
+            return lowercase[usual]
+    return None
 
 
 def _row_labels(frame: object) -> Labels | None:
@@ -245,7 +246,7 @@ def _column_label(columns: FrameColumns, name: ColumnName) -> str:
 
 def _advice(columns: FrameColumns) -> str:
     """Say how to name the columns of a table that looks long or wide."""
-    usual = {role: columns.usual_name(role) for role in ("item", "task", "score")}
+    usual = {role: usual_column(columns.names, role) for role in ("item", "task", "score")}
     if usual["task"] is not None and usual["score"] is not None:
         item = usual["item"] or "…"
         return f'pass item="{item}", task="{usual["task"]}", score="{usual["score"]}"'

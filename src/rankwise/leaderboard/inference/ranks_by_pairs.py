@@ -12,6 +12,8 @@ from rankwise.leaderboard.inference.pair_errors import PairErrors
 from rankwise.leaderboard.inference.ranks import IntervalColumns, RatedItems, holm_rejects
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot, joint_quantile
 
+WIDEST_INTERVAL = 100.0  # times the range of the ratings; wider intervals say nothing
+
 
 @dataclass(frozen=True, eq=False)
 class RatingErrors:
@@ -58,7 +60,8 @@ def interval_columns_by_pairs(
     """
     n_items = len(rated.items)
     half_widths = errors.pairs.half_widths(n_items, confidence)[:n_items]
-    half_widths[~rated.is_rated | ~np.isfinite(half_widths)] = np.nan
+    widest = WIDEST_INTERVAL * float(np.ptp(rated.ratings)) + errors.rounding
+    half_widths[~rated.is_rated | ~(half_widths <= widest)] = np.nan
 
     differences = errors.differences(np.append(rated.ratings, reference))
     p_values = errors.pairs.p_values(differences)[:n_items, :n_items]

@@ -73,6 +73,8 @@ class UnitInfluence:
         ranked = self._ranked
         effects = self.model.effects[ranked]
         is_pair_above = effects[:, None] > effects
+        model_names = models.tolist()
+        unit_names = labels.tolist()
         rows = []
         for unit in np.argsort(-shares, kind="stable").tolist():
             tasks = design.tasks_by_unit[unit]
@@ -80,7 +82,7 @@ class UnitInfluence:
             is_reversed = is_pair_above & (without[:, None] < without)
             rows.append(
                 TaskInfluence(
-                    task=labels[unit],
+                    task=unit_names[unit],
                     n_tasks=len(tasks),
                     n_models=int(design.is_observed[:, tasks].any(axis=1).sum()),
                     weight=float(design.weights[tasks].sum() / design.weights.sum()),
@@ -88,7 +90,7 @@ class UnitInfluence:
                     share=float(shares[unit]),
                     expected_share=float(expected_shares[unit]),
                     correlation=correlations[unit],
-                    first_without=models[ranked[np.argmax(without)]],
+                    first_without=model_names[ranked[np.argmax(without)]],
                     n_reversed=int(is_reversed.sum()),
                 )
             )
