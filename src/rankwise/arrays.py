@@ -21,6 +21,9 @@ Labels = NDArray[Any]  # of groups or items: integers or strings
 Numbers = NDArray[Any]  # integers or floats, whose type is preserved
 AnyArray = NDArray[Any]  # numbers, text, dates or objects
 
+ParameterValue: TypeAlias = "float | Array"
+"""A value of a parameter, or an array with a value for each output."""
+
 Matrix: TypeAlias = Any
 """Validated features, an array or a sparse matrix; SciPy has no type hints for the latter."""
 

@@ -300,10 +300,12 @@ def check_survival(time: ArrayLike, event: ArrayLike) -> tuple[Array, Mask]:
     return times, events
 
 
-def check_alphas(alphas: ArrayLike, name: str) -> Array:
+def check_alphas(alphas: ArrayLike, name: str, *, allow_zero: bool = False) -> Array:
     """Check a flat list of regularization parameters: alphas above 0, or nus of at least 0."""
     is_nu = name.startswith("nu")
-    if is_nu:
+    if allow_zero:
+        expected = "a finite number of at least 0; 0 is the limit for small alphas"
+    elif is_nu:
         expected = "a finite number of at least 0; 0 trains the views independently"
     else:
         expected = (
@@ -315,7 +317,10 @@ def check_alphas(alphas: ArrayLike, name: str) -> Array:
         raise ValueError(f"{name}: got {alphas!r}, expected {expected}.") from None
     if checked.ndim != 1 or not len(checked):
         raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")
-    is_in_range = checked >= 0 if is_nu else checked > 0
+    if is_nu or allow_zero:
+        is_in_range = checked >= 0
+    else:
+        is_in_range = checked > 0
     is_invalid = ~(np.isfinite(checked) & is_in_range)
     if is_invalid.any():
         raise ValueError(f"{name}: got {checked[is_invalid][0]}, expected {expected}.")

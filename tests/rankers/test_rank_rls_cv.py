@@ -143,14 +143,6 @@ def test_one_alpha_for_all_outputs(data):
         )
 
 
-def test_outputs_with_pairs_of_their_own_are_refused(data):
-    X, y, groups = data
-    for model in (RankRLSCV(cost="sign"), RankRLS(ties="exclude")):
-        with pytest.raises(ValueError, match=r"2 outputs.*pairs depend on the scores"):
-            model.fit(X, np.c_[y, -y], groups)
-        assert model.fit(X, np.asarray(y)[:, None], groups).predict(X).shape == (len(y), 1)
-
-
 def test_explicit_preferences_by_component_and_by_edge(data):
     X, y, groups = data
     i, j = np.triu_indices(len(y), 1)

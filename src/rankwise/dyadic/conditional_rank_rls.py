@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array, CrossValidation, MatrixLike
+from rankwise.arrays import Array, CrossValidation, MatrixLike, ParameterValue
 from rankwise.dyadic.cross_validation import DyadicTask
 from rankwise.dyadic.fitting import check_table, solve_problem, table_loss
 from rankwise.dyadic.solver import DyadicProblem
@@ -492,7 +492,7 @@ class ConditionalTask(DyadicTask):
         self.lists = lists
         self.items = items
 
-    def train(self, **values: float) -> ConditionalRankRLS:
+    def train(self, **values: ParameterValue) -> ConditionalRankRLS:
         """ConditionalRankRLS fitted to all data with this alpha."""
         model: ConditionalRankRLS = self.learner.set_params(**values)
         return model._fit_task(self)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array, CrossValidation, Indices
+from rankwise.arrays import Array, CrossValidation, Indices, ParameterValue
 from rankwise.dyadic.sides import OVERFLOW, DecomposedSide
 from rankwise.dyadic.solver import DyadicProblem
 from rankwise.graphs import ScoreGraph
@@ -108,7 +108,7 @@ class DyadicTask(TableTask):
             self._column_name = "row"
 
     @abstractmethod
-    def train(self, **values: float) -> BaseEstimator:
+    def train(self, **values: ParameterValue) -> BaseEstimator:
         """The learner fitted to all data, with this alpha."""
 
     def default_values(self, name: str) -> Array:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array, CrossValidation, Labels, MatrixLike, RandomState
+from rankwise.arrays import Array, CrossValidation, Labels, MatrixLike, ParameterValue, RandomState
 from rankwise.dyadic.cross_validation import DyadicTask
 from rankwise.dyadic.fitting import solve_problem, table_loss
 from rankwise.dyadic.label_target import read_labels
@@ -483,7 +483,7 @@ class LabelTask(DyadicTask):
         self.labels = labels
         self.features = features
 
-    def train(self, **values: float) -> LabelRanker:
+    def train(self, **values: ParameterValue) -> LabelRanker:
         """LabelRanker fitted to all data with this alpha, and calibrated."""
         model: LabelRanker = self.learner.set_params(**values)
         model._fit_task(self)

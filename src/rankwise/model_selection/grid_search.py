@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array, CrossValidation, Labels, MatrixLike
+from rankwise.arrays import Array, CrossValidation, Indices, Labels, MatrixLike, ParameterValue
 from rankwise.errors import warn_user
 from rankwise.frames import take_rows
 from rankwise.graphs import PreferenceGraph
@@ -144,6 +144,14 @@ class CrossValidationResult:
             gain = -gain
         check_defined(metric, gain)
         return self.candidates.best(gain)
+
+    def best_per_output(self, metric: Metric) -> Indices:
+        """Index of the best candidate of each output, by the rule of `best`."""
+        gain = nanmean(self.by_group[metric.name])
+        if not metric.greater_is_better:
+            gain = -gain
+        check_defined(metric, gain)
+        return np.array([self.candidates.best(column) for column in gain.T])
 
     def describe(self) -> str:
         """Scheme in words, such as "exact leave-group-out"."""
@@ -409,7 +417,7 @@ class SearchResult(NamedTuple):
     """
 
     best_estimator: BaseEstimator
-    best_candidate: dict[str, float]
+    best_candidate: Mapping[str, ParameterValue]
     best_params: dict[str, object]
     best_score: float
     cv_results: dict[str, object]
@@ -425,6 +433,7 @@ def grid_search(
     scoring: MetricName = "disagreement",
     time: ArrayLike | None = None,
     store_predictions: bool = False,
+    alpha_per_output: bool = False,
 ) -> SearchResult:
     """Select the parameters of a learner on held-out data, and train it on all data.
 
@@ -446,6 +455,8 @@ def grid_search(
         Time of each item: later groups are held out instead of `cv`.
     store_predictions : bool, default=False
         Whether to store the held-out scores in ``cv_results["predictions"]``.
+    alpha_per_output : bool, default=False
+        Whether each output has an alpha of its own, which must be the only candidate parameter.
 
     Returns
     -------
@@ -474,12 +485,13 @@ def grid_search(
         results.append(result)
 
     _check_same_scheme(results, settings)
-    best = _index_of_best(results, metric)
+    chosen = [_choose(result, metric, alpha_per_output) for result in results]
+    best = _index_of_best([choice.score for choice in chosen], metric)
     result = results[best]
     setting = settings[best]
-    index = result.best(metric)
-    candidate = result.candidates[index]
-    _warn_at_edges(result, index, metric, candidates)
+    candidate = chosen[best].candidate
+    for index in chosen[best].indices:
+        _warn_at_edges(result, index, metric, candidates)
     if len(settings) > 1:  # only the last task is in memory
         task = copy.copy(learner).set_params(**setting).hold_out_task(*data)
     searched = {name: setting[name] for name, value in parameter_lists.items() if _is_list(value)}
@@ -490,7 +502,7 @@ def grid_search(
         best_estimator=task.train(**candidate),
         best_candidate=candidate,
         best_params={**candidate, **searched},
-        best_score=float(result.overall(metric)[index]),
+        best_score=chosen[best].score,
         cv_results=cv_results,
     )
 
@@ -508,9 +520,29 @@ def _check_same_scheme(
             )
 
 
-def _index_of_best(results: list[CrossValidationResult], metric: Metric) -> int:
-    """Number of the result whose best candidate has the best score; the first of equal ones."""
-    best_scores = [result.overall(metric)[result.best(metric)] for result in results]
+class _Choice(NamedTuple):
+    """Best candidate of a setting, its score, and its indices (one, or one for each output)."""
+
+    candidate: Mapping[str, ParameterValue]
+    score: float
+    indices: list[int]
+
+
+def _choose(result: CrossValidationResult, metric: Metric, alpha_per_output: bool) -> _Choice:
+    """The best candidate, or the best alpha of each output as an array."""
+    means = nanmean(result.by_group[metric.name])
+    n_outputs = means.shape[1]
+    if not alpha_per_output or n_outputs == 1:
+        index = result.best(metric)
+        return _Choice(result.candidates[index], float(result.overall(metric)[index]), [index])
+    indices = result.best_per_output(metric)
+    candidate = {"alpha": result.candidates.axes["alpha"][indices]}
+    score = float(means[indices, np.arange(n_outputs)].mean())
+    return _Choice(candidate, score, np.unique(indices).tolist())
+
+
+def _index_of_best(best_scores: list[float], metric: Metric) -> int:
+    """Number of the setting with the best score; the first of equal ones."""
     if metric.greater_is_better:
         return int(np.argmax(best_scores))
     return int(np.argmin(best_scores))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array, Indices, MatrixLike
+from rankwise.arrays import Array, Indices, MatrixLike, ParameterValue
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.supervision import TargetLike
 from rankwise.kernels.solver_input import SolverInput
@@ -81,7 +81,7 @@ class CandidateTask(ABC):
     parameters: tuple[str, ...] = ("alpha",)
 
     @abstractmethod
-    def train(self, **values: float) -> BaseEstimator:
+    def train(self, **values: ParameterValue) -> BaseEstimator:
         """Train the learner with these values of its parameters on all data."""
 
     @abstractmethod

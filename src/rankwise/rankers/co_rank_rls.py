@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array, CrossValidation, Indices, MatrixLike, RandomState
+from rankwise.arrays import Array, CrossValidation, Indices, MatrixLike, ParameterValue, RandomState
 from rankwise.caching import cached_property
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Record, Values
@@ -570,7 +570,7 @@ class CoTask(HoldOutTask):
         ]
         return np.asarray(np.mean(scores, axis=0))
 
-    def train(self, **values: float) -> CoRankRLS:
+    def train(self, **values: ParameterValue) -> CoRankRLS:
         """The learner trained on all data."""
         model: CoRankRLS = self.learner.set_params(**values)
         nus = check_alphas([model.nu], "nu")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.arrays import Array, Indices, MatrixLike, RandomState, dense_rows
+from rankwise.arrays import Array, Indices, MatrixLike, ParameterValue, RandomState, dense_rows
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Values
 from rankwise.graphs import PairGraph, PreferenceGraph
@@ -309,7 +309,7 @@ class PairwiseTask(HoldOutTask):
         weights = np.stack([solution.w for solution in solutions], axis=1)
         return row_products(R[test_rows], weights)
 
-    def train(self, **values: float) -> PairwiseRanker:
+    def train(self, **values: ParameterValue) -> PairwiseRanker:
         """The learner of one alpha, trained on all data."""
         self.learner.alpha = values["alpha"]
         return self.train_from(None)

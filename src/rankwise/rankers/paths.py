@@ -18,6 +18,8 @@ from rankwise.validation import check_alphas
 class PathModel(TaskModel, KernelModel):
     """A kernel model of items in groups, with paths over alpha and a hold-out task."""
 
+    allows_zero_alpha = False  # whether alpha may be 0, the limit for small alphas
+
     @single_threaded
     def path(
         self,
@@ -57,7 +59,7 @@ class PathModel(TaskModel, KernelModel):
         >>> path.predict([[1.0]]).round(2)
         array([[1. , 0.5]])
         """
-        checked = check_alphas(alphas, "alphas")
+        checked = check_alphas(alphas, "alphas", allow_zero=self.allows_zero_alpha)
         target = read_y(y, groups, sample_weight, nuisance, X=X)
         return clone(self)._prepare(X, target).path(checked)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -9,11 +10,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
-from rankwise.arrays import Array, Matrix, MatrixLike, RandomState, dense_rows
+from rankwise.arrays import Array, Matrix, MatrixLike, ParameterValue, RandomState, dense_rows
 from rankwise.fitted_schema import FittedSchema, NotSaved, Values
 from rankwise.frames import check_same_index
 from rankwise.graphs import PairGraph
-from rankwise.graphs.supervision import TargetLike, TrainingTarget, read_y
+from rankwise.graphs.supervision import Relevance, TargetLike, TrainingTarget, read_y
 from rankwise.kernels.basis import basis_map
 from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap
 from rankwise.kernels.kernel import KernelName
@@ -46,6 +47,7 @@ from rankwise.rankers.ranking_problem import (
     warn_about_solutions,
     warn_explained,
 )
+from rankwise.rankers.several_outputs import OutputsTask, has_pairs_of_each_output
 from rankwise.runtime.progress import Progress
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers import minimize
@@ -103,9 +105,11 @@ class RankRLS(PathModel):
 
     Parameters
     ----------
-    alpha : float
-        Regularization, positive; relative to the mean over pairs, so it does not depend on the
-        amount of data. The papers' λ is ``alpha * W``.
+    alpha : float or array-like of shape (n_outputs,)
+        Regularization, at least 0; relative to the mean over pairs, so it does not depend on the
+        amount of data. The papers' λ is ``alpha * W``. 0 is the limit for small alphas: of all
+        models that minimize the error the one of smallest norm. An array has a value for each
+        output.
     kernel : str or callable
         "linear"; any other name known to `sklearn.metrics.pairwise.pairwise_kernels`; "ngram" for
         texts such as SMILES or sequences (X is a list of them); a function of two items, which may
@@ -203,6 +207,8 @@ class RankRLS(PathModel):
     }
 
     multi_output = True
+    allows_zero_alpha = True
+    alpha: float | Sequence[float] | Array  # type: ignore[assignment]
     takes_nuisance = True
     learned = (*PathModel.learned, "n_samples_seen_", "_sums", "_features")
 
@@ -214,7 +220,7 @@ class RankRLS(PathModel):
 
     def __init__(
         self,
-        alpha: float = 1e-3,
+        alpha: float | Sequence[float] | Array = 1e-3,
         *,
         kernel: KernelName = "linear",
         gamma: float | None = None,
@@ -288,12 +294,15 @@ class RankRLS(PathModel):
         RankRLS
             The fitted estimator.
         """
-        alphas = check_alphas([self.alpha], "alpha")
+        check_alphas(np.atleast_1d(self.alpha), "alpha", allow_zero=True)
         target = read_y(y, groups, sample_weight, nuisance, X=X)
         X = check_groups(self, X, y, groups)
+        if has_pairs_of_each_output(target, self.cost, self.ties):
+            self._prepare(X, target).train(alpha=np.asarray(self.alpha, dtype=np.float64))
+            return self
         X, loss = self._read(X, target)
         features = self._make_features(X, loss, to_fit=True)
-        self._store(self._learn(loss, features, alphas)[0])
+        self._store(self._learn_outputs(loss, features))
         return self
 
     @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
@@ -370,7 +379,7 @@ class RankRLS(PathModel):
         """
         from rankwise.rankers.out_of_core import SufficientStatistics  # it solves to RankRLS
 
-        alphas = check_alphas([self.alpha], "alpha")
+        alphas = check_alphas(np.atleast_1d(self.alpha), "alpha")
         check_same_index(X=X, y=y, groups=groups)
         warn_of_group_names(X, y, groups)
         is_first = not hasattr(self, "_sums")
@@ -405,7 +414,10 @@ class RankRLS(PathModel):
         self.n_iter_ = 1
         return self
 
-    def _prepare(self, X: MatrixLike, target: TrainingTarget) -> RankRLSTask:
+    def _prepare(self, X: MatrixLike, target: TrainingTarget) -> RankRLSTask | OutputsTask:
+        if has_pairs_of_each_output(target, self.cost, self.ties):
+            assert isinstance(target, Relevance)
+            return OutputsTask(self, X, target)
         return RankRLSTask(self, *self._read(X, target))
 
     def _read(self, X: MatrixLike, target: TrainingTarget) -> tuple[Matrix, SquaredLoss]:
@@ -450,8 +462,28 @@ class RankRLS(PathModel):
             )
         return features.stored()
 
+    def _learn_outputs(self, loss: SquaredLoss, features: SolverInput) -> Array:
+        """Coefficients of shape (n, n_outputs), each output with its alpha."""
+        alphas = check_alphas(np.atleast_1d(self.alpha), "alpha", allow_zero=True)
+        if len(alphas) == 1:
+            return np.asarray(self._learn(loss, features, alphas)[0])
+        n_outputs = loss.target[0].size
+        if len(alphas) != n_outputs:
+            raise ValueError(
+                f"alpha has {len(alphas)} values, but y has {n_outputs} outputs; pass a number, or "
+                "a value for each output."
+            )
+        distinct, index_of_output = np.unique(alphas, return_inverse=True)
+        coefficients = self._learn(loss, features, distinct)
+        columns = [coefficients[index, :, k] for k, index in enumerate(index_of_output)]
+        return np.stack(columns, axis=1)
+
     def _learn(self, loss: SquaredLoss, features: SolverInput, alphas: Array) -> Array:
         """Coefficients of shape (n_alphas, n, n_outputs); sets all other fitted attributes."""
+        if features.method == "iterative" and not alphas.all():
+            raise ValueError(
+                "alpha=0 needs a direct solver; use solver='primal', or a small alpha such as 1e-9."
+            )
         line = Progress("RankRLS")
         solutions = minimize(
             features.method,
@@ -542,10 +574,18 @@ class RankRLSTask(HoldOutTask):
         They run from no regularization to nothing else, whatever the scale of features and the
         amount of data; those of iterations only as far as these can tell them apart.
         """
-        decades: tuple[float, float] = ALPHA_DECADES
+        return default_alphas(pair_distance(self.loss, self.features()), self.alpha_decades)
+
+    @property
+    def alpha_decades(self) -> tuple[float, float]:
+        """Exponents of ten of the default alphas, relative to their scale."""
         if self.refits:
-            decades = ITERATIVE_DECADES
-        return default_alphas(pair_distance(self.loss, self.features()), decades)
+            return ITERATIVE_DECADES
+        return ALPHA_DECADES
+
+    def alpha_scale(self) -> float:
+        """Mean squared distance in a pair; spends the kernel matrix."""
+        return pair_distance(self.loss, self.features(spend=True))
 
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
         """By shortcut where there is one; spends the kernel matrix."""
@@ -608,12 +648,11 @@ class RankRLSTask(HoldOutTask):
         features = model._make_features(self._X, self.loss, to_fit=True)
         return RankRLSPath(model, alphas, model._learn(self.loss, features, alphas))
 
-    def train(self, **values: float) -> RankRLS:
+    def train(self, **values: ParameterValue) -> RankRLS:
         """RankRLS of one alpha; spends the kernel matrix."""
         model: RankRLS = self.learner
-        model.alpha = float(values["alpha"])
-        features = self.features(spend=True)
-        model._store(model._learn(self.loss, features, np.array([model.alpha]))[0])
+        model.alpha = values["alpha"]
+        model._store(model._learn_outputs(self.loss, self.features(spend=True)))
         return model
 
 

@@ -44,6 +44,8 @@ class RankRLSCV(Search):
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
     store_predictions : bool, default=False
         Whether to store the held-out scores in ``cv_results_["predictions"]``.
+    alpha_per_output : bool, default=False
+        Whether to choose an alpha for each column of y; ``alpha_`` is then an array.
     kernel : str or callable, default="linear"
         "linear"; any other name of `sklearn.metrics.pairwise.pairwise_kernels`; "ngram" for texts;
         a function of two items; or "precomputed" (X is then the kernel matrix).
@@ -80,8 +82,8 @@ class RankRLSCV(Search):
 
     Attributes
     ----------
-    alpha_ : float
-        Chosen alpha.
+    alpha_ : float or ndarray of shape (n_outputs,)
+        Chosen alpha, or that of each output.
     best_score_ : float
         Its score, in the units of the metric.
     best_params_ : dict
@@ -117,6 +119,7 @@ nuisance_names_
         cv: CrossValidation = "auto",
         scoring: MetricName = "disagreement",
         store_predictions: bool = False,
+        alpha_per_output: bool = False,
         kernel: KernelName = "linear",
         gamma: float | Sequence[float] | None = None,
         degree: float | Sequence[float] = 3,
@@ -137,6 +140,7 @@ nuisance_names_
         self.cv = cv
         self.scoring = scoring
         self.store_predictions = store_predictions
+        self.alpha_per_output = alpha_per_output
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -213,5 +217,6 @@ nuisance_names_
             scoring=self.scoring,
             time=time,
             store_predictions=self.store_predictions,
+            alpha_per_output=self.alpha_per_output,
         )
         return self._store_search(result)

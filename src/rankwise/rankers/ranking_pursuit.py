@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array, Indices, Matrix, MatrixLike, Numbers, RandomState
+from rankwise.arrays import Array, Indices, Matrix, MatrixLike, Numbers, ParameterValue, RandomState
 from rankwise.fitted_schema import (
     Either,
     FittedSchema,
@@ -584,7 +584,7 @@ class PursuitTask(HoldOutTask):
         staged = model._staged(self._X[self._scores.scored[test_items]])
         return staged[:, np.minimum(steps, staged.shape[1] - 1)]
 
-    def train(self, **values: float) -> RankingPursuit:
+    def train(self, **values: ParameterValue) -> RankingPursuit:
         """The learner trained on all data."""
         return self._trained(int(values["n_basis"]), self._scores)
 

@@ -151,6 +151,9 @@ def solve_shifted(
     t = t.reshape(len(t), -1)
     if not np.isfinite(np.diagonal(A)).all():
         return np.full((len(shifts), *t.shape), np.nan), True
+    shifts = np.asarray(shifts, dtype=np.float64)
+    if not shifts.all():
+        return _solve_with_limit(A, t, shifts)
     with allow_threads(len(A) ** 3):
         if len(shifts) > 1 and len(A) > 2:
             return solve_reduced(A, t, np.asarray(shifts, dtype=np.float64), overwrite=overwrite)
@@ -162,6 +165,30 @@ def solve_shifted(
             solutions.append(x)
             are_definite = are_definite and is_definite
     return np.stack(solutions), are_definite
+
+
+def _solve_with_limit(A: Array, t: Array, shifts: Array) -> tuple[Array, bool]:
+    """The same for λ of which some are 0, which stands for the limit λ → 0."""
+    x = np.empty((len(shifts), *t.shape))
+    is_definite = True
+    is_positive = shifts > 0
+    if is_positive.any():
+        x[is_positive], is_definite = solve_shifted(A, t, shifts[is_positive])
+    x[~is_positive] = solve_minimum_norm(A, t)
+    return x, is_definite
+
+
+def solve_minimum_norm(A: Array, t: Array) -> Array:
+    """The solution of smallest norm of a consistent system ``A x = t``, A symmetric.
+
+    It is the limit of ``(A + λI)⁻¹ t`` for λ → 0. Eigenvalues below rounding count as zero.
+    """
+    with allow_threads(len(A) ** 3):
+        values, Q = scipy.linalg.eigh(A, check_finite=False)
+    magnitude = np.abs(values)
+    is_nonzero = magnitude > len(A) * np.finfo(float).eps * magnitude.max(initial=0.0)
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=is_nonzero)
+    return np.asarray(Q @ (inverse[:, None] * (Q.T @ t)))
 
 
 def solve_symmetric(

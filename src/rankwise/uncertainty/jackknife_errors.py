@@ -31,7 +31,7 @@ from rankwise.rankers.pipelines import final_estimator, fit_ranker, transform_it
 from rankwise.rankers.rank_rls import RankRLS, RankRLSTask
 from rankwise.runtime.progress import track
 from rankwise.runtime.threads import single_threaded
-from rankwise.validation import check_int, check_option, check_y
+from rankwise.validation import check_alphas, check_int, check_option, check_y
 
 BLOCK_ENTRIES = 2**22
 """Number of entries of a matrix that is processed at once."""
@@ -577,7 +577,7 @@ def _leave_out_exactly(
     chosen = make_units(task.graph, units, beta=ranker.beta)
     if task.needs_refits(chosen) and len(chosen.members) > MAX_REFITS:
         chosen = folds_of_units(chosen, MAX_REFITS)
-    alphas = np.array([float(ranker.alpha)])
+    alphas = check_alphas(np.atleast_1d(ranker.alpha), "alpha")
     coefficients = task.coefficients_without(chosen, alphas)[:, :, 0, 0]
     return LeftOutExactly(model, X, labels, task.graph, chosen, coefficients, task)
 

@@ -1,0 +1,95 @@
+"""RankRLS with several outputs whose pairs differ: one model for each output.
+
+With ``cost="magnitude", ties="include"`` the graph Laplacian does not depend on the scores, so one
+decomposition serves all outputs. With other costs or without ties it does, and each output has a
+graph and a system of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import clone
+
+from rankwise.arrays import Array, MatrixLike, ParameterValue
+from rankwise.graphs import ScoreGraph
+from rankwise.graphs.supervision import Relevance, TrainingTarget
+from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
+from rankwise.model_selection.folds import Folds
+from rankwise.model_selection.protocol import HoldOutTask
+from rankwise.rankers.paths import ModelPath
+
+if TYPE_CHECKING:
+    from rankwise.rankers.rank_rls import RankRLS, RankRLSTask
+
+
+def has_pairs_of_each_output(target: TrainingTarget, cost: str, ties: str) -> bool:
+    """Whether the outputs of a target have different pairs, or pairs of different weight."""
+    if not isinstance(target, Relevance) or target.nuisance is not None:
+        return False
+    n_outputs = target.y[0].size
+    return n_outputs > 1 and (cost != "magnitude" or ties == "exclude")
+
+
+class OutputsTask(HoldOutTask):
+    """A RankRLS for each output, with the same alphas, as one task.
+
+    Parameters
+    ----------
+    learner : RankRLS
+        Receives the coefficients of all outputs.
+    X : array-like or sparse matrix
+        Items.
+    target : Relevance
+        Scores of several outputs.
+    """
+
+    def __init__(self, learner: RankRLS, X: MatrixLike, target: Relevance) -> None:
+        super().__init__(learner, ScoreGraph(target))  # all pairs: it evaluates, and trains nothing
+        self.output_shape = target.y.shape[1:]
+        self.tasks: list[RankRLSTask] = []
+        for y in target.y.T:
+            one_output = replace(target, y=np.ascontiguousarray(y))
+            self.tasks.append(clone(learner)._prepare(X, one_output))
+        self.refits = any(task.refits for task in self.tasks)
+
+    def default_values(self, name: str) -> Array:
+        """40 alphas around the mean of the scales of the outputs."""
+        scales = [task.alpha_scale() for task in self.tasks]
+        return default_alphas(float(np.mean(scales)), self.tasks[0].alpha_decades)
+
+    def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
+        """Held-out scores of each output."""
+        scores = [task.held_out(folds, candidates) for task in self.tasks]
+        return np.concatenate(scores, axis=1)
+
+    def train(self, **values: ParameterValue) -> RankRLS:
+        """The learner with the coefficients of all outputs."""
+        alphas = np.broadcast_to(values["alpha"], len(self.tasks))
+        models = [
+            task.train(alpha=float(alpha)) for task, alpha in zip(self.tasks, alphas, strict=True)
+        ]
+        learner: RankRLS = self.learner
+        parameters = learner.get_params(deep=False)
+        vars(learner).update(vars(models[0]))
+        vars(learner).update(parameters)
+        learner.alpha = values["alpha"]
+        self._store_outputs(learner, [model._columns for model in models])
+        learner.n_pairs_ = sum(model.n_pairs_ for model in models)
+        learner.n_iter_ = max(model.n_iter_ for model in models)
+        return learner
+
+    def path(self, alphas: Array) -> ModelPath:
+        """The models of several alphas, trained on all data."""
+        paths = [task.path(alphas) for task in self.tasks]
+        coefficients = np.concatenate([path.coefficients for path in paths], axis=2)
+        learner: RankRLS = self.learner
+        vars(learner).update(vars(paths[0].model(0)))
+        self._store_outputs(learner, list(coefficients[0].T[:, :, None]))
+        return type(paths[0])(learner, alphas, coefficients)
+
+    def _store_outputs(self, learner: RankRLS, columns: list[Array]) -> None:
+        learner.output_shape_ = self.output_shape
+        learner._store(np.hstack(columns))
