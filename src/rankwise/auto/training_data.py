@@ -23,8 +23,8 @@ from rankwise.graphs.supervision import (
 from rankwise.metrics import Metric
 from rankwise.metrics.by_group import check_scoring
 from rankwise.metrics.grades import are_grades
+from rankwise.model_selection.candidate_evaluation import score_groups
 from rankwise.model_selection.folds import Folds, fold_of_item, make_folds
-from rankwise.model_selection.grid_search import score_groups
 from rankwise.preprocessing.group_scaling import scale_in_groups
 from rankwise.rankers.ranking_problem import ranking_loss
 

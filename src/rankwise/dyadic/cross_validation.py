@@ -37,10 +37,10 @@ from rankwise.kernels.solver_input import SolverInput
 from rankwise.losses import SquaredLoss
 from rankwise.metrics import Metric
 from rankwise.metrics.by_group import metric_by_group
+from rankwise.model_selection.candidate_evaluation import CrossValidationResult, TableTask
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
 from rankwise.model_selection.conformal import held_out_gaps
 from rankwise.model_selection.folds import EXACT_FOLDS, REFIT_FOLDS, Folds, make_folds, read_splits
-from rankwise.model_selection.grid_search import CrossValidationResult, TableTask
 from rankwise.model_selection.shortcuts import check_rest, cross_val_scores
 from rankwise.runtime.progress import track
 from rankwise.solvers.least_squares import IterationLimits

@@ -1,5 +1,9 @@
 """Exact cross-validation, comparison and significance of rankers."""
 
+from rankwise.model_selection.candidate_evaluation import (
+    CrossValidationResult,
+    cross_validate_candidates,
+)
 from rankwise.model_selection.compare_rankers import compare
 from rankwise.model_selection.comparison import Comparison, ComparisonRow
 from rankwise.model_selection.cross_val_predict import (
@@ -8,7 +12,6 @@ from rankwise.model_selection.cross_val_predict import (
     leave_group_out_predict,
     leave_pair_out,
 )
-from rankwise.model_selection.grid_search import CrossValidationResult, cross_validate_candidates
 from rankwise.model_selection.permutation import PermutationTest, permutation_test
 from rankwise.model_selection.protocol import HoldOutTask
 from rankwise.model_selection.scorer import RankingScorer, make_ranking_scorer

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from rankwise.arrays import Array, CrossValidation, MatrixLike, Numbers
 from rankwise.errors import UndefinedMetricError
 from rankwise.graphs.supervision import TargetLike
+from rankwise.model_selection.candidate_evaluation import by_row
 from rankwise.model_selection.folds import make_folds
-from rankwise.model_selection.grid_search import by_row
 from rankwise.model_selection.protocol import HeldOutPairs, hold_out_task
 from rankwise.runtime.threads import single_threaded
 

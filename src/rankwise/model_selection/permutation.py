@@ -17,9 +17,9 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import Preferences, Relevance, TargetLike, TrainingTarget, read_y
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.by_group import check_defined, from_disagreement, nanmean
+from rankwise.model_selection.candidate_evaluation import evaluate_candidates
 from rankwise.model_selection.candidate_grid import CandidateGrid
 from rankwise.model_selection.folds import PAIR, PAIRWISE, CrossValidationPlan, resolve_cv
-from rankwise.model_selection.grid_search import evaluate_candidates
 from rankwise.model_selection.protocol import HoldOutTask, hold_out_task
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_int

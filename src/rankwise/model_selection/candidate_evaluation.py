@@ -1,0 +1,391 @@
+"""Evaluation of candidate parameters on held-out data."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from rankwise.arrays import Array, CrossValidation, Indices, Labels, MatrixLike
+from rankwise.frames import take_rows
+from rankwise.graphs import PreferenceGraph
+from rankwise.graphs.supervision import Preferences, TargetLike, TrainingTarget, read_y
+from rankwise.groups import Groups
+from rankwise.metrics import Metric
+from rankwise.metrics.by_group import (
+    check_defined,
+    from_disagreement,
+    is_pooled,
+    metric_by_group,
+    nanmean,
+    pooled_metric,
+)
+from rankwise.metrics.registry import MetricName, get_metrics
+from rankwise.model_selection.candidate_grid import CandidateGrid
+from rankwise.model_selection.folds import (
+    EDGES,
+    LATER,
+    PAIR,
+    PAIRWISE,
+    CrossValidationPlan,
+    Folds,
+    fold_of_item,
+    resolve_cv,
+)
+from rankwise.model_selection.protocol import CandidateTask, HoldOutTask, hold_out_task
+from rankwise.model_selection.time_blocks import time_series_blocks
+from rankwise.runtime.progress import track
+from rankwise.runtime.threads import single_threaded
+
+
+def score_groups(
+    graph: PreferenceGraph, held_out: Array, folds: Folds, metric: Metric
+) -> tuple[Array, Labels]:
+    """Evaluate a metric in each group, or in each part of a group that lies in one fold.
+
+    A pooled metric has one value for the held-out scores of all folds, as [RankRLS09] section 4.1
+    describes (and advises against, since the folds have different models).
+
+    Parameters
+    ----------
+    graph : PreferenceGraph
+        True preferences.
+    held_out : ndarray of shape (n_items, n_outputs, n_candidates)
+        Held-out scores.
+    folds : list of ndarray of int
+        Items of each fold.
+    metric : Metric
+        The metric.
+
+    Returns
+    -------
+    values : ndarray of shape (n_groups, n_candidates, n_outputs)
+        Values of the metric; nan where it is undefined.
+    labels : ndarray of shape (n_groups,)
+        Labels of the groups.
+    """
+    fold = fold_of_item(folds, graph.n_items)
+    if not graph.has_relevance:
+        error = graph.disagreement(held_out[:, 0], fold)
+        return from_disagreement(metric, error)[:, :, None], graph.group_labels
+    if not np.isfinite(held_out).all():
+        raise ValueError("held-out scores overflow; scale the features, or use larger alphas.")
+    part_of_group = graph.groups * len(folds) + fold
+    parts, codes = np.unique(part_of_group, return_inverse=True)
+    y = graph.y.reshape(graph.n_items, -1)
+    if is_pooled(metric):
+        groups = Groups(graph.groups, graph.group_labels)
+        return pooled_metric(metric, y, groups, graph.item_weights, held_out), ALL_ITEMS
+    values = metric_by_group(metric, y, Groups(codes, parts), graph.item_weights, held_out)
+    return values, graph.group_labels[parts // len(folds)]
+
+
+ALL_ITEMS: Labels = np.array(["all items"])  # label of the value of a pooled metric
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidationResult:
+    """Metrics of every candidate in every held-out group.
+
+    Attributes
+    ----------
+    candidates : CandidateGrid
+        The evaluated candidates.
+    by_group : dict from metric name to ndarray of shape (n_groups, n_candidates, n_outputs)
+        Values in each group, or in each part of a group that lies in one fold; nan where a metric
+        is undefined. One row for leave-pair-out.
+    groups : ndarray
+        Labels of these rows: groups, or folds if edges are held out.
+    scheme : str
+        "leave-group-out", "leave-pair-out", "folds of groups", "folds of items", "folds of edges"
+        or "later groups".
+    n_folds : int
+        Number of folds; 0 for leave-pair-out.
+    refits : bool
+        Whether every fold was refitted.
+    predictions : ndarray of shape (n_rows, n_outputs, n_candidates) or None
+        Held-out scores of the rows of X, nan where y is; None if pairs or edges were held out.
+    """
+
+    candidates: CandidateGrid
+    by_group: dict[str, Array]
+    groups: Labels
+    scheme: str
+    n_folds: int
+    refits: bool
+    predictions: Array | None = None
+
+    def overall(self, metric: Metric) -> Array:
+        """Mean over outputs and over the groups where the metric is defined.
+
+        Returns
+        -------
+        ndarray of shape (n_candidates,)
+            Means.
+        """
+        return np.asarray(nanmean(self.by_group[metric.name]).mean(axis=1))
+
+    def best(self, metric: Metric) -> int:
+        """Index of the best candidate; among equal ones that of the simplest model."""
+        gain = self.overall(metric)
+        if not metric.greater_is_better:
+            gain = -gain
+        check_defined(metric, gain)
+        return self.candidates.best(gain)
+
+    def best_per_output(self, metric: Metric) -> Indices:
+        """Index of the best candidate of each output, by the rule of `best`."""
+        gain = nanmean(self.by_group[metric.name])
+        if not metric.greater_is_better:
+            gain = -gain
+        check_defined(metric, gain)
+        return np.array([self.candidates.best(column) for column in gain.T])
+
+    def describe(self) -> str:
+        """Scheme in words, such as "exact leave-group-out"."""
+        scheme = self.scheme
+        if scheme.startswith("folds"):
+            scheme = f"{self.n_folds} {scheme}"
+        if self.refits:
+            return f"{scheme}, refitted for each"
+        return f"exact {scheme}"
+
+    def line(self, metric: Metric) -> tuple[CrossValidationResult, dict[str, float]]:
+        """Candidates that differ from the best one in the first parameter only.
+
+        Returns
+        -------
+        result : CrossValidationResult
+            Result for these candidates.
+        fixed : dict
+            Values of the other parameters.
+        """
+        best = self.best(metric)
+        name = next(iter(self.candidates.axes))
+        line = self.candidates.line(best, name)
+        fixed = self.candidates[best]
+        del fixed[name]
+        predictions = self.predictions
+        if predictions is not None:
+            predictions = predictions[:, :, line]
+        result = replace(
+            self,
+            candidates=CandidateGrid({name: self.candidates.axes[name]}),
+            by_group={key: values[:, line] for key, values in self.by_group.items()},
+            predictions=predictions,
+        )
+        return result, fixed
+
+
+@single_threaded
+def cross_validate_candidates(
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: TargetLike,
+    groups: ArrayLike | None = None,
+    *,
+    scoring: MetricName | Sequence[MetricName] = "disagreement",
+    cv: CrossValidation = "auto",
+    candidates: Mapping[str, ArrayLike | None] | None = None,
+    sample_weight: ArrayLike | None = None,
+    time: ArrayLike | None = None,
+) -> CrossValidationResult:
+    """Evaluate every candidate on held-out data, exactly where the learner has a shortcut.
+
+    The searches select by this function, and ``rankwise cv`` prints its result.
+
+    Parameters
+    ----------
+    estimator : RankRLS, RankSVM, CoRankRLS or RankingPursuit
+        Any learner with a method ``hold_out_task``; it is not modified.
+    X, y, groups
+        As in its ``fit``.
+    scoring : str, Metric, function, or sequence of them, default="disagreement"
+        Names of `rankwise.metrics`, or functions of y and scores of one group.
+    cv : "auto", "leave-pair-out", None, int, splitter or iterable, default="auto"
+        As in `RankRLSCV`. "auto" holds out one group at a time, or uses five folds if each needs a
+        refit.
+    candidates : mapping from str to array-like or None, default=None
+        Values of "alpha", of "nu" (CoRankRLS) or of "n_basis" (RankingPursuit). None stands for
+        default values; a parameter that is missing in the mapping keeps the value of the estimator.
+        Without a mapping all parameters have default values.
+    sample_weight : array-like of shape (n_items,), default=None
+        Weights of the items, in training and evaluation.
+    time : array-like of shape (n_items,), default=None
+        Dates or numbers: groups are evaluated by models of earlier groups only, in five blocks.
+
+    Returns
+    -------
+    CrossValidationResult
+        Candidates, metrics by group, scheme and predictions.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.metrics import get_metric
+    >>> from rankwise.model_selection import cross_validate_candidates
+    >>> X, y, groups = make_ranking(n_queries=30, noise=0.5, random_state=0)[:3]
+    >>> result = cross_validate_candidates(RankRLS(), X, y, groups, scoring=["ndcg@10", "map"])
+    >>> result.scheme, result.by_group["map"].shape
+    ('leave-group-out', (30, 40, 1))
+    >>> result.candidates[result.best(get_metric("ndcg@10"))]["alpha"] > 0
+    True
+    """
+    metrics = get_metrics(scoring)
+    task = hold_out_task(estimator, X, y, groups, sample_weight)
+    values: Mapping[str, ArrayLike | None] = dict.fromkeys(task.parameters)
+    if candidates is not None:
+        values = candidates
+    if time is not None:
+        target = read_y(y, groups, sample_weight, X=X, allow_nan=task.rows is not None)
+        return forward_validation(estimator, X, target, time, task.candidates(**values), metrics)
+    return evaluate_task(task, values, cv, metrics)
+
+
+class TableTask(CandidateTask):
+    """A learner of tables with its data: holds out rows or columns, and evaluates them itself."""
+
+    @abstractmethod
+    def evaluate(
+        self, candidates: CandidateGrid, cv: CrossValidation, metrics: Sequence[Metric]
+    ) -> CrossValidationResult:
+        """Metrics of held-out rows or columns for every candidate."""
+
+
+def evaluate_task(
+    task: HoldOutTask | TableTask,
+    values: Mapping[str, ArrayLike | None],
+    cv: CrossValidation,
+    metrics: Sequence[Metric],
+) -> CrossValidationResult:
+    """Evaluate the candidates of a task; a task of tables holds out rows or columns itself."""
+    candidates = task.candidates(**values)
+    if isinstance(task, TableTask):
+        return task.evaluate(candidates, cv, metrics)
+    return evaluate_candidates(task, candidates, resolve_cv(task, cv, metrics), metrics)
+
+
+def evaluate_candidates(
+    task: HoldOutTask,
+    candidates: CandidateGrid,
+    plan: CrossValidationPlan,
+    metrics: Sequence[Metric],
+) -> CrossValidationResult:
+    """Hold out the folds of a plan, and evaluate the metrics in each group."""
+    if plan.name == PAIR:
+        error = _leave_pair_out_error(task, candidates, metrics)
+        by_group = {metric.name: from_disagreement(metric, error) for metric in metrics}
+        labels = task.graph.group_labels
+        return CrossValidationResult(candidates, by_group, labels, PAIR, 0, task.refits)
+    n_folds = len(plan.folds)
+    if plan.name == EDGES:
+        error = _held_out_edges_error(task, candidates, plan.folds)
+        by_group = {metric.name: from_disagreement(metric, error) for metric in metrics}
+        fold_numbers = np.arange(n_folds)
+        return CrossValidationResult(candidates, by_group, fold_numbers, EDGES, n_folds, True)
+    scores = task.held_out(plan.folds, candidates)
+    by_group = {}
+    for metric in metrics:
+        by_group[metric.name], labels = score_groups(task.graph, scores, plan.folds, metric)
+    predictions = by_row(task, scores)
+    return CrossValidationResult(
+        candidates, by_group, labels, plan.name, n_folds, task.refits, predictions
+    )
+
+
+def by_row(task: HoldOutTask, scores: Array) -> Array:
+    """Arrange held-out scores of items by the rows of X, nan for rows without a score."""
+    if task.rows is None:
+        return scores
+    scores_of_rows = np.full((task.n_rows, *scores.shape[1:]), np.nan)
+    scores_of_rows[task.rows] = scores
+    return scores_of_rows
+
+
+def _leave_pair_out_error(
+    task: HoldOutTask, candidates: CandidateGrid, metrics: Sequence[Metric]
+) -> Array:
+    """Share of misordered pairs by leave-pair-out, (1, n_candidates, n_outputs)."""
+    pairs = task.pairs()
+    for metric in metrics:
+        if metric.name not in PAIRWISE:
+            raise ValueError(
+                f"leave-pair-out holds out two items, for which {metric.name} is undefined; use "
+                f"{', '.join(PAIRWISE)}, or a number of folds."
+            )
+        if metric.name == "auc":
+            metric(pairs.scores, pairs.scores)  # refuses scores of more than two levels
+    return pairs.disagreement(candidates.axes["alpha"]).T[None]
+
+
+def _held_out_edges_error(task: HoldOutTask, candidates: CandidateGrid, folds: Folds) -> Array:
+    """Share of misordered edges of each fold, (n_folds, n_candidates, 1)."""
+    edges = task.graph.pairs()
+    error = np.empty((len(folds), len(candidates), 1))
+    for k, test_edges in enumerate(track(folds, "refitting without a fold of edges")):
+        train_edges = np.delete(np.arange(edges.n_pairs), test_edges)
+        scores = task.from_edges(edges.with_edges(train_edges), candidates)
+        error[k, :, 0] = edges.with_edges(test_edges).disagreement(scores, pooled=True)[0]
+    return error
+
+
+def forward_validation(
+    learner: BaseEstimator,
+    X: MatrixLike,
+    target: TrainingTarget,
+    time: ArrayLike,
+    candidates: CandidateGrid,
+    metrics: Sequence[Metric],
+) -> CrossValidationResult:
+    """Evaluate every candidate on later groups; the learner is refitted for each block of time.
+
+    Parameters
+    ----------
+    learner : estimator
+        Any learner with a method ``hold_out_task``.
+    X, target
+        Items and training target.
+    time : array-like of shape (n_items,)
+        Time of each item; see `time_series_blocks`.
+    candidates : CandidateGrid
+        Candidates.
+    metrics : sequence of Metric
+        Metrics of the later groups.
+    """
+    if isinstance(target, Preferences):
+        raise ValueError(
+            "time needs scores and groups, but y is a preference graph; pass scores and groups."
+        )
+    blocks = time_series_blocks(time, target.groups)
+    n_rows = len(target.y)
+    n_outputs = target.y[0].size
+    predictions = np.full((n_rows, n_outputs, len(candidates)), np.nan)
+    for k in track(range(1, len(blocks)), "training on earlier blocks"):
+        rows = np.sort(np.concatenate(blocks[: k + 1]))
+        task = learner.hold_out_task(take_rows(X, rows), target.take(rows))
+        row_of_item = rows
+        if task.rows is not None:
+            row_of_item = rows[task.rows]
+        test_items = np.flatnonzero(np.isin(row_of_item, blocks[k]))
+        predictions[row_of_item[test_items]] = task.held_out([test_items], candidates)[test_items]
+
+    is_predicted = ~np.isnan(predictions).any(axis=(1, 2))
+    rows = np.flatnonzero(is_predicted)
+    later = target.take(rows)
+    y = later.y.reshape(len(rows), -1)
+    labels = later.groups.labels
+    by_group = {}
+    for metric in metrics:
+        if is_pooled(metric):
+            evaluate = pooled_metric
+            labels = ALL_ITEMS
+        else:
+            evaluate = metric_by_group
+        by_group[metric.name] = evaluate(metric, y, later.groups, later.weight, predictions[rows])
+    n_folds = len(blocks) - 1
+    return CrossValidationResult(candidates, by_group, labels, LATER, n_folds, True, predictions)
