@@ -261,7 +261,7 @@ def test_search_selects_by_held_out_pairs_and_refuses_leave_pair_out(data):
     expected = "leave-group-out" if graph.n_groups > 1 else "folds of items"
     assert search.cv_results_["cv"] == expected
     assert 0 < search.best_score_ < 0.5
-    with pytest.raises(ValueError, match="SurvivalGraph"):
+    with pytest.raises(ValueError, match="leave-pair-out"):
         RankRLSCV(cv="leave-pair-out").fit(X, graph)
     with pytest.raises(ValueError, match="SurvivalGraph"):
         RankRLSCV(scoring="ndcg@10").fit(X, graph)

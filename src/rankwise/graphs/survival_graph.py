@@ -423,24 +423,20 @@ class SurvivalGraph(PreferenceGraph):
         part = self.groups
         if fold is not None:
             part = self.groups * (fold.max(initial=0) + 2) + fold
-        parts, part = np.unique(part, return_inverse=True)
-        group_of_part = np.zeros(len(parts), dtype=np.intp)
-        if not pooled:
-            group_of_part[part] = self.groups
+        part = np.unique(part, return_inverse=True)[1]
+        row = np.zeros_like(self.groups) if pooled else self.groups
         n_rows = 1 if pooled else self.n_groups
         columns = F.reshape(len(F), -1)
         shares = np.full((n_rows, columns.shape[1]), np.nan)
         for column, scores in enumerate(columns.T):
-            counts = self.count_pairs(scores, part)
-            wrong = np.bincount(group_of_part, counts.discordant + 0.5 * counts.tied, n_rows)
-            total = np.bincount(group_of_part, counts.total, n_rows)
-            np.divide(wrong, total, out=shares[:, column], where=total > 0)
+            counts = self.count_pairs(scores, part)[0].sum_by(row, n_rows)
+            np.divide(counts.errors, counts.total, out=shares[:, column], where=counts.total > 0)
         return shares.reshape(n_rows, *F.shape[1:])
 
     def count_pairs(
         self, scores: NDArray[Any], part: Indices, loser_factor: Array | None = None
-    ) -> PairCounts:
-        """Weights of all, of discordant and of tied pairs inside each part of the items.
+    ) -> tuple[PairCounts, PairCounts]:
+        """Count the pairs of each item inside its part, as the earlier and as the later item.
 
         Parameters
         ----------
@@ -450,11 +446,6 @@ class SurvivalGraph(PreferenceGraph):
             Number of the part of each item, which lies in one group.
         loser_factor : ndarray of shape (n_items,), optional
             Factor of the weights of the pairs in which the event of the item is the earlier one.
-
-        Returns
-        -------
-        PairCounts
-            One entry for each part.
         """
         weight = np.ones(self.n_items) if self.item_weights is None else self.item_weights
         loser_weight = np.where(self.event, weight, 0.0)

@@ -170,17 +170,27 @@ class ViolatedOrderedPairs:
 
 
 class PairCounts(NamedTuple):
-    """Weights of pairs in each part of the items.
+    """Weights of pairs in each part of the items, or of the pairs of each item.
 
     Attributes
     ----------
-    total, discordant, tied : ndarray of shape (n_parts,)
+    total, discordant, tied : ndarray
         All pairs, those in the wrong order, and those with equal scores.
     """
 
     total: Array
     discordant: Array
     tied: Array
+
+    @property
+    def errors(self) -> Array:
+        """Weight of the discordant pairs, and half that of the tied ones."""
+        return np.asarray(self.discordant + 0.5 * self.tied)
+
+    def sum_by(self, codes: Indices, n_codes: int) -> PairCounts:
+        """Sums of the entries of each code."""
+        sums = [np.bincount(codes, counts, n_codes).astype(np.float64) for counts in self]
+        return PairCounts(*sums)
 
 
 def count_ordered_pairs(
@@ -189,8 +199,8 @@ def count_ordered_pairs(
     part: Indices,
     loser_weight: Array,
     winner_weight: Array,
-) -> PairCounts:
-    """Count the pairs of different level by their scores.
+) -> tuple[PairCounts, PairCounts]:
+    """Count the pairs of different level by their scores, for each item.
 
     Parameters
     ----------
@@ -206,25 +216,31 @@ def count_ordered_pairs(
 
     Returns
     -------
-    PairCounts
-        One entry for each part.
+    as_loser, as_winner : PairCounts
+        Pairs in which the item has the lower level, and the higher level.
     """
+    n_items = len(scores)
     n_parts = part.max(initial=-1) + 1
 
     def weigh_violated(margin: Array) -> Array:
-        """Weight of the pairs whose winner has a margin below that of the loser plus one."""
+        """Pairs whose winner has a margin below that of the loser plus one, shape (2, n_items)."""
         order = np.lexsort((margin, part))
         starts = np.searchsorted(part[order], np.arange(n_parts))
         winners, _ = sum_violated(margin[order], level[order], starts, winner_weight[order])
-        weight_of_pairs = loser_weight[order] * winners
-        return np.asarray(np.bincount(part[order], weight_of_pairs, n_parts), np.float64)
+        _, losers = sum_violated(margin[order], level[order], starts, loser_weight[order])
+        weights = np.empty((2, n_items))
+        weights[0, order] = loser_weight[order] * winners
+        weights[1, order] = winner_weight[order] * losers
+        return weights
 
     rank = np.unique(scores, return_inverse=True)[1].astype(np.float64)
-    total = weigh_violated(np.zeros(len(scores)))
+    total = weigh_violated(np.zeros(n_items))
     not_concordant = weigh_violated(rank)
     not_discordant = weigh_violated(-rank)
-    tied = not_concordant + not_discordant - total
-    return PairCounts(total, total - not_discordant, np.maximum(tied, 0.0))
+    tied = np.maximum(not_concordant + not_discordant - total, 0.0)
+    discordant = total - not_discordant
+    as_loser, as_winner = map(PairCounts, total, discordant, tied)
+    return as_loser, as_winner
 
 
 class EdgePairs:

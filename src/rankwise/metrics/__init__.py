@@ -8,6 +8,7 @@ from rankwise.metrics.evaluation import Evaluation, EvaluationRow, evaluate
 from rankwise.metrics.metric import Metric
 from rankwise.metrics.rank_correlation import (
     auc,
+    concordance,
     disagreement_error,
     kendall_tau,
     mean_squared_error,
@@ -32,6 +33,7 @@ from rankwise.metrics.retrieval import (
 )
 from rankwise.metrics.runs import RunEvaluation, evaluate_runs
 from rankwise.metrics.shared_items import ComparisonMean, dyadic_robust_mean
+from rankwise.metrics.survival import ConcordanceDifference, concordance_difference
 from rankwise.metrics.unjudged import (
     Bounds,
     NextJudgment,
@@ -42,6 +44,7 @@ from rankwise.metrics.unjudged import (
 __all__ = [
     "Bounds",
     "ComparisonMean",
+    "ConcordanceDifference",
     "Evaluation",
     "EvaluationRow",
     "Metric",
@@ -49,6 +52,8 @@ __all__ = [
     "RunEvaluation",
     "auc",
     "average_precision",
+    "concordance",
+    "concordance_difference",
     "disagreement_error",
     "dyadic_robust_mean",
     "evaluate",

@@ -15,6 +15,8 @@ from rankwise.metrics.runs import RunEvaluation as RunEvaluation
 from rankwise.metrics.runs import evaluate_runs as evaluate_runs
 from rankwise.metrics.shared_items import ComparisonMean as ComparisonMean
 from rankwise.metrics.shared_items import dyadic_robust_mean as dyadic_robust_mean
+from rankwise.metrics.survival import ConcordanceDifference as ConcordanceDifference
+from rankwise.metrics.survival import concordance_difference as concordance_difference
 from rankwise.metrics.unjudged import Bounds as Bounds
 from rankwise.metrics.unjudged import NextJudgment as NextJudgment
 from rankwise.metrics.unjudged import judgments_to_flip as judgments_to_flip
@@ -23,6 +25,7 @@ from rankwise.metrics.unjudged import unjudged_bounds as unjudged_bounds
 __all__ = [
     "Bounds",
     "ComparisonMean",
+    "ConcordanceDifference",
     "Evaluation",
     "EvaluationRow",
     "Metric",
@@ -30,6 +33,8 @@ __all__ = [
     "RunEvaluation",
     "auc",
     "average_precision",
+    "concordance",
+    "concordance_difference",
     "disagreement_error",
     "dyadic_robust_mean",
     "evaluate",
@@ -78,6 +83,20 @@ def average_precision(
     undefined: str = "skip",
     per_group: bool = False,
 ) -> float | Array: ...
+def concordance(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    tied_scores: str = "half",
+    tied_y: str = "skip",
+    average: str = "groups",
+    ipcw: ArrayLike | None = None,
+    tau: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    undefined: str = "skip",
+    per_group: bool = False,
+) -> float | Array: ...
 def disagreement_error(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -86,6 +105,8 @@ def disagreement_error(
     tied_scores: str = "half",
     tied_y: str = "skip",
     average: str = "groups",
+    ipcw: ArrayLike | None = None,
+    tau: float | None = None,
     sample_weight: ArrayLike | None = None,
     undefined: str = "skip",
     per_group: bool = False,

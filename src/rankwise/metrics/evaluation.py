@@ -17,6 +17,7 @@ from rankwise.metrics.grades import default_metrics
 from rankwise.metrics.metric import UNDEFINED, Metric, check_data, make_targets
 from rankwise.metrics.ranking import Ranking
 from rankwise.metrics.registry import MetricName, get_metric, get_metrics
+from rankwise.metrics.survival import SurvivalRanking, read_survival
 from rankwise.validation import check_option
 
 FEW_GROUPS = 5
@@ -146,7 +147,9 @@ def evaluate(
     ----------
     y_true : array-like of shape (m,), or structured target
         Relevance. NaN marks unjudged items; it is accepted only if "judged" is among the metrics,
-        and the other metrics treat it as 0.
+        and the other metrics treat it as 0. Or right-censored survival times, see `concordance`: a
+        `SurvivalGraph`, a structured array of a boolean event and a time, or the two columns time
+        and event.
     y_score : array-like of shape (m,)
         Predicted scores.
     groups : array-like of shape (m,), default=None
@@ -183,15 +186,20 @@ def evaluate(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     requested = [] if metrics is None else get_metrics(metrics)
-    y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight, requested)
-    if score.ndim != 1:
-        raise ValueError(
-            f"evaluate takes one list of scores, y_score has shape {score.shape}; "
-            "call it for each column, or a single metric for all columns."
-        )
-    ranking = Ranking(make_targets(y, encoded, weights), score)
+    ranking: Ranking | SurvivalRanking | None
+    ranking = read_survival(y_true, y_score, groups, sample_weight)
+    default: tuple[str, ...] = ("concordance",)
+    if ranking is None:
+        y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight, requested)
+        if score.ndim != 1:
+            raise ValueError(
+                f"evaluate takes one list of scores, y_score has shape {score.shape}; "
+                "call it for each column, or a single metric for all columns."
+            )
+        ranking = Ranking(make_targets(y, encoded, weights), score)
+        default = tuple(default_metrics(y, has_weights=weights is not None))
     if not requested:
-        requested = get_metrics(default_metrics(y, has_weights=weights is not None))
+        requested = get_metrics(default)
     rows = []
     per_group = {}
     for metric in requested:
@@ -204,4 +212,4 @@ def evaluate(
             average, low, high = metric.interval(by_group._replace(values=values), confidence)
         rows.append(EvaluationRow(metric.name, average, len(values), n_undefined, low, high))
         per_group[metric.name] = values
-    return Evaluation(tuple(rows), per_group, encoded.labels, confidence)
+    return Evaluation(tuple(rows), per_group, ranking.targets.labels, confidence)

@@ -20,6 +20,7 @@ from rankwise.frames import check_same_index
 from rankwise.graphs.supervision import unpack_target
 from rankwise.groups import Groups, encode_groups
 from rankwise.metrics.ranking import GroupedTargets, Ranking
+from rankwise.metrics.survival import SurvivalRanking, SurvivalTargets, read_survival
 from rankwise.validation import check_float_array, check_int, check_option, check_weights
 
 UNDEFINED = ("skip", "zero", "one", "nan", "raise")
@@ -79,6 +80,8 @@ class Metric:
         Whether the metric uses sample weights (``targets.weights``).
     accepts_missing : bool
         Whether y may contain NaN (``targets.judged``).
+    accepts_survival : bool
+        Whether y may be right-censored survival times.
     is_pooled : bool
         Whether the metric compares items of different groups.
     is_custom : bool
@@ -109,6 +112,7 @@ class Metric:
     highest: float = 1.0
     accepts_weights: bool = False
     accepts_missing: bool = False
+    accepts_survival: bool = False
     is_pooled: bool = False
     is_custom: bool = False
     options: tuple[tuple[str, Any], ...] = ()
@@ -156,6 +160,9 @@ class Metric:
         """
         check_option("undefined", undefined, UNDEFINED)
         self._check_options(options)
+        survival = read_survival(y_true, y_score, groups, sample_weight)
+        if survival is not None:
+            return self._value(survival, undefined, per_group, options)
         y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight, [self])
         if score.ndim == 1:
             ranking = Ranking(make_targets(y, encoded, weights), score)
@@ -171,7 +178,11 @@ class Metric:
         return np.stack(columns, axis=-1)
 
     def _value(
-        self, ranking: Ranking, undefined: str, per_group: bool, options: dict[str, Any]
+        self,
+        ranking: Ranking | SurvivalRanking,
+        undefined: str,
+        per_group: bool,
+        options: dict[str, Any],
     ) -> MetricValue:
         """Values of the groups of one ranking, or their mean."""
         by_group = self.by_group(ranking, **options)
@@ -185,8 +196,13 @@ class Metric:
             raise self.undefined_error(f"for {where}", ADVICE)
         return average
 
-    def by_group(self, ranking: Ranking, **options: Any) -> GroupValues:
+    def by_group(self, ranking: Ranking | SurvivalRanking, **options: Any) -> GroupValues:
         """Return the value in each group of a ranking; NaN where the metric is undefined."""
+        if isinstance(ranking, SurvivalRanking) and not self.accepts_survival:
+            raise ValueError(
+                f"{self.name} needs relevance of items, but y has survival times; use concordance "
+                "or disagreement."
+            )
         return self.function(ranking, **{**dict(self.options), **options})
 
     def _check_options(self, options: dict[str, Any]) -> None:
@@ -216,7 +232,7 @@ class Metric:
         return average, low, high
 
     def fill_undefined(
-        self, by_group: GroupValues, undefined: str, targets: GroupedTargets
+        self, by_group: GroupValues, undefined: str, targets: GroupedTargets | SurvivalTargets
     ) -> Array:
         """Return the values with NaN replaced as ``undefined`` says, or raise."""
         is_undefined = np.isnan(by_group.values)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import count_inversions, weigh_inversions
 from rankwise.arrays import Array, Indices
 from rankwise.groups import Groups
 from rankwise.metrics.metric import GroupValues, group_metric
 from rankwise.metrics.ranking import GroupedTargets, Ranking, divide, run_starts
+from rankwise.metrics.survival import SurvivalRanking, concordance_error
 
 _DIFFERENT = "two items with different y"
 _WEIGHTED = f"{_DIFFERENT} (and positive weights)"
@@ -30,14 +31,17 @@ _PAIR_CHOICES = {
     short="Disagreement",
     greater_is_better=False,
     accepts_weights=True,
+    accepts_survival=True,
     choices=_PAIR_CHOICES,
 )
 def disagreement_error(
-    ranking: Ranking,
+    ranking: Ranking | SurvivalRanking,
     *,
     tied_scores: str = "half",
     tied_y: str = "skip",
     average: str = "groups",
+    ipcw: ArrayLike | None = None,
+    tau: float | None = None,
 ) -> GroupValues:
     r"""Share of the pairs of a group that are in the wrong order; random scores give 0.5.
 
@@ -57,6 +61,8 @@ def disagreement_error(
         With "half" the error is (1 - Kendall's tau a) / 2.
     average : {"groups", "pairs"}, default="groups"
         Mean over groups, or over all pairs of all groups.
+    ipcw, tau
+        For survival times, see `concordance`.
     sample_weight : array-like of shape (m,), default=None
         Weights of the items, 0 or larger. The weight of a pair is the product of the weights of
         its items.
@@ -71,6 +77,13 @@ def disagreement_error(
     >>> disagreement_error([3, 2, 1, 1, 0], [0.9, 0.1, 0.5, 0.2, 0.7], ["a", "a", "a", "b", "b"])
     0.6666666666666666
     """
+    standard_error = None
+    if isinstance(ranking, SurvivalRanking):
+        if ipcw is not None or tau is not None:
+            ranking = ranking.weighted(ipcw, tau)
+        standard_error = concordance_error(ranking)
+    elif ipcw is not None or tau is not None:
+        raise ValueError("ipcw and tau are for survival times; pass times and events as y_true.")
     pairs = count_pairs(ranking)
     weight_of_tie = 0.5 if tied_scores == "half" else 1.0
     errors = pairs.discordant + weight_of_tie * pairs.tied_scores
@@ -81,38 +94,66 @@ def disagreement_error(
         n_pairs = pairs.total
     error = np.minimum(divide(errors, n_pairs), 1.0)
     if average == "pairs":
-        return GroupValues(error, weights=n_pairs * pairs.unit)
-    return GroupValues(error)
+        return GroupValues(error, weights=n_pairs * pairs.unit, error=standard_error)
+    return GroupValues(error, error=standard_error)
 
 
 @group_metric(
-    "concordance", "Concordance", needs=_WEIGHTED, accepts_weights=True, choices=_PAIR_CHOICES
+    "concordance",
+    "Concordance",
+    needs=_WEIGHTED,
+    accepts_weights=True,
+    accepts_survival=True,
+    choices=_PAIR_CHOICES,
 )
 def concordance(
-    ranking: Ranking,
+    ranking: Ranking | SurvivalRanking,
     *,
     tied_scores: str = "half",
     tied_y: str = "skip",
     average: str = "groups",
+    ipcw: ArrayLike | None = None,
+    tau: float | None = None,
 ) -> GroupValues:
     """Share of the pairs of a group that are in the right order; random scores give 0.5.
 
-    One minus `disagreement_error`, with the same options.
+    One minus `disagreement_error`, with the same options. For survival times this is Harrell's C,
+    or with `ipcw` Uno's C, and larger scores should mean longer survival. `evaluate` reports an
+    interval: Student's over the groups, or that of the jackknife over the items of one list.
 
     Parameters
     ----------
     tied_scores, tied_y, average, sample_weight
         As in `disagreement_error`.
+    ipcw : survival times, default=None
+        Times and events from which the probability of censoring is estimated, usually those of the
+        training data. A pair is weighted by the inverse squared probability that its earlier event
+        was not censored: Uno's C, which does not depend on the distribution of the censoring.
+    tau : float, default=None
+        Pairs whose earlier event is at this time or later do not count.
+
+    References
+    ----------
+    .. [Harrell96] Harrell, Lee, Mark: Multivariable prognostic models. Statistics in Medicine 15,
+       1996.
+    .. [Uno11] Uno, Cai, Pencina, D'Agostino, Wei: On the C-statistics for evaluating overall
+       adequacy of risk prediction procedures with censored survival data. Statistics in Medicine
+       30, 2011.
 
     Examples
     --------
     >>> concordance([1, 0, 0, 1], [0.8, 0.3, 0.8, 0.9])
     0.875
+
+    The columns are time and event; the second item was censored:
+
+    >>> concordance([[5, 1], [8, 0], [12, 1], [3, 1]], [0.1, 0.9, 0.8, 0.3])
+    0.8
     """
     error = disagreement_error.metric.by_group(
-        ranking, tied_scores=tied_scores, tied_y=tied_y, average=average
+        ranking, tied_scores=tied_scores, tied_y=tied_y, average=average, ipcw=ipcw, tau=tau
     )
-    return GroupValues(1.0 - error.values, error.weights)
+    return GroupValues(1.0 - error.values, error.weights, error.error)
 
 
 @group_metric("tau", "Kendall τ", needs=_WEIGHTED, lowest=-1.0, accepts_weights=True)
@@ -404,8 +445,18 @@ class PairCounts(NamedTuple):
     unit: Array
 
 
-def count_pairs(ranking: Ranking) -> PairCounts:
+def count_pairs(ranking: Ranking | SurvivalRanking) -> PairCounts:
     """Count the pairs of each group; with weights a pair counts the product of its weights."""
+    if isinstance(ranking, SurvivalRanking):
+        counts = ranking.count_pairs()
+        return PairCounts(
+            differing=counts.total,
+            discordant=counts.discordant,
+            tied_scores=counts.tied,
+            total=counts.total,
+            untied=counts.total - counts.tied,
+            unit=np.ones(len(counts.total)),
+        )
     targets = ranking.targets
     order = ranking.order("optimistic")  # by falling y inside ties: no inversions there
     levels = targets.levels[order].astype(np.int32)
