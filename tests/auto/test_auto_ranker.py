@@ -761,7 +761,7 @@ def test_the_report_has_what_is_lost_without_each_feature(data, fitted):
     order = np.argsort(-expected.importance, kind="stable")
     assert found["names"] == [["height", "b", "c", "d"][j] for j in order]
     np.testing.assert_allclose(found["losses"], expected.importance[order], rtol=1e-3, atol=1e-6)
-    assert "shuffled inside the groups" in page
+    assert "a feature is permuted in the groups" in page
     assert '"losses":null' in str(report(RankRLS().fit(X, y, groups), X, y, groups))
 
 

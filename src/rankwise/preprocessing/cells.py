@@ -7,13 +7,15 @@ import decimal
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.arrays import Array
+from rankwise.arrays import AnyArray, Array, Mask
 from rankwise.frames import as_array
+
+if TYPE_CHECKING:
+    from rankwise.frames import Column
 
 SAMPLE = 1000
 """Number of cells that are inspected one by one."""
@@ -37,7 +39,7 @@ _NUMBER = re.compile(
 )
 
 
-def read_cells(column: Any) -> NDArray[Any]:
+def read_cells(column: Column) -> AnyArray:
     """Convert a column of a frame to an array.
 
     Parameters
@@ -52,7 +54,7 @@ def read_cells(column: Any) -> NDArray[Any]:
         values; vectors as numbers of shape (n_rows, n_entries). Cells that are none of these, such
         as lists of different lengths, become objects of shape (n_rows, 1).
     """
-    cells: NDArray[Any] = np.asarray(as_array(column))
+    cells: AnyArray = np.asarray(as_array(column))
     if str(column.dtype).startswith(("Categorical", "Enum")):
         cells = np.array(cell_as_text(cells), dtype=object)
     if cells.dtype.kind == "U":
@@ -66,17 +68,19 @@ def read_cells(column: Any) -> NDArray[Any]:
     return _read_objects(cells)
 
 
-def _read_objects(cells: NDArray[Any]) -> NDArray[Any]:
+SCALARS = (str, bool, int, float, decimal.Decimal, np.generic)
+
+
+def _read_objects(cells: AnyArray) -> AnyArray:
     """Lists, dates, texts or decimals in an array of objects."""
     values = [cell for cell in cells if not is_missing(cell)]
-    types = {type(cell) for cell in cells}
     if any(_is_sequence(cell) for cell in values[:SAMPLE]):
         return _read_lists(cells, values)
+    types = {type(cell) for cell in cells}
     if any(issubclass(cell_type, datetime.date) for cell_type in types):
         return np.array([_without_time_zone(cell) for cell in cells], dtype="M8[s]")
     if str in types:
-        scalar_types = (str, bool, int, float, decimal.Decimal, np.generic)
-        if all(isinstance(cell, scalar_types) for cell in values):
+        if all(isinstance(value, SCALARS) for value in values):
             return np.array(cell_as_text(cells), dtype=object)
         return cells[:, None]
     try:
@@ -85,11 +89,11 @@ def _read_objects(cells: NDArray[Any]) -> NDArray[Any]:
         return cells[:, None]
 
 
-def _is_sequence(cell: Any) -> bool:
+def _is_sequence(cell: object) -> TypeGuard[Sequence[object]]:
     return hasattr(cell, "__len__") and not isinstance(cell, str)
 
 
-def _read_lists(cells: NDArray[Any], values: list[Any]) -> NDArray[Any]:
+def _read_lists(cells: AnyArray, values: list[Sequence[object]]) -> AnyArray:
     """Vectors as rows of a matrix, with NaN for missing ones; lists of words as texts."""
     if all(isinstance(word, str) for cell in values for word in cell):
         texts = [None if is_missing(cell) else " ".join(cell) for cell in cells]
@@ -97,24 +101,30 @@ def _read_lists(cells: NDArray[Any], values: list[Any]) -> NDArray[Any]:
     lengths = {len(cell) for cell in values}
     if len(lengths) > 1:
         return cells[:, None]
-    matrix = np.full((len(cells), max(lengths)), np.nan)
+    matrix = _read_vectors(cells, max(lengths))
+    return cells[:, None] if matrix is None else matrix
+
+
+def _read_vectors(cells: AnyArray, length: int) -> Array | None:
+    """Vectors of the same length as a matrix; None if an entry is not a number."""
+    matrix = np.full((len(cells), length), np.nan)
     try:
         for row, cell in zip(matrix, cells, strict=True):
             if not is_missing(cell):
                 row[:] = np.asarray(cell, dtype=np.float64)
     except (TypeError, ValueError):
-        return cells[:, None]
+        return None
     return matrix
 
 
-def is_missing(cell: Any) -> bool:
+def is_missing(cell: object) -> bool:
     """Whether a cell is None, NaN or NaT."""
     if hasattr(cell, "__len__"):
         return False
     return cell is None or bool(cell != cell)
 
 
-def missing_mask(cells: NDArray[Any]) -> NDArray[np.bool_]:
+def missing_mask(cells: AnyArray) -> Mask:
     """Whether each row of a column has a missing value."""
     if cells.ndim > 1:
         return missing_mask(cells[:, 0])
@@ -125,9 +135,9 @@ def missing_mask(cells: NDArray[Any]) -> NDArray[np.bool_]:
     return np.zeros(len(cells), dtype=bool)
 
 
-def cell_as_text(cells: NDArray[Any]) -> list[str | None]:
+def cell_as_text(cells: AnyArray) -> list[str | None]:
     """Cells as text: 7, 7.0 and "7" are equal, as are true and "True"."""
-    text_of_cell: dict[Any, str | None] = {}
+    text_of_cell: dict[object, str | None] = {}
     texts = []
     for cell in cells.tolist():
         if cell not in text_of_cell:
@@ -136,7 +146,7 @@ def cell_as_text(cells: NDArray[Any]) -> list[str | None]:
     return texts
 
 
-def as_text(cell: Any) -> str | None:
+def as_text(cell: object) -> str | None:
     """A cell as text; None if it is missing."""
     if is_missing(cell):
         return None
@@ -170,7 +180,7 @@ def find_date_format(texts: Sequence[str]) -> str | None:
     return None
 
 
-def as_dates(cells: NDArray[Any], date_format: str) -> NDArray[Any]:
+def as_dates(cells: AnyArray, date_format: str) -> AnyArray:
     """Cells as NumPy dates; NaT for missing values and for texts of another format."""
     if cells.dtype.kind == "M":
         return cells.astype("M8[s]")
@@ -185,22 +195,24 @@ def _parse_date(text: str | None, date_format: str) -> datetime.datetime | None:
     try:
         if date_format:
             return datetime.datetime.strptime(text, date_format)
-        date: datetime.datetime | None = _without_time_zone(datetime.datetime.fromisoformat(text))
+        date = datetime.datetime.fromisoformat(text)
     except ValueError:
         return None
-    return date
+    if date.tzinfo is None:
+        return date
+    return date.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
-def _without_time_zone(cell: Any) -> Any:
+def _without_time_zone(cell: object) -> object:
     """A date in UTC, without time zone; None if it is missing."""
     if is_missing(cell):
         return None
-    if getattr(cell, "tzinfo", None) is None:
-        return cell
-    return cell.astimezone(datetime.UTC).replace(tzinfo=None)
+    if isinstance(cell, datetime.datetime) and cell.tzinfo is not None:
+        return cell.astimezone(datetime.UTC).replace(tzinfo=None)
+    return cell
 
 
-def date_parts(dates: NDArray[Any], parts: Sequence[str]) -> Array:
+def date_parts(dates: AnyArray, parts: Sequence[str]) -> Array:
     """Parts of dates as numbers, shape (n_rows, n_parts); NaN for NaT.
 
     Months and years are as in the calendar, weekdays from Monday 0, days since 1970, hours with

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from rankwise.arrays import Array
+from rankwise.arrays import AnyArray, Array, Indices, Matrix
 from rankwise.datasets.parse_numbers import parse_quantity, read_format
 from rankwise.preprocessing.cells import as_dates, cell_as_text, date_parts, parse_number
 from rankwise.preprocessing.column_types import FEW_VALUES, ColumnInfo, Reason
@@ -20,7 +18,7 @@ MAX_WORDS = 2000
 """Number of words of a text that have a feature; the most frequent ones."""
 
 
-def column_numbers(column: ColumnInfo, cells: NDArray[Any]) -> Array:
+def column_numbers(column: ColumnInfo, cells: AnyArray) -> Array:
     """Cells of a numeric column as numbers, shape (n_rows, n_numbers); NaN for missing values."""
     if column.kind == "order":
         rank_of_word = {word: float(k) for k, word in enumerate(column.categories)}
@@ -37,7 +35,7 @@ def column_numbers(column: ColumnInfo, cells: NDArray[Any]) -> Array:
     return numbers
 
 
-def _vectors(column: ColumnInfo, cells: NDArray[Any]) -> Array:
+def _vectors(column: ColumnInfo, cells: AnyArray) -> Array:
     is_matrix = cells.ndim == 2 and cells.dtype != object
     n_trained = len(column.medians)  # 0 during training
     has_trained_length = n_trained == 0 or (is_matrix and cells.shape[1] == n_trained)
@@ -49,7 +47,7 @@ def _vectors(column: ColumnInfo, cells: NDArray[Any]) -> Array:
     return cells.astype(np.float64)
 
 
-def _scalars(column: ColumnInfo, cells: NDArray[Any]) -> Array:
+def _scalars(column: ColumnInfo, cells: AnyArray) -> Array:
     if cells.dtype != object:
         return cells.astype(np.float64)
     if cells.ndim > 1:
@@ -84,7 +82,7 @@ def n_category_features(column: ColumnInfo) -> int:
     return len(column.categories) + int(column.n_missing > 0) + int(column.n_rare > 0)
 
 
-def category_codes(column: ColumnInfo, texts: list[str | None]) -> NDArray[np.intp]:
+def category_codes(column: ColumnInfo, texts: list[str | None]) -> Indices:
     """Number of the feature of each row of a category; −1 if its value has no feature."""
     code_of_value: dict[str | None, int] = {
         value: code for code, value in enumerate(column.categories)
@@ -95,7 +93,7 @@ def category_codes(column: ColumnInfo, texts: list[str | None]) -> NDArray[np.in
     return np.array(codes, dtype=np.intp)
 
 
-def one_hot(codes: NDArray[np.intp], n_features: int) -> Any:
+def one_hot(codes: Indices, n_features: int) -> Matrix:
     """One-hot encoding as a sparse matrix; rows with code −1 are zero."""
     rows = np.flatnonzero(codes >= 0)
     return sp.csr_array((np.ones(len(rows)), (rows, codes[rows])), shape=(len(codes), n_features))
@@ -114,12 +112,12 @@ def fit_words(column: ColumnInfo, texts: list[str | None]) -> ColumnInfo:
     try:
         vectorizer.fit(present)
     except ValueError:  # no words remain
-        return column.left_out(Reason.NO_SHARED_WORDS)
+        return column.drop(Reason.NO_SHARED_WORDS)
     words = tuple(str(word) for word in vectorizer.get_feature_names_out())
     return column._replace(categories=words, weights=tuple(vectorizer.idf_.tolist()))
 
 
-def word_weights(column: ColumnInfo, texts: list[str | None]) -> Any:
+def word_weights(column: ColumnInfo, texts: list[str | None]) -> Matrix:
     """TF-IDF weights of the words of each text, as a sparse matrix."""
     vocabulary = {word: k for k, word in enumerate(column.categories)}
     vectorizer = TfidfVectorizer(analyzer=_words_of, binary=True, vocabulary=vocabulary)

@@ -7,14 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.arrays import Indices
+from rankwise.arrays import AnyArray, Indices
 from rankwise.datasets.parse_numbers import NumberFormat, find_format, is_format, parse_quantity
 from rankwise.fitted_schema import EnumMember, Integer, TupleOf, Word, saved_fields
+from rankwise.formatting import count
 from rankwise.preprocessing.cells import (
     DATE_PARTS,
     SAMPLE,
@@ -171,7 +171,7 @@ class ColumnInfo(NamedTuple):
             text += f", {self.n_rare:,} rows with rare values"
         if self.n_missing == 0 or not self.is_used:
             return text
-        missing = "1 missing value" if self.n_missing == 1 else f"{self.n_missing:,} missing values"
+        missing = count(self.n_missing, "missing value")
         if self.kind == "number":
             return f"number with {missing}"
         return f"{text}, {missing}"
@@ -179,7 +179,7 @@ class ColumnInfo(NamedTuple):
     def _kind_text(self) -> str:
         n = len(self.categories)
         if self.kind == "category":
-            return "category of 1 value" if n == 1 else f"category of {n:,} values"
+            return f"category of {count(n, 'value')}"
         if self.kind == "text":
             return f"text, {n:,} words"
         if self.kind == "date":
@@ -190,7 +190,7 @@ class ColumnInfo(NamedTuple):
             return f"vector of {len(self.medians)} numbers"
         return self.kind
 
-    def left_out(self, reason: Reason, detail: str = "") -> ColumnInfo:
+    def drop(self, reason: Reason, detail: str = "") -> ColumnInfo:
         """Return the record of a column that is dropped for this reason."""
         return ColumnInfo(self.name, "dropped", self.n_missing, reason, detail)
 
@@ -239,7 +239,7 @@ class ColumnRequest(NamedTuple):
 
 
 def infer_column(
-    name: str, cells: NDArray[Any], request: ColumnRequest, row_numbers: Indices
+    name: str, cells: AnyArray, request: ColumnRequest, row_numbers: Indices
 ) -> list[ColumnInfo]:
     """Infer how a column is used.
 
@@ -266,18 +266,21 @@ def infer_column(
     if request.kind is not None:
         return [column]
     if request.may_drop and column.is_used:
-        if has_id_name:
-            return [column.left_out(Reason.ID_NAME)]
-        reason = _identifier_reason(cells, row_numbers)
+        reason = Reason.ID_NAME if has_id_name else _identifier_reason(cells, row_numbers)
         if reason is not Reason.NONE:
-            return [column.left_out(reason)]
-    n_values = len(column.categories)
-    if column.kind == "category" and n_values > FEW_VALUES and _are_phrases(column.categories):
+            return [column.drop(reason)]
+    if _is_also_text(column):
         return [column, ColumnInfo(name, "text", column.n_missing)]
     return [column]
 
 
-def _is_code(cells: NDArray[Any]) -> bool:
+def _is_also_text(column: ColumnInfo) -> bool:
+    """Whether the values of a category are phrases, whose words are features, too."""
+    has_many_values = column.kind == "category" and len(column.categories) > FEW_VALUES
+    return has_many_values and _are_phrases(column.categories)
+
+
+def _is_code(cells: AnyArray) -> bool:
     """Whether whole numbers or texts have many rows per value."""
     if cells.ndim > 1 or cells.dtype.kind not in "iuO":
         return False
@@ -292,14 +295,14 @@ def _are_phrases(texts: Sequence[str]) -> bool:
     return 2 * n_phrases > len(texts)
 
 
-def _infer_kind(name: str, cells: NDArray[Any], request: ColumnRequest) -> ColumnInfo:
+def _infer_kind(name: str, cells: AnyArray, request: ColumnRequest) -> ColumnInfo:
     """Infer the kind of a column; the name and the order of the rows are ignored."""
     n_missing = int(missing_mask(cells).sum())
     column = ColumnInfo(name, "number", n_missing)
     if n_missing == len(cells):
-        return column.left_out(Reason.EMPTY)
+        return column.drop(Reason.EMPTY)
     if cells.ndim > 1 and cells.dtype == object:
-        return column.left_out(Reason.MIXED_OBJECTS)
+        return column.drop(Reason.MIXED_OBJECTS)
     if cells.ndim > 1:
         return column._replace(kind="vector")
     if request.order is not None:
@@ -309,18 +312,16 @@ def _infer_kind(name: str, cells: NDArray[Any], request: ColumnRequest) -> Colum
     return _infer_from_dtype(column, cells, request)
 
 
-def _infer_from_dtype(
-    column: ColumnInfo, cells: NDArray[Any], request: ColumnRequest
-) -> ColumnInfo:
+def _infer_from_dtype(column: ColumnInfo, cells: AnyArray, request: ColumnRequest) -> ColumnInfo:
     """Infer the kind of numbers, booleans or dates."""
     if request.kind == "category":
         return _category_column(column, cells, is_requested=True)
     is_date = cells.dtype.kind == "M"
     is_bool = cells.dtype.kind == "b"
     if request.kind == "number" and is_date:
-        return column.left_out(Reason.DATES)
+        return column.drop(Reason.DATES)
     if request.kind == "number" and is_bool:
-        return column.left_out(Reason.WORDS, repr(as_text(cells[0].item())))
+        return column.drop(Reason.WORDS, repr(as_text(cells[0].item())))
     if is_date:
         return _date_column(column, cells, date_format="")
     if is_bool:
@@ -328,30 +329,29 @@ def _infer_from_dtype(
     return column
 
 
-def _infer_text(column: ColumnInfo, cells: NDArray[Any], request: ColumnRequest) -> ColumnInfo:
+def _infer_text(column: ColumnInfo, cells: AnyArray, request: ColumnRequest) -> ColumnInfo:
     """Infer the kind of a column of texts."""
     sample = [str(text) for text in cell_as_text(cells[~missing_mask(cells)][:SAMPLE])]
-    date_format = find_date_format(sample)
-    if date_format is None and request.kind != "category":
-        number_format = find_format(sample)
-        if number_format is not None:
-            return _quantity_column(column, cells, number_format)
-    n_numbers = sum(not math.isnan(parse_number(text)) for text in sample)
-    if request.kind == "number" and date_format is not None:
-        return column.left_out(Reason.DATES)
-    if request.kind == "number" and n_numbers < len(sample):
-        return column.left_out(Reason.WORDS, _example_word(sample))
-    if request.kind == "number":
-        return column
     if request.kind == "category":
         return _category_column(column, cells, is_requested=True)
+    date_format = find_date_format(sample)
     if date_format is not None:
+        if request.kind == "number":
+            return column.drop(Reason.DATES)
         return _date_column(column, cells, date_format)
-    return _infer_words(column, cells, sample, n_numbers)
+    number_format = find_format(sample)
+    if number_format is not None:
+        return _quantity_column(column, cells, number_format)
+    n_numbers = sum(not math.isnan(parse_number(text)) for text in sample)
+    if request.kind != "number":
+        return _infer_words(column, cells, sample, n_numbers)
+    if n_numbers < len(sample):
+        return column.drop(Reason.WORDS, _example_word(sample))
+    return column
 
 
 def _infer_words(
-    column: ColumnInfo, cells: NDArray[Any], sample: list[str], n_numbers: int
+    column: ColumnInfo, cells: AnyArray, sample: list[str], n_numbers: int
 ) -> ColumnInfo:
     """Infer whether texts are a category, numbers, a text or an identifier."""
     category = _category_column(column, cells, is_requested=False)
@@ -366,7 +366,7 @@ def _infer_words(
     return category
 
 
-def _number_column(column: ColumnInfo, cells: NDArray[Any], sample: list[str]) -> ColumnInfo:
+def _number_column(column: ColumnInfo, cells: AnyArray, sample: list[str]) -> ColumnInfo:
     """Numbers written as text; words among them are missing values."""
     if not any(math.isnan(parse_number(text)) for text in sample):
         return column
@@ -379,7 +379,7 @@ def _number_column(column: ColumnInfo, cells: NDArray[Any], sample: list[str]) -
 
 
 def _quantity_column(
-    column: ColumnInfo, cells: NDArray[Any], number_format: NumberFormat
+    column: ColumnInfo, cells: AnyArray, number_format: NumberFormat
 ) -> ColumnInfo:
     """Numbers with one unit; words among them are missing values."""
     column = column._replace(form=str(number_format))
@@ -394,17 +394,17 @@ def _quantity_column(
     )
 
 
-def _order_column(column: ColumnInfo, cells: NDArray[Any], order: Sequence[str]) -> ColumnInfo:
+def _order_column(column: ColumnInfo, cells: AnyArray, order: Sequence[str]) -> ColumnInfo:
     """Words with an order, which must name all of them."""
     words = [str(as_text(word)) for word in order]
     texts = {text for text in cell_as_text(cells) if text is not None}
     unknown = sorted(texts - set(words))
     if unknown:
-        return column.left_out(Reason.UNKNOWN_WORD, _quote(unknown[0]))
+        return column.drop(Reason.UNKNOWN_WORD, _quote(unknown[0]))
     return column._replace(kind="order", categories=tuple(words))
 
 
-def _date_column(column: ColumnInfo, cells: NDArray[Any], date_format: str) -> ColumnInfo:
+def _date_column(column: ColumnInfo, cells: AnyArray, date_format: str) -> ColumnInfo:
     """Dates, with the parts that vary."""
     dates = as_dates(cells, date_format)
     is_missing = np.isnat(dates)
@@ -418,7 +418,7 @@ def _date_column(column: ColumnInfo, cells: NDArray[Any], date_format: str) -> C
     )
 
 
-def _category_column(column: ColumnInfo, cells: NDArray[Any], *, is_requested: bool) -> ColumnInfo:
+def _category_column(column: ColumnInfo, cells: AnyArray, *, is_requested: bool) -> ColumnInfo:
     """A category; of many values, those that occur once share one feature.
 
     Unless the category is requested, a column whose values hardly repeat is an identifier.
@@ -428,24 +428,24 @@ def _category_column(column: ColumnInfo, cells: NDArray[Any], *, is_requested: b
     has_few_values = len(counts) <= FEW_VALUES
     has_repeated_values = len(counts) <= max(5, n_rows / 2)
     takes_all_values = is_requested or (has_few_values and has_repeated_values)
-    categories = _category_values(counts, least_count=1 if takes_all_values else 2)
+    categories = _category_values(counts, min_count=1 if takes_all_values else 2)
     n_rare = n_rows - sum(counts[value] for value in categories)
     n_repeated = n_rows - n_rare
     if not takes_all_values and n_repeated < MIN_REPEATED * n_rows:
         detail = f"{len(counts):,} values in {n_rows:,} rows, such as {_quote(min(counts))}"
-        return column.left_out(Reason.UNIQUE_VALUES, detail)
+        return column.drop(Reason.UNIQUE_VALUES, detail)
     return column._replace(kind="category", categories=tuple(categories), n_rare=n_rare)
 
 
-def _category_values(counts: Counter[str], least_count: int) -> list[str]:
+def _category_values(counts: Counter[str], min_count: int) -> list[str]:
     """Values that occur often enough to have a feature, at most `MAX_VALUES`; sorted."""
-    values = [value for value, count in counts.items() if count >= least_count]
+    values = [value for value, n_rows in counts.items() if n_rows >= min_count]
     if len(values) > MAX_VALUES:
         values = [value for value, _ in counts.most_common(MAX_VALUES)]
     return sorted(values)
 
 
-def _identifier_reason(cells: NDArray[Any], row_numbers: Indices) -> Reason:
+def _identifier_reason(cells: AnyArray, row_numbers: Indices) -> Reason:
     """Why whole numbers look like identifiers; `Reason.NONE` if they do not."""
     if cells.dtype.kind not in "iuf" or cells.ndim > 1:
         return Reason.NONE
@@ -464,7 +464,7 @@ def _identifier_reason(cells: NDArray[Any], row_numbers: Indices) -> Reason:
     return Reason.LONG_NUMBERS if is_long else Reason.NONE
 
 
-def _counts_rows(values: NDArray[Any], row_numbers: Indices) -> bool:
+def _counts_rows(values: AnyArray, row_numbers: Indices) -> bool:
     """Whether whole numbers count the rows of the table from which the rows were selected.
 
     A counter rises by at least 1 from row to row, and at least every second number of its range

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples
 
+from rankwise.arrays import Labels, MatrixLike
 from rankwise.errors import UngroupedRowsWarning, warn_user
 from rankwise.frames import as_array, frame_columns, narwhals_frame
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.supervision import Preferences, Relevance, unpack_target
+from rankwise.graphs.supervision import Preferences, Relevance, TargetLike, unpack_target
 from rankwise.groups import Groups, encode_groups
 from rankwise.validation import refuse_column_name
+
+if TYPE_CHECKING:
+    from rankwise.frames import Column
 
 GROUP_COLUMNS = ("qid", "query_id", "group", "group_id", "session_id")
 OTHER_KEYWORDS = ("qid", "group", "group_id")  # of XGBoost, LightGBM and CatBoost
@@ -38,7 +43,7 @@ def refuse_other_keywords(fit: Fit) -> Fit:
     """
 
     @functools.wraps(fit)
-    def fit_with_groups(self: Any, *args: Any, **options: Any) -> Any:
+    def fit_with_groups(self: object, *args: object, **options: object) -> object:
         for name in OTHER_KEYWORDS:
             if name in options:
                 raise TypeError(
@@ -50,7 +55,9 @@ def refuse_other_keywords(fit: Fit) -> Fit:
     return cast("Fit", fit_with_groups)
 
 
-def check_groups(estimator: Any, X: Any, y: Any, groups: Any) -> Any:
+def check_groups(
+    estimator: BaseEstimator, X: MatrixLike, y: TargetLike, groups: ArrayLike | None
+) -> MatrixLike:
     """Warn about groups that are missing or left in X, in `fit` of a ranker.
 
     Parameters
@@ -96,12 +103,12 @@ def check_groups(estimator: Any, X: Any, y: Any, groups: Any) -> Any:
     return without_columns(X, names)
 
 
-def without_group_columns(estimator: Any, X: Any) -> Any:
+def without_group_columns(estimator: BaseEstimator, X: MatrixLike) -> MatrixLike:
     """A data frame without the columns that `fit` of the estimator dropped; other X unchanged."""
     return without_columns(X, getattr(estimator, "group_columns_", []))
 
 
-def without_columns(X: Any, names: list[str]) -> Any:
+def without_columns(X: MatrixLike, names: list[str]) -> MatrixLike:
     """A data frame without these columns, as far as it has them; other X unchanged."""
     frame = narwhals_frame(X) if names else None
     if frame is None:
@@ -109,7 +116,9 @@ def without_columns(X: Any, names: list[str]) -> Any:
     return frame.drop([name for name in frame.columns if str(name) in names]).to_native()
 
 
-def warn_of_group_names(X: Any, y: Any = None, groups: Any = None) -> None:
+def warn_of_group_names(
+    X: MatrixLike, y: TargetLike | None = None, groups: ArrayLike | None = None
+) -> None:
     """Warn about a data frame with a column such as "qid" if there are no groups.
 
     A column with one value, or with a different value in each row, does not group the rows.
@@ -129,7 +138,7 @@ def warn_of_group_names(X: Any, y: Any = None, groups: Any = None) -> None:
             )
 
 
-def warn_of_long_list(estimator: Any, n_rows: int) -> None:
+def warn_of_long_list(estimator: object, n_rows: int) -> None:
     """Warn about rows without groups that are far more than a group of the training data had."""
     longest = getattr(estimator, "max_group_size_", None)
     if longest is not None and n_rows > LONG_LIST * longest:
@@ -140,7 +149,7 @@ def warn_of_long_list(estimator: Any, n_rows: int) -> None:
         )
 
 
-def group_columns(columns: dict[str, Any], groups: Groups) -> list[str]:
+def group_columns(columns: Mapping[str, Column], groups: Groups) -> list[str]:
     """Names of the columns of a data frame that contain the groups."""
     return [
         name
@@ -149,11 +158,11 @@ def group_columns(columns: dict[str, Any], groups: Groups) -> list[str]:
     ]
 
 
-def _is_checked_or_graph(y: Any) -> bool:
+def _is_checked_or_graph(y: object) -> bool:
     return isinstance(y, (Relevance, Preferences, PreferenceGraph))
 
 
-def _has_features(model: Any) -> bool:
+def _has_features(model: object) -> bool:
     """Whether the columns of X are features, not kernel values or objects."""
     kernel = getattr(model, "kernel", "linear")
     return isinstance(kernel, str) and kernel not in ("precomputed", "ngram")
@@ -167,7 +176,7 @@ def _warn_of_array_columns(numbers: list[int]) -> None:
         )
 
 
-def _array_columns(X: Any, groups: Groups) -> list[int]:
+def _array_columns(X: MatrixLike, groups: Groups) -> list[int]:
     """Numbers of the columns of an array or a sparse matrix that contain the groups."""
     if not _has_enough_groups(groups):
         return []
@@ -198,24 +207,17 @@ def _has_enough_groups(groups: Groups) -> bool:
     return int((groups.sizes > 1).sum()) >= MIN_GROUPS
 
 
-def _contains_groups(values: NDArray[Any], groups: Groups, *, is_named: bool) -> bool:
+def _contains_groups(values: Labels, groups: Groups, *, is_named: bool) -> bool:
     """Whether a column is a relabeling of the groups, and not a feature of queries.
 
     A feature of queries is constant in each group as well, and may differ between all groups.
     Therefore the column must have the name of a group column, or contain the labels themselves, or
     text or consecutive integers for at least six groups.
     """
-    if not _has_enough_groups(groups) or values.ndim != 1:
-        return False
-    is_float = values.dtype.kind == "f"
-    if is_float and not (np.isfinite(values).all() and (values == np.rint(values)).all()):
+    if not _has_enough_groups(groups) or values.ndim != 1 or not _may_be_labels(values):
         return False
     column = _encoded(values)
-    if column is None or column.n_groups != groups.n_groups:
-        return False
-    code_of_group = np.empty(groups.n_groups, dtype=np.intp)
-    code_of_group[groups.codes] = column.codes
-    if not np.array_equal(code_of_group[groups.codes], column.codes):
+    if column is None or not _are_same_groups(column, groups):
         return False
     if is_named or _are_equal(column.labels, groups.labels):
         return True
@@ -226,14 +228,30 @@ def _contains_groups(values: NDArray[Any], groups: Groups, *, is_named: bool) ->
     return float(np.ptp(values)) == groups.n_groups - 1
 
 
-def _are_equal(values: NDArray[Any], labels: NDArray[Any]) -> bool:
+def _may_be_labels(values: Labels) -> bool:
+    """Whether values are text, or numbers that are all integers."""
+    if values.dtype.kind != "f":
+        return True
+    return bool(np.isfinite(values).all() and (values == np.rint(values)).all())
+
+
+def _are_same_groups(column: Groups, groups: Groups) -> bool:
+    """Whether the rows form the same groups, with other labels."""
+    if column.n_groups != groups.n_groups:
+        return False
+    code_of_group = np.empty(groups.n_groups, dtype=np.intp)
+    code_of_group[groups.codes] = column.codes
+    return np.array_equal(code_of_group[groups.codes], column.codes)
+
+
+def _are_equal(values: Labels, labels: Labels) -> bool:
     """Whether two sets of labels are the same, numbers as numbers and all else as text."""
     if values.dtype.kind in "biuf" and labels.dtype.kind in "biuf":
         return bool(np.array_equal(np.sort(values), np.sort(labels)))
     return {str(value) for value in values} == {str(label) for label in labels}
 
 
-def _encoded(values: NDArray[Any]) -> Groups | None:
+def _encoded(values: Labels) -> Groups | None:
     """The values as codes; None if some are missing or cannot be compared."""
     try:
         return encode_groups(values, len(values))
@@ -241,7 +259,7 @@ def _encoded(values: NDArray[Any]) -> Groups | None:
         return None
 
 
-def _warn_of_one_list(y: Any) -> None:
+def _warn_of_one_list(y: object) -> None:
     """Warn once per process about many rows without groups that have few distinct scores.
 
     Python's own record of the warnings shown at a line does not help: scikit-learn enters

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from rankwise.arrays import Matrix
+from rankwise.arrays import Matrix, MatrixLike, Numbers
 from rankwise.fitted_schema import FittedSchema, Model, Values
-from rankwise.graphs.supervision import unpack_target
+from rankwise.graphs.supervision import TargetLike, unpack_target
 from rankwise.groups import encode_groups
 from rankwise.preprocessing.group_columns import refuse_other_keywords, warn_of_group_names
 from rankwise.preprocessing.group_scaling import (
@@ -120,7 +121,9 @@ class GroupScaler(TransformerMixin, BaseEstimator):
 
     @refuse_other_keywords
     @restored_on_failure
-    def fit(self, X: Any, y: Any = None, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: TargetLike | None = None, groups: ArrayLike | None = None
+    ) -> Self:
         """Learn the number of columns; without groups or ``with_standard``, also their scales.
 
         Parameters
@@ -153,7 +156,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):
             self.list_scaler_ = MinMaxScaler().fit(X)
         return self
 
-    def transform(self, X: Any, groups: ArrayLike | None = None) -> Any:
+    def transform(self, X: MatrixLike, groups: ArrayLike | None = None) -> Matrix:
         """Scale items inside their groups.
 
         Parameters
@@ -201,7 +204,9 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         return scale_in_groups(X, codes, with_mean=self.with_mean)
 
     @refuse_other_keywords
-    def fit_transform(self, X: Any, y: Any = None, groups: ArrayLike | None = None) -> Any:
+    def fit_transform(
+        self, X: MatrixLike, y: TargetLike | None = None, groups: ArrayLike | None = None
+    ) -> Matrix:
         """Fit, and scale the same items; see `fit` and `transform`.
 
         Parameters
@@ -217,7 +222,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         _, group_labels, _ = unpack_target(y, groups)
         return self.fit(X, y, groups).transform(X, group_labels)
 
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Numbers:
         """Return the names of the output columns.
 
         Parameters
@@ -235,7 +240,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         scaled = np.array([f"{name}_in_group" for name in names], dtype=object)
         return np.concatenate([scaled, names]) if self.with_standard else scaled
 
-    def _check_items(self, X: Any, *, reset: bool) -> Any:
+    def _check_items(self, X: MatrixLike, *, reset: bool) -> Matrix:
         if sp.issparse(X) and self.method == "minmax":
             raise ValueError(
                 "X is sparse, and method='minmax' would make it dense; use "
@@ -248,7 +253,7 @@ class GroupScaler(TransformerMixin, BaseEstimator):
             )
         return validate_X(self, X, accept_sparse="csr", reset=reset)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self.with_mean and self.method == "standard"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

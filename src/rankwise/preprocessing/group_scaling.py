@@ -9,13 +9,10 @@ the other groups.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from rankwise.arrays import Indices
+from rankwise.arrays import Indices, Matrix, MatrixLike, Numbers
 
 BLOCK_ENTRIES = 2**16
 """Number of entries of the groups that are scaled together; a block fits into the cache."""
@@ -23,7 +20,7 @@ ROUNDING = 4.0
 """Machine epsilons, relative to the magnitude of a feature, below which a deviation is 0."""
 
 
-def signed_log(X: Any) -> Any:
+def signed_log(X: MatrixLike) -> Matrix:
     """Return ``sign(x) log(1 + |x|)`` of a dense array or a sparse matrix."""
     if sp.issparse(X):
         result = X.copy()
@@ -32,7 +29,7 @@ def signed_log(X: Any) -> Any:
     return np.sign(X) * np.log1p(np.abs(X))
 
 
-def scale_in_groups(X: NDArray[Any], codes: Indices, *, with_mean: bool = True) -> NDArray[Any]:
+def scale_in_groups(X: Numbers, codes: Indices, *, with_mean: bool = True) -> Numbers:
     """Standardize each column inside each group; the result has the type of X.
 
     Values are taken relative to the first item of the group before they are summed. A large offset
@@ -67,9 +64,7 @@ def scale_in_groups(X: NDArray[Any], codes: Indices, *, with_mean: bool = True) 
     return scaled
 
 
-def _scale_block(
-    x: NDArray[Any], codes: Indices, tolerance: float, *, with_mean: bool
-) -> NDArray[Any]:
+def _scale_block(x: Numbers, codes: Indices, tolerance: float, *, with_mean: bool) -> Numbers:
     """Standardize rows that are sorted by group; a smaller relative deviation is 0."""
     _, first, group, sizes = np.unique(
         codes, return_index=True, return_inverse=True, return_counts=True
@@ -89,7 +84,7 @@ def _scale_block(
     return np.asarray(values * factor[group])
 
 
-def scale_to_range_in_groups(X: NDArray[Any], codes: Indices) -> NDArray[Any]:
+def scale_to_range_in_groups(X: Numbers, codes: Indices) -> Numbers:
     """Scale each column to the range from 0 to 1 inside each group; constant columns become 0.
 
     Parameters
@@ -120,7 +115,7 @@ def scale_to_range_in_groups(X: NDArray[Any], codes: Indices) -> NDArray[Any]:
     return scaled
 
 
-def scale_sparse_in_groups(X: Any, codes: Indices) -> Any:
+def scale_sparse_in_groups(X: MatrixLike, codes: Indices) -> Matrix:
     """Divide sparse columns by their standard deviation in the group, without centering.
 
     Zeros count in the standard deviation and stay zero. Inside a group the result differs from

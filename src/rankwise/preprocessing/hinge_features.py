@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from rankwise.arrays import Matrix, MatrixLike, Numbers
 from rankwise.fitted_schema import FittedSchema, Floats, Ints
+from rankwise.graphs.supervision import TargetLike
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.validation import check_int, restored_on_failure
 
@@ -63,7 +66,7 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
         self.n_columns = n_columns
 
     @restored_on_failure
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: TargetLike | None = None) -> Self:
         """Choose the knots.
 
         Parameters
@@ -91,7 +94,7 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
         self.columns_ = np.repeat(np.arange(len(counts)), counts)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Matrix:
         """Append the hinges to the features.
 
         Parameters
@@ -112,16 +115,16 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
             return sp.hstack([X, sp.csr_array(hinges)], format="csr")
         return np.hstack([X, hinges])
 
-    def _sparse_format(self) -> Any:
+    def _sparse_format(self) -> Matrix:
         """Value of `accept_sparse` for scikit-learn's validation."""
         return False if self.n_columns is None else "csr"
 
-    def _hinged_columns(self, X: Any) -> NDArray[Any]:
+    def _hinged_columns(self, X: MatrixLike) -> Numbers:
         """The columns that get knots, as a dense array."""
         columns = X[:, : self.n_columns]
         return np.asarray(columns.toarray() if sp.issparse(columns) else columns)
 
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Numbers:
         """Return the names of the output columns.
 
         Parameters
@@ -141,7 +144,7 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
         ]
         return np.concatenate([names, np.array(hinges, dtype=object)])
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -10,12 +10,14 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import AnyArray, Array, Indices, Matrix, MatrixLike
 from rankwise.fitted_schema import FittedSchema, ListOf, Record
 from rankwise.formatting import join_words
 from rankwise.frames import frame_columns, narwhals_frame, with_names
+from rankwise.graphs.supervision import TargetLike
 from rankwise.preprocessing.cells import cell_as_text, read_cells
 from rankwise.preprocessing.column_features import (
     category_codes,
@@ -165,7 +167,9 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         self.scale = scale
 
     @restored_on_failure
-    def fit(self, X: Any, y: Any = None, *, row_numbers: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: TargetLike | None = None, *, row_numbers: ArrayLike | None = None
+    ) -> Self:
         """Infer the use of each column, and learn medians, categories, words and scales.
 
         Parameters
@@ -196,7 +200,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         warn_of_group_names(X, y)
         return self.decide_columns(X, row_numbers=row_numbers)
 
-    def decide_columns(self, X: Any, *, row_numbers: ArrayLike | None = None) -> Self:
+    def decide_columns(self, X: MatrixLike, *, row_numbers: ArrayLike | None = None) -> Self:
         """Fit without a warning about columns that have the name of groups."""
         columns, is_frame = self._read(X, reset=True)
         requests = self._requests(list(columns), is_frame)
@@ -250,7 +254,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
     def _used(self) -> list[ColumnInfo]:
         return [column for column in self.facts_ if column.is_used]
 
-    def _learn(self, column: ColumnInfo, cells: NDArray[Any]) -> ColumnInfo:
+    def _learn(self, column: ColumnInfo, cells: AnyArray) -> ColumnInfo:
         """Add the medians, means and scales of numbers, or the words of a text."""
         if column.kind == "text":
             return fit_words(column, cell_as_text(cells))
@@ -270,7 +274,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
             scales=tuple(scales.tolist()),
         )
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Matrix:
         """Compute the features.
 
         Parameters
@@ -296,7 +300,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
             return dense
         return np.hstack([dense, wide.toarray()])
 
-    def views(self, X: Any) -> TableFeatures:
+    def views(self, X: MatrixLike) -> TableFeatures:
         """Compute the features for linear models and for trees.
 
         Parameters
@@ -319,7 +323,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
 
     def probe(self) -> TableFeatures:
         """Compute the features of two rows of missing values, to check a model file."""
-        cells: dict[str, NDArray[Any]] = {}
+        cells: dict[str, AnyArray] = {}
         for column in self.facts_:
             if column.kind == "vector":
                 cells[column.name] = np.full((2, len(column.medians)), np.nan)
@@ -327,7 +331,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
                 cells[column.name] = np.array([None, None], dtype=object)
         return self._views(cells)
 
-    def _views(self, columns: dict[str, Any]) -> TableFeatures:
+    def _views(self, columns: dict[str, AnyArray]) -> TableFeatures:
         n_rows = len(next(iter(columns.values())))
         blocks = _FeatureBlocks(n_rows)
         for column in self._used():
@@ -340,7 +344,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
                 blocks.add_category(column, category_codes(column, cell_as_text(cells)))
         return blocks.join()
 
-    def numbered(self, X: Any) -> dict[str, Array]:
+    def numbered(self, X: MatrixLike) -> dict[str, Array]:
         """Columns of whole numbers that are dropped for their names, unless they count rows."""
         names = {column.name for column in self.facts_ if column.reason is Reason.ID_NAME}
         numbered = {}
@@ -352,7 +356,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
                 numbered[name] = numbers.astype(np.float64)
         return numbered
 
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> AnyArray:
         """Return the names of the features.
 
         Parameters
@@ -368,7 +372,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.array([feature.name for feature in _features(self.facts_)], dtype=object)
 
-    def _read(self, X: Any, *, reset: bool) -> tuple[dict[str, Any], bool]:
+    def _read(self, X: MatrixLike, *, reset: bool) -> tuple[dict[str, AnyArray], bool]:
         """Return the cells of the columns by name, and whether X is a data frame."""
         frame = narwhals_frame(X)
         if frame is None:
@@ -381,7 +385,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
             columns = {name: column for name, column in columns.items() if name in used}
         return {name: read_cells(column) for name, column in columns.items()}, True
 
-    def _read_array(self, X: Any, *, reset: bool) -> dict[str, Any]:
+    def _read_array(self, X: MatrixLike, *, reset: bool) -> dict[str, AnyArray]:
         matrix = validate_data(
             self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
         )
@@ -390,7 +394,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
             names = [f"x{k}" for k in range(matrix.shape[1])]
         return dict(zip(names, matrix.T, strict=True))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
@@ -406,7 +410,7 @@ class _FeatureBlocks:
         self.missing_indicators = [empty]
         self.codes = [empty]
         self.narrow_categories = [empty]
-        self.sparse_blocks: list[Any] = [sp.csr_array(empty)]
+        self.sparse_blocks: list[Matrix] = [sp.csr_array(empty)]
         self.is_wide_block = [False]
 
     def add_numbers(self, column: ColumnInfo, numbers: Array) -> None:
@@ -418,11 +422,11 @@ class _FeatureBlocks:
         if column.n_missing:
             self.missing_indicators.append(is_missing[:, :1])
 
-    def add_words(self, weights: Any) -> None:
+    def add_words(self, weights: Matrix) -> None:
         """Add the weights of the words of a text."""
         self._add_sparse(weights, is_wide=True)
 
-    def add_category(self, column: ColumnInfo, codes: NDArray[np.intp]) -> None:
+    def add_category(self, column: ColumnInfo, codes: Indices) -> None:
         """Add the one-hot encoding of a category, and its codes for trees."""
         n_features = n_category_features(column)
         encoded = one_hot(codes, n_features)
@@ -434,7 +438,7 @@ class _FeatureBlocks:
         if is_wide or n_features > 2:
             self._add_sparse(encoded, is_wide=is_wide)
 
-    def _add_sparse(self, block: Any, *, is_wide: bool) -> None:
+    def _add_sparse(self, block: Matrix, *, is_wide: bool) -> None:
         self.sparse_blocks.append(block)
         self.is_wide_block.append(is_wide)
 

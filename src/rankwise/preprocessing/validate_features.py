@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import validate_data
 
+from rankwise.arrays import Matrix, MatrixLike
 from rankwise.frames import frame_matrix, narwhals_frame, with_names
 from rankwise.preprocessing.group_columns import without_group_columns
 from rankwise.validation import as_objects, reject_dtype
 
 
-def validate_X(estimator: Any, X: Any, *, reset: bool = True, **options: Any) -> Any:
+def validate_X(
+    estimator: BaseEstimator, X: MatrixLike, *, reset: bool = True, **options: object
+) -> Matrix:
     """The items as a matrix of floats, or of objects if the kernel compares objects.
 
     Names and number of the features are kept or compared.
@@ -32,24 +34,28 @@ def validate_X(estimator: Any, X: Any, *, reset: bool = True, **options: Any) ->
     reject_dtype("X", X)
     if not reset:
         X = without_group_columns(estimator, X)
-    views = getattr(estimator, "views", None)
-    users = [estimator, *views] if isinstance(views, (list, tuple)) else [estimator]
-    takes_objects = False
-    for user in users:
-        kernel = getattr(user, "kernel", None)
-        takes_objects |= callable(kernel) or kernel == "ngram"
-    objects = as_objects("X", X) if takes_objects else None
-    if objects is None and getattr(estimator, "kernel", None) == "ngram":
-        raise ValueError("kernel='ngram' compares texts, but X has numbers; pass a list of texts.")
+    objects = as_objects("X", X) if _compares_objects(estimator) else None
     if objects is not None:
         validate_data(estimator, objects, reset=reset, skip_check_array=True)
         return objects
-    is_sparse = get_tags(estimator).input_tags.sparse
+    if getattr(estimator, "kernel", None) == "ngram":
+        raise ValueError("kernel='ngram' compares texts, but X has numbers; pass a list of texts.")
+    accept_sparse = "csr" if get_tags(estimator).input_tags.sparse else False
     dtype = [np.float64, np.float32]
-    options = {"dtype": dtype, "accept_sparse": "csr" if is_sparse else False, **options}
+    options = {"dtype": dtype, "accept_sparse": accept_sparse, **options}
     frame = narwhals_frame(X)
     if frame is None:
         return validate_data(estimator, X, reset=reset, **options)
     validate_data(estimator, with_names(frame), reset=reset, skip_check_array=True)
     matrix = frame_matrix("X", X, gaps=False)
     return check_array(matrix, estimator=estimator, input_name="X", **options)
+
+
+def _compares_objects(estimator: BaseEstimator) -> bool:
+    """Whether the kernel of the estimator, or of one of its views, may compare objects."""
+    views = getattr(estimator, "views", None)
+    has_kernel = [estimator]
+    if isinstance(views, (list, tuple)):
+        has_kernel += views
+    kernels = [getattr(estimator_or_view, "kernel", None) for estimator_or_view in has_kernel]
+    return any(callable(kernel) or kernel == "ngram" for kernel in kernels)
