@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, MatrixLike
 from rankwise.frames import as_array, column_names
 from rankwise.inspection.model_parts import name_columns
 from rankwise.preprocessing.hinge_features import HingeFeatures
+from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.linear_models import linear_weights
 from rankwise.rankers.pipelines import transform_step
 
@@ -40,7 +43,7 @@ class FeatureCurve(NamedTuple):
     spread: float
 
 
-def has_curves(estimator: Any) -> bool:
+def has_curves(estimator: BaseEstimator) -> bool:
     """Whether an estimator is a Pipeline that ends in `HingeFeatures` and a ranker."""
     if not isinstance(estimator, Pipeline) or len(estimator.steps) < 2:
         return False
@@ -48,7 +51,10 @@ def has_curves(estimator: Any) -> bool:
 
 
 def feature_curves(
-    estimator: Any, X: Any, groups: Any = None, names: list[str] | None = None
+    estimator: Pipeline,
+    X: MatrixLike,
+    groups: ArrayLike | None = None,
+    names: list[str] | None = None,
 ) -> tuple[list[FeatureCurve], str]:
     """Return the curves, largest contribution first, and the scale of x.
 
@@ -76,8 +82,6 @@ def feature_curves(
             "HingeFeatures and a linear ranker."
         )
     scalers = estimator[:-2]
-    hinges = estimator.steps[-2][1]
-    ranker = estimator.steps[-1][1]
     items = np.asarray(as_array(X), dtype=np.float64)
     scaled = items
     if len(scalers):
@@ -85,23 +89,37 @@ def feature_curves(
     is_affine = all(isinstance(scaler, AFFINE_SCALERS) for _, scaler in scalers.steps)
     if names is None:
         names = column_names(X)
-    if not is_affine:
+    if is_affine:  # a scaled value stands for one value of the column
+        x = items
+        scale = "value"
+    else:
         names = [str(name) for name in scalers.get_feature_names_out(names)]
+        x = scaled
+        scale = "scaled value"
     names = name_columns(names, scaled.shape[1])
+    added = _contributions(estimator.steps[-2][1], estimator.steps[-1][1], scaled)
+    curves = [_curve(names[j], x[:, j], added[:, j]) for j in range(len(names))]
+    curves.sort(key=lambda curve: -curve.spread)
+    return curves, scale
+
+
+def _contributions(hinges: HingeFeatures, ranker: RankerMixin, scaled: Array) -> Array:
+    """Return the centered contribution of each feature to the score of each item."""
     weights = linear_weights(ranker).weights
     slopes = weights[: hinges.n_features_in_]
     hinge_weights = weights[hinges.n_features_in_ :]
-
-    curves = []
+    added = np.empty_like(scaled)
     for j, values in enumerate(scaled.T):
-        of_feature = hinges.columns_ == j
-        hinge_values = np.maximum(values[:, None] - hinges.knots_[of_feature], 0.0)
-        added = slopes[j] * values + hinge_values @ hinge_weights[of_feature]
-        added = added - added.mean()
-        x = items[:, j] if is_affine else values
-        order = np.argsort(x, kind="stable")
-        positions = np.unique(np.linspace(0, len(x) - 1, N_POINTS).astype(int))
-        points = order[positions]
-        curves.append(FeatureCurve(names[j], x[points], added[points], float(added.std())))
-    curves.sort(key=lambda curve: -curve.spread)
-    return curves, "value" if is_affine else "scaled value"
+        is_of_feature = hinges.columns_ == j
+        hinge_values = np.maximum(values[:, None] - hinges.knots_[is_of_feature], 0.0)
+        contribution = slopes[j] * values + hinge_values @ hinge_weights[is_of_feature]
+        added[:, j] = contribution - contribution.mean()
+    return added
+
+
+def _curve(name: str, x: Array, added: Array) -> FeatureCurve:
+    """Return at most `N_POINTS` points of a curve, in ascending order of x."""
+    order = np.argsort(x, kind="stable")
+    positions = np.unique(np.linspace(0, len(x) - 1, N_POINTS).astype(int))
+    points = order[positions]
+    return FeatureCurve(name, x[points], added[points], float(added.std()))

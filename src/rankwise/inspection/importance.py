@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 import scipy.stats
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, MatrixLike
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.formatting import TextTable
 from rankwise.frames import column_names, narwhals_frame
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.supervision import unpack_unweighted_target
+from rankwise.graphs.supervision import TargetLike, unpack_unweighted_target
 from rankwise.groups import Groups
 from rankwise.inspection.model_parts import input_columns, name_columns
 from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.by_group import nanmean, standard_error
 from rankwise.metrics.metric import check_data
 from rankwise.metrics.ranking import GroupedTargets, Ranking
+from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.scorer import predict_items
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_int
@@ -98,12 +100,12 @@ class PermutationImportance:
 
 @single_threaded
 def permutation_importance(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: BaseEstimator,
+    X: MatrixLike,
+    y: TargetLike,
     groups: ArrayLike | None = None,
     *,
-    scoring: str | Metric = "disagreement",
+    scoring: MetricName = "disagreement",
     n_repeats: int = 5,
     confidence: float = DEFAULT_CONFIDENCE,
     random_state: int | np.random.Generator = 0,
@@ -160,10 +162,10 @@ def permutation_importance(
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y, groups = X[:, 0] ** 3 + X[:, 1], np.repeat(np.arange(20), 10)
     >>> model = RankRLS(kernel="rbf").fit(X, y, groups)
-    >>> found = permutation_importance(model, X, y, groups)
-    >>> [row.name for row in found]
+    >>> result = permutation_importance(model, X, y, groups)
+    >>> [row.name for row in result]
     ['x0', 'x1', 'x2']
-    >>> bool(found.low[0] > found.high[2])
+    >>> bool(result.low[0] > result.high[2])
     True
     """
     n_repeats = check_int("n_repeats", n_repeats, least=1)
@@ -171,28 +173,31 @@ def permutation_importance(
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     metric = get_metric(scoring)
     y, groups = _unpack_relevance(y, groups)
-    truth, scores, encoded, _ = check_data(y, predict_items(model, X, groups), groups)
+    relevance, scores, encoded, _ = check_data(y, predict_items(model, X, groups), groups)
     if scores.ndim != 1:
         raise ValueError(f"the model predicts shape {scores.shape}; expected one output.")
     names = column_names(X)
     if names is None:
         X = X.tocsr() if sp.issparse(X) else np.asarray(X)
         names = name_columns(input_columns(model, X), X.shape[1])
-    targets = GroupedTargets(truth, encoded)
+    targets = GroupedTargets(relevance, encoded)
     unpermuted = metric.by_group(Ranking(targets, scores)).values
     if np.isnan(unpermuted).all():
-        where = f"for each of the {encoded.n_groups} groups"
-        raise metric.undefined_error(where, "Check y and groups.")
+        place = f"for each of the {encoded.n_groups} groups"
+        raise metric.undefined_error(place, "Check y and groups.")
+
+    def permuted_values(j: int, order: Indices) -> Array:
+        """The metric in each group if column j is permuted."""
+        predicted = predict_items(model, _with_permuted_column(X, j, order), groups)
+        permuted_scores = np.asarray(predicted, np.float64).reshape(scores.shape)
+        return metric.by_group(Ranking(targets, permuted_scores)).values
 
     losses = np.empty((len(names), n_repeats, encoded.n_groups))
     rng = np.random.default_rng(random_state)
     for repeat in range(n_repeats):
         order = _permute_inside_groups(encoded, rng)
         for j in range(len(names)):
-            predicted = predict_items(model, _with_permuted_column(X, j, order), groups)
-            permuted_scores = np.asarray(predicted, np.float64).reshape(scores.shape)
-            permuted = metric.by_group(Ranking(targets, permuted_scores)).values
-            losses[j, repeat] = unpermuted - permuted
+            losses[j, repeat] = unpermuted - permuted_values(j, order)
     if not metric.greater_is_better:
         losses = -losses
 
@@ -210,13 +215,17 @@ def permutation_importance(
     )
 
 
-def _unpack_relevance(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
+def _unpack_relevance(
+    y: TargetLike, groups: ArrayLike | None
+) -> tuple[ArrayLike, ArrayLike | None]:
     """Return the relevance and the groups of y, which may be a graph or a target with groups."""
     if not isinstance(y, PreferenceGraph):
         return unpack_unweighted_target(y, groups)
     if not y.has_relevance:
         raise ValueError("y is a graph of explicit preferences; a metric needs scores of items.")
-    return y.y, y.groups if groups is None else groups
+    if groups is None:
+        groups = y.groups
+    return y.y, groups
 
 
 def _average_losses(losses: Array) -> tuple[Array, Array, int]:
@@ -244,7 +253,7 @@ def _permute_inside_groups(groups: Groups, rng: np.random.Generator) -> Indices:
     return order
 
 
-def _with_permuted_column(X: Any, j: int, order: Indices) -> Any:
+def _with_permuted_column(X: MatrixLike, j: int, order: Indices) -> MatrixLike:
     """Return X with column j in another order."""
     frame = narwhals_frame(X)
     if frame is not None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Matrix, MatrixLike
 from rankwise.frames import as_array, column_names
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.linear_models import linear_weights
@@ -35,7 +37,7 @@ class ModelParts(NamedTuple):
     """
 
     steps: Pipeline | None
-    learner: Any
+    learner: BaseEstimator | None
     search: str = ""
     calibrated: CalibratedRanker | None = None
     steps_before: Pipeline | None = None
@@ -54,7 +56,7 @@ class ModelParts(NamedTuple):
             return []
         return [type(step).__name__ for _, step in self.steps.steps]
 
-    def features(self, X: Any, groups: Any = None) -> Any:
+    def features(self, X: MatrixLike, groups: ArrayLike | None = None) -> Matrix:
         """Return the learner's features of the rows of X: a dense array or a CSR matrix."""
         rows = X
         if self.steps is not None:
@@ -84,14 +86,16 @@ class ModelParts(NamedTuple):
         dense = coef.toarray() if sp.issparse(coef) else coef
         weights = np.asarray(dense, dtype=np.float64)
         has_one_output = weights.size == weights.shape[-1]
-        return weights.reshape(-1) if has_one_output else None
+        if not has_one_output:
+            return None
+        return weights.reshape(-1)
 
 
-def unwrap(model: Any) -> ModelParts:
+def unwrap(model: BaseEstimator) -> ModelParts:
     """Find the learner inside Pipelines, calibrated rankers and searches of scikit-learn."""
     if not hasattr(model, "predict"):
         return ModelParts(None, None)
-    steps: list[tuple[str, Any]] = []
+    steps: list[tuple[str, TransformerMixin]] = []
     search = ""
     calibrated: CalibratedRanker | None = None
     steps_before: Pipeline | None = None
@@ -110,9 +114,11 @@ def unwrap(model: Any) -> ModelParts:
             return ModelParts(_pipeline(steps), model, search, calibrated, steps_before)
 
 
-def _pipeline(steps: list[tuple[str, Any]]) -> Pipeline | None:
+def _pipeline(steps: list[tuple[str, TransformerMixin]]) -> Pipeline | None:
     """Return the steps as a Pipeline; None without steps."""
-    return Pipeline(list(steps)) if steps else None
+    if not steps:
+        return None
+    return Pipeline(list(steps))
 
 
 def name_columns(names: list[str] | None, n_columns: int) -> list[str]:
@@ -122,7 +128,7 @@ def name_columns(names: list[str] | None, n_columns: int) -> list[str]:
     return [f"x{j}" for j in range(n_columns)]
 
 
-def input_columns(model: Any, X: Any) -> list[str] | None:
+def input_columns(model: BaseEstimator, X: MatrixLike) -> list[str] | None:
     """Return the names of a model's input columns, from its fit or from the data frame."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Matrix, MatrixLike
 from rankwise.caching import cached_property
 from rankwise.groups import Groups, encode_groups
 from rankwise.inspection.model_parts import input_columns, name_columns, unwrap
@@ -34,12 +34,12 @@ class Contributions:
     """
 
     weights: Array
-    X: Any
+    X: Matrix
     groups: Groups
     names: list[str]
 
     @cached_property
-    def means(self) -> Any:
+    def means(self) -> Matrix:
         """Mean of each column of X in each group."""
         codes = self.groups.codes
         sizes = self.groups.sizes
@@ -85,7 +85,8 @@ class Contributions:
         """Share of the variance of the scores inside groups that each column explains.
 
         ``Σ_i c_ij f_i / Σ_i f_i²`` for the contribution c_ij of column j to item i and the centered
-        scores f. The shares sum to 1; a column that works against the others has a negative share.
+        scores f. The shares sum to 1; the share of a column
+        that opposes the other columns is negative.
         """
         largest = float(np.abs(self.scores).max())
         if largest == 0.0:
@@ -96,7 +97,7 @@ class Contributions:
 
 
 def contributions(
-    model: Any, X: Any, groups: ArrayLike | None = None, *, by: str = "column"
+    model: BaseEstimator, X: MatrixLike, groups: ArrayLike | None = None, *, by: str = "column"
 ) -> Contributions:
     """Explain the scores of a linear model by contributions of the columns, inside groups.
 
@@ -144,10 +145,10 @@ def contributions(
     >>> from rankwise.inspection import contributions
     >>> X = pd.DataFrame({"bm25": [1.0, 2.0, 3.0, 4.0], "age": [2.0, 1.0, 1.0, 3.0]})
     >>> model = make_pipeline(StandardScaler(), RankRLS(1e-6)).fit(X, [1, 5, 7, 4])
-    >>> found = contributions(model, X, groups=["a", "a", "b", "b"])
-    >>> found.names
+    >>> result = contributions(model, X, groups=["a", "a", "b", "b"])
+    >>> result.names
     ['bm25', 'age']
-    >>> found.values.round(2)
+    >>> result.values.round(2)
     array([[-0.9 , -1.17],
            [ 0.9 ,  1.17],
            [-0.9 ,  2.35],

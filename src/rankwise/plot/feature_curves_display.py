@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
+from rankwise.arrays import MatrixLike
 from rankwise.inspection.feature_effects import FeatureCurve, feature_curves
-from rankwise.plot.figure import Display, ordered_colors
+from rankwise.plot.figure import Display, PlotOption, ordered_colors
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 MAX_CURVES = 6  # drawn if no features are named
 
@@ -50,7 +55,7 @@ class FeatureCurvesDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    lines_: list[Any]
+    lines_: list[Line2D]
 
     def __init__(self, *, curves: Sequence[FeatureCurve], scale: str = "value") -> None:
         self.curves = list(curves)
@@ -58,11 +63,11 @@ class FeatureCurvesDisplay(Display):
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         features: Sequence[str] | None = None,
         name: str | None = None,
-        **kwargs: Any,
+        **kwargs: PlotOption,
     ) -> Self:
         """Draw the curves.
 
@@ -97,11 +102,11 @@ class FeatureCurvesDisplay(Display):
     def from_estimator(
         cls,
         estimator: Pipeline,
-        X: Any,
+        X: MatrixLike,
         groups: ArrayLike | None = None,
         *,
-        ax: Any = None,
-        **kwargs: Any,
+        ax: Axes | None = None,
+        **kwargs: PlotOption,
     ) -> Self:
         """Draw the curves of a fitted Pipeline.
 

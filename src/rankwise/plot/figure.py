@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from rankwise.environment import require
 from rankwise.metrics import get_metric
 from rankwise.metrics.registry import MetricName
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+Color: TypeAlias = "str | tuple[float, float, float, float]"
+PlotOption: TypeAlias = Any  # value of a keyword argument of matplotlib
 
 # The palette of Okabe and Ito, which color-blind people can distinguish.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -21,11 +28,11 @@ NEUTRAL = "#808080"
 class Display:
     """Base class of the displays: axes and their figure."""
 
-    ax_: Any
-    figure_: Any
+    ax_: Axes
+    figure_: Figure | SubFigure | None
 
-    def _create_axes(self, ax: Any, name: str | None) -> None:
-        """Use the given axes or create a figure, and set the title."""
+    def _create_axes(self, ax: Axes | None, name: str | None) -> None:
+        """Use the axes or create a figure, and set the title."""
         pyplot = require("matplotlib.pyplot", f"{type(self).__name__}.plot")
         if ax is None:
             _, ax = pyplot.subplots(layout="constrained")
@@ -41,7 +48,7 @@ def describe_metric(metric: MetricName) -> str:
     return f"{resolved} ({direction} is better)"
 
 
-def ordered_colors(n: int) -> list[Any]:
+def ordered_colors(n: int) -> list[Color]:
     """Return n colors: distinct hues for a few lines, a scale from dark to light for many."""
     if n <= len(COLORS):
         return list(COLORS[:n])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,12 @@ from rankwise.graphs.supervision import unpack_unweighted_target
 from rankwise.metrics import get_metric
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection import ComparisonRow, compare
-from rankwise.plot.figure import BAD, GOOD, NEUTRAL, Display, describe_metric
+from rankwise.plot.figure import BAD, GOOD, NEUTRAL, Display, PlotOption, describe_metric
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+    from matplotlib.lines import Line2D
 
 
 class GroupComparisonDisplay(Display):
@@ -62,8 +67,8 @@ class GroupComparisonDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    points_: list[Any]
-    line_: Any
+    points_: list[PathCollection]
+    line_: Line2D
 
     def __init__(
         self,
@@ -91,7 +96,9 @@ class GroupComparisonDisplay(Display):
         self.values_b = all_b[is_defined]
         self.winner = self._find_winners()
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+    def plot(
+        self, ax: Axes | None = None, *, name: str | None = None, **kwargs: PlotOption
+    ) -> Self:
         """Draw one point for each group, a against b, and the diagonal.
 
         Parameters
@@ -117,7 +124,13 @@ class GroupComparisonDisplay(Display):
         ]
         self.points_ = []
         for in_outcome, label, color, marker in outcomes:
-            options = {"s": 28, "alpha": 0.75, "linewidth": 0, "color": color, "marker": marker}
+            options: dict[str, PlotOption] = {
+                "s": 28,
+                "alpha": 0.75,
+                "linewidth": 0,
+                "color": color,
+                "marker": marker,
+            }
             points = self.ax_.scatter(
                 self.values_a[in_outcome],
                 self.values_b[in_outcome],
@@ -131,14 +144,16 @@ class GroupComparisonDisplay(Display):
         self.ax_.set(xlim=limits, ylim=limits, aspect="equal")
         self.ax_.set(xlabel=f"{name_a}: {metric}", ylabel=f"{name_b}: {metric}")
         self.ax_.legend(fontsize="small")
-        title = self._summary() if name is None else f"{name}\n{self._summary()}"
+        title = self._summary()
+        if name is not None:
+            title = f"{name}\n{title}"
         self.ax_.set_title(title, fontsize="medium")
         return self
 
     @classmethod
     def from_predictions(
         cls,
-        y: Any,
+        y: ArrayLike,
         scores_a: ArrayLike,
         scores_b: ArrayLike,
         groups: ArrayLike | None = None,
@@ -146,8 +161,8 @@ class GroupComparisonDisplay(Display):
         metric: MetricName = "ndcg@10",
         names: Sequence[str] = ("A", "B"),
         confidence: float = DEFAULT_CONFIDENCE,
-        ax: Any = None,
-        **kwargs: Any,
+        ax: Axes | None = None,
+        **kwargs: PlotOption,
     ) -> Self:
         """Compare the predictions of two rankers for the same items.
 
@@ -173,15 +188,19 @@ class GroupComparisonDisplay(Display):
         GroupComparisonDisplay
             The display.
         """
-        y, groups = unpack_unweighted_target(y, groups)
+        relevance, groups = unpack_unweighted_target(y, groups)
         if groups is None:
             raise ValueError(
                 "a comparison group by group needs groups; pass one label per item, or a target of "
                 "make_target as y."
             )
         resolved = get_metric(metric)
-        values_a = resolved(y, scores_a, groups, per_group=True, undefined="nan")
-        values_b = resolved(y, scores_b, groups, per_group=True, undefined="nan")
+        values_a = resolved(
+            np.asarray(relevance), scores_a, groups, per_group=True, undefined="nan"
+        )
+        values_b = resolved(
+            np.asarray(relevance), scores_b, groups, per_group=True, undefined="nan"
+        )
         display = cls(
             values_a=np.asarray(values_a),
             values_b=np.asarray(values_b),
@@ -198,7 +217,9 @@ class GroupComparisonDisplay(Display):
             return np.zeros(len(self.values_a), dtype=int)
         difference = (self.values_a - self.values_b) / largest
         sign: NDArray[np.int_] = np.sign(np.round(difference, 12)).astype(int)
-        return sign if self.metric.greater_is_better else np.negative(sign)
+        if self.metric.greater_is_better:
+            return sign
+        return np.negative(sign)
 
     def _limits(self) -> list[float]:
         """Return the limits of both axes: the range of the values and a margin."""

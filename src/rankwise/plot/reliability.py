@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from rankwise.arrays import Array
-from rankwise.plot.figure import COLORS, NEUTRAL, Display
+from rankwise.plot.figure import COLORS, NEUTRAL, Display, PlotOption
 from rankwise.rankers.pipelines import final_estimator
 from rankwise.uncertainty import CalibratedRanker
 from rankwise.uncertainty.calibrated_ranker import reliability
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import ErrorbarContainer
+    from matplotlib.lines import Line2D
 
 
 class ReliabilityDisplay(Display):
@@ -45,9 +51,9 @@ class ReliabilityDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    line_: Any
-    bars_: Any
-    diagonal_: Any
+    line_: Line2D
+    bars_: ErrorbarContainer
+    diagonal_: Line2D
 
     def __init__(self, *, predicted: ArrayLike, observed: ArrayLike, n_pairs: ArrayLike) -> None:
         self.predicted = np.asarray(predicted)
@@ -60,7 +66,9 @@ class ReliabilityDisplay(Display):
         variance = self.predicted * (1 - self.predicted) / self.n_pairs
         return np.asarray(np.sqrt(variance))
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+    def plot(
+        self, ax: Axes | None = None, *, name: str | None = None, **kwargs: PlotOption
+    ) -> Self:
         """Draw the curve.
 
         Parameters
@@ -88,7 +96,9 @@ class ReliabilityDisplay(Display):
         return self
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: Any = None, **kwargs: Any) -> Self:
+    def from_estimator(
+        cls, model: BaseEstimator, *, ax: Axes | None = None, **kwargs: PlotOption
+    ) -> Self:
         """Draw the held-out pairs of a fitted model.
 
         Parameters
@@ -113,7 +123,12 @@ class ReliabilityDisplay(Display):
 
     @classmethod
     def from_probabilities(
-        cls, probability: ArrayLike, *, n_bins: int = 10, ax: Any = None, **kwargs: Any
+        cls,
+        probability: ArrayLike,
+        *,
+        n_bins: int = 10,
+        ax: Axes | None = None,
+        **kwargs: PlotOption,
     ) -> Self:
         """Draw predicted probabilities of pairs whose first item is truly better.
 

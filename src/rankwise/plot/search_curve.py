@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
@@ -13,8 +14,14 @@ from rankwise.metrics import get_metric
 from rankwise.metrics.by_group import nanmean, standard_error
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.validation_curve import curves_of_search
-from rankwise.plot.figure import Display, describe_metric, ordered_colors
+from rankwise.plot.figure import Display, PlotOption, describe_metric, ordered_colors
 from rankwise.rankers.pipelines import final_estimator
+from rankwise.rankers.search import BaseSearch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.lines import Line2D
 
 AVERAGE_OF = {  # what the points of a curve average, by the scheme of cross-validation
     "leave-group-out": "mean over groups",
@@ -23,7 +30,7 @@ AVERAGE_OF = {  # what the points of a curve average, by the scheme of cross-val
 }
 PARAMETER_LABELS = {"alpha": "alpha", "n_basis": "number of basis functions"}
 MAX_CURVES_INSIDE = 3  # with more curves the legend is next to the axes
-NEXT_TO_AXES: dict[str, Any] = {
+NEXT_TO_AXES: dict[str, PlotOption] = {
     "loc": "center left",
     "bbox_to_anchor": (1.0, 0.5),
     "frameon": False,
@@ -91,9 +98,9 @@ class SearchCurveDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    lines_: list[Any]
-    bands_: list[Any]
-    marks_: list[Any]
+    lines_: list[Line2D]
+    bands_: list[PolyCollection]
+    marks_: list[Line2D]
 
     def __init__(
         self, *, curves: Sequence[Curve], metric: MetricName, parameter: str = "alpha"
@@ -102,7 +109,9 @@ class SearchCurveDisplay(Display):
         self.metric = metric
         self.parameter = parameter
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+    def plot(
+        self, ax: Axes | None = None, *, name: str | None = None, **kwargs: PlotOption
+    ) -> Self:
         """Draw the curves.
 
         Parameters
@@ -134,11 +143,13 @@ class SearchCurveDisplay(Display):
         if self.parameter == "alpha":
             self.ax_.set_xscale("log")
         else:
-            self.ax_.xaxis.get_major_locator().set_params(integer=True)
+            self.ax_.locator_params(axis="x", integer=True)
         return self
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
+    def from_estimator(
+        cls, estimator: BaseEstimator, *, ax: Axes | None = None, **kwargs: PlotOption
+    ) -> Self:
         """Draw the held-out scores of a search.
 
         Parameters
@@ -156,7 +167,7 @@ class SearchCurveDisplay(Display):
         """
         search = final_estimator(estimator)
         check_is_fitted(search)
-        if "mean_score" not in getattr(search, "cv_results_", ()):
+        if not isinstance(search, BaseSearch) or "mean_score" not in search.cv_results_:
             raise TypeError(
                 f"estimator is a {type(search).__name__}; expected a fitted search of rankwise, "
                 "such as RankRLSCV or RankingPursuitCV, or a Pipeline that ends in one."
@@ -168,7 +179,7 @@ class SearchCurveDisplay(Display):
         )
         return display.plot(ax, **kwargs)
 
-    def _draw_curve(self, curve: Curve, options: dict[str, Any]) -> None:
+    def _draw_curve(self, curve: Curve, options: dict[str, PlotOption]) -> None:
         """Draw a line; the curve with the chosen value also gets a band and a marker."""
         if curve.best is None:
             style = {"label": curve.label, "linewidth": 1.3, **options}
@@ -188,11 +199,11 @@ class SearchCurveDisplay(Display):
         self.marks_ += self.ax_.plot([chosen], [value], "o", label=f"chosen: {chosen:.3g}", **style)
 
 
-def _curves(search: Any) -> list[Curve]:
+def _curves(search: BaseSearch) -> list[Curve]:
     """Return one curve per kernel or nu, or one per output of the chosen kernel."""
     searched = curves_of_search(search)
     chosen = next(curve for curve in searched if curve.is_chosen)
-    best_value = search.best_params_[chosen.parameter]
+    best_value = np.asarray(search.best_params_[chosen.parameter], dtype=np.float64)
     has_outputs = chosen.by_group.ndim == 3
     if has_outputs:
         best_values = np.broadcast_to(best_value, chosen.by_group.shape[2])
@@ -204,13 +215,13 @@ def _curves(search: Any) -> list[Curve]:
     for curve in searched:
         label = ", ".join(f"{name} = {_short(value)}" for name, value in curve.params.items())
         if not label:
-            label = AVERAGE_OF.get(search.cv_results_.get("cv", ""), "mean over folds")
-        best = curve.place(best_value) if curve.is_chosen else None
+            label = AVERAGE_OF.get(str(search.cv_results_.get("cv")), "mean over folds")
+        best = curve.place(float(best_value)) if curve.is_chosen else None
         curves.append(_curve(label, curve.x, curve.by_group, best))
     return curves
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if isinstance(value, (int, float)):
         return f"{value:.3g}"
     return str(value)
