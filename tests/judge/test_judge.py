@@ -130,7 +130,7 @@ def test_a_folder_does_not_follow_links_out_of_itself(tmp_path):
     "text, options, message",
     [
         ("name\nx\n", {}, "1 item;"),
-        ("name,a\nx,1\nx,2\n", {}, "item 1 occurs twice: .x"),
+        ("name,a\nx,1\nx,2\n", {}, "item 1 has the name of another item"),
         ("name,a\n,1\ny,2\n", {}, "item 1 has no name"),
         ("name,a\nx,\ny,2\n", {"show": ["a"]}, "nothing to show.*x"),
         ("a,b\n1,1\n1,1\n", {}, "unique values"),
@@ -164,7 +164,7 @@ def test_an_open_question_waits_for_its_judge(store):
 
 def test_a_question_has_one_answer_by_its_own_judge(store):
     question = store.ask("Ann", lambda: (0, 1))
-    with pytest.raises(NotOpenError, match="not yours"):
+    with pytest.raises(NotOpenError, match="another judge"):
         store.answer("Bob", question.id, "first")
     with pytest.raises(NotOpenError, match="the open one"):
         store.answer("Ann", 77, "first")
@@ -487,7 +487,7 @@ def test_the_page_says_when_to_stop_and_not_before(tmp_path):
             outcome = "tie"
         question = session.answer("Ann", question.id, outcome)
         session.refresh()
-        said.append((session.progress("Ann")["settled"], session.progress("Ann")["text"]))
+        said.append((session.progress("Ann")["confidence"], session.progress("Ann")["text"]))
     assert said[0][0] < session.level <= said[-1][0]
     for settled, text in said:
         assert ("settled" in text) == ("you may stop" in text) == (settled >= session.level)
@@ -615,11 +615,11 @@ def test_a_session_over_http(client, session):
     assert {found["first"]["name"], found["second"]["name"]} < set("abcde")
     after = post(client, "/api/answer", question=found["question"], outcome="second").json()
     assert after["question"] != found["question"]
-    assert after["progress"]["own"] == 1
+    assert after["progress"]["nByJudge"] == 1
     twice = post(client, "/api/answer", question=found["question"], outcome="first")
     assert twice.status_code == 409
     assert twice.json()["question"] == after["question"]
-    assert "answered already" in twice.json()["message"]
+    assert "already answered" in twice.json()["message"]
     undone = post(client, "/api/undo").json()
     assert undone["first"]["name"] == found["first"]["name"]
     assert session.store.n_answers() == 0

@@ -79,9 +79,11 @@ def press(page, key):
     """Press a key and wait for the reply."""
     from selenium.webdriver.common.action_chains import ActionChains
 
-    before = page.execute_script("return current")
+    before = page.execute_script("return openQuestion")
     ActionChains(page).send_keys(key).perform()
-    wait_for(page, lambda: page.execute_script("return !isBusy && current") not in (False, before))
+    wait_for(
+        page, lambda: page.execute_script("return !isBusy && openQuestion") not in (False, before)
+    )
 
 
 def answers(program):
@@ -122,15 +124,15 @@ def test_thirty_judgements_by_keyboard_with_undo_and_reload(browser, program):
 def test_buttons_cards_and_the_live_board(browser, program):
     enter(browser, program)
     for selector in ("#first", "button[data-outcome=tie]", "button[data-outcome=second]"):
-        before = browser.execute_script("return current")
+        before = browser.execute_script("return openQuestion")
         find(browser, selector).click()
-        wait_for(browser, lambda b=before: browser.execute_script("return current") != b)
+        wait_for(browser, lambda b=before: browser.execute_script("return openQuestion") != b)
     find(browser, "#board summary").click()
     wait_for(browser, lambda: len(browser.find_elements("css selector", "#rows tr")) == 8)
     wait_for(browser, lambda: "From 3 answers" in find(browser, "#board-note").text)
     assert [row["outcome"] for row in answers(program)] == ["first", "tie", "second"]
     find(browser, "#undo").click()
-    wait_for(browser, lambda: "taken back" in find(browser, "#message").text)
+    wait_for(browser, lambda: "undone" in find(browser, "#message").text)
     assert len(answers(program)) == 2
     assert complaints(browser) == []
 

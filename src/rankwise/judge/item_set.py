@@ -7,13 +7,20 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from rankwise.arrays import Array
 from rankwise.formatting import count
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rankwise.datasets.table_files import TableFile
+
+TextColumns: TypeAlias = dict[str, list[str]]
 
 MAX_ITEMS = 2000
 MAX_CHARACTERS = 100_000  # of an item
@@ -43,8 +50,8 @@ class Item(NamedTuple):
     @property
     def digest(self) -> str:
         """Hash of the contents that a judge sees."""
-        shown = [list(self.cells), str(self.image or "")]
-        return hashlib.sha256(json.dumps(shown).encode()).hexdigest()
+        contents = [list(self.cells), str(self.image or "")]
+        return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
 class ItemSet(NamedTuple):
@@ -148,7 +155,7 @@ def _from_folder(path: Path) -> list[Item]:
 
 
 def _check_inside(file: Path, folder: Path, description: str) -> None:
-    """Refuse a file outside the folder, reached by a link or by "..", before judges see it."""
+    """Refuse a file outside the folder, which a link or ".." can name."""
     if not file.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"{description} is outside {folder}; copy it there, or remove it.")
 
@@ -166,41 +173,60 @@ def _from_table(
     use_features: bool,
     is_blind: bool,
 ) -> ItemSet:
-    from rankwise.datasets import read_ranking
     from rankwise.datasets.open_tables import open_table
 
-    file: Any = open_table(str(path))
-    options: dict[str, Any] = {"target": None, "group": None, "as_frame": True}
-    text_frame: Any = read_ranking(file, text=file.names, **options).X
-    columns = {
-        column: ["" if value is None else str(value).strip() for value in values]
-        for column, values in text_frame.to_pydict().items()
-    }
+    file = open_table(str(path))
+    columns = _read_texts(file)
     for column in (name, image, *show):
         if column is not None and column not in columns:
             raise ValueError(
                 f"{path} has no column {column!r}; its columns are {', '.join(columns)}."
             )
     name_column = name or _find_name_column(columns, path)
-    shown = list(show) or [column for column in columns if column != image]
-    if is_blind and name_column in shown:
-        shown.remove(name_column)
-    items = []
-    for row in range(text_frame.num_rows):
-        cells = tuple((column, columns[column][row]) for column in shown if columns[column][row])
-        picture = None
-        if image is not None:
-            picture = _picture(columns[image][row], path.parent, row)
-        items.append(Item(columns[name_column][row], cells, picture))
+    visible = list(show) or [column for column in columns if column != image]
+    if is_blind and name_column in visible:
+        visible.remove(name_column)
+    items = _table_items(columns, name_column, visible, image, path.parent)
     if not use_features or len(items) < 2:
         return ItemSet(items)
     feature_columns = [column for column in columns if column not in (name_column, image)]
-    frame = read_ranking(file, features=feature_columns, **options).X
-    features, feature_names = _features(frame)
+    features, feature_names = _features(_read_frame(file, feature_columns))
     return ItemSet(items, features, feature_names)
 
 
-def _find_name_column(columns: dict[str, list[str]], path: Path) -> str:
+def _read_texts(file: TableFile) -> TextColumns:
+    """Read all columns as text; a missing cell is an empty text."""
+    from rankwise.datasets import read_ranking
+
+    data = read_ranking(file, target=None, group=None, as_frame=True, text=file.names)
+    columns = {}
+    for column, values in data.frame.to_pydict().items():
+        columns[column] = ["" if value is None else str(value).strip() for value in values]
+    return columns
+
+
+def _read_frame(file: TableFile, columns: Sequence[str]) -> pa.Table:
+    """Read columns with their types."""
+    from rankwise.datasets import read_ranking
+
+    return read_ranking(file, target=None, group=None, as_frame=True, features=columns).frame
+
+
+def _table_items(
+    columns: TextColumns, name: str, visible: Sequence[str], image: str | None, folder: Path
+) -> list[Item]:
+    """Make an item of each row: its name, its cells that are not empty, its picture."""
+    items = []
+    for row in range(len(columns[name])):
+        cells = tuple((column, columns[column][row]) for column in visible if columns[column][row])
+        picture = None
+        if image is not None:
+            picture = _picture(columns[image][row], folder, row)
+        items.append(Item(columns[name][row], cells, picture))
+    return items
+
+
+def _find_name_column(columns: TextColumns, path: Path) -> str:
     by_lower_case = {column.lower(): column for column in reversed(columns)}
     for candidate in NAME_COLUMNS:
         if candidate in by_lower_case:
@@ -227,7 +253,7 @@ def _picture(name: str, folder: Path, row: int) -> Path | None:
     return file
 
 
-def _features(table: Any) -> tuple[Array | None, list[str]]:
+def _features(table: pa.Table) -> tuple[Array | None, list[str]]:
     """Compute scaled features and their columns; None if no column can be used."""
     from sklearn.preprocessing import StandardScaler
 
@@ -255,16 +281,23 @@ def _check(items: list[Item], path: Path) -> None:
             f"{path} has {len(items):,} items, expected at most {MAX_ITEMS:,}; judge a sample of "
             "them, and rank the others with a model."
         )
-    names = Counter(item.name for item in items)
+    n_with_name = Counter(item.name for item in items)
     for number, item in enumerate(items, start=1):
-        if not item.name:
-            problem = "has no name"
-        elif not item.cells and item.image is None:
-            problem = "has nothing to show"
-        elif sum(len(text) for _, text in item.cells) > MAX_CHARACTERS:
-            problem = f"has more than {MAX_CHARACTERS:,} characters"
-        elif names[item.name] > 1:
-            problem = "occurs twice"
-        else:
-            continue
-        raise ValueError(f"{path}: item {number} {problem}: {item.name!r:.60}. Fix or remove it.")
+        problem = _describe_problem(item, n_with_name[item.name])
+        if problem:
+            raise ValueError(
+                f"{path}: item {number} {problem}: {item.name!r:.60}. Fix or remove it."
+            )
+
+
+def _describe_problem(item: Item, n_with_name: int) -> str:
+    """Return why an item cannot be judged; an empty text if it can."""
+    if not item.name:
+        return "has no name"
+    if not item.cells and item.image is None:
+        return "has nothing to show"
+    if sum(len(text) for _, text in item.cells) > MAX_CHARACTERS:
+        return f"has more than {MAX_CHARACTERS:,} characters"
+    if n_with_name > 1:
+        return "has the name of another item"
+    return ""

@@ -1,38 +1,41 @@
 "use strict";
 
-const find = (id) => document.getElementById(id);
-const make = (tag, className, text) => {
+const byId = (id) => document.getElementById(id);
+const createElement = (tag, className, text) => {
   const node = document.createElement(tag);
   if (className) node.className = className;
   if (text !== undefined) node.textContent = text;
   return node;
 };
-const KEYS = { ArrowLeft: "first", ArrowRight: "second", ArrowUp: "tie" };
-const SHOWN_ROWS = 20;
+const OUTCOME_OF_KEY = { ArrowLeft: "first", ArrowRight: "second", ArrowUp: "tie" };
+const MAX_ROWS = 20; // of the board, until all rows are requested
+const REFRESH_MS = 5000;
+const SVG = "http://www.w3.org/2000/svg";
 
 let judge = "";
-let current = null; // number of the open question
+let openQuestion = null; // its number
 let isBusy = false;
-let showsAll = false;
+let showsAllRows = false;
 
-const remember = (name) => {
+function storeName(name) {
   try {
     sessionStorage.setItem("judge", name);
   } catch {
     // a browser without storage asks for the name again
   }
-};
-const remembered = () => {
+}
+
+function storedName() {
   try {
     return sessionStorage.getItem("judge") || "";
   } catch {
     return "";
   }
-};
+}
 
-function say(text, isTrouble = false) {
-  find("message").textContent = text;
-  find("message").classList.toggle("is-trouble", isTrouble);
+function showMessage(text, isError = false) {
+  byId("message").textContent = text;
+  byId("message").classList.toggle("is-error", isError);
 }
 
 function setBusy(value) {
@@ -40,8 +43,8 @@ function setBusy(value) {
   for (const button of document.querySelectorAll("#ask button")) button.disabled = value;
 }
 
-// One request at a time. An answer that did not arrive stays on the page, to be given again.
-async function post(path, body, done) {
+// One request at a time. If a request fails, the question stays open and can be answered again.
+async function post(path, body, onSuccess) {
   if (isBusy) return;
   setBusy(true);
   try {
@@ -51,158 +54,165 @@ async function post(path, body, done) {
       body: JSON.stringify({ judge, ...body }),
     });
     const isJson = (reply.headers.get("content-type") || "").startsWith("application/json");
-    const found = isJson ? await reply.json() : { message: await reply.text() };
-    if (found.question !== undefined) show(found);
-    if (reply.ok) done(found.message);
-    else say(found.message, true);
+    const content = isJson ? await reply.json() : { message: await reply.text() };
+    if (content.question !== undefined) showQuestion(content);
+    if (reply.ok) onSuccess(content.message);
+    else showMessage(content.message, true);
   } catch {
-    say("The program does not answer. Start rankwise judge again, then answer once more.", true);
+    showMessage("The program does not answer. Start rankwise judge again, and repeat your answer.", true);
   } finally {
     setBusy(false);
     refreshBoard();
   }
 }
 
-function contentOf(item) {
-  const nodes = [];
-  if (item.image !== null) {
-    const image = make("img");
-    image.src = `/image/${item.image}`;
-    image.alt = item.name;
-    nodes.push(image);
+function fillCell(node, cell) {
+  // the server renders Markdown to HTML and escapes HTML in the text
+  if (cell.html !== undefined) {
+    node.innerHTML = cell.html;
+  } else {
+    node.classList.add("text");
+    node.textContent = cell.text;
   }
-  const filled = (node, cell) => {
-    // Markdown was made HTML by the server, which lets no HTML of the text through
-    if (cell.html !== undefined) node.innerHTML = cell.html;
-    else node.textContent = cell.text;
-    return node;
-  };
-  if (item.cells.length === 1) {
-    nodes.push(filled(make("div", item.cells[0].html === undefined ? "text" : ""), item.cells[0]));
-  } else if (item.cells.length) {
-    const list = make("dl");
-    for (const cell of item.cells) {
-      list.append(make("dt", "", cell.column));
-      list.append(filled(make("dd", cell.html === undefined ? "text" : ""), cell));
-    }
-    nodes.push(list);
-  }
-  return nodes;
+  return node;
 }
 
-function show(found) {
-  current = found.question;
-  if (found.title) find("ask-title").textContent = found.title;
-  for (const side of ["first", "second"]) {
-    const card = find(side);
-    card.classList.remove("chosen");
-    card.scrollTop = 0;
-    card.querySelector(".content").replaceChildren(...contentOf(found[side]));
+function createImage(item) {
+  const image = createElement("img");
+  image.src = `/image/${item.image}`;
+  image.alt = item.name;
+  return image;
+}
+
+function createCells(cells) {
+  if (cells.length === 1) return fillCell(createElement("div"), cells[0]);
+  const list = createElement("dl");
+  for (const cell of cells) {
+    list.append(createElement("dt", "", cell.column), fillCell(createElement("dd"), cell));
   }
-  const progress = found.progress;
-  find("progress").textContent = progress.text;
-  find("meter").style.setProperty("width", `${Math.round(100 * progress.settled)}%`);
-  find("undo").hidden = progress.own === 0;
-  find("board").hidden = progress.isHidden;
-  find("ask").hidden = false;
+  return list;
+}
+
+function showItem(side, item) {
+  const card = byId(side);
+  card.classList.remove("chosen");
+  card.scrollTop = 0;
+  const nodes = [];
+  if (item.image !== null) nodes.push(createImage(item));
+  if (item.cells.length) nodes.push(createCells(item.cells));
+  card.querySelector(".content").replaceChildren(...nodes);
+}
+
+function showQuestion(content) {
+  openQuestion = content.question;
+  if (content.title) byId("ask-title").textContent = content.title;
+  showItem("first", content.first);
+  showItem("second", content.second);
+  const { progress } = content;
+  byId("progress").textContent = progress.text;
+  byId("meter").style.setProperty("width", `${Math.round(100 * progress.confidence)}%`);
+  byId("undo").hidden = progress.nByJudge === 0;
+  byId("board").hidden = progress.isHidden;
+  byId("ask").hidden = false;
 }
 
 function answer(outcome) {
-  if (current === null || isBusy) return;
-  if (outcome !== "tie") find(outcome).classList.add("chosen");
-  post("/api/answer", { question: current, outcome }, say);
+  if (openQuestion === null || isBusy) return;
+  if (outcome !== "tie") byId(outcome).classList.add("chosen");
+  post("/api/answer", { question: openQuestion, outcome }, showMessage);
 }
 
 function undo() {
-  post("/api/undo", {}, () => say("Your last answer is taken back. Answer again."));
+  post("/api/undo", {}, () => showMessage("Your last answer was undone. Answer again."));
 }
 
+// The rating as a dot and its interval as a line, on a scale from `low` to `high`.
 function drawInterval(row, low, high) {
-  const place = (value) => 2 + (96 * (value - low)) / (high - low || 1);
-  const space = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(space, "svg");
+  const range = high - low || 1;
+  const percent = (value) => `${2 + (96 * (value - low)) / range}%`;
+  const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("aria-hidden", "true");
-  const put = (tag, values) => {
-    const node = document.createElementNS(space, tag);
-    for (const [name, value] of Object.entries(values)) node.setAttribute(name, value);
+  const append = (tag, attributes) => {
+    const node = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
     svg.append(node);
   };
   if (row.low !== null && row.high !== null) {
-    const left = `${place(row.low)}%`;
-    const right = `${place(row.high)}%`;
-    put("line", { x1: left, x2: right, y1: "50%", y2: "50%" });
+    append("line", { x1: percent(row.low), x2: percent(row.high), y1: "50%", y2: "50%" });
   }
-  if (row.rating !== null) put("circle", { cx: `${place(row.rating)}%`, cy: "50%", r: 5 });
+  if (row.rating !== null) append("circle", { cx: percent(row.rating), cy: "50%", r: 5 });
   return svg;
 }
 
-async function refreshBoard() {
-  if (!find("board").open) return;
-  let board;
-  try {
-    const reply = await fetch("/api/board");
-    if (!reply.ok) return;
-    board = await reply.json();
-  } catch {
-    return; // the next answer reports the failure
-  }
-  find("board-note").textContent = board.note;
+function createRow(row, low, high) {
+  const line = createElement("tr");
+  const interval = createElement("td", "wide");
+  interval.append(drawInterval(row, low, high));
+  const ranks = row.best === row.worst ? `${row.best ?? ""}` : `${row.best} to ${row.worst}`;
+  line.append(
+    createElement("td", "number", row.rank ?? ""),
+    createElement("td", "item", row.item),
+    interval,
+    createElement("td", "number", ranks),
+    createElement("td", "number asked", row.n),
+  );
+  return line;
+}
+
+function showBoard(board) {
+  byId("board-note").textContent = board.note;
   const rated = board.rows.filter((row) => row.rating !== null);
   const low = Math.min(...rated.map((row) => row.low ?? row.rating));
   const high = Math.max(...rated.map((row) => row.high ?? row.rating));
-  const shown = showsAll ? board.rows : board.rows.slice(0, SHOWN_ROWS);
-  const rows = shown.map((row) => {
-    const line = make("tr");
-    const picture = make("td", "wide");
-    picture.append(drawInterval(row, low, high));
-    const ranks = row.best === row.worst ? `${row.best ?? ""}` : `${row.best} to ${row.worst}`;
-    line.append(
-      make("td", "number", row.rank ?? ""),
-      make("td", "item", row.item),
-      picture,
-      make("td", "number", ranks),
-      make("td", "number asked", row.n),
-    );
-    return line;
-  });
-  find("rows").replaceChildren(...rows);
-  find("more").hidden = showsAll || board.rows.length <= SHOWN_ROWS;
-  find("more").textContent = `Show all ${board.rows.length}`;
+  const rows = showsAllRows ? board.rows : board.rows.slice(0, MAX_ROWS);
+  byId("rows").replaceChildren(...rows.map((row) => createRow(row, low, high)));
+  byId("more").hidden = rows.length === board.rows.length;
+  byId("more").textContent = `Show all ${board.rows.length}`;
+}
+
+async function refreshBoard() {
+  if (!byId("board").open) return;
+  try {
+    const reply = await fetch("/api/board");
+    if (reply.ok) showBoard(await reply.json());
+  } catch {
+    // the next answer reports the failure
+  }
 }
 
 function enter(name) {
   judge = name;
-  remember(name);
-  find("enter").hidden = true;
-  find("who").hidden = false;
-  find("judge-name").textContent = name;
-  post("/api/question", {}, () => say(""));
+  storeName(name);
+  byId("enter").hidden = true;
+  byId("who").hidden = false;
+  byId("judge-name").textContent = name;
+  post("/api/question", {}, () => showMessage(""));
 }
 
 function leave() {
   judge = "";
-  current = null;
-  remember("");
-  find("ask").hidden = true;
-  find("who").hidden = true;
-  find("enter").hidden = false;
-  find("name").focus();
+  openQuestion = null;
+  storeName("");
+  byId("ask").hidden = true;
+  byId("who").hidden = true;
+  byId("enter").hidden = false;
+  byId("name").focus();
 }
 
-find("enter").addEventListener("submit", (event) => {
+byId("enter").addEventListener("submit", (event) => {
   event.preventDefault();
-  const name = find("name").value.trim();
+  const name = byId("name").value.trim();
   if (name) enter(name);
 });
-find("leave").addEventListener("click", leave);
-find("undo").addEventListener("click", undo);
-find("board").addEventListener("toggle", refreshBoard);
-find("more").addEventListener("click", () => {
-  showsAll = true;
+byId("leave").addEventListener("click", leave);
+byId("undo").addEventListener("click", undo);
+byId("board").addEventListener("toggle", refreshBoard);
+byId("more").addEventListener("click", () => {
+  showsAllRows = true;
   refreshBoard();
 });
 for (const side of ["first", "second"]) {
-  find(side).addEventListener("click", (event) => {
+  byId(side).addEventListener("click", (event) => {
     const isReading = getSelection().toString() || event.target.closest("a");
     if (!isReading) answer(side);
   });
@@ -212,15 +222,14 @@ for (const button of document.querySelectorAll(".choice")) {
 }
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target instanceof HTMLInputElement;
-  const isOther = event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.repeat;
-  if (isTyping || isOther || find("ask").hidden) return;
-  if (KEYS[event.key]) answer(KEYS[event.key]);
-  else if (event.key === "Backspace" && !find("undo").hidden) undo();
+  const isShortcut = event.ctrlKey || event.metaKey || event.altKey || event.shiftKey;
+  if (isTyping || isShortcut || event.repeat || byId("ask").hidden) return;
+  if (OUTCOME_OF_KEY[event.key]) answer(OUTCOME_OF_KEY[event.key]);
+  else if (event.key === "Backspace" && !byId("undo").hidden) undo();
   else return;
   event.preventDefault();
 });
-setInterval(refreshBoard, 5000);
+setInterval(refreshBoard, REFRESH_MS);
 
-const before = remembered();
-if (before) enter(before);
+if (storedName()) enter(storedName());
 else leave();

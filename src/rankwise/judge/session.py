@@ -6,7 +6,7 @@ import threading
 import time
 import warnings
 from collections import Counter, deque
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
@@ -30,7 +30,39 @@ PAUSE_RATIO = 2.0
 MAX_ITEMS_TO_FORECAST = 200
 """With more items it takes too long to estimate how many answers are still needed."""
 RANDOM_PAIR_ATTEMPTS = 50
-PAGE_COLUMNS = ("rank", "item", "rating", "low", "high", "best", "worst", "n")
+
+
+class BoardRow(TypedDict):
+    """A row of the board on the page; an item without answers has no rating."""
+
+    rank: int | None
+    item: str
+    rating: float | None
+    low: float | None
+    high: float | None
+    best: int | None
+    worst: int | None
+    n: int
+
+
+class Board(TypedDict):
+    """The board on the page, and a note about it."""
+
+    rows: list[BoardRow]
+    note: str
+
+
+class Progress(TypedDict):
+    """Progress on the page.
+
+    The number of answers of the judge, whether the board is hidden, the confidence that the goal is
+    reached, and all of it as text.
+    """
+
+    nByJudge: int
+    confidence: float
+    text: str
+    isHidden: bool
 
 
 class Rated(NamedTuple):
@@ -40,8 +72,8 @@ class Rated(NamedTuple):
     ----------
     n_answers : int
         Number of answers that the items were rated by.
-    rows : list of dict
-        Rows of the board, for the page.
+    rows : tuple of BoardRow
+        Rows of the board.
     confidence : float
         Confidence that the goal is reached, as in `NextPairs`.
     answers_to_go : int or None
@@ -51,7 +83,7 @@ class Rated(NamedTuple):
     """
 
     n_answers: int = 0
-    rows: tuple[dict[str, Any], ...] = ()
+    rows: tuple[BoardRow, ...] = ()
     confidence: float = 0.0
     answers_to_go: int | None = None
     failure: str = ""
@@ -166,17 +198,16 @@ class JudgingSession:
         """Whether the board is hidden: judging is blind, and the goal is not settled."""
         return self.is_blind and self._rated.confidence < self.level
 
-    def progress(self, judge: str) -> dict[str, Any]:
+    def progress(self, judge: str) -> Progress:
         """Return the numbers of answers and the confidence, for the page."""
         n_by_judge = self.store.n_answers(judge)
         n_answers = self.store.n_answers()
-        text = count(n_by_judge, "answer") + " of yours"
+        text = count(n_by_judge, "answer") + " from you"
         if n_answers != n_by_judge:
-            text += f", {n_answers:,} in all"
+            text += f", {n_answers:,} in total"
         return {
-            "own": n_by_judge,
-            "all": n_answers,
-            "settled": self._rated.confidence,
+            "nByJudge": n_by_judge,
+            "confidence": self._rated.confidence,
             "text": f"{text}; {self._goal_text()}.",
             "isHidden": self.is_hidden,
         }
@@ -191,13 +222,13 @@ class JudgingSession:
             return text
         return f"{text}, about {count(rated.answers_to_go, 'answer')} to go"
 
-    def board(self) -> dict[str, Any]:
+    def board(self) -> Board:
         """Return the rows of the board, for the page; no rows while the board is hidden."""
         rated = self._rated
         if self.is_hidden:
             return {"rows": [], "note": "Judging is blind: the board is shown once it is settled."}
         if rated.failure:
-            note = f"The items cannot be rated ({rated.failure}). Answers are stored all the same."
+            note = f"The items cannot be rated ({rated.failure}). Answers are still stored."
         elif rated.n_answers == 0:
             note = "No answers yet."
         else:
@@ -242,13 +273,13 @@ class JudgingSession:
             self._rated = Rated(len(answers), rows, suggested.confidence, n_to_go)
             self._queue = deque((pair.first, pair.second) for pair in suggested)
 
-    def _rows_for_page(self, answers: list[Answer]) -> list[dict[str, Any]]:
+    def _rows_for_page(self, answers: list[Answer]) -> list[BoardRow]:
         """Rows of the board; items without answers are last and have no rating."""
         rows = [_row_for_page(row) for row in self._rate_answers(answers)]
         rated_names = {row["item"] for row in rows}
         for item in self.items:
             if item.name not in rated_names:
-                rows.append({**dict.fromkeys(PAGE_COLUMNS), "item": item.name, "n": 0})
+                rows.append(_row_without_answers(item.name))
         return rows
 
     def _rate_answers(self, answers: list[Answer]) -> tuple[LeaderboardRow, ...]:
@@ -327,10 +358,23 @@ class JudgingSession:
         return PairGraph(winner, loser, magnitude=magnitude, n_items=len(self.items))
 
 
-def _row_for_page(row: LeaderboardRow) -> dict[str, Any]:
+def _row_without_answers(name: str) -> BoardRow:
+    return {
+        "rank": None,
+        "item": name,
+        "rating": None,
+        "low": None,
+        "high": None,
+        "best": None,
+        "worst": None,
+        "n": 0,
+    }
+
+
+def _row_for_page(row: LeaderboardRow) -> BoardRow:
     return {
         "rank": row.rank,
-        "item": row.item,
+        "item": str(row.item),
         "rating": row.rating,
         "low": row.low,
         "high": row.high,

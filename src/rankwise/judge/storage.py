@@ -154,15 +154,15 @@ class AnswerStore:
         if outcome not in OUTCOMES:
             raise ValueError(f"an outcome is one of {', '.join(OUTCOMES)}; got {outcome!r}.")
         with self._writing():
-            done = self._db.execute(
+            update = self._db.execute(
                 "UPDATE question SET outcome = ?, answered = ? WHERE id = ? AND judge = ? "
                 "AND outcome IS NULL AND is_undone = 0",
                 (outcome, _time(), question, judge),
             )
-            if done.rowcount != 1:
+            if update.rowcount != 1:
                 raise NotOpenError(
-                    "This question was answered already, or was not yours. Nothing was changed; "
-                    "here is the open one."
+                    "This question was already answered, or was asked of another judge. Nothing "
+                    "was changed; this is the open question."
                 )
 
     def undo(self, judge: str) -> bool:
@@ -335,11 +335,11 @@ class AnswerStore:
         return files
 
     def _insert(self, judge: str, first: int, second: int) -> Question:
-        done = self._db.execute(
+        insertion = self._db.execute(
             "INSERT INTO question (judge, first, second, asked) VALUES (?, ?, ?, ?)",
             (judge, first, second, _time()),
         )
-        return Question(int(done.lastrowid or 0), judge, first, second)
+        return Question(int(insertion.lastrowid or 0), judge, first, second)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

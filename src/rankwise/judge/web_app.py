@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 from urllib.parse import quote, urlsplit
 
 import uvicorn
@@ -24,6 +24,7 @@ from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from rankwise.judge.item_set import read_items
 from rankwise.judge.session import JudgingSession
@@ -49,6 +50,30 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+
+class PageOptions(TypedDict, total=False):
+    """Keyword arguments of `session_app` that do not depend on the address."""
+
+    title: str
+    is_markdown: bool
+    closes_session: bool
+
+
+class CellContent(TypedDict, total=False):
+    """A cell of an item on the page: its column, and its text or HTML."""
+
+    column: str
+    text: str
+    html: str
+
+
+class ItemContent(TypedDict):
+    """An item on the page; `image` is the number of its picture."""
+
+    name: str
+    cells: list[CellContent]
+    image: int | None
 
 
 class Address:
@@ -93,7 +118,7 @@ class Address:
         return f"http://{host}:{self.port}/{query}"
 
 
-def serve(session: JudgingSession, address: Address, **options: Any) -> None:
+def serve(session: JudgingSession, address: Address, **options: Unpack[PageOptions]) -> None:
     """Serve until interrupted, or until the file of the answers is deleted or replaced.
 
     Parameters
@@ -297,7 +322,7 @@ def session_app(
 class _Guard(BaseHTTPMiddleware):
     """Refuses requests of other pages, and requests without the token."""
 
-    def __init__(self, app: Any, hosts: frozenset[str], token: str | None) -> None:
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], token: str | None) -> None:
         super().__init__(app)
         self.hosts = hosts
         self.token = token
@@ -318,34 +343,46 @@ class _Guard(BaseHTTPMiddleware):
         return response
 
     def _refusal(self, request: Request) -> str:
+        """Return why a request is refused; an empty text if it is accepted."""
         address = request.headers.get("host", "")
         if not self._is_allowed_host(address):
             return "This page is not served under that name."
-        if self.token:
-            sent = request.query_params.get("token")
-            cookie = request.cookies.get(_cookie_name(request), "")
-            quoted = quote(sent, safe="") if sent else cookie
-            expected = quote(self.token, safe="")
-            if not hmac.compare_digest(quoted.encode(), expected.encode()):
-                return "Open the whole address that rankwise judge printed, token included."
-        if request.method == "POST":
-            origin = request.headers.get("origin")
-            if origin is not None and origin.partition("://")[2] != address:
-                return "Another site may not answer here."
-            if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-                return "Another site may not answer here."
-            if request.headers.get("content-type", "").split(";")[0] != "application/json":
-                return "An answer is JSON."
+        if self.token and not self._has_token(request, self.token):
+            return "Open the complete address that rankwise judge printed, including the token."
+        if request.method == "POST" and not _is_from_this_page(request, address):
+            return "Another site may not answer here."
+        if request.method == "POST" and not _is_json(request):
+            return "An answer is JSON."
         return ""
+
+    def _has_token(self, request: Request, token: str) -> bool:
+        """Whether the address or the cookie of a request has the token."""
+        sent = request.query_params.get("token")
+        cookie = request.cookies.get(_cookie_name(request), "")
+        quoted = quote(sent, safe="") if sent else cookie
+        return hmac.compare_digest(quoted.encode(), quote(token, safe="").encode())
 
     def _is_allowed_host(self, address: str) -> bool:
         try:
-            parts = urlsplit(f"//{address}")
-            parts.port  # noqa: B018, raises ValueError if the port is not a number
-            host = parts.hostname or ""
+            url = urlsplit(f"//{address}")
+            url.port  # noqa: B018, raises ValueError if the port is not a number
+            host = url.hostname or ""
             return host in self.hosts or bool(ipaddress.ip_address(host))
         except ValueError:
             return False
+
+
+def _is_from_this_page(request: Request, address: str) -> bool:
+    """Whether the browser sends the request on behalf of this page."""
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != address:
+        return False
+    return request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
+
+
+def _is_json(request: Request) -> bool:
+    media_type = request.headers.get("content-type", "").split(";")[0]
+    return media_type == "application/json"
 
 
 def _cookie_name(request: Request) -> str:
@@ -395,7 +432,7 @@ class _Endpoints:
         except OSError as error:  # the disk is full, or the file is gone
             return JSONResponse({"message": str(error)}, status_code=507)
 
-    def _act(self, action: str, body: dict[str, Any]) -> Response:
+    def _act(self, action: str, body: dict[str, object]) -> Response:
         judge = _read_judge(body)
         status = 200
         message = ""
@@ -426,15 +463,15 @@ class _Endpoints:
     def _confirmation(self, question: Question) -> str:
         """Confirm an answer; blind judges are told the names now."""
         if not self.session.is_blind:
-            return "Kept."
+            return "Saved."
         first, second = self.session.positions(question)
         items = self.session.items
-        return f"Kept. That was {items[first].name} and {items[second].name}."
+        return f"Saved. The items were {items[first].name} and {items[second].name}."
 
-    def _content(self, position: int) -> dict[str, Any]:
-        """What the page shows of an item."""
+    def _content(self, position: int) -> ItemContent:
+        """Return what the page shows of an item."""
         item = self.session.items[position]
-        cells = []
+        cells: list[CellContent] = []
         for column, text in item.cells:
             if self.is_markdown and text.count("[") <= MAX_BRACKETS:
                 cells.append({"column": column, "html": self._render(text)})
@@ -444,7 +481,7 @@ class _Endpoints:
         return {"name": name, "cells": cells, "image": position if item.image else None}
 
 
-async def _read_object(request: Request) -> dict[str, Any]:
+async def _read_object(request: Request) -> dict[str, object]:
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -459,7 +496,7 @@ async def _read_object(request: Request) -> dict[str, Any]:
     return content
 
 
-def _read_judge(body: dict[str, Any]) -> str:
+def _read_judge(body: dict[str, object]) -> str:
     name = body.get("judge")
     if not isinstance(name, str):
         name = ""
@@ -470,7 +507,7 @@ def _read_judge(body: dict[str, Any]) -> str:
     return name
 
 
-def _read_answer(body: dict[str, Any]) -> tuple[int, str]:
+def _read_answer(body: dict[str, object]) -> tuple[int, str]:
     question = body.get("question")
     outcome = body.get("outcome")
     if (
@@ -492,7 +529,7 @@ def _bind(host: str, port: int) -> socket.socket:
         bound.listen(128)
     except (OSError, OverflowError) as error:
         bound.close()
-        if getattr(error, "errno", None) == errno.EADDRINUSE:
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             raise ValueError(
                 f"port {port} is in use, perhaps by another rankwise judge; choose another port, "
                 "or port=0 for any free port."
