@@ -166,7 +166,7 @@ def test_a_question_has_one_answer_by_its_own_judge(store):
     question = store.ask("Ann", lambda: (0, 1))
     with pytest.raises(NotOpenError, match="another judge"):
         store.answer("Bob", question.id, "first")
-    with pytest.raises(NotOpenError, match="the open one"):
+    with pytest.raises(NotOpenError, match="open question"):
         store.answer("Ann", 77, "first")
     with pytest.raises(ValueError, match="one of first, second, tie"):
         store.answer("Ann", question.id, "left")

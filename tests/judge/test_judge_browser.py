@@ -102,7 +102,7 @@ def test_thirty_judgements_by_keyboard_with_undo_and_reload(browser, program):
     keys = [Keys.ARROW_LEFT, Keys.ARROW_RIGHT, Keys.ARROW_UP]
     for k in range(30):
         press(browser, keys[k % 3])
-    assert progress(browser).startswith("30 answers of yours;")
+    assert progress(browser).startswith("30 answers from you;")
     last, open_now = answers(program)[-1], shown(browser)
     assert last["outcome"] == "tie"
     press(browser, Keys.BACKSPACE)
@@ -156,7 +156,7 @@ def test_two_browsers_at_once(browser, other_browser, program):
         ("Ann", "first"),
         ("Bob", "second"),
     }
-    assert "10 in all" in progress(other_browser)
+    assert "10 in total" in progress(other_browser)
 
 
 def test_a_killed_server_is_told_and_nothing_is_lost(browser, start_program):
@@ -198,7 +198,7 @@ def test_a_blind_judge_sees_no_name_before_the_answer_and_no_board(browser, star
     assert not [name for name in NAMES if name in page]
     assert not find(browser, "#board").is_displayed()
     find(browser, "#second").click()
-    wait_for(browser, lambda: "That was" in find(browser, "#message").text)
+    wait_for(browser, lambda: "The items were" in find(browser, "#message").text)
     assert [name in find(browser, "#message").text for name in NAMES].count(True) == 2
 
 
