@@ -81,7 +81,7 @@ def _header_lines(facts: Facts) -> list[tuple[str, str]]:
         ("features", features),
         ("categories", join_words(categories, SHOWN_NAMES)),
         ("data", notes.data),
-        ("n_rows", str(notes.n_rows or "")),
+        ("items", str(notes.n_rows or "")),
         ("target", notes.target),
         ("group", notes.group),
         ("command", notes.command),
@@ -93,8 +93,9 @@ def _parameter_lines(chosen: JsonObject) -> list[tuple[str, str]]:
     """Parameters and their values."""
     lines = []
     for name, value in chosen.items():
+        label = name.replace("_", " ")
         if isinstance(value, float):
-            lines.append((name, f"{value:.6g}"))
+            lines.append((label, f"{value:.6g}"))
         elif value is not None:
-            lines.append((name, str(value)))
+            lines.append((label, str(value)))
     return lines

@@ -17,7 +17,7 @@ from rankwise.metrics import Metric, get_metric
 from rankwise.metrics.grades import default_metrics
 from rankwise.metrics.registry import MetricName, get_metrics
 from rankwise.preprocessing.group_scaler import GroupScaler
-from rankwise.validation import check_option
+from rankwise.validation import check_option, suggestion
 
 Parameters: TypeAlias = dict[str, object]
 
@@ -150,7 +150,8 @@ def _check_parameters(options: ModelOptions, values: Parameters, defaults: Param
     for name in names:
         if name not in defaults:
             raise ValueError(
-                f"the model {options.model} has no parameter {name}; it has {', '.join(defaults)}."
+                f"the model {options.model} has no parameter {name}; {suggestion(name, list(defaults))}it "
+                f"has {', '.join(defaults)}."
             )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 import click
 
@@ -26,14 +27,35 @@ from rankwise.cli.task_options import TaskOptions, task_options
 from rankwise.formatting import TextTable, csv_text, join_tables, one_line
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from rankwise.arrays import Mask, Matrix
     from rankwise.datasets import PairData
+    from rankwise.datasets.pair_data import PairColumns
     from rankwise.datasets.table_files import TableFile
     from rankwise.leaderboard import Leaderboard
 
 MIN_ROWS_PER_PERSON = 1.5  # mean from which votes of one person may depend on each other
+
+Boards: TypeAlias = "Mapping[Hashable, Leaderboard]"  # by group; None if there are no groups
+Prior: TypeAlias = dict[str, object]  # columns of ratings by name, and of the items
+
+
+class RateOptions(TypedDict):
+    """Arguments of `rankwise.leaderboard.rate`."""
+
+    model: str | None
+    ties: str
+    alpha: float | str | None
+    side: bool
+    reweight: bool
+    confidence: float
+    half_life: float | None
+    scale: str
+    anchor: str | int | None
+    order: str
+    min_comparisons: int
+    covariates: list[str] | None
+    features: Matrix | None
+    prior: list[Prior] | None
 
 
 @click.command(
@@ -91,7 +113,6 @@ def rank(
     .json, .tex, .html, .txt).
     """
     from rankwise.datasets.comparisons import open_comparisons, pairs_from_table
-    from rankwise.report import board_page
 
     terminal.check_files([pairs, comparisons.item_features, *comparisons.prior], output, page)
     file = open_comparisons(pairs, comparisons.delimiter)
@@ -100,7 +121,7 @@ def rank(
         board = rate_file(scores, tasks, comparisons.weight, rating.confidence)
         write_score_board(board, RankOutput(pairs, page, output, as_json))
         return
-    columns: Any = {**pair_columns.columns(), **comparisons.columns()}
+    columns: PairColumns = {**pair_columns.columns(), **comparisons.columns()}
     data = pairs_from_table(file, columns)
     if data.read_as:
         terminal.note(f"{data.read_as}; change it with --sides and --outcome.")
@@ -108,13 +129,7 @@ def rank(
         _note_people(file, columns)
     options = _rate_options(rating, comparisons, data)
     boards, backtest_table = _make_boards(data, options, until, evaluate=backtest)
-    files: list[tuple[Path, str]] = []
-    if output is not None:
-        files.append((output, _boards_text(boards, format_of(output))))
-    if page is not None:
-        title = board_title(pairs)
-        files.append((page, board_page(boards.get(None, boards), title=title).text))
-    terminal.write_texts(files)
+    _write_boards(boards, pairs, output, page)
     if output is not None or str(page) != "-":
         _print_boards(boards, as_json, is_written=output is not None)
     if backtest_table is not None:
@@ -124,7 +139,20 @@ def rank(
         terminal.note(f"the page was written to {page}")
 
 
-def _note_people(file: TableFile, columns: dict[str, Any]) -> None:
+def _write_boards(boards: Boards, pairs: Path, output: Path | None, page: Path | None) -> None:
+    """Write the boards to a file, and the page, or neither."""
+    from rankwise.report import board_page
+
+    files: list[tuple[Path, str]] = []
+    if output is not None:
+        files.append((output, _boards_text(boards, format_of(output))))
+    if page is not None:
+        title = board_title(pairs)
+        files.append((page, board_page(boards.get(None, boards), title=title).text))
+    terminal.write_texts(files)
+
+
+def _note_people(file: TableFile, columns: PairColumns) -> None:
     """Name columns of people with several rows each, which have no role."""
     from rankwise.datasets.column_values import distinct_cells
     from rankwise.datasets.comparison_words import is_person
@@ -142,7 +170,7 @@ def _note_people(file: TableFile, columns: dict[str, Any]) -> None:
             )
 
 
-def _names_in(columns: dict[str, Any]) -> set[str]:
+def _names_in(columns: PairColumns) -> set[str]:
     """Names of the columns with a role, in lower case."""
     names: set[str] = set()
     for value in columns.values():
@@ -155,7 +183,7 @@ def _names_in(columns: dict[str, Any]) -> set[str]:
 
 def _rate_options(
     rating: RatingOptions, comparisons: ComparisonOptions, data: PairData
-) -> dict[str, Any]:
+) -> RateOptions:
     """The arguments of `rate`."""
     priors = [_read_prior(file, comparisons.item_column) for file in comparisons.prior]
     return {
@@ -192,21 +220,21 @@ def _anchor(text: str | None, data: PairData) -> str | int | None:
     return text
 
 
-def _is_before(data: PairData, until: str) -> NDArray[np.bool_]:
+def _is_before(data: PairData, until: str) -> Mask:
     """Mask of the comparisons before a date."""
     from rankwise.datasets.times import as_times
 
     if data.times is None:
         raise ValueError("--until needs --time, the column of dates or numbers.")
-    is_before: NDArray[np.bool_] = data.times < as_times([until], 1)[0]
+    is_before: Mask = data.times < as_times([until], 1)[0]
     if not is_before.any():
         raise ValueError(f"--until {until}: there is no earlier comparison.")
     return is_before
 
 
 def _make_boards(
-    data: PairData, options: dict[str, Any], until: str | None, *, evaluate: bool
-) -> tuple[dict[Any, Leaderboard], TextTable | None]:
+    data: PairData, options: RateOptions, until: str | None, *, evaluate: bool
+) -> tuple[Boards, TextTable | None]:
     """Rate all comparisons, or those before a date, and evaluate the board on the later ones.
 
     Returns
@@ -232,7 +260,7 @@ def _make_boards(
     return _rate(data.take(is_before).compact()[0], options), backtest_table
 
 
-def _rate(data: PairData, options: dict[str, Any]) -> dict[Any, Leaderboard]:
+def _rate(data: PairData, options: RateOptions) -> Boards:
     """Rate the comparisons of each group; the label is None without groups."""
     from rankwise.leaderboard import rate, rate_groups
 
@@ -241,7 +269,7 @@ def _rate(data: PairData, options: dict[str, Any]) -> dict[Any, Leaderboard]:
     return rate_groups(data, **options)
 
 
-def _print_boards(boards: dict[Any, Leaderboard], as_json: bool, is_written: bool) -> None:
+def _print_boards(boards: Boards, as_json: bool, is_written: bool) -> None:
     """Print the boards as JSON, or as tables unless they are written to a file."""
     if as_json:
         documents = {label: board.to_dict() for label, board in boards.items()}
@@ -253,7 +281,7 @@ def _print_boards(boards: dict[Any, Leaderboard], as_json: bool, is_written: boo
             terminal.print_table(table)
 
 
-def _titled(boards: dict[Any, Leaderboard]) -> list[TextTable]:
+def _titled(boards: Boards) -> list[TextTable]:
     """The tables of all boards, the first of each under the name of its group."""
     from rankwise.leaderboard.render import tables
 
@@ -264,7 +292,7 @@ def _titled(boards: dict[Any, Leaderboard]) -> list[TextTable]:
     return titled
 
 
-def _boards_text(boards: dict[Any, Leaderboard], format: str) -> str:
+def _boards_text(boards: Boards, format: str) -> str:
     """All boards in one text; in CSV with a column of the groups."""
     if None in boards:
         return boards[None].to_text(format)
@@ -278,20 +306,20 @@ def _boards_text(boards: dict[Any, Leaderboard], format: str) -> str:
     return csv_text(["group", *columns], rows)
 
 
-def _read_prior(file: Path, item: str) -> dict[str, Any]:
-    """The ratings of a table: its column rating, or all columns but that of the items."""
+def _read_prior(file: Path, item: str) -> Prior:
+    """Read ratings from a table: its column rating, or else all columns except the items."""
     from rankwise.datasets import read_ranking
     from rankwise.frames import frame_columns
 
-    table: Any = read_ranking(file, target=None, group=None, id=item, as_frame=True)
-    columns = frame_columns(table.X) or {}
+    data = read_ranking(file, target=None, group=None, id=item, as_frame=True)
+    columns = frame_columns(data.frame) or {}
     if "rating" in columns:
         columns = {file.stem: columns["rating"]}
-    return {"item": table.ids, **columns}
+    return {"item": data.ids, **columns}
 
 
-def _read_features(comparisons: ComparisonOptions, pairs: PairData) -> Any:
-    """Features of the compared items in the order of ``pairs.items``, or None."""
+def _read_features(comparisons: ComparisonOptions, pairs: PairData) -> Matrix | None:
+    """Read features of the compared items in the order of ``pairs.items``; None without a file."""
     from rankwise.cli.input_files import rows_of_items
     from rankwise.datasets import read_ranking
     from rankwise.preprocessing.table_vectorizer import TableVectorizer
@@ -300,8 +328,10 @@ def _read_features(comparisons: ComparisonOptions, pairs: PairData) -> Any:
     if file is None:
         return None
     item = comparisons.item_column
-    table: Any = read_ranking(file, target=None, group=None, id=item, as_frame=True)
-    X = table.X.take(rows_of_items(pairs.items, table.ids, f"{file}, column {item},"))
+    data = read_ranking(file, target=None, group=None, id=item, as_frame=True)
+    assert data.ids is not None  # id= names a column
+    rows = rows_of_items(pairs.items, data.ids, source=f"{file}, column {item},")
+    X = data.frame.take(rows)
     vectorizer = TableVectorizer().decide_columns(X)
     for column in vectorizer.facts_:
         if not column.is_used:
