@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Labels
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.environment import require
 from rankwise.formatting import TextTable
@@ -78,7 +78,7 @@ class Evaluation:
 
     rows: tuple[EvaluationRow, ...]
     per_group: dict[str, Array]
-    groups: NDArray[Any]
+    groups: Labels
     confidence: float = DEFAULT_CONFIDENCE
 
     def __getitem__(self, name: str | Metric) -> float:

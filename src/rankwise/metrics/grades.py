@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+
+from rankwise.arrays import Numbers
 
 #: Largest grade: the exponential gain of NDCG and ERR is 2 ** y - 1.
 LARGEST_GRADE = 32
 
 
-def are_grades(y: NDArray[Any]) -> bool:
+def are_grades(y: Numbers) -> bool:
     """Whether all values are whole numbers from 0 to `LARGEST_GRADE`; NaN is ignored."""
     values = y[~np.isnan(y)]
     is_grade = (values >= 0) & (values <= LARGEST_GRADE) & (values % 1 == 0)
     return bool(is_grade.all())
 
 
-def default_metrics(y: NDArray[Any], has_weights: bool = False) -> list[str]:
+def default_metrics(y: Numbers, has_weights: bool = False) -> list[str]:
     """Return the names of the metrics to report by default for this relevance.
 
     Grades get NDCG of the first ten, and MAP unless items have weights or all items are relevant

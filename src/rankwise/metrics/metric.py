@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Numbers
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.errors import UndefinedMetricError
 from rankwise.frames import check_same_index
@@ -390,7 +390,7 @@ def nanmean_by_group(values: Array, weights: Array | None = None, undefined: str
     return float(np.average(values, weights=weights))
 
 
-def make_targets(y: NDArray[Any], groups: Groups, weights: Array | None) -> GroupedTargets:
+def make_targets(y: Numbers, groups: Groups, weights: Array | None) -> GroupedTargets:
     """Return the targets of checked data; unjudged items (NaN) have relevance 0."""
     is_missing = np.isnan(y)
     if not is_missing.any():
@@ -401,8 +401,8 @@ def make_targets(y: NDArray[Any], groups: Groups, weights: Array | None) -> Grou
 class MetricData(NamedTuple):
     """Checked arguments of a metric: relevance, scores, groups, and weights or None."""
 
-    y: NDArray[Any]
-    score: NDArray[Any]
+    y: Numbers
+    score: Numbers
     groups: Groups
     weights: Array | None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import count_inversions, weigh_inversions
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Labels, Numbers
 from rankwise.groups import Groups
 from rankwise.metrics.metric import GroupValues, group_metric
 from rankwise.metrics.ranking import GroupedTargets, Ranking, divide, run_starts
@@ -276,7 +276,7 @@ def _pooled_auc(ranking: Ranking, relevant: float | None) -> GroupValues:
     pooled = Ranking(GroupedTargets(targets.y, one_list), ranking.score)
     placement = _placements(pooled, is_positive)
     if targets.n_groups > 1:
-        cluster: NDArray[Any] = targets.codes
+        cluster: Labels = targets.codes
     else:
         cluster = np.arange(len(is_positive))
     error = _delong_error(placement, is_positive, cluster)
@@ -284,7 +284,7 @@ def _pooled_auc(ranking: Ranking, relevant: float | None) -> GroupValues:
     return GroupValues(divide(placement_sum, n_positive), n_positive, error)
 
 
-def _positive(y: NDArray[Any], relevant: float | None) -> NDArray[np.bool_]:
+def _positive(y: Numbers, relevant: float | None) -> NDArray[np.bool_]:
     """Items with y of at least `relevant`, or with the larger of two values of y."""
     if relevant is not None:
         return np.asarray(y >= relevant)
@@ -314,7 +314,7 @@ def _placements(ranking: Ranking, is_positive: NDArray[np.bool_]) -> Array:
     return placement
 
 
-def _delong_error(placement: Array, is_positive: NDArray[np.bool_], cluster: NDArray[Any]) -> float:
+def _delong_error(placement: Array, is_positive: NDArray[np.bool_], cluster: Labels) -> float:
     """Standard error of the AUC, clusters of items being independent.
 
     NaN unless at least two clusters have positive items and two have negative items.
@@ -437,11 +437,11 @@ class PairCounts(NamedTuple):
         Factor that makes weights of pairs comparable between groups; 1 without weights.
     """
 
-    differing: NDArray[Any]
-    discordant: NDArray[Any]
-    tied_scores: NDArray[Any]
-    total: NDArray[Any]
-    untied: NDArray[Any]
+    differing: Numbers
+    discordant: Numbers
+    tied_scores: Numbers
+    total: Numbers
+    untied: Numbers
     unit: Array
 
 
@@ -465,7 +465,7 @@ def count_pairs(ranking: Ranking | SurvivalRanking) -> PairCounts:
         unit = np.ones(targets.n_groups)
         discordant = count_inversions(levels, targets.starts)
         differing = targets.differing
-        total: NDArray[Any] = targets.sizes * (targets.sizes - 1) // 2
+        total: Numbers = targets.sizes * (targets.sizes - 1) // 2
     else:
         weights, unit = _rescale_weights(targets, order)
         ranked_weights = weights[order]

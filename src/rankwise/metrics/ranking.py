@@ -9,13 +9,11 @@ All groups are stored in flat arrays, one group after the other, so a sum per gr
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._compiled import sort_by_group, sort_in_groups
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Numbers
 from rankwise.caching import cached_property
 from rankwise.groups import Groups
 
@@ -40,7 +38,7 @@ class GroupedTargets:
 
     def __init__(
         self,
-        y: NDArray[Any],
+        y: Numbers,
         groups: Groups,
         weights: NDArray[np.float64] | None = None,
         judged: NDArray[np.bool_] | None = None,
@@ -70,7 +68,7 @@ class GroupedTargets:
         return run_starts(self.y[self.order], self.starts)
 
     @cached_property
-    def levels(self) -> NDArray[Any]:
+    def levels(self) -> Numbers:
         """Small integer for each row that orders a group like y does, 0 for the highest."""
         is_start = np.zeros(len(self.y), dtype=np.uint32)
         is_start[self.level_starts] = 1
@@ -81,11 +79,11 @@ class GroupedTargets:
         return levels
 
     @cached_property
-    def differing(self) -> NDArray[Any]:
+    def differing(self) -> Numbers:
         """Number of pairs of each group with different y."""
         return self.pairs_between(None, self.starts, self.level_starts)
 
-    def pairs_between(self, weights: Array | None, outer: Indices, inner: Indices) -> NDArray[Any]:
+    def pairs_between(self, weights: Array | None, outer: Indices, inner: Indices) -> Numbers:
         """Number (or weight) of pairs per group that share an outer run but no inner run.
 
         Parameters
@@ -115,16 +113,16 @@ class GroupedTargets:
         rows: Indices = sort_by_group(order, self.codes, self.starts)
         return rows
 
-    def sum(self, values: NDArray[Any]) -> NDArray[Any]:
+    def sum(self, values: Numbers) -> Numbers:
         """Sum per group of an array that is sorted by group."""
         dtype = np.int64 if values.dtype.kind in "biu" else np.float64
         return np.asarray(np.add.reduceat(values, self.starts, dtype=dtype))
 
-    def sum_rows(self, values: NDArray[Any]) -> Array:
+    def sum_rows(self, values: Numbers) -> Array:
         """Sum per group of an array in row order."""
         return np.bincount(self.codes, values, self.n_groups).astype(np.float64, copy=False)
 
-    def cumulate(self, counts: NDArray[Any]) -> NDArray[np.int64]:
+    def cumulate(self, counts: Numbers) -> NDArray[np.int64]:
         """Cumulative sum within each group of an integer array sorted by group."""
         running: NDArray[np.int64] = np.cumsum(counts, dtype=np.int64)
         running -= np.repeat(running[self.starts] - counts[self.starts], self.sizes)
@@ -142,7 +140,7 @@ class Ranking:
         Finite scores.
     """
 
-    def __init__(self, targets: GroupedTargets, score: NDArray[Any]) -> None:
+    def __init__(self, targets: GroupedTargets, score: Numbers) -> None:
         self.targets = targets
         self.score = score
         if targets.n_groups * SMALL_GROUP > len(score):
@@ -171,14 +169,14 @@ class Ranking:
             self._resolved[tied_scores] = self._resolve(tied_scores)
         return self._resolved[tied_scores]
 
-    def ranked(self, values: NDArray[Any], tied_scores: str) -> NDArray[Any]:
+    def ranked(self, values: Numbers, tied_scores: str) -> Numbers:
         """Values of the rows in ranked order; "average" takes their means over tied items."""
         ranked_values = values[self.order(tied_scores)]
         if tied_scores == "average":
             return self.average(ranked_values)
         return ranked_values
 
-    def average(self, values: NDArray[Any]) -> NDArray[Any]:
+    def average(self, values: Numbers) -> Numbers:
         """Replace values in ranked order by their mean over each run of tied scores."""
         if not self.has_ties:
             return values
@@ -202,7 +200,7 @@ class Ranking:
         return order
 
 
-def run_starts(values: NDArray[Any], outer: Indices) -> Indices:
+def run_starts(values: Numbers, outer: Indices) -> Indices:
     """Positions where the value changes, or where a run of `outer` starts."""
     is_start = np.empty(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=is_start[1:])
@@ -210,7 +208,7 @@ def run_starts(values: NDArray[Any], outer: Indices) -> Indices:
     return np.flatnonzero(is_start)
 
 
-def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> Array:
+def divide(numerator: Numbers, denominator: Numbers) -> Array:
     """Quotient; NaN where the denominator is 0."""
     quotient = np.full(len(numerator), np.nan)
     np.divide(numerator, denominator, out=quotient, where=denominator > 0)

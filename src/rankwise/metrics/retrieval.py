@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Numbers
 from rankwise.metrics.grades import LARGEST_GRADE
 from rankwise.metrics.metric import GroupValues, check_data, group_metric
 from rankwise.metrics.ranking import GroupedTargets, Ranking, divide
@@ -635,10 +635,10 @@ def _expected_hits(ranking: Ranking, is_relevant: NDArray[np.bool_]) -> Array:
 
 def _sum_first(
     ranking: Ranking,
-    values: NDArray[Any],
+    values: Numbers,
     k: int | None,
     tied_scores: str,
-    place_weight: NDArray[Any] | float = 1.0,
+    place_weight: Numbers | float = 1.0,
 ) -> Array:
     """Sum of values of the rows over the first k places of each group, weighted by place."""
     position = ranking.targets.position

@@ -296,10 +296,7 @@ def evaluate_runs(
     >>> round(result["nDCG@10"], 4), result["P@1"]
     (0.6503, 0.0)
     """
-    check_option("missing_queries", missing_queries, MISSING_QUERIES)
-    check_option("unjudged", unjudged, UNJUDGED)
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
+    _check_options(unjudged, missing_queries, confidence)
     run_metrics = get_run_metrics(metrics)
     judgments = read_judgments(qrels)
     runs_by_name = read_runs(runs)
@@ -307,8 +304,6 @@ def evaluate_runs(
 
     bounds = {}
     if unjudged == "bounds":
-        if missing_queries == "skip":
-            raise ValueError("unjudged='bounds' counts missing queries as 0; omit missing_queries.")
         bounds = _bounds(judgments, runs_by_name, run_metrics)
     queries = sorted(judgments)
     values: dict[tuple[str, str], Array] = {}
@@ -336,6 +331,16 @@ def evaluate_runs(
         bounds=bounds,
         confidence=confidence,
     )
+
+
+def _check_options(unjudged: str, missing_queries: str, confidence: float) -> None:
+    """Raise a ValueError for an option of `evaluate_runs` that is not accepted."""
+    check_option("missing_queries", missing_queries, MISSING_QUERIES)
+    check_option("unjudged", unjudged, UNJUDGED)
+    if unjudged == "bounds" and missing_queries == "skip":
+        raise ValueError("unjudged='bounds' counts missing queries as 0; omit missing_queries.")
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
 
 
 def judged_lists(judgments: ByQuery, run: ByQuery) -> list[JudgedList]:

@@ -438,10 +438,17 @@ def _effect_ranges(
     queries = sorted({query for effects in effects_by_run for query in effects})
     for query in queries:
         by_run = [effects.get(query, {}) for effects in effects_by_run]
-        for document in dict.fromkeys(name for effects in by_run for name in effects):
-            values = [effects.get(document, 0.0) for effects in by_run]
-            if len(values) == 1:
-                values.append(0.0)
-            effect = max(values) - min(values)
+        documents: dict[str, None] = {}
+        for effects in by_run:
+            documents.update(dict.fromkeys(effects))
+        for document in documents:
+            effect = _range_over_runs([effects.get(document, 0.0) for effects in by_run])
             if effect > 0.0:
                 yield NextJudgment(query, document, effect)
+
+
+def _range_over_runs(values: list[float]) -> float:
+    """Largest minus smallest effect; the size of the effect if there is one run."""
+    if len(values) == 1:
+        return abs(values[0])
+    return max(values) - min(values)

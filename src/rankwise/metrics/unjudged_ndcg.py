@@ -139,11 +139,16 @@ class NDCGQuery:
         values = self.value(counts)
         gains = (self.steps[:, None] * self.cumulated_weights)[:, None, :]
         ideal_gains = (self.steps[:, None] * self.ideal)[:, None, :]
+        n_positive = int((self.weights > 0.0).sum())
         for _ in range(MAX_STEPS):
-            objective = gains - values[:, None] * ideal_gains
+            n_useful = len(self.weights)
+            if values.min() >= 0.0:  # then other documents only enlarge the ideal
+                n_useful = max(n_positive, 1)
+            columns = slice(n_useful + 1)
+            objective = gains[..., columns] - values[:, None] * ideal_gains[..., columns]
             if nothing_is_relevant and len(self.weights):
                 objective[0, :, 0] = -np.inf
-            candidates = best_counts(objective, limits)
+            candidates = best_counts(objective, np.minimum(limits, objective.shape[2] - 1))
             new_values = self.value(candidates)
             is_better = new_values > values
             if not is_better.any():
