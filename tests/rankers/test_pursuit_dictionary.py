@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,6 +90,51 @@ def test_figure_2_every_step_makes_a_best_choice_with_the_naive_coefficients(
         for v in range(2):
             ours = loss.rows(K[v][scored] @ coefficients(model, v, n_items, p))
             np.testing.assert_allclose(ours, loss.rows(K[v][scored] @ a[v]), atol=1e-5)
+
+
+@pytest.mark.parametrize("backfit", [None, "final", "every"])
+@pytest.mark.parametrize("beta", [0.0, 0.4])
+@pytest.mark.parametrize("nu", [0.0, 2.0])
+def test_figure_2_of_three_views_tries_every_labeling(data, nu, beta, backfit):
+    X, y, groups, _ = data
+    items = [[0, 3, 5, 8], [1, 3, 10], [2, 4, 7, 11, 13]]  # a dictionary of each view
+    views = [clone(view).set_params(basis=basis) for view, basis in zip(THREE, items, strict=True)]
+    model = RankingPursuit(3, views=views, nu=nu, beta=beta, backfit=backfit).fit(X, y, groups)
+    assert model.search_ == "all"
+    combinations = list(itertools.product(*items))
+    _, _, _, steps = naive(model, X, y, groups, 3, combinations=combinations)
+    if nu > 0:  # without agreement views are independent, and several labelings are best
+        assert [tuple(gamma) for gamma in model.choice_path_] == [gamma for gamma, *_ in steps]
+    for p, (_, a, _, _) in enumerate(steps):
+        for v in range(3):
+            ours = kernels(X, THREE)[v] @ coefficients(model, v, M, p)
+            np.testing.assert_allclose(ours, kernels(X, THREE)[v] @ a[v], atol=1e-6)
+
+
+@pytest.mark.parametrize("backfit", [None, "final", "every"])
+def test_all_combinations_of_two_views_are_all_pairs(data, backfit):
+    X, y, groups, X_new = data
+    pairs, combinations = (
+        RankingPursuit(4, views=TWO, nu=0.5, backfit=backfit, search=search).fit(X, y, groups)
+        for search in ("pairs", "all")
+    )
+    np.testing.assert_array_equal(pairs.choice_path_, combinations.choice_path_)
+    np.testing.assert_allclose(pairs.predict(X_new), combinations.predict(X_new), atol=1e-9)
+
+
+def test_views_by_number_have_different_items_and_too_many_combinations_are_refused(data):
+    X, y, groups, X_new = data
+    model = RankingPursuit(3, views=3, kernel="rbf", random_state=0).fit(X, y, groups)
+    assert model.search_ == "all"
+    assert model.predict_views(X_new).shape == (N, 3)
+    bases = [set(basis.tolist()) for basis in model.basis_indices_]
+    assert len(set.union(*bases)) == sum(map(len, bases))
+    shared = RankingPursuit(3, views=THREE, nu=0.5).fit(X, y, groups)
+    assert shared.search_ == "shared"
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    with pytest.raises(ValueError, match="1,048,576"):
+        RankingPursuit(3, views=3, kernel="rbf").fit(X, X[:, 0])
 
 
 @pytest.mark.parametrize("backfit", [None, "final", "every"])
@@ -255,7 +302,7 @@ BAD = [
     ({"views": [View([0]), View([9])]}, "index 9"),
     ({"views": [View([0]), View([4])]}, r"view 1\) are constant inside groups"),
     ({"views": THREE, "search": "pairs"}, "search='pairs' is for two views, and there are 3"),
-    ({"views": 3}, "3 views that take the same item need the same dictionary"),
+    ({"views": 3, "search": "shared"}, "3 views that take the same item need the same dictionary"),
     ({"views": 3, "dictionary": 2}, "views=3, but the dictionary has 2"),
     ({"views": TWO, "dictionary": "features"}, "use kernel='linear' without n_basis"),
     ({"views": [View(kernel="precomputed"), View()]}, "needs the square matrix"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import NamedTuple
 
@@ -17,6 +18,9 @@ from rankwise.runtime.memory import check_matrix_fits
 from rankwise.validation import check_int, check_option
 
 DICTIONARIES = ("items", "scored", "features")
+
+MAX_COMBINATIONS = 2**20  # of functions of all views, whose inverse systems are stored
+
 Dictionary = ColumnFeatures | KernelFeatures
 
 
@@ -135,27 +139,46 @@ def deal_functions(
 
 
 def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
-    """Search of several views: "pairs" or "shared"; "single" for one view."""
-    check_option("search", search, ("auto", "pairs", "shared"))
+    """Search of several views: "pairs", "all" or "shared"; "single" for one view."""
+    check_option("search", search, ("auto", "pairs", "all", "shared"))
     n_views = len(dictionaries)
     first = dictionaries[0]
+    have_same_items = all(np.array_equal(d.indices, first.indices) for d in dictionaries)
     if n_views == 1:
         return "single"
-    if search == "auto":
-        search = "pairs" if n_views == 2 else "shared"
+    if search == "auto" and n_views == 2:
+        search = "pairs"
+    elif search == "auto" and have_same_items:
+        search = "shared"
+    elif search == "auto":
+        search = "all"
     if search == "pairs" and n_views != 2:
         raise ValueError(
             f"search='pairs' is for two views, and there are {n_views}; use 'shared' (one item for "
-            "all views)."
+            "all views) or 'all' (every combination of functions)."
         )
+    if search == "all":
+        _check_combinations([len(dictionary.indices) for dictionary in dictionaries])
+        return search
     if search == "pairs":
         matrix = "a matrix of all pairs of functions"
         advice = "use search='shared', or a random part of the items (for example dictionary=2000)"
         check_matrix_fits(len(first.indices), len(dictionaries[1].indices), matrix, advice)
-    elif not all(np.array_equal(d.indices, first.indices) for d in dictionaries):
+    elif not have_same_items:
         raise ValueError(
             f"{n_views} views that take the same item need the same dictionary, and theirs differ "
             "(a number of views, n_basis of a View or columns as functions make them differ); use "
-            "two views and search='pairs', or a list of View with one dictionary."
+            "search='all', or a list of View with one dictionary."
         )
     return search
+
+
+def _check_combinations(sizes: list[int]) -> None:
+    """Raise a ValueError if there are too many combinations of functions."""
+    n_combinations = math.prod(sizes)
+    if n_combinations > MAX_COMBINATIONS:
+        raise ValueError(
+            f"search='all' tries every combination of {' × '.join(map(str, sizes))} functions, "
+            f"which are more than {MAX_COMBINATIONS:,}; use a smaller dictionary (for example "
+            "dictionary=100), or a list of View with one dictionary and search='shared'."
+        )

@@ -48,8 +48,22 @@ from rankwise.rankers.pursuit_dictionary import (
 from rankwise.rankers.ranking_problem import check_beta, one_output, ranking_loss
 from rankwise.rankers.semi_supervised import PartialRelevance, split_unscored
 from rankwise.runtime.threads import single_threaded
-from rankwise.solvers.pursuit import AllPairs, PursuitProblem, SharedIndices, Step, pursue
+from rankwise.solvers.pursuit import (
+    AllCombinations,
+    AllPairs,
+    PursuitProblem,
+    SharedIndices,
+    Step,
+    pursue,
+)
 from rankwise.validation import check_alphas, check_int, check_option, restored_on_failure
+
+SEARCHES: dict[str, type[SharedIndices | AllPairs | AllCombinations]] = {
+    "single": SharedIndices,
+    "shared": SharedIndices,
+    "pairs": AllPairs,
+    "all": AllCombinations,
+}
 
 
 @saved_fields(
@@ -149,16 +163,18 @@ class RankingPursuit(TaskModel, KernelParameters):
         all, in which case a later step may choose a function again.
     views : int, list of View, or None
         None is one function, from the scored items only. A number deals the dictionary out at
-        random to one or two views, as the paper's experiments do. The `n_basis` or `basis` of a
+        random to the views, as the paper's experiments do. The `n_basis` or `basis` of a
         View is a dictionary of its own.
     nu : float
         Weight of the agreement between views, 0 or more; the agreement is a mean over the pairs of
         unscored items inside groups (of scored items, if none is unscored) and summed over all
         ordered pairs of views.
-    search : {"auto", "pairs", "shared"}
-        How several views choose: "pairs" tries every pair of functions of two views; "shared"
-        takes the same item in all views, which need the same dictionary. "auto" is "pairs" for two
-        views, "shared" for more.
+    search : {"auto", "pairs", "all", "shared"}
+        How several views choose: "pairs" tries every pair of functions of two views, "all" every
+        combination of functions of any number of views ([Pursuit13] figure 2), up to 2²⁰ of them;
+        "shared" takes the same item in all views, which need the same dictionary (footnote 4).
+        "auto" is "pairs" for two views; for more it is "shared" if the dictionaries are equal, else
+        "all".
     cost, ties, group_weight
         As in `RankRLS`.
     n_iter_no_change : int, optional
@@ -428,8 +444,8 @@ class RankingPursuit(TaskModel, KernelParameters):
         problem = self._problem(X, train, scored, dictionaries, loss, mean_score)
         norms = problem.norms()
         _check_not_constant(norms)
-        make_search = AllPairs if self.search_ == "pairs" else SharedIndices
-        all_steps = pursue(problem, make_search(problem, norms), int(self.n_basis), self.backfit)
+        search = SEARCHES[self.search_](problem, norms)
+        all_steps = pursue(problem, search, int(self.n_basis), self.backfit)
         self.__dict__.pop("validation_score_", None)
         if validation is None:
             steps = list(all_steps)

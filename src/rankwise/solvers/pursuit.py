@@ -134,6 +134,13 @@ class PursuitProblem:
             products.append(np.einsum("ij,ij->j", V, self.agree(U)))
         return np.concatenate(products)
 
+    def cross_products(self, v: int, u: int) -> Array:
+        """``2ν/W̄ k̄_vᵀ L̄ k̄_u`` of every function of view v with every function of view u."""
+        products = np.empty((self.scored[v].shape[1], self.scored[u].shape[1]))
+        for columns, block in _blocks(self.agreeing[u]):
+            products[:, columns] = self.agreeing[v].T @ self.agree(block)
+        return products
+
     def stacked_product(self, x: Array) -> Array:
         """Half the Hessian of J times a vector of the scores of all views at all their rows."""
         scores = x.reshape(self.n_views, -1).T
@@ -217,9 +224,7 @@ class AllPairs:
 
     def __init__(self, problem: PursuitProblem, norms: list[Array]) -> None:
         self._norms = [norms[v] + problem.inner_products(v, v) for v in range(2)]
-        self._cross = np.empty((len(self._norms[0]), len(self._norms[1])))
-        for columns, block in _blocks(problem.agreeing[1]):
-            self._cross[:, columns] = problem.agreeing[0].T @ problem.agree(block)
+        self._cross = problem.cross_products(0, 1)
 
     def best(self, e: list[Array], exhausted: list[Mask]) -> Choice:
         """The choice with the largest gain, by a pass over all pairs, in blocks of rows."""
@@ -257,6 +262,48 @@ class AllPairs:
         numerator += S_11 * e_2**2
         is_regular = determinant > SINGULAR_DETERMINANT * product
         return np.divide(numerator, determinant, out=np.zeros_like(cross), where=is_regular)
+
+
+class AllCombinations:
+    """Search over every combination of one function of each view, for any number of views.
+
+    [Pursuit13] figure 2 as it is written, O(n^M (M³ + M² l)). The M × M systems do not change
+    from step to step, so their inverses are computed once and stored.
+    """
+
+    def __init__(self, problem: PursuitProblem, norms: list[Array]) -> None:
+        n_views = problem.n_views
+        shape = tuple(len(values) for values in norms)
+        S = np.zeros((*shape, n_views, n_views))
+        for v in range(n_views):
+            diagonal = norms[v] + (n_views - 1) * problem.inner_products(v, v)
+            S[..., v, v] = _along_axes(diagonal, (v,), n_views)
+            for u in range(v):
+                cross = _along_axes(-problem.cross_products(u, v), (u, v), n_views)
+                S[..., u, v] = cross
+                S[..., v, u] = cross
+        self._inverses = np.empty_like(S)
+        for i in range(shape[0]):  # the singular values of one slice at a time
+            self._inverses[i] = np.linalg.pinv(S[i], hermitian=True)
+
+    def best(self, e: list[Array], exhausted: list[Mask]) -> Choice:
+        """The choice with the largest gain whose functions are not all exhausted."""
+        n_views = len(e)
+        E = np.stack(np.meshgrid(*e, indexing="ij"), axis=-1)
+        coef = np.einsum("...vu,...u->...v", self._inverses, E)
+        gain = np.einsum("...v,...v->...", E, coef)
+        gain[np.ix_(*exhausted)] = -1.0
+        indices = np.unravel_index(int(np.argmax(gain)), gain.shape)
+        chosen = tuple(int(indices[v]) for v in range(n_views))
+        return Choice(chosen, coef[chosen], float(gain[chosen]))
+
+
+def _along_axes(values: Array, axes: tuple[int, ...], n_axes: int) -> Array:
+    """Values with these axes (in ascending order) among `n_axes`; the other axes have length 1."""
+    shape = [1] * n_axes
+    for axis, length in zip(axes, values.shape, strict=True):
+        shape[axis] = length
+    return values.reshape(shape)
 
 
 class OrthogonalBasis:
@@ -460,7 +507,7 @@ class _Expansion:
 
 def pursue(
     problem: PursuitProblem,
-    search: SharedIndices | AllPairs,
+    search: SharedIndices | AllPairs | AllCombinations,
     n_steps: int,
     backfit: str | None,
 ) -> Iterator[Step]:
@@ -470,7 +517,7 @@ def pursue(
     ----------
     problem : PursuitProblem
         The objective.
-    search : SharedIndices or AllPairs
+    search : SharedIndices, AllPairs or AllCombinations
         Selects the functions of a step.
     n_steps : int
         Limit of steps.
