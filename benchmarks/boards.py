@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.row import Row, Work, Works
 from rankwise import PairGraph
-from rankwise.leaderboard import rate
+from rankwise.leaderboard import rate, rate_scores
 
 N_RESAMPLES = 100
 SHAPES = {"tiny": (5, 300), "short": (60, 100_000), "full": (60, 1_000_000)}
@@ -91,7 +91,45 @@ def many_items(size: str) -> tuple[Work, None]:
     return lambda: rate(graph, model="least-squares", intervals=False), None
 
 
+def scores_over_tasks(n_models: int, n_tasks: int, missing: float) -> Callable[[str], Works]:
+    """A board of scores with ranks at once, and a bootstrap of 10,000 over tasks."""
+
+    def prepare(size: str) -> Works:
+        rng = np.random.default_rng(0)
+        scores = rng.standard_normal((n_models, n_tasks)) + rng.standard_normal((n_models, 1))
+        if size == "tiny":
+            scores = scores[:6, :20]
+        is_missing = rng.random(scores.shape) < missing
+        is_missing[: len(scores) // 3] = False
+        scores[is_missing] = np.nan
+        names = [f"t{k}" for k in range(scores.shape[1])]
+        table = {"model": np.arange(len(scores)).astype(str)}
+        table |= dict(zip(names, scores.T, strict=True))
+
+        def ours() -> Any:
+            return rate_scores(table, item="model", score=names).columns
+
+        def bootstrap() -> list[Any]:
+            draws = {"tiny": 10, "short": 100, "full": 1000}[size]
+            columns = rng.integers(scores.shape[1], size=(draws, scores.shape[1]))
+            return [np.nanmean(scores[:, drawn], axis=1) for drawn in columns]
+
+        return ours, bootstrap
+
+    return prepare
+
+
+def limited(prepare: Callable[[str], Works]) -> Callable[[str], tuple[Work, None]]:
+    """Only the first work, for a limit in seconds."""
+    return lambda size: (prepare(size)[0], None)
+
+
 TITLE = "Boards"
+SCORE_TABLES = {
+    "scores, 103 models × 41 tasks": ((103, 41, 0.0), 0.05),
+    "scores, 324 models × 41 tasks, half of two thirds missing": ((324, 41, 0.5), 1.5),
+    "scores, 20 models × 5,000 tasks": ((20, 5000, 0.0), 0.3),
+}
 WORK = "Bradley–Terry, 60 items, 1e6 comparisons, 95% intervals"
 ROWS = [
     Row(TITLE, WORK, "arena-rank with its intervals", 1 / 30, beside(by_arena_rank), "arena_rank"),
@@ -110,5 +148,17 @@ ROWS = [
         1.0,
         many_items,
         limit=2.0,
+    ),
+    *(
+        Row(TITLE, work, f"{limit} s", 1.0, limited(scores_over_tasks(*shape)), limit=limit)
+        for work, (shape, limit) in SCORE_TABLES.items()
+    ),
+    Row(
+        TITLE,
+        "scores, 103 models × 41 tasks",
+        "bootstrap of 10,000 over tasks",
+        1 / 50,
+        scores_over_tasks(103, 41, 0.0),
+        scale=10.0,
     ),
 ]

@@ -178,16 +178,19 @@ class TaskLeaderboard(RankedBoard):
     def unit_labels(self) -> Labels:
         """Labels of the tasks, or of the families if these are left out."""
         table = self.rated_table
-        return table.tasks if table.family_labels is None else table.family_labels
+        if table.family_labels is None:
+            return table.tasks
+        return table.family_labels
 
     @cached_property
-    def _influence(self) -> UnitInfluence:
+    def influence(self) -> UnitInfluence:
+        """The ratings without each task, or family."""
         return UnitInfluence(self.model, self.score_errors.left_out, self.is_ranked)
 
     @property
     def unit_shares(self) -> Array:
         """Share of each task, or family, in the squared errors of all differences."""
-        return self._influence.shares()
+        return self.influence.shares()
 
     @cached_property
     @single_threaded
@@ -195,7 +198,7 @@ class TaskLeaderboard(RankedBoard):
         """What each task, or each family of tasks, decides; the largest share first."""
         if not self.is_ranked.any():
             return ()
-        return self._influence.rows(self.items, self.unit_labels)
+        return self.influence.rows(self.items, self.unit_labels)
 
     @cached_property
     def effective_tasks(self) -> float:
@@ -384,12 +387,12 @@ class TaskLeaderboard(RankedBoard):
             above=self.items.tolist()[i],
             below=self.items.tolist()[j],
             difference=difference,
-            n_missing_above=0 if above is None else above.n_missing,
-            n_missing_below=0 if below is None else below.n_missing,
-            excess=None if below is None else below.excess,
-            excess_in_sd=None if below is None else below.in_sd,
-            shortfall=None if above is None else above.excess,
-            shortfall_in_sd=None if above is None else above.in_sd,
+            n_missing_above=above.n_missing,
+            n_missing_below=below.n_missing,
+            excess=below.excess,
+            excess_in_sd=below.in_sd,
+            shortfall=above.excess,
+            shortfall_in_sd=above.in_sd,
         )
 
     def _check_missing_by_model(self, method: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import norm
 
 from rankwise.arrays import Array
-from rankwise.formatting import join_words
+from rankwise.formatting import count, join_words
 from rankwise.leaderboard.inference.task_influence import shares_of
 from rankwise.leaderboard.models.task_scores import AdditiveModel
 
@@ -57,7 +57,9 @@ def score_notes(board: TaskLeaderboard) -> tuple[str, ...]:
 
 def unit_noun(board: TaskLeaderboard) -> str:
     """Return what is left out: "tasks" or "families"."""
-    return "tasks" if board.rated_table.families is None else "families"
+    if board.rated_table.families is None:
+        return "tasks"
+    return "families"
 
 
 def _components(board: TaskLeaderboard) -> Iterator[str]:
@@ -132,12 +134,11 @@ def _reversed_tasks(board: TaskLeaderboard) -> Iterator[str]:
         return
     level = norm.ppf(0.05 / board.design.n_units)
     reversed_units = []
-    for row in board.tasks:
-        if row.correlation is None:
-            continue
-        z = row.correlation * (row.n_models - 1) ** 0.5
-        if z < level:
-            reversed_units.append(row.task)
+    influence = board.influence
+    rows = zip(board.unit_labels, influence.correlations, influence.n_models, strict=True)
+    for label, correlation, n_models in rows:
+        if correlation is not None and correlation * np.sqrt(n_models - 1) < level:
+            reversed_units.append(label)
     if reversed_units:
         yield (
             f"{join_words(map(str, reversed_units), 3)} ranks the models against the other "
@@ -221,10 +222,10 @@ def _masking(board: TaskLeaderboard) -> Iterator[str]:
     if not is_wide.any():
         return
     n_wide = int(is_wide.sum())
-    models = "1 model has an interval" if n_wide == 1 else f"{n_wide} models have intervals"
     yield (
-        f"{models} {np.median(ratio[is_wide]):.2g} times as wide because of missing cells: masking "
-        f"the same cells changes the ratings of the {masking.n_complete} complete models by "
+        f"the intervals of {count(n_wide, 'model')} are {np.median(ratio[is_wide]):.2g} times as "
+        "wide because of missing cells: masking the same cells changes the ratings of the "
+        f"{masking.n_complete} complete models by "
         f"{np.median(masking.shifts[is_wide]):.3g} (standard deviation)"
     )
 
@@ -249,7 +250,9 @@ def curvature_t(model: AdditiveModel) -> float | None:
     slope = numerators.sum() / total
     changes = (numerators - slope * denominators) / (total - denominators)
     error = np.sqrt((n_tasks - 1) / n_tasks * (changes**2).sum())
-    return float(slope / error) if error > 0 else None
+    if error == 0:
+        return None
+    return float(slope / error)
 
 
 def _curvature(board: TaskLeaderboard) -> Iterator[str]:
@@ -258,10 +261,12 @@ def _curvature(board: TaskLeaderboard) -> Iterator[str]:
     t = curvature_t(board.model)
     if t is None or abs(t) <= CURVATURE:
         return
-    order = "more" if t < 0 else "less"
+    spread_out, similar = "hard", "easy"
+    if t > 0:
+        spread_out, similar = "easy", "hard"
     yield (
-        f"hard tasks tell models apart {order} than easy ones, so missing scores do not follow the "
-        "additive model; see task_scale"
+        f"{spread_out} tasks tell models apart more than {similar} ones, so missing scores do not "
+        "follow the additive model; see task_scale"
     )
 
 

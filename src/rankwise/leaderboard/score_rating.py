@@ -9,6 +9,7 @@ import numpy as np
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.errors import warn_user
 from rankwise.leaderboard.score_board import TaskLeaderboard
+from rankwise.leaderboard.score_notes import unit_noun
 from rankwise.leaderboard.score_options import ScoreOptions, check_score_options
 from rankwise.leaderboard.score_reader import (
     ColumnName,
@@ -180,12 +181,10 @@ def _check_size(board: TaskLeaderboard) -> None:
     """Refuse tables from which no interval can be computed."""
     n_units = board.design.n_units
     if n_units < 2 and board.options.tasks == "sample":
-        has_families = board.rated_table.families is not None
-        unit = "family" if has_families else "task"
         raise ValueError(
-            f"an interval needs at least two {'families' if has_families else 'tasks'}; all scores "
-            f"are of the {unit} {board.unit_labels[0]!s}. For conclusions about it only, pass the "
-            "column of repetitions as seed= and tasks='fixed'."
+            f"an interval needs at least two {unit_noun(board)}; all scores are of "
+            f"{board.unit_labels[0]!s}. For conclusions about it only, pass the column of "
+            "repetitions as seed= and tasks='fixed'."
         )
     if not board.design.is_complete and len(board) > COVARIANCE_LIMIT:
         raise ValueError(

@@ -181,7 +181,11 @@ def _refuse_swapped(columns: FrameColumns, names: ScoreColumns) -> None:
 def _read_long(columns: FrameColumns, names: ScoreColumns, score: ColumnName) -> ScoreTable:
     """Read one score in each row."""
     if names.item is None or names.task is None:
-        raise ValueError(f"{_unnamed_columns(names)}; {_advice(columns)}.")
+        missing = _unnamed_columns(names)
+        raise ValueError(
+            f"score={score!r} is one column, so {missing} must be named as well; "
+            f"{_advice(columns)}."
+        )
     tasks = columns.labels("task", names.task)
     cells = Cells(
         models=columns.labels("item", names.item),
@@ -195,8 +199,13 @@ def _read_long(columns: FrameColumns, names: ScoreColumns, score: ColumnName) ->
 
 
 def _unnamed_columns(names: ScoreColumns) -> str:
-    missing = [role for role in ("item", "task") if getattr(names, role) is None]
-    return f"score={names.score!r} is one column, so {' and '.join(missing)} must be named as well"
+    """Names of the arguments item and task that are missing."""
+    missing = []
+    if names.item is None:
+        missing.append("item")
+    if names.task is None:
+        missing.append("task")
+    return " and ".join(missing)
 
 
 def _read_wide(
@@ -229,11 +238,11 @@ def _read_wide(
         values=values.ravel(),
         seeds=seeds,
     )
-    for role, given in (("family", names.family), ("task_weight", names.task_weight)):
-        if isinstance(given, (str, int)):
+    for role, argument in (("family", names.family), ("task_weight", names.task_weight)):
+        if isinstance(argument, (str, int)):
             raise ValueError(
-                f"{role}={given!r} names a column, but tasks are columns here; pass a dictionary "
-                f"from task to {role}."
+                f"{role}={argument!r} names a column, but tasks are columns here; pass a "
+                f"dictionary from task to {role}."
             )
     families = _task_values(columns, "family", names.family, tasks)
     weights = _task_values(columns, "task_weight", names.task_weight, tasks)
@@ -252,7 +261,7 @@ def _advice(columns: FrameColumns) -> str:
         return f'pass item="{item}", task="{usual["task"]}", score="{usual["score"]}"'
     numeric = columns.numeric_names()
     other = [name for name in columns.names if name not in numeric]
-    item = usual["item"] or (other[0] if other else "…")
+    item = usual["item"] or next(iter(other), "…")
     tasks = [name for name in numeric if name != item]
     return (
         f"the frame looks like {columns.n_rows} models × {len(tasks)} tasks; pass "
@@ -262,19 +271,19 @@ def _advice(columns: FrameColumns) -> str:
 
 
 def _task_values(
-    columns: FrameColumns, role: str, given: TaskValues | None, tasks: Groups
+    columns: FrameColumns, role: str, argument: TaskValues | None, tasks: Groups
 ) -> AnyArray | None:
     """Return one value for each task, from a column or a mapping; None if nothing is passed."""
-    if given is None:
+    if argument is None:
         return None
-    if isinstance(given, Mapping):
-        by_task = {str(task): value for task, value in given.items()}
+    if isinstance(argument, Mapping):
+        by_task = {str(task): value for task, value in argument.items()}
         labels = [str(label) for label in tasks.labels.tolist()]
         missing = [label for label in labels if label not in by_task]
         if missing:
             raise ValueError(f"{role} has no value for the tasks {join_words(missing)}.")
         return np.array([by_task[label] for label in labels])
-    values = encode_groups(columns.values(role, given), columns.n_rows, f"{role}={given!r}")
+    values = encode_groups(columns.values(role, argument), columns.n_rows, f"{role}={argument!r}")
     first_row = np.full(tasks.n_groups, columns.n_rows)
     np.minimum.at(first_row, tasks.codes, np.arange(columns.n_rows))
     codes = values.codes[first_row]
@@ -282,7 +291,7 @@ def _task_values(
     if differs.any():
         task = tasks.labels[tasks.codes[differs.argmax()]]
         raise ValueError(
-            f"{role}={given!r} has several values for the task {task!s}; expected one for each."
+            f"{role}={argument!r} has several values for the task {task!s}; expected one for each."
         )
     return np.asarray(values.labels[codes])
 

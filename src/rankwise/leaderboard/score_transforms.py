@@ -48,20 +48,15 @@ def rescale(table: ScoreTable, task_scale: str, is_lower_better: Mask) -> ScoreT
     """
     sign = np.where(is_lower_better, -1.0, 1.0)
     if task_scale == "logit":
-        scaled = _logits(table)
-        slopes = scaled.slopes * sign if scaled.slopes is not None else None
-        scaled = ScaledScores(scaled.scores * sign, slopes)
+        log_odds = _logits(table)
+        scaled = log_odds._replace(scores=log_odds.scores * sign)
     else:
         scaled = SCALES[task_scale](table.scores * sign)
-        if scaled.slopes is not None:
-            scaled = scaled._replace(slopes=scaled.slopes * sign)
-    repetitions = table.repetitions
-    if repetitions is not None:
-        if scaled.slopes is None:
-            repetitions = None
-        else:
-            slope = scaled.slopes[repetitions.model, repetitions.task]
-            repetitions = repetitions._replace(deviation=slope * repetitions.deviation)
+    repetitions = None
+    if table.repetitions is not None and scaled.slopes is not None:
+        rows = table.repetitions
+        slopes = (scaled.slopes * sign)[rows.model, rows.task]
+        repetitions = rows._replace(deviation=slopes * rows.deviation)
     return replace(table, scores=scaled.scores, repetitions=repetitions)
 
 

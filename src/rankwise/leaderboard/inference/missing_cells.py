@@ -80,19 +80,19 @@ class MissingExcess(NamedTuple):
     ----------
     n_missing : int
         Number of missing cells.
-    excess : float
-        Difference of each of them to its prediction.
-    in_sd : float
+    excess : float or None
+        Difference of each of them to its prediction; None without missing cells.
+    in_sd : float or None
         The same in standard deviations of the residuals of the model.
     """
 
     n_missing: int
-    excess: float
-    in_sd: float
+    excess: float | None
+    in_sd: float | None
 
 
-def missing_excess(model: AdditiveModel, row: int, difference: float) -> MissingExcess | None:
-    """Return what changes the rating of a model by `difference`; None without missing cells.
+def missing_excess(model: AdditiveModel, row: int, difference: float) -> MissingExcess:
+    """Return what changes the rating of a model by `difference`.
 
     If all missing cells of the table had their predicted scores, no rating would change. If those
     of one model are δ better than predicted, its rating rises by δ times the share of the weights
@@ -102,7 +102,7 @@ def missing_excess(model: AdditiveModel, row: int, difference: float) -> Missing
     tasks = model.task_components == model.components[row]
     is_missing = ~design.is_observed[row] & tasks
     if not is_missing.any():
-        return None
+        return MissingExcess(0, None, None)
     share = design.weights[is_missing].sum() / design.weights[tasks].sum()
     excess = float(difference / share)
     residuals = model.residuals[row, design.is_observed[row]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from rankwise.arrays import Array, Indices, Labels, Mask
+from rankwise.caching import cached_property
 from rankwise.leaderboard.models.task_scores import AdditiveModel, LeaveTaskOut
 from rankwise.leaderboard.score_records import TaskInfluence
 
@@ -47,6 +47,14 @@ class UnitInfluence:
         """Shares if the errors of all cells had the same variance."""
         return shares_of(self.left_out.unit_shares)
 
+    @cached_property
+    def n_models(self) -> Indices:
+        """Number of ranked models with a score in each unit."""
+        observed = self.model.design.is_observed[self._ranked]
+        by_unit = [observed[:, tasks].any(axis=1) for tasks in self.model.design.tasks_by_unit]
+        return np.asarray(np.sum(by_unit, axis=1))
+
+    @cached_property
     def correlations(self) -> list[float | None]:
         """Rank correlation of the scores of each unit with the effects without the unit."""
         design = self.model.design
@@ -66,7 +74,7 @@ class UnitInfluence:
         design = self.model.design
         shares = self.shares()
         expected_shares = self.expected_shares()
-        correlations = self.correlations()
+        correlations = self.correlations
         deviations = np.nanstd(
             np.where(design.is_observed, self.model.scores, np.nan), axis=0, ddof=1
         )
@@ -109,4 +117,12 @@ def _correlation(values: Array, effects: Array) -> float | None:
     """Spearman's rank correlation; None for few models or constant values."""
     if len(values) < LEAST_MODELS or np.ptp(values) == 0 or np.ptp(effects) == 0:
         return None
-    return float(spearmanr(values, effects).statistic)
+    return float(np.corrcoef(_average_ranks(values), _average_ranks(effects))[0, 1])
+
+
+def _average_ranks(values: Array) -> Array:
+    """Ranks from 0; equal values have the mean of their ranks."""
+    ordered = np.sort(values)
+    n_below = np.searchsorted(ordered, values, side="left")
+    n_up_to = np.searchsorted(ordered, values, side="right")
+    return np.asarray((n_below + n_up_to - 1) / 2)
