@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 try:
@@ -21,8 +21,8 @@ except ImportError as error:
         "pip install 'dask[array,dataframe]' distributed."
     ) from error
 
-from rankwise.arrays import Array
-from rankwise.distributed.blocks import RowBlock, align, gather_groups, whole_rows
+from rankwise.arrays import AnyArray, Array, Matrix, MatrixLike
+from rankwise.distributed.blocks import Collection, RowBlock, align, gather_groups, whole_rows
 from rankwise.distributed.totals import Totals, merge_totals
 from rankwise.distributed.workers import check_workers
 from rankwise.fitted_schema import fitted_schema
@@ -40,7 +40,19 @@ from rankwise.runtime.interrupts import keeps_interrupted_fits
 from rankwise.solvers.certified_descent import Objective, make_objective, pair_covariance
 from rankwise.validation import check_alphas, check_option, restored_on_failure
 
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+
 MERGE_WIDTH = 8  # sums that are merged in one task
+
+
+class _SumOptions(TypedDict):
+    """Parameters of `SufficientStatistics`."""
+
+    cost: str
+    ties: str
+    group_weight: str
+    beta: float
 
 
 class LazyModel(KernelModel):
@@ -48,10 +60,10 @@ class LazyModel(KernelModel):
 
     basis: ArrayLike | None
 
-    local_class: Any
+    local_class: type[KernelModel]
     """The estimator of `rankwise` with the same parameters."""
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Collection | MatrixLike) -> Collection | AnyArray:
         """Score items, lazily if X is a Dask collection.
 
         Parameters
@@ -69,12 +81,12 @@ class LazyModel(KernelModel):
         model = self.to_local()
         output_shape = self.output_shape_
         if isinstance(X, dd.DataFrame):
-            meta: Any = ("score", np.float64)
+            meta: list[tuple[int, type]] | tuple[str, type] = ("score", np.float64)
             if output_shape:
                 meta = [(output, np.float64) for output in range(output_shape[0])]
             return X.map_partitions(_score_frame, model, meta=meta)
         X = whole_rows(X)
-        layout: dict[str, Any] = {"drop_axis": 1}
+        layout: dict[str, object] = {"drop_axis": 1}
         if output_shape:
             layout = {"chunks": (X.chunks[0], output_shape)}
         empty = np.empty((0,) * (1 + len(output_shape)))
@@ -93,8 +105,13 @@ class LazyModel(KernelModel):
         return model
 
     def _whole_blocks(
-        self, X: Any, y: Any, groups: Any, *, may_cut_list: bool = False
-    ) -> tuple[list[Any], FeatureMap]:
+        self,
+        X: Collection,
+        y: Collection | ArrayLike,
+        groups: Collection | ArrayLike | None,
+        *,
+        may_cut_list: bool = False,
+    ) -> tuple[list[Delayed], FeatureMap]:
         """Return blocks of whole groups, and the feature map."""
         check_workers()
         blocks, delayed_sizes = align(X, y, groups)
@@ -113,7 +130,7 @@ class LazyModel(KernelModel):
             )
         return blocks, features
 
-    def _make_feature_map(self, X: Any) -> FeatureMap:
+    def _make_feature_map(self, X: Collection) -> FeatureMap:
         """Store the names of the columns, and return the map from rows to features."""
         kernel = self.make_kernel()
         n_columns = X.shape[1]
@@ -134,7 +151,7 @@ class LazyModel(KernelModel):
         return features
 
 
-def _score_block(block: Any, model: Any) -> NDArray[Any]:
+def _score_block(block: Matrix, model: KernelModel) -> AnyArray:
     if block.shape[0] == 0:
         return np.zeros((0, *model.output_shape_))
     return np.asarray(model.predict(block))
@@ -199,7 +216,9 @@ class RankRLS(LazyModel):
 
     @refuse_other_keywords
     @restored_on_failure
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(
+        self, X: Collection, y: Collection | ArrayLike, groups: Collection | ArrayLike | None = None
+    ) -> Self:
         """Fit the model on the workers.
 
         Parameters
@@ -224,13 +243,17 @@ class RankRLS(LazyModel):
         return self
 
     def compute_totals(
-        self, X: Any, y: Any, groups: Any, n_held_out: int = 0
+        self,
+        X: Collection,
+        y: Collection | ArrayLike,
+        groups: Collection | ArrayLike | None,
+        n_held_out: int = 0,
     ) -> tuple[Totals, FeatureMap]:
         """Add up all blocks on the workers, with a sample of `n_held_out` groups."""
         self.output_shape_ = ()
         if np.ndim(y) > 1:
             self.output_shape_ = (int(np.shape(y)[1]),)
-        rule: dict[str, Any] = {
+        rule: _SumOptions = {
             "cost": self.cost,
             "ties": self.ties,
             "group_weight": self.group_weight,
@@ -255,7 +278,7 @@ class RankRLS(LazyModel):
 
 
 def _add_up(
-    block: RowBlock, features: FeatureMap, rule: Any, has_groups: bool, n_held_out: int
+    block: RowBlock, features: FeatureMap, rule: _SumOptions, has_groups: bool, n_held_out: int
 ) -> Totals:
     """On a worker: return the totals of one block of whole groups, or of a part of one list."""
     totals = Totals(SufficientStatistics(**rule), GroupSample(n_held_out))
@@ -334,7 +357,9 @@ class RankSVM(LazyModel):
 
     @refuse_other_keywords
     @restored_on_failure
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(
+        self, X: Collection, y: Collection | ArrayLike, groups: Collection | ArrayLike | None = None
+    ) -> Self:
         """Fit the model on the workers.
 
         Parameters
@@ -405,7 +430,7 @@ class ClusterLoss(PairwiseLoss):
         Number of calls of `at`.
     """
 
-    def __init__(self, blocks: list[Any]) -> None:
+    def __init__(self, blocks: list[Delayed]) -> None:
         summaries = dask.compute(*map(dask.delayed(_summarize), blocks))
         self._blocks = [block for block, summary in zip(blocks, summaries, strict=True) if summary]
         if not self._blocks:
@@ -425,7 +450,7 @@ class ClusterLoss(PairwiseLoss):
         """Return None: a sample would move rows to the client."""
         return None
 
-    def at(self, f: NDArray[Any]) -> LossValue:
+    def at(self, f: Array) -> LossValue:
         """Evaluate in one pass over all blocks; each Hessian product is one more pass."""
         self.n_evaluations += 1
         by_block = self._compute(_evaluate, f)
