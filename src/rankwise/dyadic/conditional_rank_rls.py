@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array, CrossValidation, MatrixLike, ParameterValue
 from rankwise.dyadic.cross_validation import DyadicTask
 from rankwise.dyadic.fitting import check_table, solve_problem, table_loss
+from rankwise.dyadic.frame_encoding import encode_items, fit_vectorizer
 from rankwise.dyadic.solver import DyadicProblem
 from rankwise.dyadic.table_items import ExpectedFeatures, TableItems
 from rankwise.fitted_schema import (
@@ -24,6 +25,7 @@ from rankwise.fitted_schema import (
     Integer,
     Items,
     Labels,
+    Model,
     Values,
     check_kernel_items,
 )
@@ -121,6 +123,8 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
     """
 
     _fitted: ClassVar[FittedSchema] = {
+        "row_vectorizer_": Model(optional=True),
+        "column_vectorizer_": Model(optional=True),
         "coef_": Floats("row_terms column_terms"),
         "row_coef_": Floats("row_terms"),
         "column_coef_": Floats("column_terms"),
@@ -183,10 +187,11 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
 
         Parameters
         ----------
-        rows : array-like or sparse matrix of shape (n_rows, n_row_features)
-            Features of the rows; the square kernel matrix if precomputed.
-        columns : array-like or sparse matrix of shape (n_columns, n_column_features)
-            Features of the columns; the square kernel matrix if precomputed.
+        rows : array-like, sparse matrix or data frame of shape (n_rows, n_row_features)
+            Features of the rows; the square kernel matrix if precomputed. A data frame with text,
+            dates or missing values is encoded by a `TableVectorizer`.
+        columns : array-like, sparse matrix or data frame of shape (n_columns, n_column_features)
+            Features of the columns, likewise.
         Y : array-like of shape (n_rows, n_columns)
             Scores, larger is better, NaN where unknown.
         sample_weight : array-like of shape (n_rows,), optional
@@ -221,6 +226,13 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             Scores. Kernel values are computed in blocks of rows.
         """
         check_is_fitted(self)
+        rows = encode_items(self.row_vectorizer_, rows)
+        if columns is not None:
+            columns = encode_items(self.column_vectorizer_, columns)
+        return self._predict_encoded(rows, columns)
+
+    def _predict_encoded(self, rows: MatrixLike, columns: MatrixLike = None) -> Array:
+        """Scores of cells, from features."""
         row_names, column_names = self.feature_names_
         row_items = TableItems.read(
             "rows", self._row_kernel(), rows, ExpectedFeatures(self.n_features_in_, row_names)
@@ -376,8 +388,14 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             )
         check_same_index(rows=rows, Y=Y)
         Y = _read_scores(Y)
-        lists = TableItems.read("rows", self._row_kernel(), rows)
-        items = TableItems.read("columns", self._column_kernel(), columns)
+        row_kernel = self._row_kernel()
+        column_kernel = self._column_kernel()
+        self.row_vectorizer_ = fit_vectorizer(rows, row_kernel)
+        self.column_vectorizer_ = fit_vectorizer(columns, column_kernel)
+        rows = encode_items(self.row_vectorizer_, rows)
+        columns = encode_items(self.column_vectorizer_, columns)
+        lists = TableItems.read("rows", row_kernel, rows)
+        items = TableItems.read("columns", column_kernel, columns)
         is_transposed = self.ranked == "rows"
         if is_transposed:
             lists, items = items, lists
@@ -453,7 +471,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             self.rows_fit_ = rows.items
         self.intercept_ = 0.0
         if problem.loss.one_list:
-            self.intercept_ = float(np.nanmean(problem.loss.Y - self.predict(rows.items)))
+            self.intercept_ = float(np.nanmean(problem.loss.Y - self._predict_encoded(rows.items)))
         return self
 
     def _check_fitted(self) -> None:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array, CrossValidation, Labels, MatrixLike, ParameterValue, RandomState
 from rankwise.dyadic.cross_validation import DyadicTask
 from rankwise.dyadic.fitting import solve_problem, table_loss
+from rankwise.dyadic.frame_encoding import encode_items, fit_vectorizer
 from rankwise.dyadic.label_target import read_labels
 from rankwise.dyadic.sides import (
     OVERFLOW,
@@ -25,7 +26,7 @@ from rankwise.dyadic.sides import (
     kernel_side,
 )
 from rankwise.dyadic.solver import DyadicProblem
-from rankwise.fitted_schema import FittedSchema, Floats, Values
+from rankwise.fitted_schema import FittedSchema, Floats, Model, Values
 from rankwise.kernels.kernel import KernelName
 from rankwise.kernels.solver_input import SolverInput, has_basis, make_solver_input
 from rankwise.metrics import get_metric
@@ -80,6 +81,8 @@ class LabelRanker(KernelModel):
 
     Attributes
     ----------
+    vectorizer_ : TableVectorizer or None
+        Encoding of a data frame with text, dates or missing values; None for other instances.
     labels_ : ndarray of shape (n_labels,)
         Names of the labels: the columns of a data frame, the classes, or 0, 1, ….
     coef_ : ndarray of shape (n_labels, n_features)
@@ -115,6 +118,7 @@ class LabelRanker(KernelModel):
     """
 
     _fitted: ClassVar[FittedSchema] = {
+        "vectorizer_": Model(optional=True),
         "labels_": Values(),
         "gaps_": Floats("gaps"),
     }
@@ -173,7 +177,8 @@ class LabelRanker(KernelModel):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_instances, n_features)
-            Instances; the square kernel matrix if ``kernel="precomputed"``.
+            Instances; the square kernel matrix if ``kernel="precomputed"``. A data frame with text,
+            dates or missing values is encoded by a `TableVectorizer`.
         y : array-like or data frame of shape (n_instances, n_labels), or (n_instances,)
             Scores or ranks of the labels, NaN where unknown; 0 and 1 for sets of labels; or the
             class of each instance.
@@ -201,7 +206,8 @@ class LabelRanker(KernelModel):
         ndarray of shape (n_instances, n_labels)
             Scores, larger is better; columns in the order of `labels_`.
         """
-        scores = super().predict(X)
+        check_is_fitted(self)
+        scores = super().predict(encode_items(self.vectorizer_, X))
         return np.asarray(scores + self.intercept_.astype(scores.dtype))
 
     def rank(self, X: MatrixLike) -> NDArray[np.intp]:  # type: ignore[override]
@@ -403,7 +409,8 @@ class LabelRanker(KernelModel):
     def _prepare(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None) -> LabelTask:
         """Check the parameters and the data, and set up the problem."""
         kernel = self.make_kernel()
-        X = validate_X(self, X)
+        self.vectorizer_ = fit_vectorizer(X, kernel)
+        X = validate_X(self, encode_items(self.vectorizer_, X))
         target = read_labels(y, self.values)
         if len(target.Y) != X.shape[0]:
             raise ValueError(f"Y has {len(target.Y)} rows but X has {X.shape[0]}.")
