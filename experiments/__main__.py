@@ -29,6 +29,7 @@ OPTIONS = {  # a run for each; the others are run once, without options
     "pursuit13.movielens": ("", "--density"),
     "score_tables.drug_target": ("", "--growth"),
     "sums.engines": ("", "--rows 10000000"),
+    "survival.peers": ("", "--growth"),
     "uncertainty.next_pairs": ("--runs 20",),
 }
 
