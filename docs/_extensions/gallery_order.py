@@ -19,6 +19,7 @@ STORY = [
     "plot_preference_graph.py",
     "plot_label_ranking.py",
     "plot_table.py",
+    "plot_survival.py",
     "plot_kernels.py",
     "plot_leave_pair_out.py",
     "plot_pursuit.py",

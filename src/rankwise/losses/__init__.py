@@ -16,7 +16,6 @@ from rankwise.losses.plackett_luce import PlackettLuceLoss
 from rankwise.losses.squared import LossTerm, SquaredLoss
 
 __all__ = [
-    "LOSSES",
     "ExponentialLoss",
     "HingeLoss",
     "LogisticLoss",

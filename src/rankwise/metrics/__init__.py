@@ -33,7 +33,11 @@ from rankwise.metrics.retrieval import (
 )
 from rankwise.metrics.runs import RunEvaluation, evaluate_runs
 from rankwise.metrics.shared_items import ComparisonMean, dyadic_robust_mean
-from rankwise.metrics.survival import ConcordanceDifference, concordance_difference
+from rankwise.metrics.survival import (
+    ConcordanceDifference,
+    concordance_difference,
+    kaplan_meier,
+)
 from rankwise.metrics.unjudged import (
     Bounds,
     NextJudgment,
@@ -63,6 +67,7 @@ __all__ = [
     "hit_rate",
     "judged",
     "judgments_to_flip",
+    "kaplan_meier",
     "kendall_tau",
     "letor_ndcg",
     "make_metric",

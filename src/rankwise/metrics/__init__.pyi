@@ -17,6 +17,7 @@ from rankwise.metrics.shared_items import ComparisonMean as ComparisonMean
 from rankwise.metrics.shared_items import dyadic_robust_mean as dyadic_robust_mean
 from rankwise.metrics.survival import ConcordanceDifference as ConcordanceDifference
 from rankwise.metrics.survival import concordance_difference as concordance_difference
+from rankwise.metrics.survival import kaplan_meier as kaplan_meier
 from rankwise.metrics.unjudged import Bounds as Bounds
 from rankwise.metrics.unjudged import NextJudgment as NextJudgment
 from rankwise.metrics.unjudged import judgments_to_flip as judgments_to_flip
@@ -44,6 +45,7 @@ __all__ = [
     "hit_rate",
     "judged",
     "judgments_to_flip",
+    "kaplan_meier",
     "kendall_tau",
     "letor_ndcg",
     "make_metric",

@@ -143,6 +143,37 @@ def read_survival(
     return SurvivalRanking(graph, score)
 
 
+def kaplan_meier(time: ArrayLike, event: ArrayLike) -> tuple[Array, Array]:
+    """Estimate the share of items that survive each time, by Kaplan and Meier.
+
+    Parameters
+    ----------
+    time : array-like of shape (n_items,)
+        Time of the event or of the censoring.
+    event : array-like of shape (n_items,)
+        Whether the event was observed.
+
+    Returns
+    -------
+    times : ndarray of shape (n_times + 1,)
+        0 and the distinct times of events.
+    survival : ndarray of shape (n_times + 1,)
+        Estimated probability to survive each of these times; 1 at 0.
+
+    Examples
+    --------
+    >>> from rankwise.metrics import kaplan_meier
+    >>> kaplan_meier([5, 8, 12, 3], [1, 0, 1, 1])
+    (array([ 0.,  3.,  5., 12.]), array([1.  , 0.75, 0.5 , 0.  ]))
+    """
+    times, events = check_survival(time, event)
+    followed = ~np.isnan(times)
+    distinct, n_events = np.unique(times[events], return_counts=True)
+    n_at_risk = followed.sum() - np.searchsorted(np.sort(times[followed]), distinct)
+    survival = np.cumprod(1 - n_events / n_at_risk)
+    return np.append(0.0, distinct), np.append(1.0, survival)
+
+
 def censoring_probability(time: Array, event: NDArray[np.bool_], at: Array) -> Array:
     """Kaplan-Meier estimate of the probability of not being censored up to the given times.
 
