@@ -16,6 +16,7 @@ from rankwise.pages.report.baselines import Baseline, BaselineKind, BaselineResu
 from rankwise.pages.report.html_text import hint, number_text
 from rankwise.pages.report.metric_results import MetricResult
 from rankwise.pages.report.report_data import ScoredItems
+from rankwise.pages.report.unjudged_items import unjudged_hint
 
 SYMBOLS = {BaselineKind.RANDOM: "○", BaselineKind.FEATURE: "◇", BaselineKind.PREVIOUS: "□"}
 
@@ -47,6 +48,7 @@ def metric_cards(
         else:
             measured = _measure_baselines(baselines, scored, result)
             body = _card_body(result, measured, confidence)
+            body += unjudged_hint(result.metric, scored.all_rows)
         cards.append(f'<li class="card"><h3>{escape(result.metric.title)}</h3>{body}</li>')
     return "\n".join(cards)
 

@@ -41,6 +41,22 @@ class Swaps(NamedTuple):
     worse_above: NDArray[np.int64]
 
 
+class AllRows(NamedTuple):
+    """All rows that the user passed, with and without a true score.
+
+    Attributes
+    ----------
+    scores, y : ndarray of shape (n_rows,)
+        Predicted and true scores; NaN in y marks items without one.
+    groups : Groups
+        The group of each row.
+    """
+
+    scores: Array
+    y: Array
+    groups: Groups
+
+
 @dataclass(frozen=True, eq=False)
 class ScoredItems:
     """The items with a true score.
@@ -59,6 +75,8 @@ class ScoredItems:
         Number of rows that are dropped because their y is NaN.
     is_one_list : bool
         Whether no groups were passed.
+    all_rows : AllRows or None
+        The rows with and without a true score; None if all rows have one.
     """
 
     scores: Array
@@ -68,6 +86,7 @@ class ScoredItems:
     ids: Sequence[object] | None
     n_unscored: int
     is_one_list: bool
+    all_rows: AllRows | None = None
 
     @cached_property
     def targets(self) -> GroupedTargets:
@@ -212,6 +231,9 @@ def make_scored_items(
     if groups is not None:
         labels = encoded.item_labels[rows]
     data = check_data(truth[rows], predicted[rows], labels)
+    all_rows = None
+    if len(rows) < n_rows and np.isfinite(predicted).all():
+        all_rows = AllRows(predicted.astype(np.float64), truth.astype(np.float64), encoded)
     return ScoredItems(
         scores=data.score.astype(np.float64),
         y=data.y,
@@ -220,6 +242,7 @@ def make_scored_items(
         ids=names,
         n_unscored=n_rows - len(rows),
         is_one_list=groups is None,
+        all_rows=all_rows,
     )
 
 
