@@ -97,8 +97,7 @@ def pair_options(*, is_advanced: bool) -> Decorator:
             metavar="COLUMN",
             section=COMPARISONS,
             is_advanced=is_advanced,
-            help="Who won, with --sides: first, left, a, 1, the name of the column or of the "
-            "item, tie, …",
+            help="Who won, with --sides: first, a, 1, an item, tie, …",
         ),
         option(
             "--scores",

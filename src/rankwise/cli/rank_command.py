@@ -90,7 +90,7 @@ class RateOptions(TypedDict):
     metavar="FILE",
     type=FILE,
     section=OUTPUT,
-    help="Also write a page with pictures and explanations (HTML, no network needed).",
+    help="Also write a page with pictures (HTML).",
 )
 @output_option
 @json_option
@@ -106,11 +106,10 @@ def rank(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Rate items by who beat whom, or by scores over tasks: a leaderboard with intervals.
+    """Rate items by comparisons, or by scores over tasks, with intervals.
 
-    PAIRS is a table with one comparison a row, a PrefLib file of rankings, or a table of scores
-    with one score or one model a row. -o writes CSV, or the format of the suffix of the file (.md,
-    .json, .tex, .html, .txt).
+    PAIRS is a table of comparisons or of scores, or a PrefLib file of rankings. -o writes CSV, or
+    the format of the suffix (.md, .json, .tex, .html, .txt).
     """
     from rankwise.datasets.comparisons import open_comparisons, pairs_from_table
 

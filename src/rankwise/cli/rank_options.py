@@ -94,6 +94,7 @@ comparison_options = option_group(
         "--board-per",
         metavar="COLUMN",
         section=COMPARISONS,
+        is_advanced=True,
         help="Make one board for each value of this column.",
     ),
     option(
@@ -101,6 +102,7 @@ comparison_options = option_group(
         metavar="FILE",
         type=FILE,
         section=COMPARISONS,
+        is_advanced=True,
         help="Table with features of the items.",
     ),
     option(
@@ -138,9 +140,7 @@ comparison_options = option_group(
         "--item",
         metavar="COLUMN",
         section=COMPARISONS,
-        is_advanced=True,
-        help="Items of rankings, of --item-features and of --prior, or models with scores; "
-        "default: item.",
+        help="Items of rankings and scores; default: item.",
     ),
     option(
         "--ranking",
@@ -229,8 +229,7 @@ rating_options = option_group(
     option(
         "--rating-model",
         metavar="NAME",
-        help="bradley-terry, least-squares or plackett-luce; default: bradley-terry for wins, "
-        "ties and losses, least-squares for margins.",
+        help="bradley-terry, least-squares or plackett-luce; default: by the outcomes.",
     ),
     option(
         "--ties",

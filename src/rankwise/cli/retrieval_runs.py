@@ -74,8 +74,7 @@ retrieval_options = option_group(
         "--unjudged",
         metavar="NAME",
         section=RUNS,
-        help="Documents of runs without a judgment: zero (not relevant; default), judged_only "
-        "(removed from the lists) or bounds (lowest and highest value over all their grades).",
+        help="Documents without a judgment: zero (not relevant; default), judged_only or bounds.",
     ),
     option(
         "--missing-queries",

@@ -42,12 +42,14 @@ task_options = option_group(
         "--seed",
         metavar="COLUMN",
         section=SCORES,
+        is_advanced=True,
         help="Seed, fold or draw of repeated scores.",
     ),
     option(
         "--family",
         metavar="COLUMN",
         section=SCORES,
+        is_advanced=True,
         help="Family of the task; families are held out as a whole.",
     ),
     option(
