@@ -124,9 +124,10 @@ def read_chameleons(folder):
 
 
 def read_atp(folder):
-    """Matches: two rows of items for each, with the rank and age of that day."""
+    """Matches that were played to the end: two rows of items each, as of that day."""
     names = [f"atp_tennis/atp_matches_{year}.csv.gz" for year in range(2010, 2020)]
     table = pd.concat([pd.read_csv(path) for path in find_data(folder, *names)])
+    table = table[~table["score"].fillna("W/O").str.contains("W/O|RET|DEF")]
     table = table.sort_values(["tourney_date", "match_num"], kind="stable")
     sides = []
     for side in ("winner", "loser"):

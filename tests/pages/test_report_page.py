@@ -48,6 +48,7 @@ from rankwise.pages.report import (
 from rankwise.pages.report.report_data import make_scored_items
 from rankwise.report import report
 from rankwise.uncertainty.calibrated_ranker import draw_pairs
+from tests.auto.comparison_data import cyclic_types
 from tests.pages.data import HOSTILE, Outline, assert_nothing_foreign_runs, data_of
 
 ODD = "<>&\"'/\\!- aé🏳\u2028\ud800\x00\n"
@@ -701,6 +702,28 @@ def test_members_of_an_auto_ranker_are_a_table():
         if "score" in row:
             assert f"{row['score']:.3f} {row['low']:.3f} to {row['high']:.3f}" in words
     assert words.index("Members") < words.index("Model, data and versions")
+
+
+def test_comparisons_of_an_auto_ranker_have_a_section():
+    data = cyclic_types(60, 900)
+    members = ["hinges", "joint linear model of pairs"]
+    model = AutoRanker(members, n_resamples=0).fit(data.items, data.graph)
+    page = make_report(model, data.items, np.arange(60.0))
+    words = words_of(page)
+    assert "Who beats whom: held-out comparisons" in words
+    assert model.notes_[-1] in words
+    for row in model.held_out_comparisons_:
+        for name in ("order", "pairs"):
+            error = f"{row[f'{name}_wrong']:.1%} ± {row[f'{name}_wrong_error']:.1%}"
+            assert f"{row['kind']} {row['n']:,}" in words
+            assert error in words
+    example = model.examples_[0]
+    assert f"{example['first']} {example['second']}" in words
+    assert f"{model.explained_['share']:.0%}" in words
+    scored = AutoRanker(["linear, standard, magnitude"], n_resamples=0)
+    scored.fit(data.items[["strength"]], data.items["noise"])
+    other = words_of(make_report(scored, data.items[["strength"]], data.items["noise"]))
+    assert "Who beats whom" not in other
 
 
 def test_one_is_not_many():

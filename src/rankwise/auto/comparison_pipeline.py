@@ -172,7 +172,7 @@ def fit_comparisons(
         held_out=held_out,
         explained=explained,
         estimate=estimate_error(hold_out, stacks.losses, resampled, stacks.uses_pairs),
-        examples=find_examples(problem, stacks, _shown_names(table, item_order)),
+        examples=find_examples(problem, stacks, read.labels[item_order].tolist()),
         notes=[*_notes_on_data(table, read), explanation(held_out, explained, stacks.uses_pairs)],
     )
 
@@ -299,10 +299,3 @@ def _member_table(
 def _weights_by_name(members: list[EvaluatedPairMember], weights: Array) -> dict[str, float]:
     names = [member.name for member in members]
     return dict(zip(names, weights.tolist(), strict=True))
-
-
-def _shown_names(table: ItemTable, item_order: Indices) -> list[str]:
-    names = table.items.names
-    if names is None:
-        names = np.arange(len(item_order)).astype(str)
-    return [str(name) for name in names[item_order]]

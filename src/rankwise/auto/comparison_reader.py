@@ -43,10 +43,21 @@ class NamedItems:
 
 @dataclass(frozen=True, eq=False)
 class ReadComparisons:
-    """Comparisons of the rows of X, and the encoder of their covariates."""
+    """Comparisons of the rows of X.
+
+    Attributes
+    ----------
+    comparisons : ItemComparisons
+        The comparisons.
+    covariates : ComparisonCovariates
+        The encoder of their covariates.
+    labels : ndarray of str, shape (n_items,)
+        Names of the items, or row numbers, for examples.
+    """
 
     comparisons: ItemComparisons
     covariates: ComparisonCovariates
+    labels: NDArray[np.str_]
 
 
 def split_names(X: Any, item_id: str | None) -> NamedItems:
@@ -133,7 +144,8 @@ def _read_graph(graph: PairGraph, items: NamedItems) -> ReadComparisons:
         codes=context.codes,
         unit=unit,
     )
-    return ReadComparisons(comparisons, covariates)
+    labels = graph.items if items.names is None else items.names
+    return ReadComparisons(comparisons, covariates, labels.astype(str))
 
 
 def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadComparisons:
@@ -164,7 +176,8 @@ def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadCom
         codes=context.codes,
         unit=np.arange(n_items),
     )
-    return ReadComparisons(comparisons, covariates)
+    labels = pairs.items if items.names is None else items.names
+    return ReadComparisons(comparisons, covariates, labels.astype(str))
 
 
 def _rows_of_items(pairs: PairData, items: NamedItems, n_items: int) -> Indices:
@@ -222,4 +235,4 @@ def _with_weight_and_time(
         raise ValueError(
             "there is nothing to learn: no comparison of positive weight has a winner."
         )
-    return ReadComparisons(comparisons, read.covariates)
+    return replace(read, comparisons=comparisons)

@@ -434,6 +434,7 @@ class PairFile(DataFile):
             pairs.weight,
             pairs.n_items,
             groups=groups,
+            items=pairs.items,
             **settings,
         )
 

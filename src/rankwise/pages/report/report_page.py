@@ -13,6 +13,7 @@ from rankwise.formatting import JsonObject
 from rankwise.metrics import Metric
 from rankwise.pages.page import Page, assemble
 from rankwise.pages.report.baselines import find_baselines
+from rankwise.pages.report.comparison_section import comparison_section
 from rankwise.pages.report.feature_sections import (
     describe_curves,
     describe_importance,
@@ -134,6 +135,7 @@ def report(
     }
     if title is None:
         title = "Ranking report" if parts.learner is None else f"{parts.name} report"
+    comparisons = comparison_section(parts)
     text = assemble(
         "report/report",
         STYLES,
@@ -147,6 +149,8 @@ def report(
         subtitle=subtitle(parts, scored),
         about=about_table(parts, scored, package_versions()),
         members=member_table(parts),
+        comparisons=comparisons.html,
+        comparison_link=comparisons.link,
         best_sets=best_set_table(parts.calibrated, scored),
         **section_notes(subject, selection, results[0], effects, margins, search),
     )
