@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
-from rankwise import CoRankRLS, PairGraph, RankRLS, View, make_target
+from rankwise import CoRankRLS, CoRankRLSCV, PairGraph, RankRLS, View, make_target
 from rankwise.kernels.solver_input import LazyFeatures
 from rankwise.runtime import memory
 from tests import oracle, oracle_semi
@@ -415,7 +415,7 @@ def test_bad_data_are_refused(data, monkeypatch):
     refuse("y has 39 entries but X has 40 rows", X, y[:-1], groups[:-1])
     refuse("infinity", X, np.where(np.isnan(y), np.inf, y), groups)
     refuse("learns one output", X, np.column_stack([y, y]), groups)
-    refuse("PairGraph, which cannot have unscored", X, PairGraph([0], [1], n_items=M))
+    refuse("PairGraph without groups", X, PairGraph([0], [1], n_items=M))
     monkeypatch.setattr(memory, "available_bytes", lambda: 500)
     refuse("the stacked system of all views of 12 × 12", X, y, groups)
 
@@ -526,3 +526,51 @@ def test_features_of_a_basis_view_reproduce_the_kernel_of_its_basis(data):
     np.testing.assert_allclose(R @ R[BASES[1]].T, K, atol=1e-10)
     w = np.arange(view.n_features, dtype=float)
     np.testing.assert_allclose(view.scores(X_new, view.coefficients(w)), R_new @ w, atol=1e-10)
+
+
+@pytest.mark.parametrize("nu", [0.0, 0.7, 50.0])
+def test_section_2_explicit_preferences_w_and_agreement_are_those_of_loops(nu):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(12, 4))
+    views = [View([0, 1]), View([2, 3])]
+    W = PairGraph([0, 1, 2, 0], [1, 2, 3, 3], [1.0, 0.5, 2.0, 1.0], [1, 2, 1, 3], n_items=12)
+    agreement = PairGraph([4, 5, 6, 7, 10], [5, 6, 8, 9, 0], weight=[1, 2, 1, 3, 2], n_items=12)
+    model = CoRankRLS(0.05, nu=nu, views=views).fit(X, W, agreement=agreement)
+    rows, targets = [], []
+    parts = [slice(0, 2), slice(2, 4)]
+    omega, delta = np.array(W.edge_weight), np.array(W.magnitude)
+    for part in parts:
+        for i, j, weight, magnitude in zip(W.winner, W.loser, omega, delta, strict=True):
+            row = np.zeros(4)
+            row[part] = np.sqrt(weight / omega.sum()) * (X[i] - X[j])[part]
+            rows.append(row)
+            targets.append(np.sqrt(weight / omega.sum()) * magnitude)
+    omega = np.array(agreement.edge_weight)
+    sign = np.array([1, 1, -1, -1])
+    for i, j, weight in zip(agreement.winner, agreement.loser, omega, strict=True):
+        for _ in range(2):  # both ordered pairs of views
+            rows.append(np.sqrt(nu * weight / omega.sum()) * (X[i] - X[j]) * sign)
+            targets.append(0.0)
+    rows.extend(np.sqrt(0.05) * np.eye(4))
+    targets.extend(np.zeros(4))
+    w = np.linalg.lstsq(np.array(rows), np.array(targets), rcond=None)[0]
+    np.testing.assert_allclose(np.concatenate(model.view_coef_), w, rtol=1e-9)
+    assert model.n_scored_ == 4
+
+
+def test_explicit_preferences_with_groups_agree_on_unscored_rows_of_a_group():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(12, 4))
+    views = [View([0, 1]), View([2, 3])]
+    groups = np.repeat([0, 1, 2], 4)
+    W = PairGraph([0, 1, 4], [1, 2, 5], n_items=12, groups=groups)
+    every_pair = PairGraph([6, *[8, 8, 8, 9, 9, 10]], [7, *[9, 10, 11, 10, 11, 11]], n_items=12)
+    by_groups = CoRankRLS(0.05, nu=2.0, views=views).fit(X, W)
+    explicit = CoRankRLS(0.05, nu=2.0, views=views).fit(X, W, agreement=every_pair)
+    np.testing.assert_allclose(by_groups.predict(X), explicit.predict(X), atol=1e-10)
+    search = CoRankRLSCV([0.01, 0.1], nus=[0.0, 1.0], views=views, cv=2).fit(X, W)
+    assert search.cv_results_["cv"] == "folds of groups"
+    with pytest.raises(ValueError, match="agreement"):
+        CoRankRLS(views=views).fit(X, PairGraph([0], [1], n_items=12))
+    with pytest.raises(TypeError, match="PairGraph"):
+        CoRankRLS(views=views).fit(X, W, agreement=[[0, 1]])

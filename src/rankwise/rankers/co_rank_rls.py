@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -19,6 +19,7 @@ from rankwise.arrays import Array, CrossValidation, Indices, MatrixLike, Paramet
 from rankwise.caching import cached_property
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Record, Values
+from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import Preferences, TargetLike, TrainingTarget, read_y
 from rankwise.groups import encode_groups
 from rankwise.kernels.basis import basis_map
@@ -41,7 +42,12 @@ from rankwise.rankers.base import TaskModel
 from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.rankers.ranking_problem import no_nuisance
 from rankwise.rankers.search import Search
-from rankwise.rankers.semi_supervised import PartialTarget, split_isolated, split_unscored
+from rankwise.rankers.semi_supervised import (
+    PartialTarget,
+    check_agreement,
+    split_isolated,
+    split_unscored,
+)
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.least_squares import solve_shifted
@@ -184,6 +190,8 @@ class CoRankRLS(TaskModel, KernelParameters):
         y: TargetLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        agreement: PreferenceGraph | None = None,
     ) -> Self:
         """Learn from scored and unscored items.
 
@@ -191,13 +199,19 @@ class CoRankRLS(TaskModel, KernelParameters):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             Items, with and without a score.
-        y : array-like of shape (n_items,), or a `SurvivalGraph`
+        y : array-like of shape (n_items,), or a preference graph
             Scores (larger is better), NaN for a row without; or such a target of `make_target`. The
-            items of a graph that are in no pair count as rows without a score.
+            items of a graph that are in no pair count as rows without a score. A `PairGraph` of
+            explicit preferences, W of [CoRankRLS10] section 2, needs groups or `agreement`.
         groups : array-like of shape (n_items,), optional
             Group labels of all rows, any hashable ones in any order; None compares all items.
         sample_weight : array-like of shape (n_items,), optional
             Weights of all rows, as in ``RankRLS.fit``; the rows on which views agree have theirs.
+        agreement : preference graph, default=None
+            Pairs of rows of X on whose differences the views agree, with weights: the W̃ of
+            [CoRankRLS10] section 2, such as ``PairGraph(i, j, weight, n_items=len(X))``. Which item
+            of a pair is preferred is not used. By default all pairs of rows without a score in a
+            group.
 
         Returns
         -------
@@ -206,7 +220,8 @@ class CoRankRLS(TaskModel, KernelParameters):
         """
         target = read_y(y, groups, sample_weight, X=X, allow_nan=True)
         X = check_groups(self, X, y, groups)
-        return cast(Self, self._prepare(X, target).train(alpha=self.alpha, nu=self.nu))
+        task = self._prepare(X, target, agreement)
+        return cast(Self, task.train(alpha=self.alpha, nu=self.nu))
 
     @single_threaded
     def path(
@@ -321,13 +336,18 @@ class CoRankRLS(TaskModel, KernelParameters):
             disagreement[v, u] = nanmean_by_group(metric.by_group(ranking).values)
         return 0.5 * (disagreement + disagreement.T)
 
-    def _prepare(self, X: MatrixLike, target: TrainingTarget) -> CoTask:
+    def _prepare(
+        self, X: MatrixLike, target: TrainingTarget, agreement: PreferenceGraph | None = None
+    ) -> CoTask:
         """Validate the data and choose the bases; the task minimizes the objective."""
         X = validate_X(self, X)
         if isinstance(target, Preferences):
-            partial: PartialTarget = split_isolated(target.graph, X.shape[0])
+            partial: PartialTarget = split_isolated(target.graph, X.shape[0], agreement)
         else:
             partial = split_unscored(target, X.shape[0])
+        if agreement is not None:
+            check_agreement(agreement, X.shape[0])
+            partial = replace(partial, agreement_graph=agreement)
         loss = partial.loss(self.cost, self.ties, self.group_weight)
         self.views_ = self._fit_views(X)
         self.view_coef_: list[Array] = []  # set by the task

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 
 from rankwise.arrays import Array, Indices, take_weights
 from rankwise.errors import warn_user
-from rankwise.graphs import PreferenceGraph, ScoreGraph
+from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph
 from rankwise.graphs.supervision import Preferences, Relevance, TrainingTarget
 from rankwise.groups import Groups
 from rankwise.losses import SquaredLoss
@@ -29,12 +29,16 @@ class PartialTarget(ABC):
         Groups of all rows.
     weights : ndarray or None
         Weights of all rows, if they have any.
+    agreement_graph : PreferenceGraph or None
+        Pairs of rows on whose differences the views agree; None for all pairs of unscored rows
+        inside groups.
     """
 
     scored: Indices
     unscored: Indices
     groups: Groups
     weights: Array | None
+    agreement_graph: PreferenceGraph | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def loss(self, *options: str, beta: float = 0.0) -> SquaredLoss:
@@ -57,11 +61,15 @@ class PartialTarget(ABC):
         n_unscored = np.bincount(self.groups.codes[rows])  # of each group
         return bool(n_unscored.max(initial=0) > 1)
 
-    def agreement(self, group_weight: str = "pairs") -> tuple[Indices, ScoreGraph]:
-        """Rows on whose order the views agree, and all pairs of these rows inside groups.
+    def agreement(self, group_weight: str = "pairs") -> tuple[Indices, PreferenceGraph]:
+        """Rows on whose order the views agree, and the graph of their pairs.
 
-        These are the unscored rows, or the scored ones if no two unscored rows share a group.
+        By default all pairs inside groups of the unscored rows, or of the scored ones if no two
+        unscored rows share a group.
         """
+        if self.agreement_graph is not None:
+            rows = np.flatnonzero(self.agreement_graph.degrees > 0)
+            return rows, self.agreement_graph.subset(rows)
         rows = self.scored
         if self.agrees_on_unscored:
             rows = self.unscored
@@ -131,15 +139,20 @@ class PartialPreferences(PartialTarget):
         return replace(self, scored=self.scored[is_train], graph=graph)
 
 
-def split_isolated(graph: PreferenceGraph, n_items: int) -> PartialPreferences:
+def split_isolated(
+    graph: PreferenceGraph, n_items: int, agreement: PreferenceGraph | None = None
+) -> PartialPreferences:
     """Separate the rows that are in a pair from the other rows.
 
-    Explicit comparisons are refused: they do not say which rows are comparable.
+    Explicit comparisons need groups, which say which unscored rows are comparable, or a graph of
+    the pairs of rows on which the views agree.
     """
-    if graph.hold_out_unit == "edges":
+    is_explicit = graph.hold_out_unit == "edges"
+    has_groups = isinstance(graph, PairGraph) and graph.has_groups
+    if is_explicit and not has_groups and agreement is None:
         raise ValueError(
-            f"y is a {type(graph).__name__}, which cannot have unscored rows; pass "
-            "scores with NaN for unscored rows, and groups."
+            f"y is a {type(graph).__name__} without groups, which does not say which unscored rows "
+            "are compared; build it with the groups of all rows, or pass agreement=PairGraph(...)."
         )
     check_graph(graph, n_items, {})
     is_in_pair = graph.degrees > 0
@@ -181,3 +194,14 @@ def split_unscored(target: TrainingTarget, n_items: int) -> PartialRelevance:
             "rows group labels that they share with other unscored rows.",
         )
     return rows
+
+
+def check_agreement(agreement: PreferenceGraph, n_items: int) -> None:
+    """Raise an error unless an agreement is a graph with an item for each row of X."""
+    if not isinstance(agreement, PreferenceGraph):
+        raise TypeError(
+            f"agreement is a {type(agreement).__name__}; expected a graph such as PairGraph."
+        )
+    check_graph(agreement, n_items, {})
+    if not agreement.n_pairs:
+        raise ValueError("agreement has no pairs; omit it, or pass pairs of rows.")
