@@ -31,8 +31,8 @@ from .preprocessing import GroupScaler as GroupScaler
 from .preprocessing import HingeFeatures as HingeFeatures
 from .preprocessing import TableVectorizer as TableVectorizer
 from .rankers.co_rank_rls import CoRankRLS as CoRankRLS
-from .rankers.co_rank_rls import CoRankRLSCV as CoRankRLSCV
 from .rankers.co_rank_rls import CoRankRLSPath as CoRankRLSPath
+from .rankers.co_rank_rls_cv import CoRankRLSCV as CoRankRLSCV
 from .rankers.out_of_core import SufficientStatistics as SufficientStatistics
 from .rankers.pairwise_ranker import PairwisePath as PairwisePath
 from .rankers.rank_logistic import RankLogistic as RankLogistic

@@ -26,7 +26,8 @@ from rankwise.preprocessing.column_types import ColumnInfo
 from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.preprocessing.hinge_features import HingeFeatures
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
-from rankwise.rankers.co_rank_rls import CoRankRLS, CoRankRLSCV
+from rankwise.rankers.co_rank_rls import CoRankRLS
+from rankwise.rankers.co_rank_rls_cv import CoRankRLSCV
 from rankwise.rankers.rank_logistic import RankLogistic, RankLogisticCV
 from rankwise.rankers.rank_rls import RankRLS
 from rankwise.rankers.rank_rls_cv import RankRLSCV

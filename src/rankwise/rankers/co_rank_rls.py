@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array, CrossValidation, Indices, MatrixLike, ParameterValue, RandomState
+from rankwise.arrays import Array, Indices, MatrixLike, ParameterValue, RandomState
 from rankwise.caching import cached_property
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Record, Values
@@ -31,17 +31,13 @@ from rankwise.losses import SquaredLoss
 from rankwise.metrics import get_metric
 from rankwise.metrics.metric import nanmean_by_group
 from rankwise.metrics.ranking import GroupedTargets, Ranking
-from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
-from rankwise.model_selection.grid_search import grid_search
 from rankwise.model_selection.protocol import HoldOutTask
 from rankwise.model_selection.shortcuts import check_rest
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import TaskModel
 from rankwise.rankers.linear_models import KernelExpansion
-from rankwise.rankers.ranking_problem import no_nuisance
-from rankwise.rankers.search import Search
 from rankwise.rankers.semi_supervised import (
     PartialTarget,
     check_agreement,
@@ -597,180 +593,3 @@ class CoTask(HoldOutTask):
         alphas = check_alphas([model.alpha], "alpha")
         model.view_coef_ = [coef[:, 0, 0] for coef in self.coefficients(nus, alphas)]
         return model
-
-
-class CoRankRLSCV(Search):
-    """CoRankRLS that chooses alpha and nu by holding out scored groups.
-
-    Use it in place of `CoRankRLS` if alpha and nu are not known.
-
-    For each fold and each nu one reduction of the stacked system serves all alphas
-    ([CoRankRLS10] section 5); what the unscored rows contribute is computed once for all folds.
-    Rows held out are left out altogether, also of what the views agree on, so each fold is judged
-    as new groups would be. The bases are chosen once, from all rows. The model is then trained on
-    all data with the best parameters.
-
-    Parameters
-    ----------
-    alphas : array-like of shape (n_alphas,), optional
-        Candidates. By default 40 values, two a decade, up to 1e4 times the mean squared distance
-        between the items of a scored pair, averaged over the views.
-    nus : array-like of shape (n_nus,), optional
-        Candidates; by default 0 and powers of ten from 0.1 to 10,000.
-    cv : "auto", None, int, splitter or iterable
-        "auto" makes up to five folds of whole groups of the scored rows, or of the scored rows if
-        they are one list; None holds out one group at a time. Splitters see the scored rows only,
-        and an iterable counts them from 0.
-    scoring : str, Metric or function
-        Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
-    store_predictions : bool
-        Keep the held-out scores in ``cv_results_["predictions"]``.
-    views, n_basis, kernel, gamma, degree, coef0, kernel_params, cost, ties, group_weight, \
-random_state
-        As in `CoRankRLS`.
-
-    Attributes
-    ----------
-    alpha_, nu_ : float
-        Chosen parameters.
-    best_score_ : float
-        Their score, in the units of the metric.
-    best_params_ : dict
-        Both.
-    cv_results_ : dict
-        "alphas", "params" (a list with one dict for each nu), "mean_score" of shape (n_nus,
-        n_alphas), "group_score" (a list with one array of shape (n_groups, n_alphas) for each nu),
-        "groups" (their labels), "n_undefined", "cv" (which way was taken), and "predictions" of
-        shape (n_items, n_alphas) for each nu if asked for, nan in rows without a score.
-    best_estimator_ : CoRankRLS
-        The model trained on all data.
-    views_, view_coef_, basis_indices_, n_scored_, n_unscored_, n_pairs_
-        As in `CoRankRLS`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankwise import CoRankRLSCV, View
-    >>> from rankwise.datasets import make_ranking
-    >>> X, y, groups = make_ranking(n_queries=40, noise=0.5, random_state=0)[:3]
-    >>> y = np.where(groups < 10, y, np.nan)
-    >>> views = [View(slice(0, 5)), View(slice(5, None))]
-    >>> model = CoRankRLSCV(views=views).fit(X, y, groups)
-    >>> model.cv_results_["mean_score"].shape
-    (7, 40)
-    >>> model.n_unscored_
-    600
-    """
-
-    _fitted: ClassVar[FittedSchema] = {
-        "nu_": Values(),
-    }
-
-    allows_unscored = True
-    gamma: float | None
-    degree: float
-    coef0: float
-
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        nus: ArrayLike | None = None,
-        cv: CrossValidation = "auto",
-        scoring: MetricName = "disagreement",
-        store_predictions: bool = False,
-        views: int | Sequence[View] = 2,
-        n_basis: int = 100,
-        kernel: KernelName = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, object] | None = None,
-        cost: str = "magnitude",
-        ties: str = "include",
-        group_weight: str = "pairs",
-        random_state: RandomState = None,
-    ) -> None:
-        self.alphas = alphas
-        self.nus = nus
-        self.cv = cv
-        self.scoring = scoring
-        self.store_predictions = store_predictions
-        self.views = views
-        self.n_basis = n_basis
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.cost = cost
-        self.ties = ties
-        self.group_weight = group_weight
-        self.random_state = random_state
-
-    @refuse_other_keywords
-    @single_threaded
-    @restored_on_failure
-    def fit(
-        self,
-        X: MatrixLike,
-        y: TargetLike,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        time: ArrayLike | None = None,
-        nuisance: ArrayLike | None = None,
-    ) -> Self:
-        """Select the parameters on held-out data, and train on all data.
-
-        Parameters
-        ----------
-        X, y, groups, sample_weight
-            As in ``CoRankRLS.fit``. The weights also apply to the evaluation of held-out items.
-        time : array-like of shape (n_items,), default=None
-            Time of each item, as dates or numbers. Groups are then evaluated by models of earlier
-            groups only, in five blocks.
-        nuisance : None
-            Not supported by CoRankRLS; a value raises a ValueError.
-
-        Returns
-        -------
-        CoRankRLSCV
-            The fitted estimator.
-        """
-        target = read_y(y, groups, sample_weight, nuisance, X=X, allow_nan=True)
-        no_nuisance(type(self).__name__, target)
-        X = check_groups(self, X, y, groups)
-        learner = CoRankRLS(
-            views=self.views,
-            n_basis=self.n_basis,
-            kernel=self.kernel,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            cost=self.cost,
-            ties=self.ties,
-            group_weight=self.group_weight,
-            random_state=self.random_state,
-        )
-        result = grid_search(
-            learner,
-            (X, target),
-            candidates={"alpha": self.alphas, "nu": self.nus},
-            cv=self.cv,
-            scoring=self.scoring,
-            time=time,
-            store_predictions=self.store_predictions,
-        )
-        return self._store_search(result)
-
-    def predict_views(self, X: MatrixLike) -> Array:
-        """Score items by each view; see ``CoRankRLS.predict_views``."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict_views(X))
-
-    def view_disagreement(self, X: MatrixLike, groups: ArrayLike | None = None) -> Array:
-        """How differently the views order items; see ``CoRankRLS.view_disagreement``."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.view_disagreement(X, groups))
