@@ -12,19 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.arrays import Array, CrossValidation, MatrixLike, RandomState
 from rankwise.fitted_schema import FittedSchema, Values
 from rankwise.graphs.supervision import TargetLike, read_y
-from rankwise.kernels.feature_maps import BasisFeatures, ColumnFeatures
 from rankwise.kernels.kernel import KernelName
 from rankwise.kernels.views import View
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.grid_search import grid_search
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
+from rankwise.rankers.co_rank_rls import CoRankRLS
 from rankwise.rankers.ranking_problem import no_nuisance
 from rankwise.rankers.search import Search
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import restored_on_failure
-
-ViewMap = ColumnFeatures | BasisFeatures
-from rankwise.rankers.co_rank_rls import CoRankRLS
 
 
 class CoRankRLSCV(Search):
