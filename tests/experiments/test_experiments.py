@@ -44,6 +44,7 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     "corankrls10.parses": ("--repeats 1", FEW_ALPHAS, "0.326"),
     "pursuit13.gain": (f"--shares 0.5 {FEW_USERS}", {"NUS": (0.0, 1.0)}, "halves of the users"),
     "pursuit13.jester": (FEW_USERS, {}, "0.419"),
+    "pursuit13.level": (FEW_USERS, {}, "differences"),
     "pursuit13.movielens": (FEW_USERS, {}, "0.479"),
     "rankrls07.tables123": ("", {}, "0.447"),
     "rankrls09.figure1": ("", {}, "(22) relative"),
