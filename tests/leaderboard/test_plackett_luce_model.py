@@ -158,8 +158,11 @@ def test_the_page_and_the_table_of_rankings():
         ),
         ({"race": [1, 1], "driver": ["a", "b"], "position": [1, "fast"]}, "row 1 .*'fast'"),
         ({"race": [1, 1], "driver": ["a", "b"], "position": [-1, 1]}, "row 0 .*'-1'"),
-        ({"race": [1, 2], "driver": ["a", "b"], "position": [1, 1]}, "nothing is compared"),
-        ({"race": [1, 1], "driver": ["a", "b"], "position": ["DNF", ""]}, "nothing is compared"),
+        ({"race": [1, 2], "driver": ["a", "b"], "position": [1, 1]}, "no ranking has two items"),
+        (
+            {"race": [1, 1], "driver": ["a", "b"], "position": ["DNF", ""]},
+            "no ranking has two items",
+        ),
     ],
 )
 def test_bad_rankings_are_refused_with_the_row(table, message):

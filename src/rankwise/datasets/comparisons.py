@@ -1,4 +1,4 @@
-"""Comparisons of items, one a row: read from a file or a data frame."""
+"""Reader of comparisons of items, from a file or a data frame."""
 
 from __future__ import annotations
 
@@ -31,101 +31,100 @@ from rankwise.datasets.vocabulary import finite_number, shown_value
 from rankwise.formatting import count, join_words
 from rankwise.frames import frame_columns
 
-MAX_COMPARISONS = 10**8  # that win counts may stand for
+MAX_COMPARISONS = 10**8  # that numbers of wins may stand for
 
 
 def read_pairs(
     path: PathLike, *, delimiter: str | None = None, **columns: Unpack[PairColumns]
 ) -> PairData:
-    """Read a table of comparisons, one a row; the first line of a text names the columns.
+    """Read a table of comparisons with one comparison per row.
 
-    All parameters but `path` and `delimiter` name columns (`**columns`), regardless of case, or say
-    how to read them.
+    The first line of a text file contains the names of the columns. Names of columns match
+    regardless of case.
 
     Parameters
     ----------
     path : str or path
         CSV, TSV, Parquet, Feather or JSON, plain or compressed; ``-`` is standard input. Or a
-        PrefLib file of rankings (.soc, .soi, .toc, .toi), each voter being a ranking.
+        PrefLib file of rankings (.soc, .soi, .toc, .toi), in which each voter is a ranking.
+    delimiter : str, optional
+        Character between the columns of a text file; by default the comma, tab, semicolon or bar
+        that splits the first line into most columns.
     winner, loser : str or int, default="winner" and "loser"
-        Names of the columns with the labels of the two items, or their positions counted from 0.
+        Columns with the labels of the two items: names, or positions counted from 0.
     sides : pair of str or int, optional
-        The two columns with the labels of the items, for data in which another column says which
-        side won; `loser` is not used then. Without it, columns "first" and "second", "left" and
-        "right", "model_a" and "model_b", "player 1" and "player 2", "home" and "away" or "a" and
-        "b" (and more of that kind) are the sides if there is no loser and exactly one of "outcome",
-        "winner", "result", "better", "FTR", or the two columns "home_score" and "away_score" (or
-        "goals", or "FTHG" and "FTAG"); `read_as` says so.
+        The two columns with the labels of the items, if another column has the outcome. By default
+        usual pairs of names are recognized, such as "first" and "second", "left" and "right",
+        "model_a" and "model_b", "player 1" and "player 2", or "home" and "away", if there is no
+        column "loser" and exactly one column "outcome", "winner", "result", "better" or "FTR", or
+        the two columns "home_score" and "away_score" (or "goals", or "FTHG" and "FTAG"). `read_as`
+        of the result lists the recognized columns.
     outcome : str or int, optional
-        With `sides`: the column that says who won, by default the one that `winner` names. It holds
+        With `sides`: column with the outcome, by default the one that `winner` names. It contains
         the name of a side's column, the label of one of the two items, or a word: "left", "first",
         "a", "model_a", "home", 1; "right", "second", "b", "model_b", "away", 2 (or 0, or −1);
-        "tie", "draw", "equal", "both bad", "X", 0.5. Words that are not understood are listed.
+        "tie", "draw", "equal", "both bad", "X", 0.5. An error lists all unknown words.
     wins : two or three of str or int, optional
-        With `sides`: columns that count how often the first side won, how often the second and,
-        perhaps, how often neither. A row then stands for as many comparisons.
+        With `sides`: columns with the number of wins of the first side, of the second side and,
+        optionally, of ties. A row stands for that number of comparisons.
     scores : pair of str or int, optional
-        With `sides`: the points, goals or ratings of the two sides; who has more, won.
-    margin : bool
-        Whether the difference of the scores, or the number in the column `outcome`, is by
-        how much the first side won. By default only who won counts.
+        With `sides`: columns with the points, goals or grades of the two sides; more is better.
+    margin : bool, default=False
+        Whether the difference of the scores, or the number in the column `outcome`, is the margin
+        of the first side. By default only the winner counts.
     magnitude : str or int, optional
-        Column that says by how much the winner won, 0 for a tie; by default the column "magnitude"
-        if there is one, else every magnitude is 1.
+        Column with the margin of the winner, 0 for a tie; by default the column "magnitude" if it
+        exists, otherwise every magnitude is 1.
     weight : str or int, optional
-        Column that says how much the comparison counts; by default the column "weight" if there is
-        one, else every weight is 1.
+        Column with the weight of each comparison; by default the column "weight" if it exists,
+        otherwise every weight is 1.
     tie : str or int, optional
-        Column that says whether the comparison is a tie (1, true, yes, y, t, tie or draw; else 0,
-        false, no, n, f or nothing), which means the magnitude 0; by default the column "tie" if
-        there is one.  A tie with another magnitude is an error.
+        Column that marks ties (1, true, yes, y, t, tie or draw; 0, false, no, n, f or an empty cell
+        for others); by default the column "tie" if it exists. A tie has the magnitude 0; another
+        magnitude is an error.
     group : str or int, optional
-        Column with a label of the comparison, such as the year; by default the column "group" if
-        there is one.
+        Column with the group of each comparison, such as the year; by default the column "group" if
+        it exists.
     judge, cluster : str or int, optional
-        Columns that say who judged, and which comparisons are not independent of each other.
-    covariates : list of str, int or pairs of them
+        Columns with the judge of each comparison, and with the label that dependent comparisons
+        share.
+    covariates : list of str, int or pairs of them, optional
         Columns with numbers or categories that may explain outcomes; a pair of columns, one for
         each side, is their difference.
     outcome_words : mapping from str to str, optional
-        What words of the column `outcome` mean, such as ``{"A+": "first", "eh": "tie"}``; other
-        words keep their meaning.
+        Meaning of other words of the column `outcome`, such as ``{"A+": "first", "eh": "tie"}``.
     ranking, item, place : str or int, optional
-        For rankings of several items, one row for each item of a race or ballot: the column that
-        tells the rankings apart, that of the items and that of their places, of which only the
-        order counts. The same place twice is shared. Items without a place (nothing, DNF, DSQ, …)
-        took part and are below all that have one.
+        For rankings of several items with one row per item: columns with the ranking (race,
+        ballot), the item and its place. Only the order of places counts; equal places are shared.
+        Items without a place (an empty cell, DNF, DSQ, …) are below all items with a place.
     places : list of str or int, optional
-        For rankings, one a row: the columns with the best item, the second best, and so on;
-        nothing where the ranking has ended.
-    unlisted : {"absent", "last"}
-        Whether items that a ranking does not name took no part in it, or are below all others,
-        as on a ballot.
+        For rankings with one row each: columns with the best item, the second best, and so on;
+        cells after the end of a ranking are empty.
+    unlisted : {"absent", "last"}, default="absent"
+        Whether items that a ranking does not contain took no part in it, or are below all others.
     time : str or int, optional
-        Column that says when the comparison was made: dates (2019-01-31 or 20190131) or numbers;
-        "rows" is the order of the rows, if no column has this name.
-    context : str, int or list of them
-        Columns with circumstances that an item may be better or worse in, such as the surface.
+        Column with dates (2019-01-31 or 20190131) or numbers; "rows" is the order of the rows, if
+        no column has this name.
+    context : str, int or list of them, optional
+        Columns with conditions under which strength may differ, such as the court surface.
     team_separator : str, optional
         Text between the members of a team, such as "+", if a side may have several items. Cells of
         a frame may be tuples, lists or sets of items, or dictionaries from item to weight.
     team_weights : pair of str or int, optional
         Columns with the weights of the members of each side, in the order of the members: the
         share of the time that each of them played. By default every member has the weight 1.
-    delimiter : str, optional
-        Character between the columns of a text; by default the comma, tab, semicolon or bar that
-        gives the header most columns.
 
     Returns
     -------
     PairData
-        Comparisons as positions in the array of distinct labels. Rows with a gap in a column that
-        is used, such as matches that were not played, are left out with a warning.
+        Comparisons as positions in the array of distinct labels. Rows with a missing value in a
+        column with a role, such as matches that were not played, are dropped with a warning.
 
     Raises
     ------
     TableFormatError
-        If a column is not there or a line cannot be read; the message names file, line and remedy.
+        If a column does not exist or a line cannot be read; the message contains the file, the line
+        and how to correct it.
 
     Examples
     --------
@@ -142,7 +141,7 @@ def read_pairs(
     >>> games.winner, games.loser, games.magnitude
     (array([0, 2]), array([1, 0]), array([2., 1.]))
 
-    Battles of language models name the two sides and then the winner:
+    Battles of language models have two sides and a winner:
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "battles.csv"
@@ -157,15 +156,15 @@ def read_pairs(
 
 
 def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
-    """Comparisons from a data frame of pandas, polars or Arrow, or a dictionary of columns.
+    """Read comparisons from a data frame of pandas, polars or Arrow, or a dictionary of columns.
 
     Parameters
     ----------
     frame : data frame, dict from str to sequence, or list of lists
-        One comparison a row; or rankings, each a list of items, the best one first, in which a
-        tuple shares a place.
+        One comparison per row; or rankings, each a list of items, the best one first, in which the
+        items of a tuple share a place.
     **columns
-        Which columns say what, as in `read_pairs`.
+        Roles of the columns, as in `read_pairs`.
 
     Returns
     -------
@@ -204,7 +203,7 @@ def pairs_from_table(table: TableFile, columns: PairColumns) -> PairData:
     Parameters
     ----------
     table : TableFile
-        One comparison, or one ranking, or one item of a ranking a row.
+        One comparison, one ranking, or one item of a ranking per row.
     columns : PairColumns
         The arguments of `read_pairs`.
     """

@@ -1,4 +1,4 @@
-"""Comparisons and rankings of items as arrays, and which columns of a table say what."""
+"""Comparisons and rankings of items as arrays, and the roles of columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RankedPairs(NamedTuple):
-    """The pairs of items of rankings, of which at least one has a place.
+    """Pairs of items of rankings of which at least one has a place.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class RankedPairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rankings:
-    """Which item has which place in which ranking.
+    """Places of items in rankings.
 
     Attributes
     ----------
@@ -55,9 +55,9 @@ class Rankings:
     item : ndarray of int, shape (n_rows,)
         Position of the item in the labels.
     place : ndarray of shape (n_rows,)
-        1 is best, and only the order counts; inf has no place.
+        1 is best, and only the order counts; inf for items without a place.
     weight : ndarray of shape (n_rankings,)
-        How much each ranking counts.
+        Weight of each ranking.
     """
 
     ranking: Indices
@@ -71,7 +71,7 @@ class Rankings:
         return len(self.weight)
 
     def among(self, pairs: Any, items: Indices) -> Rankings:
-        """The rankings that some of the pairs are of, with these items numbered from 0."""
+        """Return the rankings of some of the pairs, with these items numbered from 0."""
         is_chosen = np.zeros(self.n_rankings, bool)
         is_chosen[self.pairs.ranking[pairs]] = True
         new_number = np.cumsum(is_chosen) - 1
@@ -81,7 +81,7 @@ class Rankings:
         return Rankings(ranking, item, self.place[rows], self.weight[is_chosen])
 
     def with_all(self, n_items: int) -> Rankings:
-        """The same with every item that a ranking does not name, without a place."""
+        """Return rankings that contain all items; added items have no place."""
         named = np.zeros((self.n_rankings, n_items), bool)
         named[self.ranking, self.item] = True
         ranking, item = np.nonzero(~named)
@@ -100,7 +100,7 @@ class Rankings:
         n_single = int(np.sum(sizes < 2))
         if 0 < n_single < len(sizes):
             warn_user(
-                f"{n_single:,} of {len(sizes):,} rankings have one item only, and compare nothing."
+                f"{n_single:,} of {len(sizes):,} rankings have one item only and are ignored."
             )
         starts = np.cumsum(sizes) - sizes
         blocks = []
@@ -110,8 +110,8 @@ class Rankings:
             blocks.append(self._pairs_of_rows(rankings, rows))
         if not any(len(block.first) for block in blocks):
             raise ValueError(
-                "no ranking has two items, so nothing is compared; check which column is the "
-                "ranking (a race, a ballot) and which the item, and that there are places."
+                "no ranking has two items with a place; check which column is the ranking (a race, "
+                "a ballot), which one the item, and which one the place."
             )
         columns = zip(*blocks, strict=True)
         return RankedPairs(*(np.concatenate(column) for column in columns))
@@ -144,26 +144,27 @@ class PairData:
         Positions in `items`, or numbers of `teams` if there are teams. If the data name winner and
         loser, the winner is first.
     outcome : ndarray of shape (n_pairs,)
-        By how much the first item won: positive if it did, negative if the second did, 0 is a
-        tie; 1, −1 and 0 if the data do not say by how much.
+        Margin of the first item: positive if it won, negative if the second item won, 0 for a tie;
+        1, −1 and 0 if the data have no margins.
     weight : ndarray of shape (n_pairs,)
-        How much the comparison counts; 1 if the data do not say.
+        Weight of each comparison; 1 if the data have no weights.
     items : ndarray of shape (n_items,)
         The distinct labels in increasing order: int64 if all are whole numbers, else strings.
     groups, judges, clusters : ndarray of shape (n_pairs,) or None
-        A label of each comparison: which board it belongs to, who judged, what is independent.
+        Labels of each comparison: its board, its judge, and the set of dependent comparisons that
+        it belongs to.
     covariates : dict from str to ndarray of shape (n_pairs,)
-        What else is known of each comparison, as numbers or as labels of categories. A number
-        speaks for the first side.
+        Covariates of each comparison: numbers, from the point of view of the first side, or labels
+        of categories.
     read_as : str
-        Which columns were taken for the sides and the outcome, if that was not asked for.
+        The columns that were recognized as sides and outcome; empty if they were named.
     rankings : Rankings or None
-        The rankings of several items that the comparisons are the pairs of, if they are; the
-        clusters are the rankings then.
+        The rankings of several items whose pairs the comparisons are; the clusters are then the
+        rankings.
     times : ndarray of shape (n_pairs,) or None
-        When the comparison was made: dates (datetime64) or numbers.
+        Time of each comparison: dates (datetime64) or numbers.
     contexts : dict from str to ndarray of shape (n_pairs,)
-        Labels of the circumstances that an item may be better or worse in.
+        Labels of conditions under which strength may differ.
     teams : Teams or None
         Members of the sides, if a side may have several items.
     """
@@ -210,7 +211,7 @@ class PairData:
 
     @property
     def magnitude(self) -> Array:
-        """By how much the winner won; 0 is a tie."""
+        """Margin of the winner; 0 for a tie."""
         return np.abs(self.outcome)
 
     def has_item(self, item: int) -> NDArray[np.bool_]:
@@ -223,7 +224,7 @@ class PairData:
         return is_side[self.first] | is_side[self.second]
 
     def graph(self) -> PairGraph:
-        """The comparisons as a preference graph, which a ranker takes as its `y`."""
+        """Return the comparisons as a preference graph, the `y` of a ranker."""
         from rankwise.graphs import PairGraph
 
         if self.teams is not None:
@@ -234,7 +235,7 @@ class PairData:
         return PairGraph(self.winner, self.loser, self.magnitude, self.weight, self.n_items)
 
     def compact(self) -> tuple[PairData, Indices]:
-        """The same with the items that occur only, and their positions before."""
+        """Return the same comparisons with only the items that occur, and their positions."""
         ends = np.stack([self.first, self.second])
         if self.teams is not None:
             used_teams, (first, second) = np.unique(ends, return_inverse=True)
@@ -247,7 +248,7 @@ class PairData:
         return replace(self, first=first, second=second, items=items, rankings=rankings), members
 
     def take(self, rows: NDArray[Any]) -> PairData:
-        """Some of the comparisons, by their numbers or a mask, each as often as it is named."""
+        """Return some of the comparisons, by their numbers, which may be repeated, or a mask."""
         rankings = self.rankings
         if rankings is not None:
             rankings = rankings.among(rows, np.arange(self.n_items))
@@ -278,7 +279,7 @@ def _take(values: NDArray[Any] | None, rows: NDArray[Any]) -> NDArray[Any] | Non
 
 
 class PairColumns(TypedDict, total=False):
-    """Which columns of a table say what: keywords of `read_pairs`, where they are described."""
+    """Roles of the columns of a table: keywords of `read_pairs`, which describes them."""
 
     winner: Column
     loser: Column

@@ -271,7 +271,7 @@ class JudgingSession:
         rows = tuple(self._rows_for_page(answers))
         with self._lock:
             self._rated = Rated(len(answers), rows, suggested.confidence, n_to_go)
-            self._queue = deque((pair.first, pair.second) for pair in suggested)
+            self._queue = deque((int(pair.first), int(pair.second)) for pair in suggested)
 
     def _rows_for_page(self, answers: list[Answer]) -> list[BoardRow]:
         """Rows of the board; items without answers are last and have no rating."""

@@ -8,15 +8,17 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, MatrixLike
 from rankwise.datasets import PairData, pairs_from_frame
 from rankwise.datasets.times import as_times
 from rankwise.errors import warn_user
 from rankwise.frames import as_array
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
+from rankwise.leaderboard.board_types import Comparisons, CovariateArgument
 from rankwise.leaderboard.covariates import with_covariates
 from rankwise.validation import check_option, reject_dtype
 
@@ -30,7 +32,9 @@ LEAST_RACES = 3
 LEAST_BEATEN = 3  # items that the winner of a race beats
 
 
-def read_comparisons(pairs: Any, covariates: Any, columns: dict[str, Any]) -> PairData:
+def read_comparisons(
+    pairs: Comparisons, covariates: CovariateArgument, columns: dict[str, Any]
+) -> PairData:
     """Return the comparisons with the selected covariates.
 
     Parameters
@@ -65,7 +69,7 @@ def read_comparisons(pairs: Any, covariates: Any, columns: dict[str, Any]) -> Pa
     return data
 
 
-def _read_frame(frame: Any, covariates: Any, columns: dict[str, Any]) -> PairData:
+def _read_frame(frame: object, covariates: CovariateArgument, columns: dict[str, Any]) -> PairData:
     """Read a data frame; covariates are names of its columns, or values by name."""
     if covariates is None:
         return pairs_from_frame(frame, **columns)
@@ -96,13 +100,14 @@ def _check_ranges(data: PairData) -> None:
         )
 
 
-def is_number_between(value: Any, low: float, high: float) -> bool:
+def is_number_between(value: object, low: float, high: float) -> bool:
     """Whether a value is a number, not a bool, and strictly between two others."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    return is_number and low < float(value) < high
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        return False
+    return low < float(value) < high
 
 
-def check_options(intervals: Any, confidence: Any, order: Any, min_comparisons: Any) -> None:
+def check_options(intervals: bool, confidence: object, order: str, min_comparisons: object) -> None:
     """Check the arguments of `rate` on intervals and order."""
     if not is_number_between(confidence, 0.0, 1.0):
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
@@ -113,7 +118,7 @@ def check_options(intervals: Any, confidence: Any, order: Any, min_comparisons: 
         raise ValueError(f"min_comparisons={min_comparisons!r}; expected a non-negative integer.")
 
 
-def check_features(features: Any, n_items: int) -> Array:
+def check_features(features: MatrixLike, n_items: int) -> Array:
     """Return finite features, one row for each item."""
     reject_dtype("features", features)
     X = check_array(as_array(features, "features"), dtype=np.float64, input_name="features")
@@ -125,7 +130,7 @@ def check_features(features: Any, n_items: int) -> Array:
     return np.asarray(X)
 
 
-def check_clusters(data: PairData, clusters: Any, intervals: bool) -> Indices | None:
+def check_clusters(data: PairData, clusters: ArrayLike | None, intervals: bool) -> Indices | None:
     """Return the cluster of each comparison as a number, or None if there are no clusters.
 
     By default the clusters are those of the data, or else its judges.
@@ -176,7 +181,7 @@ def _are_races(winner: Indices, loser: Indices) -> bool:
     return n_races >= LEAST_RACES and n_race_rows > RACE_SHARE * len(winner)
 
 
-def encode_labels(name: str, labels: Any, n_comparisons: int) -> Groups:
+def encode_labels(name: str, labels: ArrayLike, n_comparisons: int) -> Groups:
     """Return labels, one for each comparison, as numbers."""
     if np.shape(labels) != (n_comparisons,):
         raise ValueError(

@@ -13,6 +13,7 @@ from rankwise.datasets.times import as_times
 from rankwise.formatting import TextTable, join_tables
 from rankwise.leaderboard.arguments import read_comparisons
 from rankwise.leaderboard.board import Leaderboard
+from rankwise.leaderboard.board_types import Comparisons, CovariateArgument, Moment
 from rankwise.leaderboard.forecast import (
     ForecastScore,
     base_rates,
@@ -74,10 +75,10 @@ class Backtest:
 
 
 def backtest(
-    pairs: Any,
-    until: Any,
+    pairs: Comparisons,
+    until: Moment,
     *,
-    covariates: Any = None,
+    covariates: CovariateArgument = None,
     model: str | None = None,
     **options: Any,
 ) -> Backtest:
@@ -135,7 +136,7 @@ def backtest(
     return Backtest(board, scores, before.n_pairs, later.n_pairs, str(until))
 
 
-def _split_by_time(data: PairData, until: Any) -> tuple[PairData, PairData]:
+def _split_by_time(data: PairData, until: Moment) -> tuple[PairData, PairData]:
     """Return the comparisons before a date and those from it on, both in the order of time."""
     if data.times is None:
         raise ValueError("backtest splits comparisons by time; name the column with time=.")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from rankwise.arrays import Array
+from rankwise.arrays import AnyArray, Array, Labels
 from rankwise.caching import cached_property
 from rankwise.datasets import PairData
 from rankwise.datasets.times import in_days
@@ -19,6 +19,7 @@ from rankwise.leaderboard import render
 from rankwise.leaderboard.algebra.effective_clusters import effective_clusters
 from rankwise.leaderboard.board_inputs import ModelInputs, Presentation
 from rankwise.leaderboard.board_records import HeadToHead, RatingDifference, RatingHistory
+from rankwise.leaderboard.board_types import Context, Contexts, Label, Moment, Side
 from rankwise.leaderboard.covariates import Effect, effect_table
 from rankwise.leaderboard.forecast import Chances, Forecast, fit_board_chances, predict_games
 from rankwise.leaderboard.inference.head_to_head import head_to_head
@@ -90,7 +91,7 @@ class Leaderboard(RankedBoard):
     presentation: Presentation
 
     @property
-    def items(self) -> NDArray[Any]:
+    def items(self) -> Labels:
         """Labels in the order of the data."""
         return self.comparisons.items
 
@@ -133,12 +134,19 @@ class Leaderboard(RankedBoard):
         covariance = self.fitted.covariance(self.inputs.clusters, self._records.thin)
         return self.scale.spread(covariance)
 
+    @property
+    def interval_widths(self) -> Array:
+        """Half of the width of the interval of each item; NaN without intervals."""
+        if self.spread is None:
+            return np.full(len(self.items), np.nan)
+        return self.spread.quantile((1 + self.confidence) / 2) * self.spread.errors
+
     @cached_property
     def _records(self) -> WinCounts:
         return win_counts(self.fitted.counts, self.comparisons.rankings)
 
     @cached_property
-    def columns(self) -> dict[str, NDArray[Any] | None]:
+    def columns(self) -> dict[str, AnyArray | None]:
         """The rows by column, for many items; the names are those of `LeaderboardRow`.
 
         A rank or tier of None is 0 here, and a low or high of None is NaN.
@@ -259,7 +267,7 @@ class Leaderboard(RankedBoard):
             return None
         return "jackknife" if self.parts is None else "posterior"
 
-    def expected_margin(self, a: Any, b: Any) -> RatingDifference:
+    def expected_margin(self, a: Side, b: Side) -> RatingDifference:
         """Return the difference of two ratings: the expected margin of a over b without covariates.
 
         Parameters
@@ -282,7 +290,7 @@ class Leaderboard(RankedBoard):
             return RatingDifference(value, None, None)
         return self._with_interval(value, self.spread, self.spread.error_of_difference(i, j))
 
-    def _team_margin(self, a: Any, b: Any) -> RatingDifference:
+    def _team_margin(self, a: Side, b: Side) -> RatingDifference:
         """Expected margin of a team over another one."""
         direction = self.fitted.contrast(self.contrast(a, b))
         value = self.scale.factor * float(direction @ self.fitted.unknowns)
@@ -297,7 +305,7 @@ class Leaderboard(RankedBoard):
         width = spread.quantile((1 + self.confidence) / 2) * error
         return RatingDifference(value, value - width, value + width)
 
-    def above(self, a: Any, b: Any) -> float:
+    def above(self, a: Label, b: Label) -> float:
         """Return the probability, by Student's t, that the true rating of a is above that of b."""
         i, j = self.comparable(a, b)
         if self.spread is None:
@@ -309,7 +317,9 @@ class Leaderboard(RankedBoard):
         return self.spread.probability(value / error)
 
     @single_threaded
-    def votes_to_flip(self, a: Any, b: Any, *, by: Any = None) -> VotesToFlip:
+    def votes_to_flip(
+        self, a: Label, b: Label, *, by: str | ArrayLike | None = None
+    ) -> VotesToFlip:
         """Return how many comparisons must be removed to change the order of two items.
 
         Use it before announcing a winner: a few careless judges can cause a first place that 13 of
@@ -353,7 +363,7 @@ class Leaderboard(RankedBoard):
         blocks = encode_groups(self._block_labels(by), self.n_comparisons)
         return blocks_to_flip(model, i, j, blocks.codes, blocks.labels)
 
-    def _block_labels(self, by: Any) -> Any:
+    def _block_labels(self, by: str | ArrayLike) -> ArrayLike:
         """Return the labels that the argument `by` of `votes_to_flip` names."""
         if not isinstance(by, str):
             return by
@@ -366,7 +376,7 @@ class Leaderboard(RankedBoard):
 
     @cached_property
     @single_threaded
-    def votes_to_flip_next(self) -> dict[Any, VotesToFlip]:
+    def votes_to_flip_next(self) -> dict[Label, VotesToFlip]:
         """Votes to flip each ranked item and the next one of its component, by label.
 
         The first item is compared with each of the next ten; the fewest votes count. Empty without
@@ -378,7 +388,7 @@ class Leaderboard(RankedBoard):
             return {}
         if len(self) * len(model.counts.count) > MOST_FLIP_ENTRIES:
             return {}
-        by_item: dict[Any, VotesToFlip] = {}
+        by_item: dict[Label, VotesToFlip] = {}
         for component in range(1, self.n_components + 1):
             ranked = [
                 row for row in self.rows if row.component == component and row.rank is not None
@@ -398,7 +408,7 @@ class Leaderboard(RankedBoard):
             return None
         return model
 
-    def at(self, time: Any = None, context: Any = None) -> Leaderboard:
+    def at(self, time: Moment | None = None, context: Context = None) -> Leaderboard:
         """Return the board at another time or in one context, if it has time or context.
 
         Parameters
@@ -416,7 +426,9 @@ class Leaderboard(RankedBoard):
         return replace(self, fitted=model.at(time, context))
 
     @single_threaded
-    def paths(self, items: Any = None, n_times: int = 60) -> dict[Any, RatingHistory]:
+    def paths(
+        self, items: Collection[Label] | None = None, n_times: int = 60
+    ) -> dict[Label, RatingHistory]:
         """Return ratings over time, of a board with time.
 
         Parameters
@@ -438,15 +450,12 @@ class Leaderboard(RankedBoard):
             items = [row.item for row in self.rows[:8]]
         days = in_days(data.times)
         moments = np.linspace(days.min(), days.max(), n_times)
-        times: NDArray[Any] = moments
+        times: AnyArray = moments
         if data.times.dtype.kind == "M":
             times = (86400 * moments).astype(np.int64).astype(data.times.dtype)
         boards = [self.at(time) for time in times]
         rating = np.array([board.ratings for board in boards])
-        width = np.full(rating.shape, np.nan)
-        for k, board in enumerate(boards):
-            if board.spread is not None:
-                width[k] = board.spread.quantile((1 + self.confidence) / 2) * board.spread.errors
+        width = np.array([board.interval_widths for board in boards])
         step = moments[1] - moments[0]
         paths = {}
         for item in items:
@@ -461,7 +470,13 @@ class Leaderboard(RankedBoard):
         return paths
 
     def predict(
-        self, home: Any, away: Any, *, time: Any = None, context: Any = None, neutral: bool = False
+        self,
+        home: Side | Collection[Side],
+        away: Side | Collection[Side],
+        *,
+        time: Moment | ArrayLike | None = None,
+        context: Contexts = None,
+        neutral: bool = False,
     ) -> Forecast:
         """Predict the probabilities of win, draw and loss of games.
 
@@ -574,7 +589,7 @@ class Leaderboard(RankedBoard):
         """
         return render.render(self, format)
 
-    def contrast(self, first: Any, second: Any) -> Array:
+    def contrast(self, first: object, second: object) -> Array:
         """Return the weight of each item in the margin of one side over another.
 
         Parameters
@@ -610,7 +625,7 @@ class Leaderboard(RankedBoard):
             )
         return weights
 
-    def comparable(self, a: Any, b: Any) -> tuple[int, int]:
+    def comparable(self, a: object, b: object) -> tuple[int, int]:
         """Return the positions of two items of the same component."""
         i = self.position(a)
         j = self.position(b)
@@ -622,7 +637,7 @@ class Leaderboard(RankedBoard):
         return i, j
 
 
-def _shares_of(side: Any) -> dict[Any, float]:
+def _shares_of(side: object) -> dict[object, float]:
     """Members of a side and their weights."""
     if isinstance(side, Mapping):
         return {member: float(share) for member, share in side.items()}

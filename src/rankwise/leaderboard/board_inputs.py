@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from rankwise.arrays import Array, Indices
+from rankwise.leaderboard.board_types import Label
 from rankwise.leaderboard.covariates import Covariates
 from rankwise.leaderboard.prior import Priors
 from rankwise.leaderboard.rating_scale import RatingScale
@@ -63,7 +63,7 @@ class Presentation:
     """
 
     scale: RatingScale
-    anchor: Any
+    anchor: Label | None
     order: str
     min_comparisons: int
     confidence: float

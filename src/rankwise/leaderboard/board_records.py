@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from numpy.typing import NDArray
-
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import AnyArray, Array, Indices
+from rankwise.leaderboard.board_types import Label
 
 RANK_COLUMNS = ("rank", "best_rank", "worst_rank", "best_of_all", "worst_of_all", "tier")
 
@@ -47,7 +46,7 @@ class LeaderboardRow(NamedTuple):
     """
 
     rank: int | None
-    item: Any
+    item: Label
     rating: float
     low: float | None
     high: float | None
@@ -83,7 +82,7 @@ class RatingHistory(NamedTuple):
         The rating and its interval; the interval is NaN on a board without intervals.
     """
 
-    times: NDArray[Any]
+    times: AnyArray
     rating: Array
     low: Array
     high: Array

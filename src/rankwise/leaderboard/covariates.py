@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.arrays import Array
+from rankwise.arrays import AnyArray, Array
 from rankwise.datasets import PairData
+from rankwise.datasets.column_roles import Column
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.rating_system import RatingSystem
+from rankwise.leaderboard.board_types import CovariateArgument
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot
 from rankwise.validation import check_float_array
 
@@ -41,7 +42,7 @@ class Covariates:
     scale: Array
 
 
-def with_covariates(data: PairData, covariates: Any) -> PairData:
+def with_covariates(data: PairData, covariates: CovariateArgument) -> PairData:
     """Return the comparisons with these covariates: names of columns of the data, or values."""
     if covariates is None:
         return replace(data, covariates={})
@@ -59,8 +60,9 @@ def with_covariates(data: PairData, covariates: Any) -> PairData:
     return replace(data, covariates=columns)
 
 
-def _select_covariates(data: PairData, names: Any) -> PairData:
-    missing = [name for name in names if name not in data.covariates]
+def _select_covariates(data: PairData, names: Sequence[Column | tuple[Column, Column]]) -> PairData:
+    selected = [name for name in names if isinstance(name, str) and name in data.covariates]
+    missing = [name for name in names if name not in selected]
     if missing:
         available = ", ".join(map(repr, data.covariates)) or "none"
         raise ValueError(
@@ -68,7 +70,7 @@ def _select_covariates(data: PairData, names: Any) -> PairData:
             f"{available}. Read them with covariates=[...], or pass a dictionary with one value "
             "for each comparison."
         )
-    return replace(data, covariates={name: data.covariates[name] for name in names})
+    return replace(data, covariates={name: data.covariates[name] for name in selected})
 
 
 def covariate_columns(data: PairData, side: bool) -> Covariates:
@@ -90,7 +92,7 @@ def covariate_columns(data: PairData, side: bool) -> Covariates:
     return Covariates(tuple(columns), table / scale, scale)
 
 
-def _numeric_column(name: str, values: NDArray[Any]) -> Array:
+def _numeric_column(name: str, values: AnyArray) -> Array:
     """Return a finite column that varies."""
     column = check_float_array(f"the covariate {name!r}", values)
     is_finite = np.isfinite(column)
@@ -108,7 +110,7 @@ def _numeric_column(name: str, values: NDArray[Any]) -> Array:
     return column
 
 
-def _indicators(name: str, values: NDArray[Any], *, drop_most_frequent: bool) -> dict[str, Array]:
+def _indicators(name: str, values: AnyArray, *, drop_most_frequent: bool) -> dict[str, Array]:
     """Return a column for each level of a category."""
     levels, codes = np.unique(values.astype(np.str_), return_inverse=True)
     if len(levels) < 2:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import AnyArray, Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times
 from rankwise.leaderboard.algebra.outcome_likelihood import OutcomeLikelihood
 from rankwise.leaderboard.algebra.team_rows import side_rows
+from rankwise.leaderboard.board_types import Contexts, Moment
 from rankwise.leaderboard.covariates import SIDE
 from rankwise.leaderboard.inference.team_notes import component_means
 from rankwise.leaderboard.models.base import RatingModel
@@ -37,9 +38,9 @@ class Forecast(NamedTuple):
         They add up to 1.
     """
 
-    win: Any
-    draw: Any
-    loss: Any
+    win: float | Array
+    draw: float | Array
+    loss: float | Array
 
 
 class Chances(NamedTuple):
@@ -84,11 +85,14 @@ def fit_chances(
 
     def curve(parameters: Array) -> Chances:
         log_slope = np.clip(parameters[0], -LARGEST_LOG_SLOPE, LARGEST_LOG_SLOPE)
-        return Chances(
-            slope=float(np.exp(log_slope)) if slope else 1.0,
-            side=float(parameters[1]) if side else 0.0,
-            theta=float(parameters[2]) if has_ties else None,
-        )
+        chances = Chances()
+        if slope:
+            chances = chances._replace(slope=float(np.exp(log_slope)))
+        if side:
+            chances = chances._replace(side=float(parameters[1]))
+        if has_ties:
+            chances = chances._replace(theta=float(parameters[2]))
+        return chances
 
     def loss(parameters: Array) -> float:
         trial = curve(parameters)
@@ -118,7 +122,7 @@ def fit_board_chances(model: RatingModel) -> Chances:
 def predict_margins(
     board: Leaderboard,
     rows: sp.csr_array,
-    times: NDArray[Any] | None,
+    times: AnyArray | None,
     codes: Indices | None,
     neutral: bool = False,
 ) -> Array:
@@ -161,12 +165,17 @@ def _ratings_with_unknown(model: RatingModel) -> Array:
 
 
 def predict_games(
-    board: Leaderboard, home: Any, away: Any, time: Any, context: Any, neutral: bool
+    board: Leaderboard,
+    home: object,
+    away: object,
+    time: Moment | ArrayLike | None,
+    context: Contexts,
+    neutral: bool,
 ) -> Forecast:
     """See `Leaderboard.predict`."""
     is_one_game = is_one_side(board, home)
-    home_sides = [home] if is_one_game else list(home)
-    away_sides = [away] if is_one_game else list(away)
+    home_sides = _sides_of_games(home, is_one_game)
+    away_sides = _sides_of_games(away, is_one_game)
     if len(home_sides) != len(away_sides):
         raise ValueError(
             f"there are {len(home_sides)} first items and {len(away_sides)} second ones."
@@ -192,35 +201,49 @@ def predict_games(
     return Forecast(*probabilities.T)
 
 
-def is_one_side(board: Leaderboard, side: Any) -> bool:
+def _sides_of_games(sides: object, is_one_game: bool) -> list[object]:
+    """The side of the only game, or of each of several games."""
+    if is_one_game or not isinstance(sides, Iterable):
+        return [sides]
+    return list(sides)
+
+
+def is_one_side(board: Leaderboard, side: object) -> bool:
     """Whether an argument of `Leaderboard.predict` is one side, not a list of several games."""
     if board.comparisons.teams is not None:
         is_team = isinstance(side, (str, tuple, set, frozenset, Mapping))
-        return is_team or not isinstance(side, Sized)
-    return isinstance(side, str) or np.ndim(side) == 0
+        return is_team or not isinstance(side, Iterable)
+    return isinstance(side, str) or not isinstance(side, Iterable)
 
 
-def _game_times(model: DynamicBradleyTerry, time: Any, n_games: int) -> NDArray[Any] | None:
+def _game_times(
+    model: DynamicBradleyTerry, time: Moment | ArrayLike | None, n_games: int
+) -> AnyArray | None:
     """Time of each game, the last one of the board by default; None for a board without time."""
     board_times = model.rating_components.times
     if board_times is None:
         return None
-    times = np.asarray(board_times.max() if time is None else time)
+    if time is None:
+        time = board_times.max()
+    times = np.asarray(time)
     if times.ndim == 0:
         times = np.repeat(times, n_games)
     return as_times(times, n_games)
 
 
 def _game_levels(
-    model: DynamicBradleyTerry, context: Any, n_games: int, is_one_game: bool
+    model: DynamicBradleyTerry, context: Contexts, n_games: int, is_one_game: bool
 ) -> Indices:
     """Level of each context in each game, of shape (n_contexts, n_games)."""
     components = model.rating_components
-    if context is None or is_one_game:
-        rows = [context] * n_games
+    if isinstance(context, Mapping) and not is_one_game:
+        levels = {name: np.asarray(labels).tolist() for name, labels in context.items()}
+        codes = [
+            components.level_codes({name: labels[k] for name, labels in levels.items()})
+            for k in range(n_games)
+        ]
     else:
-        rows = [{name: labels[k] for name, labels in context.items()} for k in range(n_games)]
-    codes = [components.level_codes(row) for row in rows]
+        codes = [components.level_codes(context)] * n_games
     return np.array(codes, np.intp).reshape(n_games, -1).T
 
 

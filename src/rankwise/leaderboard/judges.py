@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Labels
 from rankwise.datasets import PairData
 from rankwise.groups import encode_groups
 from rankwise.leaderboard.algebra.leave_comparison_out import held_out_margins
+from rankwise.leaderboard.board_types import Label
 from rankwise.leaderboard.models.base import RatingModel
 
 LEAST_WEIGHT = 1e-6  # of a judge whose votes are random; a weight must be positive
@@ -42,7 +42,7 @@ class Judge(NamedTuple):
         judges; empty for most judges.
     """
 
-    name: Any
+    name: Label
     n: int
     agreement: float | None
     agreement_low: float | None
@@ -101,7 +101,7 @@ def compare_judges(
     outcome: Array,
     margin: Array,
     codes: Indices,
-    labels: NDArray[Any],
+    labels: Labels,
     confidence: float,
 ) -> tuple[Judge, ...]:
     """Compare the outcomes for the first side with held-out expectations.

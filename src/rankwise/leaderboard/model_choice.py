@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rankwise.arrays import Array
 from rankwise.datasets import PairData
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
@@ -43,14 +41,15 @@ def check_model(
     has_prior: bool,
     side: bool,
     ties: str,
-    alpha: Any,
+    alpha: object,
 ) -> None:
     """Refuse combinations of the data and the arguments of `rate` that do not fit the model."""
     check_option("model", model, MODEL_NAMES)
     check_option("ties", ties, ("half", "davidson"))
     _check_alpha(alpha, data, has_prior)
     is_dynamic = data.times is not None or bool(data.contexts)
-    is_static_only = model != "bradley-terry" or has_features or has_prior or alpha is not None
+    describes_items = has_features or has_prior
+    is_static_only = model != "bradley-terry" or describes_items or alpha is not None
     has_rankings = data.rankings is not None
     is_listwise = model == "plackett-luce"
     refusals = [
@@ -79,11 +78,11 @@ def check_model(
             "side=True is for comparisons with two sides; the items of a ranking have none.",
         ),
         (
-            data.teams is not None and (has_features or has_prior),
+            data.teams is not None and describes_items,
             "features= and prior= are for comparisons of single items, but the sides are teams.",
         ),
         (
-            is_listwise and (has_features or has_prior),
+            is_listwise and describes_items,
             "features= and prior= cannot be combined with model='plackett-luce'; use "
             "'least-squares', or RankLogistic(likelihood='plackett-luce') on the rows of the "
             "rankings.",
@@ -94,7 +93,7 @@ def check_model(
             raise ValueError(message)
 
 
-def _check_alpha(alpha: Any, data: PairData, has_prior: bool) -> None:
+def _check_alpha(alpha: object, data: PairData, has_prior: bool) -> None:
     """Check that alpha is None, "auto" or a number, and that it can be selected if it must be."""
     is_auto = isinstance(alpha, str) and alpha == "auto"
     is_number = is_number_between(alpha, 0.0, LARGEST_ALPHA)
@@ -110,7 +109,7 @@ def _check_alpha(alpha: Any, data: PairData, has_prior: bool) -> None:
         )
 
 
-def check_scales_apply(data: PairData, scales: Any, half_life: Any) -> None:
+def check_scales_apply(data: PairData, scales: object, half_life: object) -> None:
     """Refuse arguments that have no effect without time and context."""
     if half_life is not None and data.times is None:
         raise ValueError(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.arrays import Array
+from rankwise.arrays import AnyArray, Array
 from rankwise.leaderboard.algebra.alpha_selection import leave_one_out_errors
 from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut
 
@@ -75,7 +74,7 @@ class Priors(NamedTuple):
     columns: Array
     basis: Array
     note: str
-    table: dict[str, NDArray[Any]]
+    table: dict[str, AnyArray]
 
     def weigh(self, ratings: Array, factor: float, exact: LeaveOneOut) -> Prior:
         """Return the weight of the priors on a board.

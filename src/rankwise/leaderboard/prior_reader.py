@@ -5,28 +5,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import svd
 
-from rankwise.arrays import Array
+from rankwise.arrays import AnyArray, Array, MatrixLike
 from rankwise.datasets import PairData
 from rankwise.formatting import count, join_words
 from rankwise.frames import as_array, frame_columns
 from rankwise.leaderboard.board import Leaderboard
+from rankwise.leaderboard.board_types import Label
 from rankwise.leaderboard.prior import RANK_TOLERANCE, Priors
 from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT
 from rankwise.validation import check_float_array
 
 PRIOR = "the prior"
+OnePriorArgument: TypeAlias = Leaderboard | MatrixLike
+PriorArgument: TypeAlias = OnePriorArgument | list[OnePriorArgument]
 
 
 class _RatedItem(NamedTuple):
     """Label and rating of an item by a prior."""
 
-    label: Any
+    label: Label
     rating: float
 
 
@@ -37,7 +40,7 @@ class _OnePrior(NamedTuple):
     ratings: dict[str, _RatedItem]
 
 
-def read_prior(prior: Any, data: PairData) -> tuple[PairData, Priors]:
+def read_prior(prior: PriorArgument, data: PairData) -> tuple[PairData, Priors]:
     """Read the argument `prior` of `rate`.
 
     Returns
@@ -47,32 +50,48 @@ def read_prior(prior: Any, data: PairData) -> tuple[PairData, Priors]:
     priors : Priors
         Ratings of all items.
     """
-    several = prior if isinstance(prior, (list, tuple)) else [prior]
-    if not several:
-        raise ValueError("prior is empty; pass a board, or ratings by item.")
-    read = [one_prior for argument in several for one_prior in _read_priors(argument)]
-    for one_prior in read:
+    priors = _read_all(prior)
+    for one_prior in priors:
         _check_overlap(one_prior, data)
-    data = _with_rated_items(data, read)
-    names = [one_prior.name for one_prior in read]
-    if len(set(names)) < len(names):
-        names = [f"{name} {k}" for k, name in enumerate(names, start=1)]
-
+    data = _with_rated_items(data, priors)
     texts = [str(label) for label in data.items.tolist()]
-    table: dict[str, NDArray[Any]] = {"item": data.items}
+    table: dict[str, AnyArray] = {"item": data.items}
     notes = []
-    for name, one_prior in zip(names, read, strict=True):
-        column = np.full(len(texts), np.nan)
-        for k, text in enumerate(texts):
-            if text in one_prior.ratings:
-                column[k] = one_prior.ratings[text].rating
-        table[name] = (column - np.nanmean(column)) / np.nanstd(column)
+    for name, one_prior in zip(_distinct_names(priors), priors, strict=True):
+        column = _column_of_items(one_prior, texts)
         n_missing = int(np.isnan(column).sum())
         if n_missing:
             notes.append(f"{name} does not rate {count(n_missing, 'item')}, imputed as average")
+        table[name] = (column - np.nanmean(column)) / np.nanstd(column)
+    names = tuple(name for name in table if name != "item")
     columns = np.nan_to_num(np.column_stack([table[name] for name in names]))
-    priors = Priors(tuple(names), columns, _orthogonal_basis(columns), "; ".join(notes), table)
-    return data, priors
+    return data, Priors(names, columns, _orthogonal_basis(columns), "; ".join(notes), table)
+
+
+def _read_all(prior: PriorArgument) -> list[_OnePrior]:
+    """Read one prior, or a list of them."""
+    if not isinstance(prior, (list, tuple)):
+        return _read_argument(prior)
+    if not prior:
+        raise ValueError("prior is empty; pass a board, or ratings by item.")
+    return [one_prior for argument in prior for one_prior in _read_argument(argument)]
+
+
+def _distinct_names(priors: list[_OnePrior]) -> list[str]:
+    """Names of the priors, numbered if two are equal, or if one is the name of the items."""
+    names = [one_prior.name for one_prior in priors]
+    if len(set(names)) < len(names) or "item" in names:
+        return [f"{name} {k}" for k, name in enumerate(names, start=1)]
+    return names
+
+
+def _column_of_items(one_prior: _OnePrior, texts: list[str]) -> Array:
+    """Rating of each item, NaN for items that the prior does not rate."""
+    column = np.full(len(texts), np.nan)
+    for k, text in enumerate(texts):
+        if text in one_prior.ratings:
+            column[k] = one_prior.ratings[text].rating
+    return column
 
 
 def _check_overlap(one_prior: _OnePrior, data: PairData) -> None:
@@ -113,35 +132,47 @@ def _orthogonal_basis(columns: Array) -> Array:
     return np.asarray(left[:, is_independent] * np.sqrt(len(columns)))
 
 
-def _read_priors(prior: Any) -> list[_OnePrior]:
+def _read_argument(prior: OnePriorArgument) -> list[_OnePrior]:
     """Read a board, a mapping, a series or a frame; a frame may have several columns."""
     if isinstance(prior, Leaderboard):
         return [_OnePrior(PRIOR, _ratings_by_text(PRIOR, prior.items.tolist(), prior.ratings))]
-    if getattr(prior, "ndim", 2) == 1 and hasattr(prior, "to_dict"):  # a pandas Series
+    if _is_series(prior):
         prior = prior.to_dict()
-    if isinstance(prior, Mapping) and all(np.ndim(value) == 0 for value in prior.values()):
-        ratings = _ratings_by_text(PRIOR, list(prior), list(prior.values()))
-        return [_OnePrior(PRIOR, ratings)]
-    columns = prior if isinstance(prior, Mapping) else frame_columns(prior)
+    if not isinstance(prior, Mapping):
+        return _read_table(prior, frame_columns(prior))
+    has_ratings = all(np.ndim(value) == 0 for value in prior.values())
+    if not has_ratings:
+        return _read_table(prior, prior)
+    return [_OnePrior(PRIOR, _ratings_by_text(PRIOR, list(prior), list(prior.values())))]
+
+
+def _is_series(values: MatrixLike) -> bool:
+    """Whether a value is a series of pandas, whose index has the items."""
+    return hasattr(values, "to_dict") and np.ndim(values) == 1
+
+
+def _read_table(prior: object, columns: Mapping[str, ArrayLike] | None) -> list[_OnePrior]:
+    """Read a column of items and columns of ratings."""
     if columns is None or len(columns) < 2:
         raise TypeError(
             f"prior is of type {type(prior).__name__}; expected a board, ratings by item (a dict "
             "or series), a table with a column of items and columns of ratings, or a list."
         )
-    names = list(columns)
-    item = "item" if "item" in names else names[0]
+    item = "item"
+    if item not in columns:
+        item = next(iter(columns))
     labels = np.asarray(as_array(columns[item], item)).tolist()
-    if "rating" in names:
+    if "rating" in columns:
         values = as_array(columns["rating"], "rating")
         return [_OnePrior(PRIOR, _ratings_by_text(PRIOR, labels, values))]
     return [
-        _OnePrior(name, _ratings_by_text(name, labels, as_array(columns[name], name)))
-        for name in names
+        _OnePrior(name, _ratings_by_text(name, labels, as_array(column, name)))
+        for name, column in columns.items()
         if name != item
     ]
 
 
-def _ratings_by_text(name: str, labels: list[Any], values: Any) -> dict[str, _RatedItem]:
+def _ratings_by_text(name: str, labels: list[Label], values: ArrayLike) -> dict[str, _RatedItem]:
     """Return the ratings by the text of the label, without items whose rating is missing."""
     ratings = check_float_array(name, values)
     repeated = [text for text, n in Counter(map(str, labels)).items() if n > 1]

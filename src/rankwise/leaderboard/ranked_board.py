@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise.arrays import AnyArray, Labels
 from rankwise.caching import cached_property
 from rankwise.environment import require
 from rankwise.formatting import join_words
 from rankwise.leaderboard.board_records import RANK_COLUMNS, LeaderboardRow
+from rankwise.leaderboard.board_types import Label
 
 
 class RankedBoard(ABC):
@@ -24,12 +25,12 @@ class RankedBoard(ABC):
 
     @property
     @abstractmethod
-    def items(self) -> NDArray[Any]:
+    def items(self) -> Labels:
         """Labels in the order of the data."""
 
     @property
     @abstractmethod
-    def columns(self) -> Mapping[str, NDArray[Any] | None]:
+    def columns(self) -> Mapping[str, AnyArray | None]:
         """The rows by column, for many items; the names are those of `LeaderboardRow`.
 
         A rank or tier of None is 0 here, and a low or high of None is NaN.
@@ -63,7 +64,7 @@ class RankedBoard(ABC):
     def __len__(self) -> int:
         return len(self.items)
 
-    def __getitem__(self, item: Any) -> LeaderboardRow:
+    def __getitem__(self, item: Label) -> LeaderboardRow:
         self.position(item)
         return self._row_of[item]
 
@@ -79,14 +80,14 @@ class RankedBoard(ABC):
         return self.to_text("html")
 
     @cached_property
-    def _positions(self) -> dict[Any, int]:
+    def _positions(self) -> dict[object, int]:
         return {label: k for k, label in enumerate(self.items.tolist())}
 
     @cached_property
-    def _row_of(self) -> dict[Any, LeaderboardRow]:
+    def _row_of(self) -> dict[Label, LeaderboardRow]:
         return {row.item: row for row in self.rows}
 
-    def position(self, item: Any) -> int:
+    def position(self, item: object) -> int:
         """Return the position of an item in `items`."""
         if item not in self._positions:
             items = join_words(map(repr, self._positions))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.arrays import MatrixLike
 from rankwise.datasets import PairData
 from rankwise.datasets.column_roles import Column
 from rankwise.datasets.pair_data import PAIR_COLUMNS
@@ -23,6 +24,7 @@ from rankwise.leaderboard.arguments import (
 )
 from rankwise.leaderboard.board import Leaderboard
 from rankwise.leaderboard.board_inputs import ModelInputs, Presentation
+from rankwise.leaderboard.board_types import Comparisons, CovariateArgument, Label
 from rankwise.leaderboard.covariates import Covariates, covariate_columns
 from rankwise.leaderboard.judges import LEAST_WEIGHT, evaluate_judges
 from rankwise.leaderboard.model_choice import (
@@ -33,14 +35,14 @@ from rankwise.leaderboard.model_choice import (
 )
 from rankwise.leaderboard.models.base import RatingModel
 from rankwise.leaderboard.models.rating_components import PriorScales
-from rankwise.leaderboard.prior_reader import read_prior
+from rankwise.leaderboard.prior_reader import PriorArgument, read_prior
 from rankwise.leaderboard.rating_scale import make_scale
 from rankwise.runtime.threads import single_threaded
 
 
 @single_threaded
 def rate(
-    pairs: Any,
+    pairs: Comparisons,
     *,
     winner: Column | None = None,
     loser: Column | None = None,
@@ -65,10 +67,10 @@ def rate(
     context: Column | Sequence[Column] | None = None,
     team_separator: str | None = None,
     team_weights: Sequence[Column] | None = None,
-    features: Any = None,
-    prior: Any = None,
+    features: MatrixLike | None = None,
+    prior: PriorArgument | None = None,
     side: bool = False,
-    covariates: Any = None,
+    covariates: CovariateArgument = None,
     model: str | None = None,
     ties: str = "half",
     alpha: float | str | None = None,
@@ -79,7 +81,7 @@ def rate(
     confidence: float = DEFAULT_CONFIDENCE,
     clusters: ArrayLike | None = None,
     scale: str = "margin",
-    anchor: Any = None,
+    anchor: Label | None = None,
     order: str = "rating",
     min_comparisons: int = 0,
 ) -> Leaderboard:
@@ -304,9 +306,10 @@ def rate(
     named_columns = {name: column for name, column in columns.items() if column is not None}
     data = read_comparisons(pairs, covariates, named_columns)
     check_options(intervals, confidence, order, min_comparisons)
-    model_name = default_model(data) if model is None else model
+    if model is None:
+        model = default_model(data)
     check_model(
-        model_name,
+        model,
         data,
         has_features=features is not None,
         has_prior=prior is not None,
@@ -323,7 +326,7 @@ def rate(
 
     def fit(data: PairData, covariate_table: Covariates) -> RatingModel:
         return fit_model(
-            model_name,
+            model,
             data,
             covariate_table,
             X=X,
@@ -358,7 +361,7 @@ def rate(
         confidence=float(confidence),
         has_intervals=bool(intervals),
     )
-    return Leaderboard(data, model_name, fitted, inputs, presentation)
+    return Leaderboard(data, model, fitted, inputs, presentation)
 
 
 def _reweight_judges(data: PairData, fitted: RatingModel, confidence: float) -> PairData:
@@ -395,15 +398,15 @@ def _warn_about_components(data: PairData, fitted: RatingModel) -> None:
 
 
 def rate_groups(
-    pairs: Any,
+    pairs: Comparisons,
     groups: ArrayLike | None = None,
     *,
-    covariates: Any = None,
-    features: Any = None,
+    covariates: CovariateArgument = None,
+    features: MatrixLike | None = None,
     model: str | None = None,
     clusters: ArrayLike | None = None,
     **options: Any,
-) -> dict[Any, Leaderboard]:
+) -> dict[Hashable, Leaderboard]:
     """Make one board for each group of comparisons: by prompt, by country, by year.
 
     Parameters
@@ -435,13 +438,14 @@ def rate_groups(
     """
     columns = {name: options.pop(name) for name in PAIR_COLUMNS if name in options}
     data = read_comparisons(pairs, covariates, columns)
-    labels = data.groups if groups is None else groups
-    if labels is None:
+    if groups is None:
+        groups = data.groups
+    if groups is None:
         raise ValueError(
             "the comparisons have no groups; name their column with group=, or pass one label for "
             "each comparison."
         )
-    encoded = encode_labels("groups", labels, data.n_pairs)
+    encoded = encode_labels("groups", groups, data.n_pairs)
     if model is None:
         model = default_model(data)
     X = None if features is None else check_features(features, data.n_items)
@@ -452,14 +456,15 @@ def rate_groups(
     for code, label in enumerate(encoded.labels.tolist()):
         rows = np.flatnonzero(encoded.codes == code)
         group_data, members = data.take(rows).compact()
+        group_options = dict(options)
+        if X is not None:
+            group_options["features"] = X[members]
+        if clusters is not None:
+            group_options["clusters"] = group_data.clusters
+        covariate_names = list(group_data.covariates) or None
         try:
             boards[label] = rate(
-                group_data,
-                covariates=list(group_data.covariates) or None,
-                features=None if X is None else X[members],
-                model=model,
-                clusters=None if clusters is None else group_data.clusters,
-                **options,
+                group_data, covariates=covariate_names, model=model, **group_options
             )
         except ValueError as error:
             raise ValueError(f"group {label!s}: {error}") from error

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Labels
 from rankwise.formatting import join_words
 from rankwise.leaderboard.algebra.outcome_likelihood import are_verdicts
+from rankwise.leaderboard.board_types import Label
 from rankwise.leaderboard.models.base import RatingModel
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot
 from rankwise.validation import check_option
@@ -65,7 +65,7 @@ class RatingScale:
         return replace(spread, root=root, effects=self.factor * spread.effects, unknowns=unknowns)
 
 
-def make_scale(name: Any, anchor: Any, model: RatingModel, items: NDArray[Any]) -> RatingScale:
+def make_scale(name: str, anchor: Label | None, model: RatingModel, items: Labels) -> RatingScale:
     """Check the arguments `scale` and `anchor` of `rate`, and return the scale."""
     check_option("scale", name, SCALES)
     are_log_odds = model.outcome_curve is not None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Matrix
 from rankwise.caching import cached_property
 from rankwise.errors import warn_user
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
@@ -38,7 +37,7 @@ class ComparisonDesign:
     """
 
     def __init__(
-        self, counts: ComparisonCounts, E: sp.csr_matrix, T: Any, n_regularized: int
+        self, counts: ComparisonCounts, E: sp.csr_matrix, T: Matrix, n_regularized: int
     ) -> None:
         self.counts = counts
         self.E = E
@@ -75,16 +74,16 @@ class ComparisonDesign:
         return self.E.T.tocsr()
 
     @cached_property
-    def _transposed_T(self) -> Any:
+    def _transposed_T(self) -> Matrix:
         return self.T.T
 
-    def rows(self, pairs: Any) -> Any:
+    def rows(self, pairs: Indices | slice | list[int]) -> Matrix:
         """Rows of D of distinct pairs."""
         if self.T is None:
             return self.E[pairs]
         return self.E[pairs] @ self.T
 
-    def gram(self, weights: Array) -> Any:
+    def gram(self, weights: Array) -> Matrix:
         """``Dᵀ W D``, sparse if D is."""
         E = self.E
         values = E.data * np.repeat(weights, np.diff(E.indptr))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import block_diag, svd
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Matrix
 from rankwise.caching import cached_property
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.comparison_design import (
@@ -102,7 +101,7 @@ class RatingSystem(ComparisonDesign):
             return inner
         return np.asarray(self._transposed_T @ inner)
 
-    def gram(self, weights: Array) -> Any:
+    def gram(self, weights: Array) -> Matrix:
         """``Dᵀ W D``; the Laplacian of the items if nothing else is unknown."""
         if self.counts.teams is not None or self.E.shape[1] > self.counts.n_items:
             return super().gram(weights)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Labels, MatrixLike, RandomState
 from rankwise.datasets import PairData
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.graphs import PairGraph
 from rankwise.leaderboard.board import Leaderboard
+from rankwise.leaderboard.board_types import Label
 from rankwise.leaderboard.inference.posterior import (
     RatingPosterior,
     check_number_of_items,
@@ -27,6 +27,7 @@ from rankwise.runtime.threads import single_threaded
 from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, ProbabilityMap
 from rankwise.validation import check_int, check_option
 
+RatingSource: TypeAlias = Leaderboard | PairData | PairGraph | RatingPosterior | CalibratedRanker
 GOALS = ("order", "top")
 CANDIDATES = 4096  # pairs whose value is updated after each choice
 N_DRAWS = 1000
@@ -51,8 +52,8 @@ class SuggestedPair(NamedTuple):
         Standard error of the difference of the two ratings, before the answer.
     """
 
-    first: Any
-    second: Any
+    first: Label
+    second: Label
     probability: float
     error: float
 
@@ -103,15 +104,15 @@ class NextPairs:
 
 @single_threaded
 def next_pairs(
-    model_or_board: Any,
-    X: Any = None,
+    model_or_board: RatingSource,
+    X: MatrixLike | None = None,
     k: int = 10,
     *,
     goal: str = "order",
     top: int = 10,
     level: float = DEFAULT_CONFIDENCE,
     prior: float = 1.0,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> NextPairs:
     """Return the pairs whose comparison is most informative, and whether to stop.
 
@@ -185,8 +186,8 @@ def next_pairs(
 
 
 def _posterior_and_labels(
-    model_or_board: Any, X: Any, prior: float
-) -> tuple[RatingPosterior, NDArray[Any]]:
+    model_or_board: RatingSource, X: MatrixLike | None, prior: float
+) -> tuple[RatingPosterior, Labels]:
     """Return the posterior of the ratings, and the labels of the items."""
     if isinstance(model_or_board, RatingPosterior):
         check_number_of_items(model_or_board.n_items)
@@ -223,7 +224,7 @@ def _posterior_and_labels(
     return fit_posterior(graph, features, float(prior)), labels
 
 
-def _posterior_of_ranker(ranker: CalibratedRanker, X: Any) -> RatingPosterior:
+def _posterior_of_ranker(ranker: CalibratedRanker, X: MatrixLike) -> RatingPosterior:
     """Return the scores of the items X as ratings."""
     if X is None:
         raise ValueError("pass X, the items to choose from: a ranker has no items of its own.")
@@ -361,7 +362,7 @@ def _confidence(
 
 
 def _suggest(
-    posterior: RatingPosterior, labels: NDArray[Any], i: int, j: int, rng: np.random.Generator
+    posterior: RatingPosterior, labels: Labels, i: int, j: int, rng: np.random.Generator
 ) -> SuggestedPair:
     """Return a pair in random order."""
     if rng.random() < 0.5:

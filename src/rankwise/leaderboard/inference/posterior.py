@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Matrix
 from rankwise.graphs import PairGraph
 from rankwise.uncertainty.calibrated_ranker import ProbabilityMap
 
@@ -197,7 +197,7 @@ def fit_posterior(graph: PairGraph, features: Array | None, prior: float) -> Rat
     return RatingPosterior(mean, noise * inverse, curve)
 
 
-def _difference_matrix(graph: PairGraph) -> Any:
+def _difference_matrix(graph: PairGraph) -> Matrix:
     """Return D with D r the differences r_winner − r_loser."""
     n = graph.n_pairs
     rows = np.tile(np.arange(n), 2)
@@ -216,7 +216,7 @@ def check_number_of_items(n_items: int) -> None:
 
 
 def _newton_step_at_mode(
-    D: Any, target: Array, weight: Array, Phi: Any, penalty: float
+    D: Matrix, target: Array, weight: Array, Phi: Matrix, penalty: float
 ) -> _NewtonStep:
     """Return weights ω p(1 − p) and flows of the Newton step at the most probable ratings."""
     outcome = (1 + target) / 2

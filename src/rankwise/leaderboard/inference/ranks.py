@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import AnyArray, Array, Indices, Labels
 from rankwise.datasets.pair_data import Rankings
 from rankwise.groups import indices_by_group
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
@@ -103,7 +103,7 @@ class RatedItems(NamedTuple):
         Items with enough comparisons for a rank.
     """
 
-    items: NDArray[Any]
+    items: Labels
     ratings: Array
     components: Indices
     records: WinCounts
@@ -135,7 +135,7 @@ class IntervalColumns(NamedTuple):
 
 def rank_table(
     rated: RatedItems, intervals: IntervalColumns | None, *, order: str = "rating"
-) -> dict[str, NDArray[Any] | None]:
+) -> dict[str, AnyArray | None]:
     """Return the columns of a board by the fields of `LeaderboardRow`, in the order of the board.
 
     Items that are not ranked are last in their component, with the rank 0. Without intervals,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Labels
 from rankwise.groups import indices_by_group
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.leave_comparison_out import LEAST_SLACK, LeaveOneOut
@@ -41,7 +40,7 @@ class VotesToFlip(NamedTuple):
     n: int | None
     at_least: int | None
     of: int
-    removed: NDArray[Any]
+    removed: Labels
 
     def __str__(self) -> str:
         if self.n is None:
@@ -280,7 +279,7 @@ def _flip_result(
 
 
 def blocks_to_flip(
-    model: RemovableVotes, a: int, b: int, codes: Indices, labels: NDArray[Any]
+    model: RemovableVotes, a: int, b: int, codes: Indices, labels: Labels
 ) -> VotesToFlip:
     """Return the whole blocks of comparisons (judges, prompts) that must be removed."""
     counts = model.counts

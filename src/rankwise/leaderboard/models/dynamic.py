@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import AnyArray, Array, Indices
 from rankwise.caching import cached_property
 from rankwise.datasets import PairData
 from rankwise.datasets.times import in_days
@@ -24,6 +24,7 @@ from rankwise.leaderboard.algebra.leave_comparison_out import factor_covariance
 from rankwise.leaderboard.algebra.newton import PairLikelihood, newton
 from rankwise.leaderboard.algebra.outcome_likelihood import OutcomeCurve
 from rankwise.leaderboard.algebra.team_rows import side_rows
+from rankwise.leaderboard.board_types import Context, Moment
 from rankwise.leaderboard.models.bradley_terry import tie_likelihood, tie_parameter
 from rankwise.leaderboard.models.rating_components import (
     Levels,
@@ -199,7 +200,7 @@ class DynamicBradleyTerry:
         """Effects of the covariates."""
         return self.system.effects(self.unknowns)
 
-    def at(self, time: Any = None, context: Any = None) -> Self:
+    def at(self, time: Moment | None = None, context: Context = None) -> Self:
         """Return the fitted model with the ratings of another time or context."""
         model = copy(self)
         model.phi = self.rating_components.point(time, context)
@@ -255,7 +256,7 @@ class DynamicBradleyTerry:
         right += np.sqrt(penalty)[:, None] * prior_noise
         return self.system.solver(curvatures, 1.0, DRAW_TOLERANCE)(right)
 
-    def margins_of(self, rows: sp.csr_array, times: NDArray[Any] | None, codes: Indices) -> Array:
+    def margins_of(self, rows: sp.csr_array, times: AnyArray | None, codes: Indices) -> Array:
         """Margins of other comparisons without covariates.
 
         Parameters
@@ -401,9 +402,10 @@ def _coordinate_search(
         before = best
         for name in names:
             for factor in FACTORS:
-                trial = best._replace(**{name: factor * getattr(best, name)})
-                if name != "half_life" and getattr(trial, name) > LARGEST_SCALE:
+                value = factor * best._asdict()[name]
+                if name != "half_life" and value > LARGEST_SCALE:
                     continue
+                trial = best._replace(**{name: value})
                 if trial not in losses:
                     losses[trial] = loss(trial)
                 best = min(best, trial, key=losses.__getitem__)

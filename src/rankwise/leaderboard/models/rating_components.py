@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import AnyArray, Array, Indices
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times, in_days
 from rankwise.formatting import join_words
+from rankwise.leaderboard.board_types import Context, Moment
 
-Levels = dict[str, NDArray[Any]]
+Levels = dict[str, AnyArray]
 KNOTS_PER_TAU = 4
 MOST_KNOTS = 80
 JITTER = 1e-10  # added to the diagonal of the correlations of the knots
@@ -42,15 +42,10 @@ class PriorScales(NamedTuple):
     context: float = 0.0
 
 
-def check_scales(scales: Any, half_life: Any) -> None:
+def check_scales(scales: object, half_life: Any) -> None:
     """Check the types and the range of the arguments `scales` and `half_life` of `rate`."""
     if half_life is not None:
-        is_number = isinstance(half_life, Real) and not isinstance(half_life, bool)
-        if not is_number or not 0 < half_life < np.inf:
-            raise ValueError(
-                f"half_life={half_life!r}; expected a positive, finite number (of days, if times "
-                "are dates)."
-            )
+        _check_half_life(half_life)
     if scales is None:
         return
     if not isinstance(scales, PriorScales):
@@ -63,6 +58,15 @@ def check_scales(scales: Any, half_life: Any) -> None:
         raise ValueError(
             f"scales={scales!r}; expected finite standard deviations in logits, a positive "
             "constant, non-negative time and context, and a positive half_life."
+        )
+
+
+def _check_half_life(half_life: Any) -> None:
+    is_number = isinstance(half_life, int | float | np.number) and not isinstance(half_life, bool)
+    if not is_number or not 0 < float(half_life) < np.inf:
+        raise ValueError(
+            f"half_life={half_life!r}; expected a positive, finite number (of days, if times are "
+            "dates)."
         )
 
 
@@ -127,7 +131,7 @@ class RatingComponents:
         T[first_level:, first_level:] = self.scales.context * np.eye(n_levels)
         return T
 
-    def coefficients(self, times: NDArray[Any] | None, codes: Indices) -> sp.csr_matrix:
+    def coefficients(self, times: AnyArray | None, codes: Indices) -> sp.csr_matrix:
         """φ of shape (n, q) for times and levels; a level of −1 has the coefficient 0.
 
         Between two knots the path has its conditional mean; before the first and after the last
@@ -172,7 +176,7 @@ class RatingComponents:
         self,
         components: Array,
         rows: sp.csr_array,
-        times: NDArray[Any] | None,
+        times: AnyArray | None,
         codes: Indices,
     ) -> Array:
         """Margins of comparisons, from the components of all items, shape (n_items, q).
@@ -194,7 +198,7 @@ class RatingComponents:
             texts.append(f"context {scales.context:.2g}")
         return f"ratings in context; scales in logits: {', '.join(texts)}"
 
-    def point(self, time: Any = None, context: Any = None) -> Array:
+    def point(self, time: Moment | None = None, context: Context = None) -> Array:
         """φ of one time and one context; by default the last time and the mix of levels."""
         times = self._check_time(time)
         no_levels = np.full((0, 1), -1)
@@ -210,7 +214,7 @@ class RatingComponents:
             phi[first_level : first_level + n_levels] = shares
         return np.asarray(phi)
 
-    def _check_time(self, time: Any) -> NDArray[Any] | None:
+    def _check_time(self, time: Moment | None) -> AnyArray | None:
         """Return one time as an array, the last one by default; None without times."""
         if self.times is None:
             if time is not None:
@@ -223,18 +227,22 @@ class RatingComponents:
             raise ValueError(f"time={time!r}, but the times of the board are like {self.times[0]}.")
         return times
 
-    def level_codes(self, context: Any) -> list[int]:
+    def level_codes(self, context: object) -> list[int]:
         """Number of the level of each context; −1 for contexts without a level."""
-        if not isinstance(context, Mapping):
-            if context is not None and len(self.levels) != 1:
-                names = ", ".join(self.levels) or "none"
-                raise ValueError(
-                    f"context={context!r}, but the contexts of the board are: {names}; pass a dict."
-                )
-            context = dict.fromkeys(self.levels, context)
+        if isinstance(context, Mapping):
+            label_of = dict(context)
+        elif context is None:
+            label_of = {}
+        elif len(self.levels) == 1:
+            label_of = dict.fromkeys(self.levels, context)
+        else:
+            names = ", ".join(self.levels) or "none"
+            raise ValueError(
+                f"context={context!r}, but the contexts of the board are: {names}; pass a dict."
+            )
         codes = []
         for name, levels in self.levels.items():
-            label = context.get(name)
+            label = label_of.get(name)
             labels = levels.tolist()
             if label is None:
                 codes.append(-1)
