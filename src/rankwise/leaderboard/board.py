@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import AnyArray, Array, Labels
@@ -39,7 +38,7 @@ from rankwise.leaderboard.inference.robustness import (
     next_places,
     votes_to_flip,
 )
-from rankwise.leaderboard.inference.team_notes import team_notes
+from rankwise.leaderboard.inference.team_margins import team_contrast, team_notes
 from rankwise.leaderboard.judges import Judge, evaluate_judges, krippendorff
 from rankwise.leaderboard.models.base import RatingModel
 from rankwise.leaderboard.models.bradley_terry import BradleyTerry
@@ -602,27 +601,13 @@ class Leaderboard(RankedBoard):
         ndarray of shape (n_items,)
             1 for items on the first side and −1 for items on the second.
         """
-        weights = np.zeros(len(self.items))
         teams = self.fitted.counts.teams
-        if teams is None:
-            i, j = self.comparable(first, second)
-            weights[i] = 1.0
-            weights[j] = -1.0
-            return weights
-        first_shares = _shares_of(first)
-        second_shares = _shares_of(second)
-        common = first_shares.keys() & second_shares.keys()
-        if common:
-            raise ValueError(f"{next(iter(common))!r} is on both sides.")
-        for member, share in first_shares.items():
-            weights[self.position(member)] = share
-        for member, share in second_shares.items():
-            weights[self.position(member)] = -share
-        if not teams.determines(sp.csr_array(weights[None, :]))[0]:
-            raise ValueError(
-                f"the comparisons do not determine the margin of {first!r} over {second!r}: some "
-                "members always played together, or never met the others."
-            )
+        if teams is not None:
+            return team_contrast(teams, self.position, first, second)
+        i, j = self.comparable(first, second)
+        weights = np.zeros(len(self.items))
+        weights[i] = 1.0
+        weights[j] = -1.0
         return weights
 
     def comparable(self, a: object, b: object) -> tuple[int, int]:
@@ -635,12 +620,3 @@ class Leaderboard(RankedBoard):
                 "them, so their ratings cannot be compared."
             )
         return i, j
-
-
-def _shares_of(side: object) -> dict[object, float]:
-    """Members of a side and their weights."""
-    if isinstance(side, Mapping):
-        return {member: float(share) for member, share in side.items()}
-    if isinstance(side, (tuple, list, set, frozenset)):
-        return dict.fromkeys(side, 1.0)
-    return {side: 1.0}

@@ -17,7 +17,7 @@ from rankwise.leaderboard.algebra.outcome_likelihood import OutcomeLikelihood
 from rankwise.leaderboard.algebra.team_rows import side_rows
 from rankwise.leaderboard.board_types import Contexts, Moment
 from rankwise.leaderboard.covariates import SIDE
-from rankwise.leaderboard.inference.team_notes import component_means
+from rankwise.leaderboard.inference.team_margins import component_means
 from rankwise.leaderboard.models.base import RatingModel
 from rankwise.leaderboard.models.dynamic import DynamicBradleyTerry
 

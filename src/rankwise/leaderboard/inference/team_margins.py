@@ -1,11 +1,15 @@
-"""Notes of a board of teams: what the comparisons do not determine, and the mean rating."""
+"""Boards of teams: margins of one team over another, the mean rating, and notes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
+import scipy.sparse as sp
 
 from rankwise.arrays import Array
 from rankwise.formatting import count
+from rankwise.leaderboard.algebra.team_rows import TeamRows
 from rankwise.leaderboard.models.base import RatingModel
 
 
@@ -59,3 +63,44 @@ def team_notes(model: RatingModel, factor: float) -> list[str]:
             f"{mean:.3g} to the margin of its team"
         )
     return notes
+
+
+def team_contrast(
+    teams: TeamRows, position: Callable[[object], int], first: object, second: object
+) -> Array:
+    """Return the weight of each item in the margin of one team over another.
+
+    Parameters
+    ----------
+    teams : TeamRows
+        The comparisons of the board.
+    position : callable
+        Returns the position of an item by its label.
+    first, second : label, or tuple, list, set or dict of labels
+        The teams.
+    """
+    first_shares = _shares_of(first)
+    second_shares = _shares_of(second)
+    common = first_shares.keys() & second_shares.keys()
+    if common:
+        raise ValueError(f"{next(iter(common))!r} is on both sides.")
+    weights = np.zeros(teams.n_items)
+    for member, share in first_shares.items():
+        weights[position(member)] = share
+    for member, share in second_shares.items():
+        weights[position(member)] = -share
+    if not teams.determines(sp.csr_array(weights[None, :]))[0]:
+        raise ValueError(
+            f"the comparisons do not determine the margin of {first!r} over {second!r}: some "
+            "members always played together, or never met the others."
+        )
+    return weights
+
+
+def _shares_of(side: object) -> dict[object, float]:
+    """Members of a side and their weights."""
+    if isinstance(side, Mapping):
+        return {member: float(share) for member, share in side.items()}
+    if isinstance(side, (tuple, list, set, frozenset)):
+        return dict.fromkeys(side, 1.0)
+    return {side: 1.0}
