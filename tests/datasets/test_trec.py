@@ -10,6 +10,7 @@ import pytrec_eval
 from rankwise.datasets import TrecRun, read_qrels, read_trec_run, write_qrels, write_trec_run
 from rankwise.errors import TableFormatError
 from rankwise.metrics import evaluate
+from rankwise.model_selection import compare
 from tests.cli.shell import fail, succeed
 
 
@@ -130,6 +131,36 @@ def test_the_command_bounds_runs_over_unjudged_documents(files, tmp_path):
     assert "--unjudged" in fail(*command, "--unjudged", "none")
     assert "--qrels" in fail("evaluate", tmp_path / "csv", tmp_path / "csv", "--unjudged", "zero")
     assert "rankwise evaluate MODEL DATA" in fail("evaluate", tmp_path / "csv")
+
+
+def test_the_command_compares_runs_on_qrels(files, tmp_path):
+    run, qrels = files
+    write_qrels(tmp_path / "qrels", qrels.query[::2], qrels.document[::2], qrels.relevance[::2])
+    rng = np.random.default_rng(0)
+    other = run.score + rng.normal(size=len(run.score))
+    write_trec_run(tmp_path / "one", run.query, run.document, run.score)
+    write_trec_run(tmp_path / "two", run.query, run.document, other)
+    runs = [tmp_path / "one", tmp_path / "two"]
+    command = ["compare", "--qrels", tmp_path / "qrels", *runs, "-m", "nDCG@5"]
+    options = ["--unjudged", "bounds", "--next-judgments", "2", "--json"]
+    assert "AP of two runs" in fail(*command[:-1], "AP", *options)
+    found = json.loads(succeed(*command, *options).stdout)
+    with pytest.warns(UserWarning, match="fewer than 10 groups"):
+        expected = compare(
+            {"one": run.to_dict(), "two": read_trec_run(tmp_path / "two")},
+            qrels=tmp_path / "qrels",
+            metric="nDCG@5",
+            unjudged="bounds",
+        )
+    assert found["ndcg(gain=linear)@5"] == expected.to_dict()
+    names = [(entry["query"], entry["document"]) for entry in found["next_judgments"]["documents"]]
+    assert names == [(query, document) for query, document, _ in expected.next_judgments(2)]
+    text = succeed(*command, "--difference", "0.05", "--correction", "none").stdout
+    assert "groups to detect 0.05" in text
+    assert "Holm" not in text
+    assert "--qrels" in fail("compare", *runs, *runs)
+    assert "two runs" in fail("compare", "--qrels", tmp_path / "qrels", runs[0])
+    assert "--missing-queries" in fail(*command, "--missing-queries", "skip")
 
 
 def test_relevant_documents_that_were_not_found_come_last_and_others_do_not():

@@ -13,6 +13,7 @@ from rankwise import AutoRanker, LabelRankerCV, RankRLS, RankRLSCV, RankSVMCV, m
 from rankwise.datasets import make_ranking
 from rankwise.inspection import permutation_importance
 from rankwise.metrics import disagreement_error, evaluate, get_metric, make_metric, ndcg
+from rankwise.metrics.by_group import check_scoring
 from rankwise.metrics.registry import METRICS
 from rankwise.model_selection import cross_validate_candidates, make_ranking_scorer
 from rankwise.persistence import load, save
@@ -113,9 +114,9 @@ def test_plots_take_it(data):
 
 
 @pytest.mark.parametrize("name", ["pooled_auc(relevant=2)", "mse(average=items)"])
-def test_a_search_refuses_metrics_that_pool_scores_of_different_models(data, name):
+def test_metrics_that_pool_groups_are_refused_where_groups_have_equal_weights(name):
     with pytest.raises(ValueError, match="in each group"):
-        RankRLSCV(scoring=name).fit(*data)
+        check_scoring(name)
 
 
 def test_two_functions_of_one_name_are_refused(data):

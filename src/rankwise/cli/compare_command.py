@@ -32,7 +32,7 @@ from rankwise.formatting import TABLE_FORMATS, TextTable, join_tables, text_widt
 
 if TYPE_CHECKING:
     from rankwise.cli.input_files import DataFile
-    from rankwise.metrics import Evaluation, Metric
+    from rankwise.metrics import Evaluation, Metric, NextJudgment
     from rankwise.model_selection import Comparison
 
 DEFAULT_RUN_METRIC = "nDCG@10"
@@ -104,6 +104,7 @@ def compare(
     line; two or more are compared. With --qrels all files are TREC runs.
     """
     from rankwise.cli.input_files import open_data
+    from rankwise.datasets.trec import is_trec_run
     from rankwise.model_selection.comparison import CORRECTIONS, TESTS
     from rankwise.validation import check_option
 
@@ -121,10 +122,20 @@ def compare(
         if len(paths) < 3:
             raise ValueError("compare needs at least two rankers: `rankwise compare DATA A B`.")
         retrieval.refuse(paths[1])
+        for path in paths[1:]:
+            if is_trec_run(path):
+                raise ValueError(f"{path} is a TREC run; pass the file of judgments as --qrels.")
         file = open_data(paths[0], table, items, pair_columns)
         comparisons = _compare_rankers(file, paths[1:], metric, options)
+    judgments: list[NextJudgment] = []
+    if retrieval.next_judgments is not None:
+        first = next(iter(comparisons.values()))
+        judgments = first.next_judgments(retrieval.next_judgments)
     if as_json:
-        terminal.print_json({name: result.to_dict() for name, result in comparisons.items()})
+        document = {name: result.to_dict() for name, result in comparisons.items()}
+        if judgments:
+            document["next_judgments"] = {"documents": [entry._asdict() for entry in judgments]}
+        terminal.print_json(document)
         return
     for name, comparison in comparisons.items():
         if format == "text":
@@ -133,9 +144,7 @@ def compare(
         else:
             table_with_title = replace(comparison.table(), title=name)
             click.echo(join_tables([table_with_title], format))
-    if retrieval.next_judgments is not None:
-        first = next(iter(comparisons.values()))
-        print_next_judgments(first.next_judgments(retrieval.next_judgments))
+    print_next_judgments(judgments)
 
 
 class CompareOptions(NamedTuple):

@@ -300,7 +300,7 @@ def bounds_of_runs(
     pool: int = 0,
 ) -> Bounds:
     """Return the bounds for one run, or for the first run minus the second."""
-    _check_metric(metric, len(runs))
+    check_bounded(metric, len(runs))
     check_int("pool", pool, least=0)
     n_grades = _largest_grade(judgments, max_grade)
     problems: dict[str, UnjudgedQuery] = {}
@@ -347,7 +347,8 @@ def _place_values(metric: RunMetric, n_places: int) -> Array:
     return np.ones(n_places, dtype=np.float64)
 
 
-def _check_metric(metric: RunMetric, n_runs: int) -> None:
+def check_bounded(metric: RunMetric, n_runs: int) -> None:
+    """Raise a ValueError if the metric of one run, or of two, has no exact bounds."""
     if metric.kind not in BOUNDED or metric.judged_only:
         raise ValueError(
             f"metric {metric.name!r} has no bounds over unjudged documents; use nDCG, P, RBP, RR, "

@@ -15,7 +15,7 @@ from rankwise.formatting import join_words
 from rankwise.metrics import evaluate_runs
 from rankwise.metrics.run_input import RunInput, RunsInput, read_judgments, read_runs
 from rankwise.metrics.run_metric_names import RunMetricName, get_run_metric
-from rankwise.metrics.unjudged import bounds_of_runs
+from rankwise.metrics.unjudged import bounds_of_runs, check_bounded
 from rankwise.model_selection.comparison import (
     Comparison,
     ComparisonSettings,
@@ -186,6 +186,8 @@ def _compare_runs(
 ) -> Comparison:
     """Evaluate runs and compare their values by query."""
     run_metric = get_run_metric(metric)
+    if unjudged == "bounds":
+        check_bounded(run_metric, n_runs=2)
     settings = settings._replace(greater_is_better=True)
     judgments = read_judgments(qrels)
     runs_by_name = read_runs(runs)
