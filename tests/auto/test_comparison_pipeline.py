@@ -362,6 +362,17 @@ def test_comparisons_of_unknown_items_are_refused(types):
         AutoRanker(LINEAR).fit(pd.concat([types.items, types.items]), types.pair_data())
 
 
+def test_frames_without_an_index_need_item_id(types):
+    polars = pytest.importorskip("polars")
+    frame = polars.from_pandas(types.items.reset_index(names="player"))
+    pairs = types.pair_data()
+    with pytest.raises(ValueError, match="item_id="):
+        AutoRanker(["hinges"]).fit(frame, pairs)
+    model = AutoRanker(["hinges"], n_resamples=0).fit(frame, pairs, item_id="player")
+    of_pandas = AutoRanker(["hinges"], n_resamples=0).fit(types.items, pairs)
+    np.testing.assert_allclose(model.predict(frame), of_pandas.predict(types.items), atol=1e-9)
+
+
 def test_an_item_compared_with_itself_is_refused(types):
     pairs = types.pair_data()
     first = pairs.first.copy()

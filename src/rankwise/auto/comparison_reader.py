@@ -183,6 +183,11 @@ def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadCom
 def _rows_of_items(pairs: PairData, items: NamedItems, n_items: int) -> Indices:
     """The row of X of each item of the comparisons."""
     if items.names is None:
+        if frame_columns(items.X) is not None:
+            raise ValueError(
+                "X is a data frame without an index, so its rows cannot be matched with the items "
+                "of the comparisons; name the column of their names with item_id=."
+            )
         _check_n_items(pairs.n_items, n_items)
         return np.arange(n_items)
     rows = {name: row for row, name in enumerate(items.names.tolist())}
