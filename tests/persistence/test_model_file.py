@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -20,11 +21,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import rankwise
 from rankwise import RankingPursuit, RankRLS, RankRLSCV, RankSVM, View
+from rankwise.fitted_schema import FittedSchema, Floats
 from rankwise.kernels.kernel import Kernel
 from rankwise.model_selection.scorer import predict_items
 from rankwise.persistence import load, read_header, save
 from rankwise.persistence.model_file import FORMAT_VERSION
 from rankwise.persistence.saved_classes import ESTIMATORS, RECORDS, schema_of
+from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import RankerMixin
 from tests.persistence.saved_models import GROUPS, NEW, NEW_FRAME, X, all_models, y
 
@@ -301,3 +304,36 @@ def test_a_failing_write_leaves_the_old_file(path, monkeypatch):
         save(MODELS["margin"][0], path)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
+
+
+class MeanRanker(RankerMixin, BaseEstimator):
+    """Scores items by the weighted mean of their features."""
+
+    _fitted: ClassVar[FittedSchema] = {"weight_": Floats("features")}
+
+    def __init__(self, power=1.0):
+        self.power = power
+
+    def fit(self, X, y, groups=None):
+        X = validate_X(self, X)
+        self.weight_ = np.abs(X).mean(axis=0) ** self.power
+        return self
+
+    def predict(self, X):
+        return validate_X(self, X, reset=False) @ self.weight_
+
+
+def test_a_new_estimator_is_its_class_and_one_line_of_the_registry(path, monkeypatch):
+    model = MeanRanker(power=2.0).fit(X, y)
+    with pytest.raises(ValueError, match="a MeanRanker cannot be saved"):
+        save(model, path)
+    monkeypatch.setitem(ESTIMATORS, "MeanRanker", MeanRanker)
+    save(make_pipeline(StandardScaler(), MeanRanker()).fit(X, y), path)
+    assert read_header(path)["ranker"] == "MeanRanker"
+    save(model, path)
+    back = load(path)
+    assert back.get_params() == model.get_params()
+    np.testing.assert_array_equal(back.predict(X), model.predict(X))
+    model.note_ = "not declared"
+    with pytest.raises(ValueError, match="'note_' that its class does not declare"):
+        save(model, path)

@@ -108,7 +108,7 @@ def test_categories_of_pandas_may_have_any_values():
 
 def test_the_user_overrules():
     X = frame("doc_id", "stars", "row", "size")
-    found = facts(X, categorical=["stars", "doc_id"], wanted=["row"])
+    found = facts(X, categorical=["stars", "doc_id"], keep=["row"])
     assert [column.kind for column in found] == ["category", "category", "number", "number"]
     assert facts(X, numeric=["doc_id"])[0].kind == "number"
     with pytest.raises(ValueError, match="'stars' is asked for in two ways"):
@@ -167,7 +167,7 @@ def test_row_numbers_are_one_whole_number_per_row(row_numbers):
 
 def test_all_that_cannot_be_used_is_told_at_once():
     with pytest.raises(ValueError, match=r"learned from: 'ragged' \(lists.*'empty' \(it has no"):
-        facts(frame("size", "ragged", "empty"), wanted=["ragged", "empty"])
+        facts(frame("size", "ragged", "empty"), keep=["ragged", "empty"])
     with pytest.raises(ValueError, match=r"no column can be learned from: 'doc_id'.*'empty'"):
         facts(frame("doc_id", "empty"))
     with pytest.raises(ValueError, match=r"'color' \(it has words, such as 'red', expected"):

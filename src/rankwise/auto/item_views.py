@@ -117,7 +117,7 @@ def prepare_table(X: Any, read_target: Any) -> PreparedTable:
     predictive_ids: list[str] = []
     if numbers:
         predictive_ids = find_predictive_ids(numbers, read_target())
-        vectorizer = TableVectorizer(wanted=predictive_ids).decide_columns(X)
+        vectorizer = TableVectorizer(keep=predictive_ids).decide_columns(X)
     return PreparedTable(vectorizer, predictive_ids)
 
 

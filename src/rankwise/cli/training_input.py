@@ -171,7 +171,7 @@ def _fit_vectorizer(
     vectorizer = TableVectorizer(
         categorical=[name for name in names.categorical if name not in names.nuisance],
         numeric=[name for name in names.numeric if name not in names.nuisance],
-        wanted=names.features,
+        keep=names.features,
         scale=scale,
         order=file.table.orders() or None,
     )

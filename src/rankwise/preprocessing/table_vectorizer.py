@@ -91,7 +91,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
     ----------
     categorical, numeric : iterables of str
         Columns that are used as categories or as numbers, whatever they look like. Default: ().
-    wanted : iterable of str, default=()
+    keep : iterable of str, default=()
         Columns that are used although they look like identifiers.
     order : mapping of str to list of str, default=None
         Words of columns from low to high, such as ``{"size": ["S", "M", "L"]}``.
@@ -156,13 +156,13 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         *,
         categorical: Iterable[str] = (),
         numeric: Iterable[str] = (),
-        wanted: Iterable[str] = (),
+        keep: Iterable[str] = (),
         order: Mapping[str, Sequence[str]] | None = None,
         scale: bool = False,
     ) -> None:
         self.categorical = categorical
         self.numeric = numeric
-        self.wanted = wanted
+        self.keep = keep
         self.order = order
         self.scale = scale
 
@@ -215,7 +215,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
 
     def _requested_names(self) -> set[str]:
         """Columns that the parameters name."""
-        return {*self.categorical, *self.numeric, *self.wanted, *(self.order or {})}
+        return {*self.categorical, *self.numeric, *self.keep, *(self.order or {})}
 
     def _requests(self, names: list[str], is_frame: bool) -> dict[str, ColumnRequest]:
         """What the parameters request for each column; validates the parameters."""

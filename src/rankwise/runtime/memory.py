@@ -21,7 +21,7 @@ def available_bytes() -> int | None:
 
 
 def check_matrix_fits(
-    n_rows: int, n_columns: int, what: str, advice: str, *, n_matrices: float = 1.0
+    n_rows: int, n_columns: int, matrix_name: str, advice: str, *, n_matrices: float = 1.0
 ) -> None:
     """Raise a ValueError if float64 matrices exceed the available memory.
 
@@ -29,7 +29,7 @@ def check_matrix_fits(
     ----------
     n_rows, n_columns : int
         Shape of a matrix.
-    what : str
+    matrix_name : str
         Name of the matrix in the message.
     advice : str
         What to do instead.
@@ -44,6 +44,6 @@ def check_matrix_fits(
     if n_matrices != 1:
         number = f" ({n_matrices:g} matrices of that size at a time)"
     raise ValueError(
-        f"{what} of {n_rows:,} × {n_columns:,} would take {needed / 2**30:,.1f} GiB{number} but "
-        f"only {free / 2**30:,.1f} GiB of memory are available; {advice}."
+        f"{matrix_name} of {n_rows:,} × {n_columns:,} would take {needed / 2**30:,.1f} "
+        f"GiB{number} but only {free / 2**30:,.1f} GiB of memory are available; {advice}."
     )

@@ -14,7 +14,7 @@ class Progress:
 
     Parameters
     ----------
-    what : str
+    title : str
         Name of the work, at the beginning of the line.
     total : int, default=None
         Number of steps. The line is a bar if it is known, and counts iterations if it is None.
@@ -29,9 +29,9 @@ class Progress:
     PAUSE = 0.1  # seconds between two lines
 
     def __init__(
-        self, what: str, total: int | None = None, show: bool | None = None, in_place: bool = True
+        self, title: str, total: int | None = None, show: bool | None = None, in_place: bool = True
     ) -> None:
-        self._what = what
+        self._title = title
         self._total = total
         self._in_place = in_place
         if show is None:
@@ -56,9 +56,9 @@ class Progress:
             filled = self.WIDTH * n_done // self._total
             text = "█" * filled + "·" * (self.WIDTH - filled) + f" {n_done}/{self._total}"
         if self._in_place:
-            sys.stderr.write(f"\r{self._what} {text}")
+            sys.stderr.write(f"\r{self._title} {text}")
         else:
-            sys.stderr.write(f"{self._what} {text}\n")
+            sys.stderr.write(f"{self._title} {text}\n")
         sys.stderr.flush()
 
     def iteration(self, n_iter: int, residual: float) -> None:
@@ -75,11 +75,11 @@ class Progress:
             sys.stderr.write("\n")
 
 
-def track(steps: Sequence[T], what: str, show: bool | None = None) -> Iterator[T]:
+def track(steps: Sequence[T], title: str, show: bool | None = None) -> Iterator[T]:
     """Yield the steps and draw a bar of the finished steps; see `Progress`."""
     if not steps:
         return
-    line = Progress(what, len(steps), show)
+    line = Progress(title, len(steps), show)
     for n_done, step in enumerate(steps):
         line.update(n_done)
         yield step

@@ -196,8 +196,9 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         """
         max_pairs = check_int("max_pairs", self.max_pairs, least=1)
         y, groups = pack_weights(y, groups, sample_weight, X)
-        estimator = RankRLSCV() if self.estimator is None else self.estimator
-        left_out = leave_units_out(estimator, X, y, groups, units=self.units, n_folds=self.n_folds)
+        left_out = leave_units_out(
+            self._wrapped_estimator(), X, y, groups, units=self.units, n_folds=self.n_folds
+        )
         errors = left_out.jackknife()
         rng = np.random.default_rng(self.random_state)
         pairs = held_out_pairs(left_out, errors, max_pairs, rng)
@@ -455,9 +456,14 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = get_tags(RankRLSCV() if self.estimator is None else self.estimator)
-        tags.input_tags = inner.input_tags
+        tags.input_tags = get_tags(self._wrapped_estimator()).input_tags
         return tags
+
+    def _wrapped_estimator(self) -> BaseEstimator:
+        """The estimator, by default RankRLSCV."""
+        if self.estimator is None:
+            return RankRLSCV()
+        return self.estimator
 
 
 def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
@@ -566,8 +572,9 @@ def _task_of_list(left_out: LeftOut) -> RankRLSTask | None:
     """The task of a RankRLS whose units are single items; None for other models and units."""
     if not isinstance(left_out, LeftOutExactly) or left_out.units.of_edges:
         return None
-    has_single_items = max(map(len, left_out.units.members)) == 1
-    return left_out.task if has_single_items else None
+    if max(map(len, left_out.units.members)) > 1:
+        return None
+    return left_out.task
 
 
 def _draw_comparisons(
@@ -583,7 +590,9 @@ def _draw_comparisons(
         is_held_out = (fold[first] >= 0) & (fold[first] == fold[second])
     candidates = np.flatnonzero(is_held_out & (pairs.magnitude > 0))
     edges = candidates[_draw_numbers(len(candidates), n_pairs, rng)]
-    return _DrawnPairs(first[edges], second[edges], edges if left_out.units.of_edges else None)
+    if left_out.units.of_edges:
+        return _DrawnPairs(first[edges], second[edges], edges)
+    return _DrawnPairs(first[edges], second[edges])
 
 
 def _draw_from_scores(

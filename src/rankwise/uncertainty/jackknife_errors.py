@@ -524,7 +524,9 @@ def exact_ranker(model: BaseEstimator) -> RankRLS | None:
     """The RankRLS inside a fitted Pipeline or search; None for other rankers."""
     ranker = final_estimator(model)
     ranker = getattr(ranker, "best_estimator_", ranker)
-    return ranker if isinstance(ranker, RankRLS) else None
+    if isinstance(ranker, RankRLS):
+        return ranker
+    return None
 
 
 def leave_units_out(
@@ -597,7 +599,9 @@ def _leave_out_by_refits(
     else:
         scores, groups, weights = unpack_target(y, groups)
         graph = ScoreGraph(check_y(scores), groups, cost="sign", sample_weight=weights)
-        y = scores if groups is None else make_target(scores, groups, weights)
+        y = scores
+        if groups is not None:
+            y = make_target(scores, groups, weights)
     folds = folds_of_units(make_units(graph, units), n_folds)
     members = []
     for fold in track(folds.members, "refitting without a fold"):
@@ -673,7 +677,9 @@ def _cluster_codes(labels: ArrayLike, n_rows: int, *, of_edges: bool) -> Indices
 def _default_kind(graph: PreferenceGraph) -> str:
     """The kind of units="auto"."""
     if graph.hold_out_unit == "items":
-        return "groups" if graph.n_units > 1 else "items"
+        if graph.n_units > 1:
+            return "groups"
+        return "items"
     component_weight = np.bincount(graph.groups, graph.degrees)
     is_balanced = component_weight.max() < component_weight.sum() / 2
     if graph.n_units >= MIN_COMPONENTS and is_balanced:

@@ -95,7 +95,7 @@ def find_baselines(subject: ReportModel, previous: object, metric: Metric) -> li
     """
     scored = subject.scored
     baselines = [Baseline(BaselineKind.RANDOM, "random order", np.zeros(len(scored.y)))]
-    if subject.parts.learner is not None:
+    if subject.model_parts.learner is not None:
         feature = _best_feature(subject, metric)
         if feature is not None:
             baselines.append(feature)
@@ -140,7 +140,7 @@ def _best_feature(subject: ReportModel, metric: Metric) -> Baseline | None:
     column = _dense_floats(features[:, [best.column]])[:, 0]
     if not np.isfinite(column).all():
         return None
-    name = as_text(subject.parts.feature_names(subject.names, features.shape[1])[best.column])
+    name = as_text(subject.model_parts.feature_names(subject.names, features.shape[1])[best.column])
     if best.sign < 0:
         name = f"{name}, low first"
     return Baseline(BaselineKind.FEATURE, name, best.sign * column)

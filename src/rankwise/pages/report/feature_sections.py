@@ -91,20 +91,20 @@ class FeatureEffects:
 
 def find_effects(subject: ReportModel) -> FeatureEffects | None:
     """The weights of a linear model; None for other models."""
-    parts = subject.parts
-    if parts.learner is None:
+    model_parts = subject.model_parts
+    if model_parts.learner is None:
         return None
-    weights = parts.weights()
+    weights = model_parts.weights()
     if weights is None:
         return None
-    names = [as_text(name) for name in parts.feature_names(subject.names, len(weights))]
+    names = [as_text(name) for name in model_parts.feature_names(subject.names, len(weights))]
     added = Contributions(weights, subject.features(), subject.scored.groups, names)
-    return FeatureEffects(added, subject.scored, _weight_errors(parts, len(weights)))
+    return FeatureEffects(added, subject.scored, _weight_errors(model_parts, len(weights)))
 
 
-def _weight_errors(parts: ModelParts, n_weights: int) -> Array | None:
+def _weight_errors(model_parts: ModelParts, n_weights: int) -> Array | None:
     """Jackknife standard errors of the weights of a calibrated ranker; None if it has none."""
-    calibrated = parts.calibrated
+    calibrated = model_parts.calibrated
     if calibrated is None or calibrated.root_ is None or len(calibrated.root_) != n_weights:
         return None
     return calibrated.jackknife().coefficient_errors
@@ -116,7 +116,7 @@ def describe_importance(
     """The permutation importance of the columns of X for an AutoRanker; None for other models."""
     n_columns = count_columns(subject.X)
     is_small = n_columns is not None and n_columns <= MAX_PERMUTED_FEATURES
-    if not isinstance(subject.parts.learner, AutoRanker) or not is_small:
+    if not isinstance(subject.model_parts.learner, AutoRanker) or not is_small:
         return None
     scored = subject.scored
     items = scored.first_groups(MAX_PERMUTED_ITEMS)

@@ -146,13 +146,13 @@ def _shown_positions(true_rank: Indices) -> Indices:
 
 def possible_ranks(subject: ReportModel, confidence: float) -> RankInterval | None:
     """Rank intervals of the items with a true score; None if the model is not calibrated."""
-    parts = subject.parts
+    model_parts = subject.model_parts
     scored = subject.scored
-    if parts.calibrated is None:
+    if model_parts.calibrated is None:
         return None
     items = subject.X
-    if parts.steps_before is not None:
-        items = transform_step(parts.steps_before, items, subject.groups)
+    if model_parts.steps_before is not None:
+        items = transform_step(model_parts.steps_before, items, subject.groups)
     if scored.n_unscored:
         items = take_rows(items, scored.rows)
-    return parts.calibrated.rank_interval(items, scored.groups.codes, confidence)
+    return model_parts.calibrated.rank_interval(items, scored.groups.codes, confidence)

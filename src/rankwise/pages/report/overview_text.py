@@ -17,9 +17,9 @@ MAX_BANNER = 400  # characters
 MANY_PAIRS = 20  # that are unlikely to be all in the right order by chance
 
 
-def subtitle(parts: ModelParts, scored: ScoredItems) -> str:
+def subtitle(model_parts: ModelParts, scored: ScoredItems) -> str:
     """Model and data in one line."""
-    learner = " → ".join([*parts.step_names, parts.name])
+    learner = " → ".join([*model_parts.step_names, model_parts.name])
     items = count(len(scored.y), "item")
     if not scored.is_one_list:
         items += f" in {count(scored.groups.n_groups, 'group')}"

@@ -154,7 +154,7 @@ class ReportModel(NamedTuple):
     ----------
     model : object
         The estimator or the scores that the user passed.
-    parts : ModelParts
+    model_parts : ModelParts
         Learner and steps of the model.
     X, groups : object
         All rows that the user passed.
@@ -165,7 +165,7 @@ class ReportModel(NamedTuple):
     """
 
     model: object
-    parts: ModelParts
+    model_parts: ModelParts
     X: object
     groups: ArrayLike | None
     names: list[str] | None
@@ -173,7 +173,7 @@ class ReportModel(NamedTuple):
 
     def features(self) -> AnyArray | sp.csr_array:
         """The learner's features of the scored items."""
-        features = self.parts.features(self.X, self.groups)
+        features = self.model_parts.features(self.X, self.groups)
         if self.scored.n_unscored:
             return features[self.scored.rows]
         return features

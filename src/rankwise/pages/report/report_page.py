@@ -115,13 +115,13 @@ def report(
     """
     subject = make_report_model(model, X, y, groups, ids, feature_names)
     scored = subject.scored
-    parts = subject.parts
+    model_parts = subject.model_parts
     results = measure(scored, metrics, confidence)
     baselines = find_baselines(subject, previous, results[0].metric)
     selection = select_groups(scored, results[0])
     effects = find_effects(subject)
     margins = find_margins(scored, np.random.default_rng(random_state))
-    search = describe_search(parts.learner)
+    search = describe_search(model_parts.learner)
     data: JsonObject = {
         "metrics": [result.describe() for result in results if result.has_mean],
         "groups": describe_groups(scored, results, selection),
@@ -130,12 +130,12 @@ def report(
         "losses": describe_importance(subject, results[0].metric, confidence),
         "shapes": describe_curves(subject),
         "margins": margins.describe(),
-        "reliability": describe_reliability(parts.calibrated),
+        "reliability": describe_reliability(model_parts.calibrated),
         "curves": search,
     }
     if title is None:
-        title = "Ranking report" if parts.learner is None else f"{parts.name} report"
-    comparisons = comparison_section(parts)
+        title = "Ranking report" if model_parts.learner is None else f"{model_parts.name} report"
+    comparisons = comparison_section(model_parts)
     text = assemble(
         "report/report",
         STYLES,
@@ -146,12 +146,12 @@ def report(
         cards=metric_cards(results, baselines, scored, confidence),
         headline=headline(scored, baselines),
         interval_hint=interval_hint(results, scored, confidence),
-        subtitle=subtitle(parts, scored),
-        about=about_table(parts, scored, package_versions()),
-        members=member_table(parts),
+        subtitle=subtitle(model_parts, scored),
+        about=about_table(model_parts, scored, package_versions()),
+        members=member_table(model_parts),
         comparisons=comparisons.html,
         comparison_link=comparisons.link,
-        best_sets=best_set_table(parts.calibrated, scored),
+        best_sets=best_set_table(model_parts.calibrated, scored),
         **section_notes(subject, selection, results[0], effects, margins, search),
     )
     return Page(text)

@@ -22,9 +22,9 @@ MAX_NOTE = 160  # characters
 MAX_VALUE = 400  # characters
 
 
-def member_table(parts: ModelParts) -> str:
+def member_table(model_parts: ModelParts) -> str:
     """The members of an AutoRanker by weight; empty for other models."""
-    learner = parts.learner
+    learner = model_parts.learner
     if not isinstance(learner, AutoRanker):
         return ""
     members = sorted(learner.members_, key=lambda row: -abs(row.get("weight", -np.inf)))
@@ -80,21 +80,21 @@ def _best_set_row(gaps: Array, level: float, scored: ScoredItems) -> list[str]:
     ]
 
 
-def about_table(parts: ModelParts, scored: ScoredItems, versions: Mapping[str, str]) -> str:
+def about_table(model_parts: ModelParts, scored: ScoredItems, versions: Mapping[str, str]) -> str:
     """Model, data and versions as rows of a table."""
-    rows = {**_describe_learner(parts), **_describe_data(scored), **versions}
+    rows = {**_describe_learner(model_parts), **_describe_data(scored), **versions}
     return "\n".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
         for name, value in rows.items()
     )
 
 
-def _describe_learner(parts: ModelParts) -> dict[str, str]:
-    rows = {"model": " → ".join([*parts.step_names, parts.name])}
-    if parts.learner is None:
+def _describe_learner(model_parts: ModelParts) -> dict[str, str]:
+    rows = {"model": " → ".join([*model_parts.step_names, model_parts.name])}
+    if model_parts.learner is None:
         return rows
-    rows["parameters"] = as_text(repr(parts.learner), MAX_VALUE)
-    for name, value in getattr(parts.learner, "best_params_", {}).items():
+    rows["parameters"] = as_text(repr(model_parts.learner), MAX_VALUE)
+    for name, value in getattr(model_parts.learner, "best_params_", {}).items():
         if isinstance(value, float):
             value = f"{value:.6g}"
         rows[f"{name} (chosen)"] = as_text(value)

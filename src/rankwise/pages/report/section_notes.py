@@ -46,9 +46,9 @@ def section_notes(
     texts = {
         "group_note": _group_note(subject.scored, selection, result),
         "item_note": _item_note(subject.scored, selection),
-        "feature_note": _feature_note(subject.parts, effects),
+        "feature_note": _feature_note(subject.model_parts, effects),
         "margin_note": _margin_note(margins),
-        "search_note": _search_note(subject.parts, search),
+        "search_note": _search_note(subject.model_parts, search),
     }
     return {
         field: f'<p class="note">{escape(text)}</p>' if text else ""
@@ -99,11 +99,11 @@ def _margin_note(margins: Margins) -> str:
     )
 
 
-def _feature_note(parts: ModelParts, effects: FeatureEffects | None) -> str:
+def _feature_note(model_parts: ModelParts, effects: FeatureEffects | None) -> str:
     """To which features the weights belong, or why there are none."""
-    if parts.learner is None:
+    if model_parts.learner is None:
         return "Scores were passed instead of a model, so there are no weights to show."
-    if isinstance(parts.learner, AutoRanker):
+    if isinstance(model_parts.learner, AutoRanker):
         return (
             "This AutoRanker combines several models, listed below with their weights and "
             "held-out scores. Features have no weights; the table shows how much the metric "
@@ -112,28 +112,28 @@ def _feature_note(parts: ModelParts, effects: FeatureEffects | None) -> str:
         )
     if effects is None:
         return (
-            f"This {parts.name} has no weights of features: its score is a sum over training "
+            f"This {model_parts.name} has no weights of features: its score is a sum over training "
             "items (a kernel model) or over views with such sums. A linear kernel, or "
             "RankingPursuit(dictionary='features', kernel='linear'), has weights."
         )
-    if parts.steps is None:
+    if model_parts.steps is None:
         return ""
-    steps = ", ".join(parts.step_names)
+    steps = ", ".join(model_parts.step_names)
     return f"Weights belong to the features after {steps}, not to the features of the data."
 
 
-def _search_note(parts: ModelParts, search: JsonObject | None) -> str:
+def _search_note(model_parts: ModelParts, search: JsonObject | None) -> str:
     """Why there are no curves, and how to get them."""
-    if parts.learner is None:
+    if model_parts.learner is None:
         return "Scores were passed instead of a model, so there is nothing to tune."
-    if isinstance(parts.learner, AutoRanker):
-        return " ".join(f"{text}." for text in parts.learner.notes_)
+    if isinstance(model_parts.learner, AutoRanker):
+        return " ".join(f"{text}." for text in model_parts.learner.notes_)
     if search is not None:
         return ""
-    if parts.search:
+    if model_parts.search:
         return (
-            f"The parameters were chosen by {parts.search}; its scores are in its cv_results_. "
-            "Only the searches of rankwise, such as RankRLSCV, are drawn here."
+            f"The parameters were chosen by {model_parts.search}; its scores are in its "
+            "cv_results_. Only the searches of rankwise, such as RankRLSCV, are drawn here."
         )
     return (
         "This model did not search for its parameters. Train RankRLSCV, RankSVMCV, "
