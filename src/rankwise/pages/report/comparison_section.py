@@ -21,9 +21,9 @@ class ComparisonSection(NamedTuple):
     link: str
 
 
-def comparison_section(parts: ModelParts) -> ComparisonSection:
+def comparison_section(model_parts: ModelParts) -> ComparisonSection:
     """Held-out errors of the ranking and of pairs, what a ranking explains, and examples."""
-    learner = parts.learner
+    learner = model_parts.learner
     if not isinstance(learner, AutoRanker) or learner.comparison_ is None:
         return ComparisonSection("", "")
     uses_pairs = learner.comparison_.uses_pairs_
