@@ -5,8 +5,8 @@
 106 contests of 35 male Cape dwarf chameleons, 7 measurements of each (Stuart-Fox and others 2006,
 the data of Turner and Firth's BradleyTerry2). Boards without and with the measurements (scaled),
 with and without the number of wins before as a covariate of the contest. Alpha is chosen by leaving
-out one contest at a time; the share of contests foreseen that way is printed. An animal that meets
-the others for the first time is foreseen in the last column: all contests of each animal are left
+out one contest at a time; the share of contests predicted that way is printed. An animal that meets
+the others for the first time is predicted in the last column: all contests of each animal are left
 out in turn, which only boards with measurements survive.
 """
 
@@ -48,7 +48,7 @@ def quiet_rate(*arguments, **options):
         return rate(*arguments, **{"model": "least-squares", **options})
 
 
-def foreseen(pairs, folds, **options):
+def predicted(pairs, folds, **options):
     """Share of held-out contests whose winner has the higher rating; a tie is half."""
     hits = []
     for held_out in folds:
@@ -71,14 +71,14 @@ def main(arguments=None):
         for control in (None, ["wins before"]):
             board = quiet_rate(pairs, features=features, covariates=control, alpha="auto")
             given = {"features": features, "covariates": control, "alpha": board.alpha}
-            known = foreseen(pairs, single, **given)
-            new = None if features is None else foreseen(pairs, animals, **given)
+            known = predicted(pairs, single, **given)
+            new = None if features is None else predicted(pairs, animals, **given)
             effect = board.effects[0] if control else None
             shown = None if effect is None else f"{effect.value:.3f} ± {effect.error:.3f}"
             name = title + (", wins before" if control else "")
             rows.append([name, f"{board.alpha:.2g}", shown, known, new])
     header = ["board", "alpha", "effect of a win\nbefore", "contest\nleft out", "animal\nleft out"]
-    print_table("Share of contests foreseen", header, rows)
+    print_table("Share of contests predicted", header, rows)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
 First divisions of Germany, Italy, Spain and France from the R package engsoccerdata (0.1.8, GPL;
 ``data-raw/germany.csv`` and so on, here compressed as ``football/germany.csv.gz``). Seasons 2005 to
-2024; those from `--first` on are foreseen from all matches before: at the start of the season, or
+2024; those from `--first` on are predicted from all matches before: at the start of the season, or
 day by day. Three-way log loss by least squares and by Davidson's model of all seasons before,
 by Davidson's model in time, and by Elo with the step that foresaw the past best, frozen and
 followed. All have the home advantage. Scales are chosen before each season on all matches

@@ -7,7 +7,7 @@ the 2,139 pairs of answers. Some votes of people are drawn at random; the truth 
 of them. Beside each other: people alone, the judge alone, the judge as a prior (`rate(prior=)`),
 and prediction-powered inference (PPI++: the people's board, and λ times what the judge's board of
 all pairs says more than that of the same pairs, λ by least variance). Two more priors are
-worthless: random numbers, and GPT-4 upside down.
+worthless: random numbers, and GPT-4 reversed.
 
 Kendall's τ with its standard error over the runs, shares of the 95 % intervals and of the rank
 ranges that hold the truth, and what the prior was worth in votes: as the board says it, and as
@@ -153,14 +153,14 @@ def table(people, judges, said, truth, curve, n_runs):
             rng = np.random.default_rng([7, size, run])
             votes = people.take(rng.choice(people.n_pairs, size, replace=False))
             noise = dict(enumerate(rng.standard_normal(len(truth))))
-            upside_down = {item: -value for item, value in said["gpt4"].items()}
+            reversed_prior = {item: -value for item, value in said["gpt4"].items()}
             ways = {
                 "people alone": None,
                 "people and GPT-4": said["gpt4"],
                 "people and GPT-3": said["gpt3"],
                 "people, GPT-4 and GPT-3": [said["gpt4"], said["gpt3"]],
                 "people and noise": noise,
-                "people and GPT-4 upside down": upside_down,
+                "people and GPT-4 reversed": reversed_prior,
             }
             for name, prior in ways.items():
                 found.setdefault(name, []).append(

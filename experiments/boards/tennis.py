@@ -4,7 +4,7 @@
 
 ATP matches (winner and loser). (a) The board of 2019 as ratings give it, by the lower end of the
 intervals, and with players of fewer than 20 matches below the line. (b) The matches of a year are
-foreseen from those of the year before: accuracy and log loss by least squares (alpha chosen by
+predicted from those of the year before: accuracy and log loss by least squares (alpha chosen by
 leaving out single matches), other models of `rate` if there are any, Elo (K = 32) and the share of
 wins. A match with a player who did not play the year before is left out. Ratings become chances by
 a logistic curve whose slope is fitted on the year before.
@@ -89,7 +89,7 @@ def log_loss(slope, gaps):
 
 
 def slope_of(method, before, year):
-    """Of the logistic curve: the one that foresees `year` best from the year before it."""
+    """Of the logistic curve: the one that predicts `year` best from the year before it."""
     gaps = margins(method(before), year)
     return minimize_scalar(log_loss, bounds=(1e-3, 50), method="bounded", args=(gaps,)).x
 

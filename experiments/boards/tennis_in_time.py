@@ -24,7 +24,7 @@ from rankwise.leaderboard import PriorScales, rate
 from rankwise.leaderboard.forecast import board_probabilities, elo_margins
 from rankwise.leaderboard.models.dynamic import select_scales
 
-FIRST = 2011  # that is foreseen
+FIRST = 2011  # that is predicted
 STEPS = (0.05, 0.08, 0.12, 0.18, 0.25, 0.35)
 SLOPES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5)
 GLICKO = [(rd, vol) for rd in (150.0, 250.0, 350.0) for vol in (0.03, 0.06, 0.1)]

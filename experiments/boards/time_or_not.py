@@ -2,9 +2,9 @@
 
     python -m experiments.boards.time_or_not [--data DIR]
 
-Tennis (ATP 2014–2019, the matches of 2019 foreseen at its beginning), whose players come, peak and
+Tennis (ATP 2014–2019, the matches of 2019 predicted at its beginning), whose players come, peak and
 go; and votes on answers of language models (LLMFAO, in a random order, since the file has no dates,
-the last third foreseen), which do not change. Each by `backtest`: with time, without, and Elo.
+the last third predicted), which do not change. Each by `backtest`: with time, without, and Elo.
 """
 
 import warnings

@@ -79,7 +79,7 @@ def read_parses(data):
 def measure(method, kernels, train, test):
     """Choose kernel parameters and alpha by cross-validation, train, and judge on the test part.
 
-    With so many more features than parses, the kernel matrix is all that is needed.
+    With many more features than parses, the kernel matrix is all that is needed.
     """
     y = train.y - train.y.mean() if method.is_centered else train.y
     groups = train.groups if method.uses_groups else None

@@ -56,7 +56,7 @@ def measure(X, y, X_test, y_test, n_inputs):
 
 
 def draw_documents(X, y, n_inputs):
-    """The first so many documents of a random order."""
+    """The first documents of a random order."""
     chosen = np.random.default_rng(0).permutation(len(y))[:n_inputs]
     return X[chosen], y[chosen]
 

@@ -59,7 +59,7 @@ class Task(NamedTuple):
 
 
 def draw_tasks(ratings, density, n_users, random):
-    """Tasks of so many active users, with features from reference users of this density.
+    """Tasks of this many active users, with features from reference users of this density.
 
     A user who gave all jokes to train on, or to test on, the same rating has no preferences and
     is passed over.

@@ -101,7 +101,7 @@ def main(argv=None):
     parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--settings", default="rows,columns,both")
-    parser.add_argument("--drugs", type=int, help="only so many drugs, to try the script")
+    parser.add_argument("--drugs", type=int, help="only this many drugs, to try the script")
     arguments = parser.parse_args(argv)
     drugs, targets, Y = read_kiba(arguments.data)
     drugs, Y = drugs[: arguments.drugs], Y[: arguments.drugs]

@@ -241,7 +241,7 @@ def compare_made(folder, n_rows):
 
 def main(arguments=None):
     parser = make_parser(__doc__)
-    parser.add_argument("--rows", type=int, default=0, help="so many made rows, not covtype")
+    parser.add_argument("--rows", type=int, default=0, help="number of made rows, not covtype")
     parser.add_argument("--folder", type=Path, default=None, help="where the files are made")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=given.folder) as name:

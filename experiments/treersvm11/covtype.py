@@ -38,7 +38,7 @@ PUBLISHED = 6.0  # "less than six seconds"
 
 
 def read_covtype(data, n_examples):
-    """Standardized features and class numbers of so many examples, drawn with a fixed seed."""
+    """Standardized features and class numbers of this many examples, drawn with a fixed seed."""
     (path,) = find_data(data, "covtype/covtype.csv.gz")
     with gzip.open(path, "rt") as file:
         table = np.loadtxt(file, delimiter=",", skiprows=1, dtype=np.float32)

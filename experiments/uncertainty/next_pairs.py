@@ -214,7 +214,7 @@ def stopped(n_runs, level=0.9):
     print_table(f"Top 5 of 30 settled at {level:g}", header, rows)
 
 
-def foreseen(n_runs, level=0.9):
+def predicted(n_runs, level=0.9):
     """How many answers were said to be needed, over those that were: top 3 of 10 items."""
     said, used = [], []
     for seed in range(n_runs):
@@ -255,7 +255,7 @@ def main(arguments=None):
     table("Simulation, 60 items with 8 features", with_features, n_runs)
     bent(3 * n_runs)
     stopped(2 * n_runs)
-    foreseen(n_runs // 2)
+    predicted(n_runs // 2)
     for title, shares in [
         ("Language models (LLMFAO, 59)", models(options.data)),
         ("Jokes (Jester, 100)", rating_shares(jokes(options.data))),

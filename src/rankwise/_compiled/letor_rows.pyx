@@ -19,7 +19,7 @@ ctypedef const unsigned char* Text
 cdef enum:
     LEAST_POWER = -342
     LARGEST_POWER = 308
-    MOST_DIGITS = 19  # so many fit in 64 bits
+    MOST_DIGITS = 19  # the decimal digits that fit in 64 bits
 
 cdef double[23] TENS  # the powers of ten that are doubles
 cdef int _k

@@ -19,7 +19,7 @@ from libc.string cimport memset
 import numpy as np
 
 cdef enum:
-    RUN = 16  # so many items are sorted by insertion
+    RUN = 16  # runs of this length are sorted by insertion
 
 
 def sort_by_group(

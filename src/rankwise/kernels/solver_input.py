@@ -180,7 +180,7 @@ def _column_input(X: Matrix, method: str) -> SolverInput:
     n_columns = X.shape[1]
     if method != "iterative":
         method = "primal"
-        advice = "use solver='iterative' for so many features"
+        advice = "use solver='iterative' for this many features"
         check_matrix_fits(n_columns, n_columns, "a Gram matrix", advice)
     return SolverInput(method, X, ColumnFeatures(None, n_columns), columns=X)
 

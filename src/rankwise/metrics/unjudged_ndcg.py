@@ -123,7 +123,7 @@ class NDCGQuery:
         return values
 
     def _maximize(self, limits: Indices) -> tuple[Array, NDArray[np.intp]]:
-        """Maximize the difference with at most so many relevant documents, for each limit.
+        """Maximize the difference under each limit of the number of relevant documents.
 
         Returns
         -------

@@ -77,7 +77,7 @@ class CoRankRLS(TaskModel, KernelParameters):
     nu : float
         How much views must agree, from 0 (independent models). The paper's ν is ``nu * W / W̄``.
     views : int or list of View
-        A number draws so many random bases of all items, scored or not, with no item in two of
+        A number draws this many random bases of all items, scored or not, with no item in two of
         them; they share the kernel below. A list gives each view its columns, kernel and basis.
     n_basis : int
         Basis items of a view that does not say otherwise; fewer where items run short. A

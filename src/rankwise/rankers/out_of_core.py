@@ -435,7 +435,7 @@ class SufficientStatistics:
         X = validate_X(self._model, X, reset=is_first)
         scores = target.y
         if is_first:
-            advice = "use fit with solver='iterative' for so many features"
+            advice = "use fit with solver='iterative' for this many features"
             check_matrix_fits(X.shape[1], X.shape[1], "a Gram matrix", advice)
             self._model.output_shape_ = scores.shape[1:]
         elif scores.shape[1:] != self.output_shape:

@@ -132,7 +132,7 @@ def next_pairs(
         Features of the items: for a ranker the items to choose from; for comparisons, ratings are
         a linear function of X.
     k : int, default=10
-        Number of pairs; fewer if there are not so many.
+        Number of pairs; fewer if there are fewer pairs.
     goal : {"order", "top"}, default="order"
         Whether the order of all items matters, or only the set of the `top` best.
     top : int, default=10

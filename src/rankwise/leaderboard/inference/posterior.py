@@ -207,7 +207,7 @@ def _difference_matrix(graph: PairGraph) -> Matrix:
 
 
 def check_number_of_items(n_items: int) -> None:
-    """Refuse so many items that their covariance is too large."""
+    """Raise a ValueError if the covariance of the items is too large."""
     if n_items > MOST_ITEMS:
         raise ValueError(
             f"there are {n_items:,} items; pairs are chosen among at most {MOST_ITEMS:,}, since "

@@ -138,8 +138,8 @@ class PairInfluence:
     def _number_at_once(self, outcome: int, n_removed: int) -> int:
         """Return how many votes of an outcome to remove.
 
-        At most a tenth of the votes removed so far, no more than close the gap, and not so many
-        that the board falls apart.
+        At most a tenth of the votes removed so far, no more than close the gap, and fewer than
+        disconnect the board.
         """
         counts = self.counts
         pair = counts.pair[outcome]
