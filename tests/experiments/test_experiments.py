@@ -35,6 +35,7 @@ from tests.experiments.made_data import make_data
 FEW_USERS = "--repeats 1 --users 2 --hold-out 1 --widths 3"
 FEW_ALPHAS = {"ALPHAS": 10.0 ** np.arange(-3, 2)}
 RUNS = {  # options, constants to make smaller, and something that must be printed
+    "auto_coverage": ("--only ohsumed --repeats 1", {"SIZES": (4,)}, "further groups"),
     "clicks.mq2008": (
         "--folds 1 --seeds 1 --sessions 2",
         {"TREES": 2, "EXAMINATION": {"weak": 0.5}, "CASCADE": {"weak": (0.7, 0.95)}},
@@ -42,6 +43,7 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     ),
     "corankrls10.letor": ("--repeats 1 --width 2", {**FEW_ALPHAS, "N_BASIS": 5}, "0.348"),
     "corankrls10.parses": ("--repeats 1", FEW_ALPHAS, "0.326"),
+    "metric_weights": ("--only mq2008", {}, "mq2008"),
     "pursuit13.gain": (f"--shares 0.5 {FEW_USERS}", {"NUS": (0.0, 1.0)}, "halves of the users"),
     "pursuit13.jester": (FEW_USERS, {}, "0.419"),
     "pursuit13.level": (FEW_USERS, {}, "differences"),
@@ -83,7 +85,7 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     "uncertainty.coverage": ("--runs 3 --only 40", {}, "40 groups"),
     "uncertainty.next_pairs": (
         "--runs 2",
-        {"RULES": {"random": at_random}, "stopped": print, "foreseen": print},
+        {"RULES": {"random": at_random}, "stopped": print, "predicted": print},
         "Films",
     ),
     "uncertainty.probabilities": ("--folds 2 --only MQ2008", {}, "CalibratedRanker"),

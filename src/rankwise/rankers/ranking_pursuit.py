@@ -178,7 +178,7 @@ class RankingPursuit(TaskModel, KernelParameters):
     cost, ties, group_weight
         As in `RankRLS`.
     n_iter_no_change : int, optional
-        Hold out some of the scored groups and stop when this many consecutive steps have not lowered
+        Hold out some of the scored groups and stop when this many consecutive steps do not lower
         the disagreement error on them ([Pursuit13] figures 1 and 2); the model is that of the best
         step. None makes all steps.
     validation_fraction : float
