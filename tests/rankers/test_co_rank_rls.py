@@ -16,6 +16,8 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 
 from rankwise import CoRankRLS, CoRankRLSCV, PairGraph, RankRLS, View, make_target
 from rankwise.kernels.solver_input import LazyFeatures
+from rankwise.persistence import load, save
+from rankwise.rankers.linear_models import linear_weights
 from rankwise.runtime import memory
 from tests import oracle, oracle_semi
 
@@ -574,3 +576,27 @@ def test_explicit_preferences_with_groups_agree_on_unscored_rows_of_a_group():
         CoRankRLS(views=views).fit(X, PairGraph([0], [1], n_items=12))
     with pytest.raises(TypeError, match="PairGraph"):
         CoRankRLS(views=views).fit(X, W, agreement=[[0, 1]])
+
+
+def test_views_are_aggregated_by_weights(tmp_path):
+    rng = np.random.default_rng(6)
+    X, groups = rng.normal(size=(24, 4)), np.repeat(np.arange(6), 4)
+    y = X @ [1.0, 0.5, 0.2, 0.0]
+    y[groups > 3] = np.nan
+    views = [View([0, 1]), View([2, 3])]
+    plain = CoRankRLS(0.1, nu=0.5, views=views).fit(X, y, groups)
+    model = clone(plain).set_params(view_weights=[3, 1]).fit(X, y, groups)
+    expected = plain.predict_views(X) @ [0.75, 0.25]
+    np.testing.assert_allclose(model.predict(X), expected, atol=1e-12)
+    path = model.path(X, y, groups, alphas=[0.1])
+    np.testing.assert_allclose(path.predict(X)[:, 0], expected, atol=1e-12)
+    np.testing.assert_allclose(X @ linear_weights(model).weights, expected, atol=1e-12)
+    save(model, tmp_path / "model.rankwise")
+    loaded = load(tmp_path / "model.rankwise")
+    np.testing.assert_allclose(loaded.predict(X), expected, atol=1e-12)
+    search = CoRankRLSCV([0.1], nus=[0.5], views=views, view_weights=[1, 0], cv=2)
+    search.fit(X, y, groups)
+    np.testing.assert_allclose(search.predict(X), plain.predict_views(X)[:, 0], atol=1e-12)
+    for weights in ([1], [-1, 2], [0, 0]):
+        with pytest.raises(ValueError, match="view_weights"):
+            CoRankRLS(views=views, view_weights=weights).fit(X, y, groups)

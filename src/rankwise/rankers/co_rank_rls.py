@@ -47,7 +47,7 @@ from rankwise.rankers.semi_supervised import (
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.least_squares import solve_shifted
-from rankwise.validation import check_alphas, check_int, restored_on_failure
+from rankwise.validation import check_alphas, check_float_array, check_int, restored_on_failure
 
 ViewMap = ColumnFeatures | BasisFeatures
 
@@ -79,6 +79,9 @@ class CoRankRLS(TaskModel, KernelParameters):
     views : int or list of View
         A number draws this many random bases of all items, scored or not, with no item in two of
         them; they share the kernel below. A list gives each view its columns, kernel and basis.
+    view_weights : array-like of shape (n_views,), optional
+        Weights of the views in the prediction, such as one minus their held-out errors, 0 or
+        larger. None takes the mean of the views.
     n_basis : int
         Basis items of a view that does not say otherwise; fewer where items run short. A
         linear `View` without a basis of its own uses its columns as they are.
@@ -152,6 +155,7 @@ class CoRankRLS(TaskModel, KernelParameters):
         *,
         nu: float = 1.0,
         views: int | Sequence[View] = 2,
+        view_weights: ArrayLike | None = None,
         n_basis: int = 100,
         kernel: KernelName = "linear",
         gamma: float | None = None,
@@ -166,6 +170,7 @@ class CoRankRLS(TaskModel, KernelParameters):
         self.alpha = alpha
         self.nu = nu
         self.views = views
+        self.view_weights = view_weights
         self.n_basis = n_basis
         self.kernel = kernel
         self.gamma = gamma
@@ -271,7 +276,7 @@ class CoRankRLS(TaskModel, KernelParameters):
 
     @single_threaded
     def predict(self, X: MatrixLike) -> Array:
-        """Score items by the mean of all views; larger is better, inside a group.
+        """Score items by the (weighted) mean of all views; larger is better, inside a group.
 
         Parameters
         ----------
@@ -283,7 +288,10 @@ class CoRankRLS(TaskModel, KernelParameters):
         ndarray of shape (n_items,)
             Scores.
         """
-        return np.asarray(self.predict_views(X).mean(axis=1))
+        scores = self.predict_views(X)
+        if self.view_weights is None:
+            return np.asarray(scores.mean(axis=1))
+        return np.asarray(scores @ self._aggregation_weights(scores.shape[1]))
 
     def predict_views(self, X: MatrixLike) -> Array:
         """Score items by each view.
@@ -303,7 +311,31 @@ class CoRankRLS(TaskModel, KernelParameters):
 
     def kernel_expansion(self) -> KernelExpansion:
         """What the scores are made of: the function of each view."""
-        return KernelExpansion(list(self.views_), [coef[:, None] for coef in self.view_coef_])
+        factors = np.ones(len(self.views_))
+        if self.view_weights is not None:
+            factors = len(self.views_) * self._aggregation_weights(len(self.views_))
+        columns = [
+            factor * coef[:, None] for factor, coef in zip(factors, self.view_coef_, strict=True)
+        ]
+        return KernelExpansion(list(self.views_), columns)
+
+    def _aggregation_weights(self, n_views: int) -> Array:
+        """Weights of the views in the prediction; their sum is 1."""
+        if self.view_weights is None:
+            return np.full(n_views, 1.0 / n_views)
+        weights = check_float_array("view_weights", self.view_weights)
+        if weights.shape != (n_views,) or (weights < 0).any() or not weights.any():
+            raise ValueError(
+                f"view_weights={self.view_weights!r}; expected a weight of at least 0 for each of "
+                f"the {n_views} views, and one above 0."
+            )
+        return np.asarray(weights / weights.sum())
+
+    def _aggregate(self, scores: list[Array]) -> Array:
+        """The weighted mean of the scores of the views."""
+        if self.view_weights is None:
+            return np.asarray(np.mean(scores, axis=0))
+        return np.tensordot(self._aggregation_weights(len(scores)), np.array(scores), axes=1)
 
     def view_disagreement(self, X: MatrixLike, groups: ArrayLike | None = None) -> Array:
         """How differently the views order items, new ones for instance; no scores are needed.
@@ -346,6 +378,7 @@ class CoRankRLS(TaskModel, KernelParameters):
             partial = replace(partial, agreement_graph=agreement)
         loss = partial.loss(self.cost, self.ties, self.group_weight)
         self.views_ = self._fit_views(X)
+        self._aggregation_weights(len(self.views_))  # refuses weights of another number of views
         self.view_coef_: list[Array] = []  # set by the task
         self.basis_indices_ = [
             view.basis if isinstance(view, BasisFeatures) else None for view in self.views_
@@ -445,7 +478,7 @@ class CoRankRLSPath:
     def predict(self, X: MatrixLike) -> Array:
         """Scores of all models, shape (n_items, n_nus, n_alphas), or without nus if none given."""
         flat = [coef.reshape(len(coef), -1) for coef in self.view_coef]
-        scores = np.mean(self.template._scores(X, flat), axis=0)
+        scores = self.template._aggregate(self.template._scores(X, flat))
         grid: tuple[int, ...] = (len(self.nus), len(self.alphas))
         if self.squeeze:
             grid = (len(self.alphas),)
@@ -584,7 +617,8 @@ class CoTask(HoldOutTask):
             view.scores(X_held, coef.reshape(len(coef), -1))
             for view, coef in zip(self.views, coefficients, strict=True)
         ]
-        return np.asarray(np.mean(scores, axis=0))
+        learner: CoRankRLS = self.learner
+        return learner._aggregate(scores)
 
     def train(self, **values: ParameterValue) -> CoRankRLS:
         """The learner trained on all data."""

@@ -50,8 +50,8 @@ class CoRankRLSCV(Search):
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
     store_predictions : bool
         Keep the held-out scores in ``cv_results_["predictions"]``.
-    views, n_basis, kernel, gamma, degree, coef0, kernel_params, cost, ties, group_weight, \
-random_state
+    views, view_weights, n_basis, kernel, gamma, degree, coef0, kernel_params, cost, ties, \
+group_weight, random_state
         As in `CoRankRLS`.
 
     Attributes
@@ -105,6 +105,7 @@ random_state
         scoring: MetricName = "disagreement",
         store_predictions: bool = False,
         views: int | Sequence[View] = 2,
+        view_weights: ArrayLike | None = None,
         n_basis: int = 100,
         kernel: KernelName = "linear",
         gamma: float | None = None,
@@ -122,6 +123,7 @@ random_state
         self.scoring = scoring
         self.store_predictions = store_predictions
         self.views = views
+        self.view_weights = view_weights
         self.n_basis = n_basis
         self.kernel = kernel
         self.gamma = gamma
@@ -168,6 +170,7 @@ random_state
         X = check_groups(self, X, y, groups)
         learner = CoRankRLS(
             views=self.views,
+            view_weights=self.view_weights,
             n_basis=self.n_basis,
             kernel=self.kernel,
             gamma=self.gamma,
