@@ -136,6 +136,15 @@ def best_set_count() -> str:
     return f"{n_sets - 1} of {n_sets}"
 
 
+def families_ignored() -> str:
+    """Coverage of 95% intervals if families of tasks are ignored, in percent."""
+    path = ROOT / "experiments" / "boards" / "results" / "score_coverage.txt"
+    row = re.search(
+        r"^\| the same, families ignored \| \d+ \| ([\d.]+) ", path.read_text(encoding="utf-8"), re.M
+    )
+    return f"{100 * float(row[1]):.0f}%"
+
+
 FIGURES: dict[str, Callable[[], str]] = {
     "quality-table": quality_table,
     "lightgbm-faster": lightgbm_faster,
@@ -145,6 +154,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "board-seconds-evalica": lambda: board_seconds("evalica", is_peer=True),
     "best-set-range": best_set_range,
     "best-set-count": best_set_count,
+    "families-ignored": families_ignored,
 }
 
 

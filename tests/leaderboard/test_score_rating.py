@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from rankwise.leaderboard import rate_scores
+from rankwise.leaderboard.score_notes import curvature_t
 
 TASKS = [f"t{k:02}" for k in range(12)]
 
@@ -324,6 +325,15 @@ def test_wide_table_without_names_is_named():
         rate_scores(frame)
 
 
+def test_tasks_in_rows_are_refused_if_their_name_says_so():
+    frame = wide_frame(scores_of()).set_index("model").T.rename_axis("task")
+    with pytest.raises(ValueError, match=r"pass frame\.T"):
+        rate_scores(frame)
+    with pytest.raises(ValueError, match=r"frame\.set_index\('task'\).T"):
+        rate_scores(frame.reset_index(), item="task", score=["m0", "m1", "m2"])
+    assert len(rate_scores(frame.T)) == 6
+
+
 def test_repeated_cells_are_refused_without_seed():
     frame = long_frame(scores_of())
     with pytest.raises(ValueError, match="has 2 scores for the task"):
@@ -430,3 +440,61 @@ def test_output_formats():
     assert "<table>" in board.to_text("html")
     assert "tabular" in board.to_text("latex")
     assert list(board.to_frame()["item"]) == [row.item for row in board]
+
+
+def curved_scores(slope, seed=0):
+    """Tasks that are harder by k tell the models apart by 1 + slope · k as much."""
+    rng = np.random.default_rng(seed)
+    skill = np.linspace(1, -1, 12)[:, None]
+    difficulty = np.linspace(-1, 1, 12)
+    scores = (1 - slope * difficulty) * skill + difficulty + 0.1 * rng.normal(size=(12, 12))
+    scores[4, :3] = np.nan
+    scores[8, 6:9] = np.nan
+    return scores
+
+
+def test_note_on_curvature_names_the_tasks_that_tell_models_apart():
+    board, _ = warned(curved_scores(0.0))
+    assert not any("tell models apart" in note for note in board.notes)
+    board, _ = warned(curved_scores(0.5))
+    assert any("hard tasks tell models apart more" in note for note in board.notes)
+    board, _ = warned(curved_scores(-0.5))
+    assert any("easy tasks tell models apart more" in note for note in board.notes)
+
+
+def test_curvature_is_the_jackknife_of_a_slope_over_tasks():
+    board, _ = warned(curved_scores(0.2))
+    model = board.model
+    observed = model.design.is_observed
+    difficulty = model.task_effects - model.task_effects.mean()
+
+    def slope(tasks):
+        sum_of_products = sum_of_squares = 0.0
+        for task in tasks:
+            x = model.effects[observed[:, task]] * difficulty[task]
+            x = x - x.mean()
+            sum_of_products += x @ model.residuals[observed[:, task], task]
+            sum_of_squares += x @ x
+        return sum_of_products / sum_of_squares
+
+    everything = slope(range(12))
+    without = [slope([task for task in range(12) if task != out]) for out in range(12)]
+    error = np.sqrt(11 / 12 * np.sum((np.array(without) - everything) ** 2))
+    np.testing.assert_allclose(curvature_t(model), everything / error, rtol=1e-9)
+
+
+def test_notes_on_missing_cells_and_seeds():
+    scores = scores_of()
+    scores[2, :4] = np.nan
+    frame = long_frame(scores)
+    failed = wide_frame(scores).melt("model", var_name="task", value_name="score")
+    assert any("4 scores are NaN" in note for note in rate_long(failed).notes)
+    assert not any("NaN" in note for note in rate_long(frame).notes)
+    for rule, text in [
+        ("common", "8 tasks with scores of all"),
+        ("worst", "worst score"),
+        ("m1", "scores of m1"),
+    ]:
+        assert any(text in note for note in rate_long(frame, missing=rule).notes)
+    folds = pd.concat([frame.assign(fold=k, score=frame.score + 0.01 * k) for k in range(3)])
+    assert any("more seeds could remove" in note for note in rate_long(folds, seed="fold").notes)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from rankwise.arrays import Array, Indices, Labels, Mask
+from rankwise.arrays import AnyArray, Array, Indices, Labels, Mask
 from rankwise.caching import cached_property
 from rankwise.formatting import JsonObject
 from rankwise.leaderboard import render_scores
@@ -152,7 +152,7 @@ class TaskLeaderboard(RankedBoard):
 
     @cached_property
     @single_threaded
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, AnyArray | None]:
         """The rows by column, for many items; the names are those of `LeaderboardRow`."""
         components = self.model.components
         sizes = np.bincount(components)
@@ -238,7 +238,7 @@ class TaskLeaderboard(RankedBoard):
         """What a reader must know, one sentence each, including the warnings."""
         return (*self.warnings, *score_notes(self))
 
-    def difference(self, a: Any, b: Any) -> ScoreDifference:
+    def difference(self, a: Hashable, b: Hashable) -> ScoreDifference:
         """Return the difference of the ratings of two models, with an interval and a p-value.
 
         Parameters
@@ -265,7 +265,7 @@ class TaskLeaderboard(RankedBoard):
         freedom = float(self.errors.pairs.methods[0].freedom[i, j])
         return ScoreDifference(value, value - half_width, value + half_width, p_value, freedom)
 
-    def _comparable(self, a: Any, b: Any) -> tuple[int, int]:
+    def _comparable(self, a: Hashable, b: Hashable) -> tuple[int, int]:
         """Return the positions of two models that common tasks connect."""
         i = self.position(a)
         j = self.position(b)
@@ -277,7 +277,7 @@ class TaskLeaderboard(RankedBoard):
         return i, j
 
     @single_threaded
-    def needs(self, a: Any, b: Any, *, difference: float | None = None) -> TasksNeeded:
+    def needs(self, a: Hashable, b: Hashable, *, difference: float | None = None) -> TasksNeeded:
         """Return how many tasks like these detect the difference of two models with 80% power.
 
         An observed difference is uncertain, so the number of tasks is, too: trust its range.
@@ -317,7 +317,7 @@ class TaskLeaderboard(RankedBoard):
 
     @single_threaded
     def next_cells(
-        self, n_cells: int = 5, *, between: tuple[Any, Any] | None = None
+        self, n_cells: int = 5, *, between: tuple[Hashable, Hashable] | None = None
     ) -> list[SuggestedCell]:
         """Return which models to run on which tasks next.
 
@@ -360,7 +360,7 @@ class TaskLeaderboard(RankedBoard):
             for choice in choose_cells(self.model, contrasts, n_cells)
         ]
 
-    def cells_to_flip(self, a: Any, b: Any) -> CellsToFlip:
+    def cells_to_flip(self, a: Hashable, b: Hashable) -> CellsToFlip:
         """Return what the missing cells would have to be to reverse the order of two models.
 
         Use it before announcing that a model with missing cells is ahead: the additive model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from rankwise.frames import as_array, frame_columns, narwhals_frame
 from rankwise.groups import Groups, encode_groups
 from rankwise.leaderboard.score_table import Repetitions, ScoreTable
 from rankwise.validation import check_float_array, suggestion
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ColumnName = str | int
 ScoreNames = ColumnName | Sequence[ColumnName]
@@ -60,6 +63,8 @@ class FrameColumns:
         Number of rows.
     index : ndarray or None
         Labels of the rows of a pandas frame that has any.
+    index_name : str
+        Name of the index; empty without a name.
     """
 
     def __init__(self, frame: object) -> None:
@@ -77,7 +82,12 @@ class FrameColumns:
         self.n_rows = next(iter(sizes.values()), 0)
         if self.n_rows == 0:
             raise ValueError("the frame has no rows; a leaderboard needs scores.")
-        self.index = None if isinstance(frame, Mapping) else _row_labels(frame)
+        self.index: Labels | None = None
+        self.index_name = ""
+        index = _labeled_index(frame)
+        if index is not None:
+            self.index = np.asarray(index)
+            self.index_name = str(index.name or "")
 
     def values(self, role: str, name: ColumnName) -> AnyArray:
         """Return the column that an argument names."""
@@ -123,15 +133,15 @@ def usual_column(names: Sequence[str], role: str) -> str | None:
     return None
 
 
-def _row_labels(frame: object) -> Labels | None:
+def _labeled_index(frame: object) -> pd.Index | None:
     """Index of a pandas frame, unless it only numbers the rows."""
     wrapped = narwhals_frame(frame)
     if wrapped is None or not wrapped.implementation.is_pandas_like():
         return None
-    index = wrapped.to_native().index
+    index: pd.Index = wrapped.to_native().index
     if index.nlevels > 1 or index.dtype.kind in "iuf":
         return None
-    return np.asarray(index)
+    return index
 
 
 class Cells(NamedTuple):
@@ -212,6 +222,7 @@ def _read_wide(
     columns: FrameColumns, names: ScoreColumns, score: Sequence[ColumnName] | None
 ) -> ScoreTable:
     """Read one model in each row, with one column for each task."""
+    _refuse_tasks_in_rows(columns, names)
     if names.item is not None:
         models = columns.labels("item", names.item)
     elif columns.index is not None:
@@ -247,6 +258,22 @@ def _read_wide(
     families = _task_values(columns, "family", names.family, tasks)
     weights = _task_values(columns, "task_weight", names.task_weight, tasks)
     return _table_of(cells, families, weights, n_nan=0)
+
+
+def _refuse_tasks_in_rows(columns: FrameColumns, names: ScoreColumns) -> None:
+    """Refuse a wide table whose rows are tasks by their name."""
+    name = columns.index_name
+    if names.item is not None:
+        name = _column_label(columns, names.item)
+    if name.lower() not in USUAL_NAMES["task"]:
+        return
+    transposed = "frame.T"
+    if names.item is not None:
+        transposed = f"frame.set_index({name!r}).T"
+    raise ValueError(
+        f"the rows are models to rank, but {name!r} looks like tasks; pass {transposed} if the "
+        "models are the columns, or rename it if they are not."
+    )
 
 
 def _column_label(columns: FrameColumns, name: ColumnName) -> str:

@@ -134,15 +134,15 @@ class ScoreTable:
         if is_lonely.any():
             names = join_words(self.tasks[is_lonely])
             warn_user(
-                f"{count(int(is_lonely.sum()), 'task')} with scores of fewer than two models "
-                f"cannot compare models and are dropped: {names}."
+                f"dropped {count(int(is_lonely.sum()), 'task')} with scores of fewer than two "
+                f"models, which cannot compare models: {names}."
             )
             table = self.take_tasks(np.flatnonzero(~is_lonely))
         is_empty = ~table.is_observed.any(axis=1)
         if is_empty.any():
             warn_user(
-                f"{count(int(is_empty.sum()), 'model')} without a score on these tasks are "
-                f"dropped: {join_words(table.models[is_empty])}."
+                f"dropped {count(int(is_empty.sum()), 'model')} without a score on the other "
+                f"tasks: {join_words(table.models[is_empty])}."
             )
             table = table.take_models(np.flatnonzero(~is_empty))
         return table
