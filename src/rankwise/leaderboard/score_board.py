@@ -337,6 +337,7 @@ class TaskLeaderboard(RankedBoard):
         """
         check_int("n_cells", n_cells, least=1)
         self._check_missing_by_model("next_cells")
+        pairs: list[tuple[Hashable, Hashable]]
         if between is None:
             tied = [row.item for row in self.rows if row.best_rank == 1][: MOST_TIED + 1]
             if len(tied) == 1:
