@@ -108,8 +108,11 @@ $(VENV)/installed-test: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $@
 
-$(VENV)/installed-COVERAGE_FLOOR = 97
-coverage: $(VENV)/installed-test
+$(VENV)/installed-lint: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet --group lint
+	touch $@
+
+$(VENV)/installed-coverage: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet "pytest-cov>=6"
 	touch $@
 
