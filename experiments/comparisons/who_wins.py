@@ -34,6 +34,7 @@ from rankwise.metrics import dyadic_robust_mean
 SETS = ("types", "order", "chameleons", "atp", "pokemon", "side", "pokemon-known")
 N_FOLDS = 5
 MAX_TREES, PATIENCE = 1000, 50
+SIZES = {"types": (300, 8000), "order": (300, 6000)}  # items and comparisons that are drawn
 LIMIT = 1e-6  # probabilities of peers are clipped
 
 
@@ -82,9 +83,10 @@ def draw_pairs(rng, n_items, n_pairs):
     return first, (first + rng.integers(1, n_items, size=n_pairs)) % n_items
 
 
-def make_types(seed=0, n_items=300, n_pairs=8000):
+def make_types(seed=0):
     """A strength, and types that each beat the next two of a cycle of five."""
     rng = np.random.default_rng(seed)
+    n_items, n_pairs = SIZES["types"]
     strength = rng.normal(size=n_items)
     kind = rng.integers(5, size=n_items)
     items = pd.DataFrame({"strength": strength, "type": np.array(list("ABCDE"))[kind]})
@@ -95,9 +97,10 @@ def make_types(seed=0, n_items=300, n_pairs=8000):
     return Matches(items, first, second, rng.random(n_pairs) < expit(log_odds))
 
 
-def make_order(seed=0, n_items=300, n_pairs=6000):
+def make_order(seed=0):
     """A score that adds up curves, a product of two columns and effects that no column tells."""
     rng = np.random.default_rng(seed)
+    n_items, n_pairs = SIZES["order"]
     X = rng.normal(size=(n_items, 6))
     score = 1.5 * np.sin(1.5 * X[:, 0]) + X[:, 1] + np.abs(X[:, 2]) + 0.5 * X[:, 3] * X[:, 4]
     score = 1.3 * (score + 0.3 * rng.normal(size=n_items))
@@ -460,12 +463,12 @@ def holm(p):
     return adjusted
 
 
-def main():
+def main(argv=None):
     """Evaluate the learners on the sets."""
     parser = make_parser(__doc__)
     parser.add_argument("--only", default=",".join(SETS))
     parser.add_argument("--folds", type=int, default=1, help="of five folds of items, Pokémon only")
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     table, remarks = [], []
     for name in options.only.split(","):
         matches = read_set(name, options.data)

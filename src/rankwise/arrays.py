@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
@@ -65,6 +64,6 @@ def weights_or_ones(weight: Array | None, n_items: int) -> Array:
 
 def dense_rows(R: Matrix) -> Array:
     """Features as a dense float64 array."""
-    if sp.issparse(R):
+    if not isinstance(R, np.ndarray):
         R = R.toarray()
     return np.asarray(R, dtype=np.float64)

@@ -41,6 +41,11 @@ RUNS = {  # options, constants to make smaller, and something that must be print
         {"TREES": 2, "EXAMINATION": {"weak": 0.5}, "CASCADE": {"weak": (0.7, 0.95)}},
         "cascade, weak",
     ),
+    "comparisons.who_wins": (
+        "--only order",
+        {"SIZES": {"order": (60, 600)}, "MAX_TREES": 20, "PATIENCE": 5},
+        "its order",
+    ),
     "corankrls10.letor": ("--repeats 1 --width 2", {**FEW_ALPHAS, "N_BASIS": 5}, "0.348"),
     "corankrls10.parses": ("--repeats 1", FEW_ALPHAS, "0.326"),
     "metric_weights": ("--only mq2008", {}, "mq2008"),
@@ -80,6 +85,7 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     "score_tables.label_ranking": ("--sets iris --short", {"WIDTHS": (1.0,)}, "iris"),
     "score_tables.ratings": ("--sets movielens", {"ALPHAS": np.array([0.01])}, "movielens"),
     "sets.coverage": ("--sets iris --short", {"LISTS": (20,)}, "iris"),
+    "survival.peers": ("--repeats 1 --only veterans", {}, "FastSurvivalSVM, searched"),
     "treersvm11.covtype": ("--examples 300 --bmrm-iterations 3", {}, "< 6000"),
     "treersvm11.figure1": ("--sizes 200 500", {}, "slope"),
     "uncertainty.coverage": ("--runs 3 --only 40", {}, "40 groups"),
@@ -90,6 +96,7 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     ),
     "uncertainty.probabilities": ("--folds 2 --only MQ2008", {}, "CalibratedRanker"),
 }
+NEEDED = {"comparisons.who_wins": "catboost", "survival.peers": "sksurv"}
 ELSEWHERE = (
     "auto_estimate",
     "quality",
@@ -115,6 +122,8 @@ def data(tmp_path_factory):
 @pytest.mark.parametrize("name", RUNS)
 def test_an_experiment_prints_its_table(name, data, tmp_path, monkeypatch, capsys):
     options, constants, expected = RUNS[name]
+    if name in NEEDED:
+        pytest.importorskip(NEEDED[name])
     module = importlib.import_module(f"experiments.{name}")
     for constant, value in constants.items():
         monkeypatch.setattr(module, constant, value)

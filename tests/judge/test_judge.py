@@ -171,7 +171,7 @@ def test_a_question_has_one_answer_by_its_own_judge(store):
     with pytest.raises(ValueError, match="one of first, second, tie"):
         store.answer("Ann", question.id, "left")
     store.answer("Ann", question.id, "first")
-    with pytest.raises(NotOpenError, match="answered already"):
+    with pytest.raises(NotOpenError, match="already answered"):
         store.answer("Ann", question.id, "second")
     assert [c.outcome for c in store.answers()] == ["first"]
 

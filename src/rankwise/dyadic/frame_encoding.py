@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import narwhals.stable.v2 as nw
 import numpy as np
 
-from rankwise.arrays import MatrixLike
-from rankwise.frames import narwhals_frame
+from rankwise.arrays import AnyArray, MatrixLike
+from rankwise.frames import as_array, frame_columns
 from rankwise.kernels.kernel import Kernel
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
 
@@ -19,24 +16,21 @@ def fit_vectorizer(items: MatrixLike, kernel: Kernel) -> TableVectorizer | None:
     A frame of numbers without missing values is used as it is, and so are kernel values and
     objects.
     """
-    frame = narwhals_frame(items)
-    if frame is None or kernel.is_precomputed or kernel.takes_objects:
+    columns = frame_columns(items)
+    if columns is None or kernel.is_precomputed or kernel.takes_objects:
         return None
-    columns = [frame[name] for name in frame.columns]
-    if all(column.dtype.is_numeric() and not has_missing(column) for column in columns):
+    if all(has_only_numbers(as_array(column)) for column in columns.values()):
         return None
     return TableVectorizer(scale=True).fit(items)
 
 
-def has_missing(column: nw.Series[Any]) -> bool:
-    """Whether a numeric column has null or NaN."""
-    if column.null_count():
-        return True
-    return bool(np.isnan(column.to_numpy().astype(np.float64)).any())
+def has_only_numbers(values: AnyArray) -> bool:
+    """Whether a column has numbers or bools only, none of them missing."""
+    return values.dtype.kind in "biuf" and not np.isnan(values).any()
 
 
 def encode_items(vectorizer: TableVectorizer | None, items: MatrixLike) -> MatrixLike:
     """Features of the items; items that are not a data frame are features already."""
-    if vectorizer is None or narwhals_frame(items) is None:
+    if vectorizer is None or frame_columns(items) is None:
         return items
     return vectorizer.transform(items)

@@ -4,7 +4,6 @@ from rankwise.losses.exponential import ExponentialLoss
 from rankwise.losses.pairwise import (
     HingeLoss,
     LogisticLoss,
-    LossFactory,
     LossValue,
     PairFunction,
     PairwiseLoss,
@@ -19,7 +18,6 @@ __all__ = [
     "ExponentialLoss",
     "HingeLoss",
     "LogisticLoss",
-    "LossFactory",
     "LossTerm",
     "LossValue",
     "PairFunction",

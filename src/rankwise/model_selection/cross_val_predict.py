@@ -204,8 +204,8 @@ class LeavePairOut:
         >>> from rankwise import RankRLS
         >>> from rankwise.model_selection import leave_pair_out
         >>> result = leave_pair_out(RankRLS(), [[0.0], [1.0], [2.0], [4.0]], [0, 1, 0, 1])
-        >>> result.predictions([[0, 3]]).round(3)
-        array([[ 0.   , -3.992]])
+        >>> result.predictions([[0, 3]]).round(3).tolist()
+        [[0.0, -3.996]]
         """
         if alpha is None:
             alpha = self._only_alpha("predictions(pairs, alpha)")

@@ -20,7 +20,8 @@ from rankwise.graphs.violated_pairs import strict_pairs
 from rankwise.kernels.feature_maps import BasisFeatures
 from rankwise.kernels.solver_input import SolverInput, make_solver_input
 from rankwise.kernels.stable_products import row_products
-from rankwise.losses import LossFactory, PairwiseLoss, SquaredLoss
+from rankwise.losses import PairwiseLoss, SquaredLoss
+from rankwise.losses.pairwise import LossFactory
 from rankwise.losses.profiled import ProfileLoss
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
 from rankwise.model_selection.protocol import HoldOutTask, pair_distance

@@ -15,7 +15,8 @@ from rankwise.graphs.score_graph import TIES
 from rankwise.graphs.supervision import TargetLike, read_y
 from rankwise.kernels.kernel import KernelName
 from rankwise.kernels.stable_products import row_products
-from rankwise.losses import LogisticLoss, LossFactory, PairwiseLoss, PlackettLuceLoss
+from rankwise.losses import LogisticLoss, PairwiseLoss, PlackettLuceLoss
+from rankwise.losses.pairwise import LossFactory
 from rankwise.losses.profiled import ProfileLoss
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.grid_search import grid_search

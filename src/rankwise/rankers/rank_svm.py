@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import CrossValidation, MatrixLike, RandomState
 from rankwise.graphs.supervision import TargetLike, read_y
 from rankwise.kernels.kernel import KernelName
-from rankwise.losses import LOSSES, LossFactory, PairFunction, PairwiseLoss
+from rankwise.losses import LOSSES, PairFunction, PairwiseLoss
+from rankwise.losses.pairwise import LossFactory
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.grid_search import grid_search
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
