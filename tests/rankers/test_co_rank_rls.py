@@ -416,7 +416,10 @@ def test_bad_data_are_refused(data, monkeypatch):
     refuse("dense square", sp.csr_matrix(rbf(X, X)), y, groups, views=[View(kernel="precomputed")])
     refuse("y has 39 entries but X has 40 rows", X, y[:-1], groups[:-1])
     refuse("infinity", X, np.where(np.isnan(y), np.inf, y), groups)
-    refuse("learns one output", X, np.column_stack([y, y]), groups)
+    two = np.column_stack([y, y])
+    refuse("several outputs need cost='magnitude'", X, two, groups, cost="sign")
+    two[np.flatnonzero(~np.isnan(y))[0], 1] = np.nan
+    refuse("in some columns only", X, two, groups)
     refuse("PairGraph without groups", X, PairGraph([0], [1], n_items=M))
     monkeypatch.setattr(memory, "available_bytes", lambda: 500)
     refuse("the stacked system of all views of 12 × 12", X, y, groups)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -173,15 +174,17 @@ class HoldOutTask(CandidateTask):
         ndarray of shape (n_items, n_outputs, n_candidates)
             Held-out scores.
         """
-        scores = np.empty((self.graph.n_items, 1, len(candidates)))
+        n_outputs = math.prod(self.output_shape)
+        scores = np.empty((self.graph.n_items, n_outputs, len(candidates)))
         for fold in track(folds, "refitting without a fold"):
-            scores[fold, 0] = self.scores_without(fold, candidates)
+            held_out = self.scores_without(fold, candidates)
+            scores[fold] = held_out.reshape(len(fold), n_outputs, len(candidates))
         return scores
 
     def scores_without(self, test_items: Indices, candidates: CandidateGrid) -> Array:
-        """Predict items by models trained on the other items, (n_held, n_candidates).
+        """Predict items by models trained on the other items.
 
-        For learners of one output; a learner of several outputs overrides `held_out`.
+        Shape (n_held, n_candidates), or (n_held, n_outputs, n_candidates) for several outputs.
         """
         raise NotImplementedError
 

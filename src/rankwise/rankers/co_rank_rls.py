@@ -44,6 +44,7 @@ from rankwise.rankers.semi_supervised import (
     split_isolated,
     split_unscored,
 )
+from rankwise.rankers.several_outputs import has_pairs_of_each_output
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.least_squares import solve_shifted
@@ -97,7 +98,7 @@ class CoRankRLS(TaskModel, KernelParameters):
     ----------
     views_ : list of ColumnFeatures or BasisFeatures
         Views with columns as numbers and the basis items they use.
-    view_coef_ : list of ndarray
+    view_coef_ : list of ndarray of shape (n,) or (n, n_outputs)
         For each view the weights of its columns or of its basis items.
     basis_indices_ : list of ndarray or None
         For each view the row numbers of its basis items; None for plain columns.
@@ -148,6 +149,7 @@ class CoRankRLS(TaskModel, KernelParameters):
     }
 
     allows_unscored = True
+    multi_output = True
 
     def __init__(
         self,
@@ -200,8 +202,9 @@ class CoRankRLS(TaskModel, KernelParameters):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             Items, with and without a score.
-        y : array-like of shape (n_items,), or a preference graph
-            Scores (larger is better), NaN for a row without; or such a target of `make_target`. The
+        y : array-like of shape (n_items,) or (n_items, n_outputs), or a preference graph
+            Scores (larger is better), NaN for a row without; or such a target of `make_target`.
+            Several outputs have the same scored rows and ``cost="magnitude", ties="include"``. The
             items of a graph that are in no pair count as rows without a score. A `PairGraph` of
             explicit preferences, W of [CoRankRLS10] section 2, needs groups or `agreement`.
         groups : array-like of shape (n_items,), optional
@@ -234,6 +237,7 @@ class CoRankRLS(TaskModel, KernelParameters):
         alphas: ArrayLike,
         nus: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        agreement: PreferenceGraph | None = None,
     ) -> CoRankRLSPath:
         """The solutions of a whole list of alphas, for one nu or a list of them.
 
@@ -243,7 +247,7 @@ class CoRankRLS(TaskModel, KernelParameters):
 
         Parameters
         ----------
-        X, y, groups, sample_weight
+        X, y, groups, sample_weight, agreement
             As in `fit`.
         alphas : array-like of shape (n_alphas,)
             Positive numbers in any order.
@@ -270,7 +274,8 @@ class CoRankRLS(TaskModel, KernelParameters):
             checked_nus = check_alphas([self.nu], "nu")
         else:
             checked_nus = check_alphas(nus, "nus")
-        task = model._prepare(X, read_y(y, groups, sample_weight, X=X, allow_nan=True))
+        target = read_y(y, groups, sample_weight, X=X, allow_nan=True)
+        task = model._prepare(X, target, agreement)
         coef = task.coefficients(checked_nus, checked_alphas)
         return CoRankRLSPath(checked_alphas, checked_nus, coef, model, squeeze=nus is None)
 
@@ -285,13 +290,11 @@ class CoRankRLS(TaskModel, KernelParameters):
 
         Returns
         -------
-        ndarray of shape (n_items,)
+        ndarray of shape (n_items,) or (n_items, n_outputs)
             Scores.
         """
-        scores = self.predict_views(X)
-        if self.view_weights is None:
-            return np.asarray(scores.mean(axis=1))
-        return np.asarray(scores @ self._aggregation_weights(scores.shape[1]))
+        check_is_fitted(self)
+        return self._aggregate(self._scores(X, self.view_coef_))
 
     def predict_views(self, X: MatrixLike) -> Array:
         """Score items by each view.
@@ -303,11 +306,11 @@ class CoRankRLS(TaskModel, KernelParameters):
 
         Returns
         -------
-        ndarray of shape (n_items, n_views)
-            Scores; `predict` is their mean.
+        ndarray of shape (n_items, n_views) or (n_items, n_views, n_outputs)
+            Scores; `predict` is their (weighted) mean.
         """
         check_is_fitted(self)
-        return np.column_stack(self._scores(X, self.view_coef_))
+        return np.stack(self._scores(X, self.view_coef_), axis=1)
 
     def kernel_expansion(self) -> KernelExpansion:
         """What the scores are made of: the function of each view."""
@@ -315,9 +318,11 @@ class CoRankRLS(TaskModel, KernelParameters):
         if self.view_weights is not None:
             factors = len(self.views_) * self._aggregation_weights(len(self.views_))
         columns = [
-            factor * coef[:, None] for factor, coef in zip(factors, self.view_coef_, strict=True)
+            factor * coef.reshape(len(coef), -1)
+            for factor, coef in zip(factors, self.view_coef_, strict=True)
         ]
-        return KernelExpansion(list(self.views_), columns)
+        output_shape = self.view_coef_[0].shape[1:]
+        return KernelExpansion(list(self.views_), columns, output_shape=output_shape)
 
     def _aggregation_weights(self, n_views: int) -> Array:
         """Weights of the views in the prediction; their sum is 1."""
@@ -355,6 +360,11 @@ class CoRankRLS(TaskModel, KernelParameters):
             one view only count one half; nan if a view ties everything.
         """
         scores = np.ascontiguousarray(self.predict_views(X).T)
+        if scores.ndim > 2:
+            raise ValueError(
+                f"view_disagreement compares views of one output, but the model has {len(scores)}; "
+                "fit a model for each column of y."
+            )
         metric = get_metric("disagreement")
         encoded_groups = encode_groups(groups, scores.shape[1])
         n_views = len(scores)
@@ -372,6 +382,12 @@ class CoRankRLS(TaskModel, KernelParameters):
         if isinstance(target, Preferences):
             partial: PartialTarget = split_isolated(target.graph, X.shape[0], agreement)
         else:
+            if has_pairs_of_each_output(target, self.cost, self.ties):
+                raise ValueError(
+                    f"y has shape {target.y.shape}; several outputs need cost='magnitude' and "
+                    f"ties='include', whose pairs are the same in all of them, but got "
+                    f"cost={self.cost!r} and ties={self.ties!r}; fit a model for each column."
+                )
             partial = split_unscored(target, X.shape[0])
         if agreement is not None:
             check_agreement(agreement, X.shape[0])
@@ -442,7 +458,7 @@ class CoRankRLS(TaskModel, KernelParameters):
         return basis_map(kernel, X, size, view.basis, rng, columns)
 
     def _scores(self, X: MatrixLike, coef: Sequence[Array]) -> list[NDArray[Any]]:
-        """Scores of each view, for coefficients of shape (n,) or (n, k)."""
+        """Scores of each view, for coefficients of shape (n,) or (n, n_columns)."""
         X = validate_X(self, X, reset=False)
         return [view.scores(X, c) for view, c in zip(self.views_, coef, strict=True)]
 
@@ -457,7 +473,7 @@ class CoRankRLSPath:
         In the order given.
     nus : ndarray of shape (n_nus,)
         In the order given; the `nu` of the estimator if none were given.
-    view_coef : list of ndarray of shape (n, n_nus, n_alphas)
+    view_coef : list of ndarray of shape (n, n_nus, n_alphas) or (n, n_outputs, n_nus, n_alphas)
         For each view the weights of its columns or of its basis items.
     template : CoRankRLS
         The estimator, without coefficients.
@@ -476,20 +492,32 @@ class CoRankRLSPath:
 
     @single_threaded
     def predict(self, X: MatrixLike) -> Array:
-        """Scores of all models, shape (n_items, n_nus, n_alphas), or without nus if none given."""
+        """Scores of all models.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        ndarray of shape (n_items, n_nus, n_alphas) or (n_items, n_outputs, n_nus, n_alphas)
+            Scores; without the axis of nus if `path` had none.
+        """
         flat = [coef.reshape(len(coef), -1) for coef in self.view_coef]
         scores = self.template._aggregate(self.template._scores(X, flat))
         grid: tuple[int, ...] = (len(self.nus), len(self.alphas))
         if self.squeeze:
             grid = (len(self.alphas),)
-        return np.asarray(scores.reshape(len(scores), *grid))
+        output_shape = self.view_coef[0].shape[1:-2]
+        return np.asarray(scores.reshape(len(scores), *output_shape, *grid))
 
     def model(self, alpha: int, nu: int = 0) -> CoRankRLS:
         """The fitted estimator of ``alphas[alpha]`` and ``nus[nu]``."""
         model = copy.copy(self.template)
         model.alpha = float(self.alphas[alpha])
         model.nu = float(self.nus[nu])
-        model.view_coef_ = [coef[:, nu, alpha].copy() for coef in self.view_coef]
+        model.view_coef_ = [coef[..., nu, alpha].copy() for coef in self.view_coef]
         return model
 
 
@@ -522,6 +550,7 @@ class CoTask(HoldOutTask):
         self, model: CoRankRLS, X: MatrixLike, target: PartialTarget, loss: SquaredLoss
     ) -> None:
         super().__init__(model, loss.graph, target.scored, X.shape[0])
+        self.output_shape = loss.target.shape[1:]
         self._X = X
         self.target = target
         self.loss = loss
@@ -562,7 +591,7 @@ class CoTask(HoldOutTask):
         return factor * gram * (2.0 / graph.total_weight)
 
     def coefficients(self, nus: Array, alphas: Array, *, warns: bool = True) -> list[Array]:
-        """Coefficients of each view, shape (n, n_nus, n_alphas).
+        """Coefficients of each view, shape (n, *output_shape, n_nus, n_alphas).
 
         [CoRankRLS10] section 5: one reduction for each nu serves all alphas. An alpha below the
         rounding error of B + ν C is raised to it, with a warning, so that a huge ν cannot make the
@@ -575,7 +604,7 @@ class CoTask(HoldOutTask):
             A = B + nu * self.coupling
             rounding = len(A) * np.finfo(float).eps * float(np.diag(A).max())
             w, _ = solve_shifted(A, E, np.maximum(alphas, rounding))
-            weights_by_nu.append(w[:, :, 0].T)
+            weights_by_nu.append(w.transpose(1, 2, 0))
             smallest_alpha = max(smallest_alpha, rounding)
         if warns and alphas.min() < smallest_alpha:
             warn_user(
@@ -583,12 +612,13 @@ class CoTask(HoldOutTask):
                 f"nu={nus.max():g}; {smallest_alpha:.2g} is used instead. Use a larger alpha or a "
                 "smaller nu.",
             )
-        stacked_weights = np.stack(weights_by_nu, axis=1)
+        stacked_weights = np.stack(weights_by_nu, axis=2)  # (n, n_outputs, n_nus, n_alphas)
+        grid = stacked_weights.shape[2:]
         first_of_next_view = np.cumsum(self._sizes)[:-1]
         coefficients = []
         for view, w in zip(self.views, np.split(stacked_weights, first_of_next_view), strict=True):
             flat = view.coefficients(w.reshape(len(w), -1))
-            coefficients.append(flat.reshape(-1, *w.shape[1:]))
+            coefficients.append(flat.reshape(-1, *self.output_shape, *grid))
         return coefficients
 
     def default_values(self, name: str) -> Array:
@@ -618,12 +648,13 @@ class CoTask(HoldOutTask):
             for view, coef in zip(self.views, coefficients, strict=True)
         ]
         learner: CoRankRLS = self.learner
-        return learner._aggregate(scores)
+        aggregated = learner._aggregate(scores)
+        return aggregated.reshape(len(test_items), -1, len(candidates))
 
     def train(self, **values: ParameterValue) -> CoRankRLS:
         """The learner trained on all data."""
         model: CoRankRLS = self.learner.set_params(**values)
         nus = check_alphas([model.nu], "nu")
         alphas = check_alphas([model.alpha], "alpha")
-        model.view_coef_ = [coef[:, 0, 0] for coef in self.coefficients(nus, alphas)]
+        model.view_coef_ = [coef[..., 0, 0] for coef in self.coefficients(nus, alphas)]
         return model

@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array, CrossValidation, MatrixLike, RandomState
+from rankwise.arrays import Array, CrossValidation, MatrixLike, ParameterValue, RandomState
 from rankwise.fitted_schema import FittedSchema, Values
 from rankwise.graphs.supervision import TargetLike, read_y
 from rankwise.kernels.kernel import KernelName
 from rankwise.kernels.views import View
-from rankwise.metrics.registry import MetricName
+from rankwise.metrics.registry import MetricName, get_metric
+from rankwise.model_selection.candidate_evaluation import evaluate_task
+from rankwise.model_selection.folds import read_splits
 from rankwise.model_selection.grid_search import grid_search
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
-from rankwise.rankers.co_rank_rls import CoRankRLS
+from rankwise.rankers.co_rank_rls import CoRankRLS, CoTask
 from rankwise.rankers.ranking_problem import no_nuisance
 from rankwise.rankers.search import Search
 from rankwise.runtime.threads import single_threaded
-from rankwise.validation import restored_on_failure
+from rankwise.validation import check_option, restored_on_failure
+
+
+def _weights_by_error(
+    task: CoTask, candidate: Mapping[str, ParameterValue], cv: CrossValidation
+) -> Array:
+    """How far the held-out error of each view is below 1/2; equal weights if none is."""
+    disagreement = get_metric("disagreement")
+    values = {name: np.atleast_1d(value) for name, value in candidate.items()}
+    n_views = len(task.views)
+    errors = np.empty(n_views)
+    for v in range(n_views):
+        task.learner.set_params(view_weights=np.eye(n_views)[v])
+        result = evaluate_task(task, values, cv, [disagreement])
+        errors[v] = result.overall(disagreement)[0]
+    below_chance = np.maximum(0.5 - errors, 0.0)
+    if not below_chance.any():
+        return np.ones(n_views)
+    return below_chance
 
 
 class CoRankRLSCV(Search):
@@ -50,8 +71,12 @@ class CoRankRLSCV(Search):
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
     store_predictions : bool
         Keep the held-out scores in ``cv_results_["predictions"]``.
-    views, view_weights, n_basis, kernel, gamma, degree, coef0, kernel_params, cost, ties, \
-group_weight, random_state
+    view_weights : array-like of shape (n_views,), "held_out" or None
+        As in `CoRankRLS`. "held_out" weighs a view by how far its held-out disagreement error with
+        the chosen alpha and nu is below one half, which is chance; these two are chosen for the
+        mean of the views.
+    views, n_basis, kernel, gamma, degree, coef0, kernel_params, cost, ties, group_weight, \
+random_state
         As in `CoRankRLS`.
 
     Attributes
@@ -92,6 +117,7 @@ group_weight, random_state
     }
 
     allows_unscored = True
+    multi_output = True
     gamma: float | None
     degree: float
     coef0: float
@@ -105,7 +131,7 @@ group_weight, random_state
         scoring: MetricName = "disagreement",
         store_predictions: bool = False,
         views: int | Sequence[View] = 2,
-        view_weights: ArrayLike | None = None,
+        view_weights: ArrayLike | str | None = None,
         n_basis: int = 100,
         kernel: KernelName = "linear",
         gamma: float | None = None,
@@ -168,9 +194,23 @@ group_weight, random_state
         target = read_y(y, groups, sample_weight, nuisance, X=X, allow_nan=True)
         no_nuisance(type(self).__name__, target)
         X = check_groups(self, X, y, groups)
+        cv = read_splits(self.cv)
+        view_weights = self.view_weights
+        random_state = self.random_state
+        weighs_by_error = isinstance(view_weights, str)
+        if weighs_by_error:
+            check_option("view_weights", view_weights, ["held_out"])
+            if time is not None:
+                raise ValueError(
+                    "view_weights='held_out' evaluates the views on folds, but time holds out "
+                    "later groups; pass an array of weights, or omit time."
+                )
+            view_weights = None
+            if not isinstance(random_state, int | np.integer):  # the views are drawn twice
+                random_state = int(check_random_state(random_state).randint(2**31 - 1))
         learner = CoRankRLS(
             views=self.views,
-            view_weights=self.view_weights,
+            view_weights=view_weights,
             n_basis=self.n_basis,
             kernel=self.kernel,
             gamma=self.gamma,
@@ -180,17 +220,21 @@ group_weight, random_state
             cost=self.cost,
             ties=self.ties,
             group_weight=self.group_weight,
-            random_state=self.random_state,
+            random_state=random_state,
         )
         result = grid_search(
             learner,
             (X, target),
             candidates={"alpha": self.alphas, "nu": self.nus},
-            cv=self.cv,
+            cv=cv,
             scoring=self.scoring,
             time=time,
             store_predictions=self.store_predictions,
         )
+        if weighs_by_error:
+            task = learner.hold_out_task(X, target)
+            weights = _weights_by_error(task, result.best_candidate, cv)
+            result.best_estimator.set_params(view_weights=weights)
         return self._store_search(result)
 
     def predict_views(self, X: MatrixLike) -> Array:

@@ -46,7 +46,7 @@ from rankwise.rankers.pursuit_dictionary import (
     kernel_functions,
 )
 from rankwise.rankers.ranking_problem import check_beta, one_output, ranking_loss
-from rankwise.rankers.semi_supervised import PartialRelevance, split_unscored
+from rankwise.rankers.semi_supervised import PartialRelevance, split_unscored_of_one_output
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.pursuit import (
     AllCombinations,
@@ -335,7 +335,7 @@ class RankingPursuit(TaskModel, KernelParameters):
             if target.graph.has_relevance:
                 one_output("RankingPursuit", target.graph.y)
             return self._fit_rows(X, target.graph)
-        scores = split_unscored(target, X.shape[0])
+        scores = split_unscored_of_one_output("RankingPursuit", target, X.shape[0])
         if not holds_out:
             return self._fit_rows(X, scores)
         return self._fit_rows(X, scores, self._validation_rows(scores))
@@ -409,7 +409,8 @@ class RankingPursuit(TaskModel, KernelParameters):
 
     def _prepare(self, X: MatrixLike, target: TrainingTarget) -> PursuitTask:
         X = self._check(X)
-        return PursuitTask(self, X, split_unscored(target, X.shape[0]))
+        scores = split_unscored_of_one_output("RankingPursuit", target, X.shape[0])
+        return PursuitTask(self, X, scores)
 
     def _check(self, X: MatrixLike) -> Matrix:
         """The items, after all parameters."""

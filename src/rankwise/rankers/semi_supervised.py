@@ -85,7 +85,7 @@ class PartialRelevance(PartialTarget):
 
     Attributes
     ----------
-    y : ndarray of shape (n_scored,)
+    y : ndarray of shape (n_scored,) or (n_scored, n_outputs)
         Scores of the scored rows.
     """
 
@@ -106,7 +106,9 @@ class PartialRelevance(PartialTarget):
     def without(self, test_items: Indices) -> PartialRelevance:
         """Drop scored rows by their positions in `scored`."""
         return replace(
-            self, scored=np.delete(self.scored, test_items), y=np.delete(self.y, test_items)
+            self,
+            scored=np.delete(self.scored, test_items),
+            y=np.delete(self.y, test_items, axis=0),
         )
 
 
@@ -167,14 +169,23 @@ def split_isolated(
 
 
 def split_unscored(target: TrainingTarget, n_items: int) -> PartialRelevance:
-    """Separate scored from unscored rows; y is NaN in unscored rows."""
+    """Separate scored from unscored rows; y is NaN in unscored rows, in all outputs."""
     if isinstance(target, Preferences):
         raise ValueError(
             f"y is a {type(target.graph).__name__}, which cannot have unscored rows; pass "
             "scores with NaN for unscored rows, and groups."
         )
-    scores = one_output("a semi-supervised learner", target.y)
-    is_scored = ~np.isnan(scores)
+    scores = target.y
+    if scores.shape[1:] == (1,):
+        scores = scores[:, 0]
+    has_score = ~np.isnan(scores).reshape(len(scores), -1)
+    is_scored = has_score.all(axis=1)
+    if (has_score.any(axis=1) != is_scored).any():
+        row = int(np.flatnonzero(has_score.any(axis=1) != is_scored)[0])
+        raise ValueError(
+            f"row {row} of y has a score in some columns only; several outputs need the same "
+            "scored rows. Fit a model for each column."
+        )
     if not is_scored.any():
         raise ValueError(
             f"none of the {n_items} rows has a score (y is all NaN); there is nothing to learn the "
@@ -194,6 +205,15 @@ def split_unscored(target: TrainingTarget, n_items: int) -> PartialRelevance:
             "rows group labels that they share with other unscored rows.",
         )
     return rows
+
+
+def split_unscored_of_one_output(
+    learner: str, target: TrainingTarget, n_items: int
+) -> PartialRelevance:
+    """`split_unscored` for a learner of one output; several outputs raise an error."""
+    if isinstance(target, Relevance):
+        target = replace(target, y=one_output(learner, target.y))
+    return split_unscored(target, n_items)
 
 
 def check_agreement(agreement: PreferenceGraph, n_items: int) -> None:
