@@ -1,6 +1,14 @@
-"""Explanations of a model: contributions and permutation importance of columns."""
+"""Explanations of a model: contributions and importance of columns, and why x is above y."""
 
 from rankwise.inspection.importance import PermutationImportance, permutation_importance
+from rankwise.inspection.pair_explanation import PairContributions, pair_contributions
 from rankwise.inspection.score_contributions import Contributions, contributions
 
-__all__ = ["Contributions", "PermutationImportance", "contributions", "permutation_importance"]
+__all__ = [
+    "Contributions",
+    "PairContributions",
+    "PermutationImportance",
+    "contributions",
+    "pair_contributions",
+    "permutation_importance",
+]

@@ -188,7 +188,7 @@ def permutation_importance(
 
     def permuted_values(j: int, order: Indices) -> Array:
         """The metric in each group if column j is permuted."""
-        predicted = predict_items(model, _with_permuted_column(X, j, order), groups)
+        predicted = predict_items(model, with_permuted_column(X, j, order), groups)
         permuted_scores = np.asarray(predicted, np.float64).reshape(scores.shape)
         return metric.by_group(Ranking(targets, permuted_scores)).values
 
@@ -253,7 +253,7 @@ def _permute_inside_groups(groups: Groups, rng: np.random.Generator) -> Indices:
     return order
 
 
-def _with_permuted_column(X: MatrixLike, j: int, order: Indices) -> MatrixLike:
+def with_permuted_column(X: MatrixLike, j: int, order: Indices) -> MatrixLike:
     """Return X with column j in another order."""
     frame = narwhals_frame(X)
     if frame is not None:
