@@ -1,17 +1,18 @@
 """Run all experiments, each in a process of its own: ``make experiments DATA=DIR``.
 
-    python -m experiments [--data DIR] [--again] [FOLDER ...]
+    python -m experiments [--data DIR] [--again] [--stale] [FOLDER ...]
 
 Every script that records its results is run, with the options below where a table needs some.
-What has been recorded at this commit is not run again, so an interrupted run goes on where it
-stopped. A script whose data are missing is named at the end.
+What has been recorded with the present code is not run again, so an interrupted run goes on where
+it stopped; ``--stale`` lists the other results, and runs nothing. A script whose data are missing
+is named at the end.
 """
 
 import os
 import subprocess
 import sys
 
-from experiments.shared.command_line import EXPERIMENTS, VARIABLE, commit, make_parser, result_path
+from experiments.shared.command_line import EXPERIMENTS, VARIABLE, is_current, make_parser
 
 OPTIONS = {  # a run for each; the others are run once, without options
     "rankrls07.tables123": ("", "--dataset mq2008"),
@@ -52,30 +53,36 @@ def find_modules(folders=()):
             yield ".".join(parts)
 
 
-def is_done(module, options):
-    """Whether this commit has recorded it already."""
-    path = result_path(module, options)
-    return path.is_file() and f"commit {commit()}," in path.read_text(encoding="utf-8")
+def find_runs(folders=()):
+    """Module and options of every run that records a result."""
+    for module in find_modules(folders):
+        for words in OPTIONS.get(module, ("",)):
+            yield module, words
 
 
 def main(argv=None):
     """Run what is not done yet."""
     parser = make_parser(__doc__)
     parser.add_argument("folders", nargs="*", help="such as rankrls09; all without")
-    parser.add_argument("--again", action="store_true", help="also what this commit has done")
+    parser.add_argument("--again", action="store_true", help="also what the present code has done")
+    parser.add_argument("--stale", action="store_true", help="list results of older code")
     options = parser.parse_args(argv)
     environment = {**os.environ, VARIABLE: str(options.data or "")}
     failed = []
-    for module in find_modules(options.folders):
-        for words in OPTIONS.get(module, ("",)):
-            command = [sys.executable, "-m", f"experiments.{module}", *words.split()]
-            if is_done(module, words) and not options.again:
-                print("done:", *command[2:])
-                continue
-            print("$", *command[1:], flush=True)
-            done = subprocess.run(command, cwd=EXPERIMENTS.parent, env=environment, check=False)
-            if done.returncode:
-                failed.append(" ".join(command[2:]))
+    for module, words in find_runs(options.folders):
+        command = [sys.executable, "-m", f"experiments.{module}", *words.split()]
+        is_done = is_current(module, words)
+        if options.stale:
+            if not is_done:
+                print(*command[2:])
+            continue
+        if is_done and not options.again:
+            print("done:", *command[2:])
+            continue
+        print("$", *command[1:], flush=True)
+        done = subprocess.run(command, cwd=EXPERIMENTS.parent, env=environment, check=False)
+        if done.returncode:
+            failed.append(" ".join(command[2:]))
     if failed:
         raise SystemExit("These did not finish:\n  " + "\n  ".join(failed))
 

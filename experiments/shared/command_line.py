@@ -14,11 +14,14 @@ import sys
 import time
 from pathlib import Path
 
+from experiments.shared.code_hash import code_hash
+
 __all__ = [
     "DEFAULT_OUTPUT",
     "VARIABLE",
     "commit",
     "find_data",
+    "is_current",
     "make_parser",
     "read_rows",
     "record",
@@ -76,7 +79,8 @@ def record(main):
     """Run `main`; what it prints is also written to ``results/NAME.txt`` beside its file.
 
     Options other than ``--data`` and ``--output`` become part of the name. The first line of the
-    file is the command, with the date, the commit and the processor time.
+    file is the command, the second has the date, the commit, the processor time and the hash of the
+    code (`code_hash`), by which ``python -m experiments --stale`` finds results of older code.
     """
     options = re.sub(r"--(data|output)[ =]\S+ ?", "", " ".join(sys.argv[1:])).strip()
     script = Path(inspect.getfile(inspect.unwrap(main))).resolve()
@@ -90,7 +94,17 @@ def record(main):
     day = datetime.datetime.now(datetime.UTC).date()
     seconds = f"{time.process_time() - start:.0f} s of processor time"
     text = printed.getvalue().strip("\n").replace(f"{EXPERIMENTS.parent}/", "")
-    path.write_text(f"{command}\n{day}, commit {commit()}, {seconds}\n\n{text}\n", encoding="utf-8")
+    run = f"{day}, commit {commit()}, {seconds}, code {code_hash(f'experiments.{module}')}"
+    path.write_text(f"{command}\n{run}\n\n{text}\n", encoding="utf-8")
+
+
+def is_current(module, options=""):
+    """Whether the result of a module was recorded with the code as it is now."""
+    path = result_path(module, options)
+    if not path.is_file():
+        return False
+    run = path.read_text(encoding="utf-8").split("\n", 2)[1]
+    return run.endswith(f", code {code_hash(f'experiments.{module}')}")
 
 
 def result_path(module, options=""):

@@ -21,7 +21,7 @@ mpl.use("agg")
 from experiments import __main__ as all_experiments
 from experiments.pursuit13 import methods, movielens, users
 from experiments.rankrls09 import figure1, figure2, leave_pair_out, table1, table4
-from experiments.shared import command_line, rankboost
+from experiments.shared import code_hash, command_line, rankboost
 from experiments.shared.letor import Fold, Learner, score_test_part
 from experiments.shared.margin_runs import make_objective
 from experiments.shared.ratings import tied_share
@@ -158,12 +158,14 @@ def test_all_results_are_made_by_one_command_and_shown_on_a_page():
     assert [path for path in recorded if str(path.relative_to(folder.parent)) not in pages] == []
 
 
-def test_what_this_commit_has_recorded_is_not_run_again(tmp_path, monkeypatch, capsys):
+def test_what_the_present_code_has_recorded_is_not_run_again(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "experiments"
     script = folder / "paper" / "table1.py"
     script.parent.mkdir(parents=True)
     script.write_text("def main():\n    print('a table')\n")
     monkeypatch.setattr(command_line, "EXPERIMENTS", folder)
+    monkeypatch.setattr(code_hash, "ROOT", tmp_path)
+    monkeypatch.setitem(code_hash.FOLDERS, "experiments", folder)
     namespace = {}
     exec(compile(script.read_text(), str(script), "exec"), namespace)
     monkeypatch.setattr(sys, "argv", ["x", "--data", "somewhere", "--draws", "3"])
@@ -173,10 +175,10 @@ def test_what_this_commit_has_recorded_is_not_run_again(tmp_path, monkeypatch, c
         (script.parent / "results" / "table1-draws-3.txt").read_text().split("\n", 3)
     )
     assert command == "python -m experiments.paper.table1 --draws 3"
-    assert re.match(r"\d{4}-\d\d-\d\d, commit \w+, \d+ s", run)
+    assert re.match(r"\d{4}-\d\d-\d\d, commit \w+, \d+ s of processor time, code \w{8}$", run)
     assert table == "a table\n"
-    assert all_experiments.is_done("paper.table1", "--draws 3")
-    assert not all_experiments.is_done("paper.table1", "")
+    assert command_line.is_current("paper.table1", "--draws 3")
+    assert not command_line.is_current("paper.table1", "")
 
 
 def test_missing_data_are_explained(monkeypatch, tmp_path):
