@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -153,7 +154,15 @@ def test_held_out_comparisons_are_reported_and_training_ones_are_recognized(tast
     assert "figures flatter" not in text
     shown = succeed("compare", tasting / "test.csv", model, model, "--items",
                     tasting / "wines.csv", "--json")  # fmt: skip
-    assert json.loads(shown.stdout)["disagreement"]["groups"] == 100
+    comparison = json.loads(shown.stdout)["disagreement"]
+    assert comparison["groups"] == 100
+    assert comparison["items"] == evaluated_items(model, tasting)
+
+
+def evaluated_items(model, tasting):
+    """Number of items in the note of the table of `evaluate`, which names shared items."""
+    table = succeed("evaluate", model, *given(tasting, "test")).stdout
+    return int(re.search(r"groups are comparisons of (\d+) items", table)[1])
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankwise.metrics import dyadic_robust_mean
+from rankwise import PairGraph, RankLogistic, RankLogisticCV, RankRLS, RankRLSCV
+from rankwise.metrics import dyadic_robust_mean, evaluate
 from rankwise.metrics.shared_items import dyadic_robust_variance
+from rankwise.model_selection import compare
 
 
 def variance_by_double_loop(deviations, first, second):
@@ -103,3 +105,135 @@ def test_limits():
         dyadic_robust_mean([np.nan, 1.0], [0, 1], [1, 2])
     with pytest.raises(ValueError, match="sample_weight"):
         dyadic_robust_mean([0.0, 1.0], [0, 1], [1, 2], sample_weight=[-1.0, 1.0])
+
+
+def make_graph(rng, n_items=20, n_comparisons=150, weight=None):
+    """Comparisons whose winners depend on the items, a tenth of them ties."""
+    first, second = draw_comparisons(rng, n_items, n_comparisons)
+    strength = 2 * rng.normal(size=n_items)
+    has_first_won = rng.logistic(size=n_comparisons) < strength[first] - strength[second]
+    winner = np.where(has_first_won, first, second)
+    loser = np.where(has_first_won, second, first)
+    magnitude = np.where(rng.random(n_comparisons) < 0.1, 0.0, 1.0)
+    return PairGraph(winner, loser, magnitude, weight, n_items)
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_intervals_of_evaluate_allow_for_shared_items(is_weighted):
+    rng = np.random.default_rng(5)
+    weight = None
+    if is_weighted:
+        weight = rng.random(150)
+    graph = make_graph(rng, weight=weight)
+    scores = rng.normal(size=20).round(1)
+    result = evaluate(graph, scores, confidence=0.9)
+    won = np.flatnonzero(graph.magnitude > 0)
+    difference = (scores[graph.winner] - scores[graph.loser])[won]
+    expected = dyadic_robust_mean(
+        0.5 - 0.5 * np.sign(difference),
+        graph.winner[won],
+        graph.loser[won],
+        sample_weight=graph.preference_weight[won],
+        confidence=0.9,
+    )
+    (row,) = result.rows
+    np.testing.assert_allclose(
+        [row.mean, row.low, row.high], [expected.mean, expected.low, expected.high]
+    )
+    assert (row.n_groups, row.n_undefined) == (150, 150 - len(won))
+    assert result.n_items == 20
+
+
+def test_rows_of_comparisons_with_their_items_equal_the_graph():
+    rng = np.random.default_rng(6)
+    graph = make_graph(rng)
+    scores = rng.normal(size=20)
+    rows = np.column_stack([graph.winner, graph.loser]).ravel()
+    y = np.column_stack([graph.magnitude, np.zeros(150)]).ravel()
+    groups = np.repeat(rng.permutation(150), 2)
+    order = rng.permutation(300)
+    names = np.array([f"item {row}" for row in rows])
+    result = evaluate(y[order], scores[rows][order], groups[order], "tau", items=names[order])
+    expected = evaluate(graph, scores, metrics="tau")
+    np.testing.assert_allclose(result.rows[0][1:], expected.rows[0][1:])
+    independent = evaluate(y, scores[rows], groups, "tau").rows[0]
+    assert independent.mean == pytest.approx(result["tau"])
+    assert independent.low > result.rows[0].low  # too narrow
+
+
+@pytest.mark.parametrize(
+    "items, groups, words",
+    [
+        (["a", "b", "c"], [0, 0, 0], "3 rows"),
+        (["a", "a", "b", "c"], [0, 0, 1, 1], "two different items"),
+        (["a", "b"], [0, 0, 1, 1], "shape"),
+    ],
+)
+def test_groups_that_do_not_compare_two_items_are_refused(items, groups, words):
+    n_rows = len(groups)
+    with pytest.raises(ValueError, match=words):
+        evaluate(np.arange(n_rows), np.arange(n_rows), groups, items=items)
+
+
+def test_a_graph_has_its_own_items_and_one_score_for_each():
+    graph = make_graph(np.random.default_rng(7))
+    with pytest.raises(ValueError, match="20 items"):
+        evaluate(graph, np.zeros(300))
+    with pytest.raises(ValueError, match="omit groups"):
+        evaluate(graph, np.zeros(20), np.zeros(20))
+
+
+def test_paired_tests_of_comparisons_allow_for_shared_items():
+    rng = np.random.default_rng(8)
+    first, second = draw_comparisons(rng, 30, 400)
+    good = rng.normal(size=30)
+    poor = good + rng.normal(size=30)
+    values = {
+        "good": 1.0 * (good[first] < good[second]),
+        "poor": 1.0 * (poor[first] < poor[second]),
+    }
+    sides = np.column_stack([first, second])
+    comparison = compare(values, items=sides)
+    expected = dyadic_robust_mean(values["good"] - values["poor"], first, second)
+    (row,) = comparison.rows
+    np.testing.assert_allclose(
+        [row.difference, row.low, row.high, row.p],
+        [expected.mean, expected.low, expected.high, expected.p],
+    )
+    assert comparison.n_items == 30
+    assert comparison.to_dict()["items"] == 30
+    swapped = sides[:, ::-1]
+    assert compare(values, items=swapped).rows == comparison.rows
+    values["good"][:5] = np.nan
+    complete = compare({name: column[5:] for name, column in values.items()}, items=sides[5:])
+    assert compare(values, items=sides).rows == complete.rows
+    with pytest.raises(ValueError, match="share items"):
+        compare(values, items=sides, test="wilcoxon")
+    with pytest.raises(ValueError, match="clusters"):
+        compare(values, items=sides, clusters=first)
+    with pytest.raises(ValueError, match="two items"):
+        compare(values, items=first)
+
+
+@pytest.mark.filterwarnings("ignore:the best alpha")
+@pytest.mark.parametrize("search, learner", [(RankRLSCV, RankRLS), (RankLogisticCV, RankLogistic)])
+def test_searches_report_errors_for_comparisons_that_share_items(search, learner):
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(20, 3))
+    first, second = draw_comparisons(rng, 20, 120)
+    graph = PairGraph(first, second, n_items=20, groups=np.zeros(20))
+    folds = [
+        (np.delete(np.arange(120), test), test) for test in np.array_split(rng.permutation(120), 4)
+    ]
+    alphas = [0.01, 1.0]
+    model = search(alphas=alphas, cv=folds).fit(X, graph)
+    errors = model.cv_results_["standard_error"]
+    assert errors.shape == (1, 2)
+    for k, alpha in enumerate(alphas):
+        is_wrong = np.empty(120)
+        for train, test in folds:
+            scores = learner(alpha).fit(X, graph.with_edges(train)).predict(X)
+            is_wrong[test] = 0.5 - 0.5 * np.sign(scores[first[test]] - scores[second[test]])
+        expected = dyadic_robust_mean(is_wrong, first, second).standard_error
+        np.testing.assert_allclose(errors[0, k], expected)
+    assert model.summary().held_out_error == errors[0, alphas.index(model.alpha_)]

@@ -161,6 +161,7 @@ def _compare_rankers(
     file: DataFile, rankers: Sequence[Path], metric: tuple[str, ...], options: CompareOptions
 ) -> dict[str, Comparison]:
     """Compare models or files of scores on the items of a file, by each metric."""
+    from rankwise.cli.input_files import PairFile
     from rankwise.cli.model_options import metrics_for
     from rankwise.cli.trained_model import open_ranker
     from rankwise.metrics import evaluate
@@ -168,6 +169,7 @@ def _compare_rankers(
 
     evaluations: dict[str, Evaluation] = {}
     metrics: list[Metric] = []
+    items = None
     for name, path in zip(unique_names(rankers), rankers, strict=True):
         ranker = open_ranker(path)
         scores, scored_items = ranker.scores(file)
@@ -178,13 +180,18 @@ def _compare_rankers(
         if not metrics:
             metrics = metrics_for(metric or file.default_metrics, y)
         evaluations[name] = evaluate(y, scores, scored_items.groups, metrics, undefined="nan")
+        if isinstance(file, PairFile):
+            items = file.items_of_comparisons(scored_items)
     comparisons = {}
     for tested_metric in metrics:
         values = {
             name: result.per_group[tested_metric.name] for name, result in evaluations.items()
         }
         comparisons[tested_metric.name] = paired_test(
-            values, greater_is_better=tested_metric.greater_is_better, **options._asdict()
+            values,
+            items=items,
+            greater_is_better=tested_metric.greater_is_better,
+            **options._asdict(),
         )
     return comparisons
 

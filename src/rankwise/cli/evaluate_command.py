@@ -110,6 +110,7 @@ def evaluate(
         scores,
         scored_items.groups,
         metrics,
+        items=scored_items.ids if file.rows_are == "comparisons" else None,
         sample_weight=scored_items.weight,
         confidence=confidence,
     )

@@ -397,6 +397,13 @@ class PairFile(DataFile):
             weight=np.column_stack([pairs.weight, ones]).ravel(),
         )
 
+    def items_of_comparisons(self, data: RankingData) -> Texts:
+        """The two items of each comparison in lists of `read_for`, sorted by group."""
+        assert data.ids is not None
+        assert data.groups is not None
+        order = np.argsort(data.groups, kind="stable")
+        return data.ids[order].reshape(-1, 2)
+
     def share_seen(self, trained: TrainedModel, data: RankingData) -> float:
         """Estimate the share of the comparisons that the model was trained on."""
         return share_seen(trained.notes.rows, *self.rows())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,12 +13,14 @@ from rankwise.arrays import Array, Labels
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.environment import require
 from rankwise.formatting import TextTable
+from rankwise.graphs import PairGraph
 from rankwise.metrics.grades import default_metrics
-from rankwise.metrics.metric import UNDEFINED, Metric, check_data, make_targets
+from rankwise.metrics.metric import UNDEFINED, GroupValues, Metric, check_data, make_targets
 from rankwise.metrics.ranking import Ranking
 from rankwise.metrics.registry import MetricName, get_metric, get_metrics
+from rankwise.metrics.shared_items import ComparedItems, error_of_mean, items_of_groups
 from rankwise.metrics.survival import SurvivalRanking, read_survival
-from rankwise.validation import check_option
+from rankwise.validation import check_float_array, check_option
 
 FEW_GROUPS = 5
 """An interval from fewer groups is approximate."""
@@ -66,6 +68,9 @@ class Evaluation:
         The distinct group labels, sorted.
     confidence : float
         Confidence level of the intervals.
+    n_items : int or None
+        Number of different items, if the groups are comparisons of two items and the intervals
+        allow for comparisons that share items.
 
     Examples
     --------
@@ -80,6 +85,7 @@ class Evaluation:
     per_group: dict[str, Array]
     groups: Labels
     confidence: float = DEFAULT_CONFIDENCE
+    n_items: int | None = None
 
     def __getitem__(self, name: str | Metric) -> float:
         return self.to_dict()[get_metric(name).name]
@@ -126,15 +132,21 @@ class Evaluation:
         fewest = min(n_values, default=FEW_GROUPS)
         if fewest < FEW_GROUPS:
             notes.append(f"an interval from {fewest} groups is a rough guess")
+        if self.n_items is not None:
+            notes.append(
+                f"groups are comparisons of {self.n_items:,} items; intervals allow for "
+                "comparisons that share items"
+            )
         return TextTable(header, rows, notes=notes)
 
 
 def evaluate(
-    y_true: ArrayLike,
+    y_true: ArrayLike | PairGraph,
     y_score: ArrayLike,
     groups: ArrayLike | None = None,
     metrics: MetricName | Iterable[MetricName] | None = None,
     *,
+    items: ArrayLike | None = None,
     undefined: str = "skip",
     sample_weight: ArrayLike | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
@@ -149,9 +161,9 @@ def evaluate(
         Relevance. NaN marks unjudged items; it is accepted only if "judged" is among the metrics,
         and the other metrics treat it as 0. Or right-censored survival times, see `concordance`: a
         `SurvivalGraph`, a structured array of a boolean event and a time, or the two columns time
-        and event.
+        and event. Or a `PairGraph` of comparisons, each of which is a group of two items.
     y_score : array-like of shape (m,)
-        Predicted scores.
+        Predicted scores; of the items of a `PairGraph`.
     groups : array-like of shape (m,), default=None
         Group label of each row, in any order; None puts all rows in one group.
     metrics : str, Metric, function, or several of them, default=None
@@ -159,6 +171,9 @@ def evaluate(
         y and scores of one group (`make_metric`). None reports the disagreement error and
         Kendall's tau; if y_true contains only grades (whole numbers from 0 to 32), also NDCG of
         the first ten and MAP (MAP only without weights, and if some item has grade 0).
+    items : array-like of shape (m,), default=None
+        The item of each row, if each group is a comparison of two items. Comparisons that share an
+        item are not independent; the intervals allow for that. A `PairGraph` has its own items.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
         What to do with groups where a metric is undefined; they are counted in any case. Unlike
         the functions of single metrics, "skip" gives NaN if a metric is undefined in all groups.
@@ -166,7 +181,8 @@ def evaluate(
         Weights of the items, for all metrics; the docstring of each metric describes their effect.
     confidence : float, default=0.95
         Confidence level of the intervals of the means: Student's over the groups; DeLong's for
-        "pooled_auc" and for the AUC of one list.
+        "pooled_auc" and for the AUC of one list; dyadic-robust ones for comparisons of `items`,
+        see `dyadic_robust_mean`.
 
     Returns
     -------
@@ -186,30 +202,130 @@ def evaluate(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     requested = [] if metrics is None else get_metrics(metrics)
-    ranking: Ranking | SurvivalRanking | None
-    ranking = read_survival(y_true, y_score, groups, sample_weight)
-    default: tuple[str, ...] = ("concordance",)
-    if ranking is None:
-        y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight, requested)
-        if score.ndim != 1:
-            raise ValueError(
-                f"evaluate takes one list of scores, y_score has shape {score.shape}; "
-                "call it for each column, or a single metric for all columns."
-            )
-        ranking = Ranking(make_targets(y, encoded, weights), score)
-        default = tuple(default_metrics(y, has_weights=weights is not None))
-    if not requested:
-        requested = get_metrics(default)
+    data = _read_data(y_true, y_score, groups, items, sample_weight, requested)
     rows = []
     per_group = {}
-    for metric in requested:
-        by_group = metric.by_group(ranking)
+    for metric in requested or get_metrics(data.default_metrics):
+        by_group = metric.by_group(data.ranking)
         n_undefined = int(np.isnan(by_group.values).sum())
-        values = metric.fill_undefined(by_group, undefined, ranking.targets)
+        values = metric.fill_undefined(by_group, undefined, data.ranking.targets)
         if undefined == "nan" and n_undefined:
             average = low = high = np.nan
         else:
-            average, low, high = metric.interval(by_group._replace(values=values), confidence)
+            filled = with_shared_items(by_group._replace(values=values), data.compared)
+            average, low, high = metric.interval(filled, confidence)
         rows.append(EvaluationRow(metric.name, average, len(values), n_undefined, low, high))
         per_group[metric.name] = values
-    return Evaluation(tuple(rows), per_group, ranking.targets.labels, confidence)
+    n_items = None if data.compared is None else data.compared.n_items
+    return Evaluation(
+        tuple(rows), per_group, data.ranking.targets.labels, confidence, n_items=n_items
+    )
+
+
+class _EvaluationData(NamedTuple):
+    """Checked arguments of `evaluate`.
+
+    Attributes
+    ----------
+    ranking : Ranking or SurvivalRanking
+        True values and scores.
+    default_metrics : sequence of str
+        Metrics if none are requested.
+    compared : ComparedItems or None
+        The items of each group, if groups are comparisons of two items.
+    """
+
+    ranking: Ranking | SurvivalRanking
+    default_metrics: Sequence[str]
+    compared: ComparedItems | None = None
+
+
+def _read_data(
+    y_true: ArrayLike | PairGraph,
+    y_score: ArrayLike,
+    groups: ArrayLike | None,
+    items: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    metrics: Sequence[Metric],
+) -> _EvaluationData:
+    """Read comparisons, survival times or relevance."""
+    if isinstance(y_true, PairGraph):
+        if groups is not None or items is not None or sample_weight is not None:
+            raise ValueError(
+                "y_true is a PairGraph with its own items and weights; omit groups, items and "
+                "sample_weight."
+            )
+        return _read_comparisons(y_true, y_score, metrics)
+    survival = read_survival(y_true, y_score, groups, sample_weight)
+    if survival is not None:
+        if items is not None:
+            raise ValueError("items= is for comparisons of two items; omit it for survival times.")
+        return _EvaluationData(survival, ["concordance"])
+    return _read_relevance(y_true, y_score, groups, items, sample_weight, metrics)
+
+
+def _read_comparisons(
+    graph: PairGraph, y_score: ArrayLike, metrics: Sequence[Metric]
+) -> _EvaluationData:
+    """Each comparison as a group of two items, the winner first."""
+    score = check_float_array("y_score", y_score)
+    if score.shape != (graph.n_items,):
+        raise ValueError(
+            f"y_score has shape {score.shape}; expected one score for each of the "
+            f"{graph.n_items} items of the PairGraph."
+        )
+    ends = np.column_stack([graph.winner, graph.loser])
+    size = np.column_stack([graph.magnitude, np.zeros(graph.n_pairs)])
+    numbers = np.repeat(np.arange(graph.n_pairs), 2)
+    weight = None
+    default_metric = "disagreement"
+    if (graph.preference_weight != 1).any():
+        weight = np.column_stack([graph.preference_weight, np.ones(graph.n_pairs)]).ravel()
+        default_metric = "disagreement(average=pairs)"
+    rows = ends.ravel()
+    data = _read_relevance(size.ravel(), score[rows], numbers, rows, weight, metrics)
+    return data._replace(default_metrics=[default_metric])
+
+
+def _read_relevance(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: ArrayLike | None,
+    items: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    metrics: Sequence[Metric],
+) -> _EvaluationData:
+    """Relevance of items in groups."""
+    y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight, metrics)
+    if score.ndim != 1:
+        raise ValueError(
+            f"evaluate takes one list of scores, y_score has shape {score.shape}; "
+            "call it for each column, or a single metric for all columns."
+        )
+    compared = None
+    if items is not None:
+        compared = items_of_groups(items, encoded)
+    ranking = Ranking(make_targets(y, encoded, weights), score)
+    names = default_metrics(y, has_weights=weights is not None)
+    return _EvaluationData(ranking, names, compared)
+
+
+def with_shared_items(by_group: GroupValues, compared: ComparedItems | None) -> GroupValues:
+    """Values of comparisons with an error of their mean that allows for shared items.
+
+    Parameters
+    ----------
+    by_group : GroupValues
+        Values of a metric in each group.
+    compared : ComparedItems or None
+        The two items of each group; None leaves the values unchanged, as does a metric with an
+        error of its own.
+    """
+    if compared is None or by_group.error is not None:
+        return by_group
+    if len(by_group.values) != len(compared.first):  # a pooled metric has one value
+        return by_group
+    error = error_of_mean(by_group.values, by_group.weights, compared)
+    return by_group._replace(
+        error=error.standard_error, degrees_of_freedom=error.degrees_of_freedom
+    )

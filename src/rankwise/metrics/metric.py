@@ -48,11 +48,14 @@ class GroupValues(NamedTuple):
     error : float or None
         Standard error of the mean, if the metric computes its own. None estimates it from the
         spread of the values.
+    degrees_of_freedom : float or None
+        Those of Student's t for `error`; None takes the normal distribution.
     """
 
     values: Array
     weights: Array | None = None
     error: float | None = None
+    degrees_of_freedom: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -218,10 +221,10 @@ class Metric:
     ) -> tuple[float, float, float]:
         """Return the mean over the groups that have a value, and its confidence interval.
 
-        The interval is Student's over the groups (for weighted means by linearization), or a
-        normal interval if the metric computes its own standard error, as the AUC of one list does
-        (DeLong). It is clipped to the range of the metric. Its ends are NaN if fewer than two
-        groups have a value, or if all values are equal.
+        The interval is Student's over the groups (for weighted means by linearization). If the
+        metric computes its own standard error, as the AUC of one list does (DeLong), it is normal,
+        or Student's if that error has degrees of freedom. It is clipped to the range of the metric.
+        Its ends are NaN if fewer than two groups have a value, or if all values are equal.
         """
         average = nanmean_by_group(by_group.values, by_group.weights)
         half_width = _half_width(by_group, average, level=0.5 + confidence / 2)
@@ -363,7 +366,9 @@ def _half_width(by_group: GroupValues, average: float, level: float) -> float:
     if by_group.error is not None:
         if by_group.error <= ROUNDING:
             return np.nan
-        return float(ndtri(level) * by_group.error)
+        if by_group.degrees_of_freedom is None:
+            return float(ndtri(level) * by_group.error)
+        return float(stdtrit(by_group.degrees_of_freedom, level) * by_group.error)
     is_defined = ~np.isnan(by_group.values)
     values = by_group.values[is_defined]
     n = len(values)

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, Numbers
 from rankwise.defaults import DEFAULT_CONFIDENCE
+from rankwise.frames import as_array
+from rankwise.groups import Groups
 from rankwise.validation import check_float_array
 
 ROUNDING = 1e-12  # relative size below which a variance is rounding noise
@@ -38,6 +40,98 @@ class ComparisonMean(NamedTuple):
     high: float
     p: float
     n_items: int
+
+
+class ComparedItems(NamedTuple):
+    """The two items of each comparison.
+
+    Attributes
+    ----------
+    first, second : ndarray of int, shape (n_comparisons,)
+        Numbers of the items, from 0.
+    """
+
+    first: Indices
+    second: Indices
+
+    @property
+    def n_items(self) -> int:
+        """Number of different items."""
+        return len(np.unique([self.first, self.second]))
+
+    def take(self, rows: Indices) -> ComparedItems:
+        """Items of the selected comparisons."""
+        return ComparedItems(self.first[rows], self.second[rows])
+
+    def variance(self, deviations: Array) -> float:
+        """Variance of a sum of terms; see `dyadic_robust_variance`."""
+        return dyadic_robust_variance(deviations, self.first, self.second)
+
+
+class ErrorOfMean(NamedTuple):
+    """Standard error of a mean, and the degrees of freedom of Student's t."""
+
+    standard_error: float
+    degrees_of_freedom: float
+
+
+def items_of_groups(items: ArrayLike, groups: Groups) -> ComparedItems:
+    """The two items of each group, where groups are comparisons of two items.
+
+    Parameters
+    ----------
+    items : array-like of shape (n_rows,)
+        The item of each row.
+    groups : Groups
+        The comparison of each row.
+    """
+    labels = np.asarray(as_array(items, "items"))
+    n_rows = len(groups.codes)
+    if labels.shape != (n_rows,):
+        raise ValueError(
+            f"items has shape {labels.shape}; expected the item of each of the {n_rows} rows."
+        )
+    sizes = groups.sizes
+    if (sizes != 2).any():
+        group = int(np.argmax(sizes != 2))
+        raise ValueError(
+            f"items= is for groups that compare two items, but group {groups.labels[group]!r} has "
+            f"{sizes[group]} rows; omit items."
+        )
+    codes = np.unique(labels.astype(str), return_inverse=True)[1]
+    sides = codes[groups.order].reshape(-1, 2)
+    is_loop = sides[:, 0] == sides[:, 1]
+    if is_loop.any():
+        group = int(np.argmax(is_loop))
+        raise ValueError(
+            f"both rows of group {groups.labels[group]!r} have the item "
+            f"{labels[groups.order[2 * group]]!r}; a comparison has two different items."
+        )
+    return ComparedItems(sides[:, 0], sides[:, 1])
+
+
+def error_of_mean(values: Array, weights: Array | None, items: ComparedItems) -> ErrorOfMean:
+    """Dyadic-robust standard error of the mean of the defined values of comparisons.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_comparisons,)
+        Values, NaN where undefined.
+    weights : ndarray of shape (n_comparisons,) or None
+        Weights of the comparisons.
+    items : ComparedItems
+        Their items.
+    """
+    is_defined = np.flatnonzero(~np.isnan(values))
+    items = items.take(is_defined)
+    if len(is_defined) < 2:
+        return ErrorOfMean(np.nan, 0)
+    share = np.full(len(is_defined), 1 / len(is_defined))
+    if weights is not None and weights[is_defined].any():
+        share = weights[is_defined] / weights[is_defined].sum()
+    numbers = values[is_defined]
+    variance = items.variance(share * (numbers - share @ numbers))
+    return ErrorOfMean(float(np.sqrt(variance)), items.n_items - 1)
 
 
 def dyadic_robust_mean(
@@ -110,6 +204,27 @@ def dyadic_robust_mean(
         _p_value(mean, standard_error, n_items),
         n_items,
     )
+
+
+def errors_of_means(values: Numbers, weights: Array, items: ComparedItems) -> Array:
+    """Dyadic-robust standard errors of the weighted means of columns.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_comparisons, n_columns)
+        Values, NaN where undefined.
+    weights : ndarray of shape (n_comparisons,)
+        Weights of the comparisons.
+    items : ComparedItems
+        Their items.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+        Standard errors.
+    """
+    columns = np.asarray(values, dtype=np.float64).T
+    return np.array([error_of_mean(column, weights, items).standard_error for column in columns])
 
 
 def dyadic_robust_variance(deviations: Array, first: Indices, second: Indices) -> float:

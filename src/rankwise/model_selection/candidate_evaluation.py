@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from rankwise.arrays import Array, CrossValidation, Indices, Labels, MatrixLike
 from rankwise.frames import take_rows
-from rankwise.graphs import PreferenceGraph
+from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.graphs.supervision import Preferences, TargetLike, TrainingTarget, read_y
 from rankwise.groups import Groups
 from rankwise.metrics import Metric
@@ -25,6 +26,7 @@ from rankwise.metrics.by_group import (
     pooled_metric,
 )
 from rankwise.metrics.registry import MetricName, get_metrics
+from rankwise.metrics.shared_items import ComparedItems, errors_of_means
 from rankwise.model_selection.candidate_grid import CandidateGrid
 from rankwise.model_selection.folds import (
     EDGES,
@@ -109,6 +111,9 @@ class CrossValidationResult:
         Whether every fold was refitted.
     predictions : ndarray of shape (n_rows, n_outputs, n_candidates) or None
         Held-out scores of the rows of X, nan where y is; None if pairs or edges were held out.
+    standard_error : ndarray of shape (n_candidates,) or None
+        If edges were held out: standard errors of the means, which allow for edges that share
+        items.
     """
 
     candidates: CandidateGrid
@@ -118,6 +123,7 @@ class CrossValidationResult:
     n_folds: int
     refits: bool
     predictions: Array | None = None
+    standard_error: Array | None = None
 
     def overall(self, metric: Metric) -> Array:
         """Mean over outputs and over the groups where the metric is defined.
@@ -172,11 +178,15 @@ class CrossValidationResult:
         predictions = self.predictions
         if predictions is not None:
             predictions = predictions[:, :, line]
+        error = self.standard_error
+        if error is not None:
+            error = error[line]
         result = replace(
             self,
             candidates=CandidateGrid({name: self.candidates.axes[name]}),
             by_group={key: values[:, line] for key, values in self.by_group.items()},
             predictions=predictions,
+            standard_error=error,
         )
         return result, fixed
 
@@ -284,10 +294,20 @@ def evaluate_candidates(
         return CrossValidationResult(candidates, by_group, labels, PAIR, 0, task.refits)
     n_folds = len(plan.folds)
     if plan.name == EDGES:
-        error = _held_out_edges_error(task, candidates, plan.folds)
-        by_group = {metric.name: from_disagreement(metric, error) for metric in metrics}
+        held_out = _hold_out_edges(task, candidates, plan.folds)
+        by_group = {
+            metric.name: from_disagreement(metric, held_out.error_of_folds) for metric in metrics
+        }
         fold_numbers = np.arange(n_folds)
-        return CrossValidationResult(candidates, by_group, fold_numbers, EDGES, n_folds, True)
+        return CrossValidationResult(
+            candidates,
+            by_group,
+            fold_numbers,
+            EDGES,
+            n_folds,
+            refits=True,
+            standard_error=held_out.standard_error,
+        )
     scores = task.held_out(plan.folds, candidates)
     by_group = {}
     for metric in metrics:
@@ -323,15 +343,42 @@ def _leave_pair_out_error(
     return pairs.disagreement(candidates.axes["alpha"]).T[None]
 
 
-def _held_out_edges_error(task: HoldOutTask, candidates: CandidateGrid, folds: Folds) -> Array:
-    """Share of misordered edges of each fold, (n_folds, n_candidates, 1)."""
+class _HeldOutEdges(NamedTuple):
+    """Disagreement of candidates on held-out edges.
+
+    Attributes
+    ----------
+    error_of_folds : ndarray of shape (n_folds, n_candidates, 1)
+        Share of misordered edges of each fold.
+    standard_error : ndarray of shape (n_candidates,)
+        Of the share over all folds; it allows for edges that share items.
+    """
+
+    error_of_folds: Array
+    standard_error: Array
+
+
+def _hold_out_edges(task: HoldOutTask, candidates: CandidateGrid, folds: Folds) -> _HeldOutEdges:
+    """Evaluate the candidates on each fold of edges."""
     edges = task.graph.pairs()
     error = np.empty((len(folds), len(candidates), 1))
+    is_wrong = np.full((edges.n_pairs, len(candidates)), np.nan, dtype=np.float32)
     for k, test_edges in enumerate(track(folds, "refitting without a fold of edges")):
         train_edges = np.delete(np.arange(edges.n_pairs), test_edges)
         scores = task.from_edges(edges.with_edges(train_edges), candidates)
         error[k, :, 0] = edges.with_edges(test_edges).disagreement(scores, pooled=True)[0]
-    return error
+        is_wrong[test_edges] = _wrong_shares(edges, test_edges, scores)
+    items = ComparedItems(edges.winner, edges.loser)
+    standard_error = errors_of_means(is_wrong, edges.preference_weight, items)
+    return _HeldOutEdges(error, standard_error)
+
+
+def _wrong_shares(edges: PairGraph, rows: Indices, scores: Array) -> Array:
+    """1 for each misordered edge, 1/2 for equal scores, and NaN for a tie, by candidate."""
+    difference = scores[edges.winner[rows]] - scores[edges.loser[rows]]
+    is_wrong = 0.5 - 0.5 * np.sign(difference)
+    is_wrong[edges.magnitude[rows] == 0] = np.nan
+    return np.asarray(is_wrong)
 
 
 def forward_validation(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array
 from rankwise.defaults import DEFAULT_CONFIDENCE
@@ -44,6 +45,7 @@ def compare(
     *,
     test: str = "t",
     clusters: ClusterInput | None = None,
+    items: ArrayLike | None = None,
     baseline: str | None = None,
     correction: str = "holm",
     confidence: float = DEFAULT_CONFIDENCE,
@@ -83,6 +85,9 @@ def compare(
         and has no interval of the mean.
     clusters : array-like of shape (n_groups,), or mapping from group to cluster, optional
         Groups of one cluster, such as the queries of one user, are not independent.
+    items : array-like of shape (n_groups, 2), optional
+        The two items of each group, if groups are comparisons of two items. Comparisons that share
+        an item are not independent; the t test then has a dyadic-robust variance.
     baseline : str, optional
         Compare every other ranker with this one only, as b. Fewer comparisons need a milder
         correction.
@@ -149,13 +154,16 @@ def compare(
     )
     settings.check()
     if qrels is not None:
+        if items is not None:
+            raise ValueError("items= is for comparisons of two items; omit it for runs.")
         return _compare_runs(
             cast("RunsInput", values), qrels, metric or "nDCG@10", unjudged, clusters, settings
         )
     if metric is not None or unjudged != "zero":
         raise ValueError("metric= and unjudged= are for runs; pass qrels= with them.")
     columns = _long_columns(arm, group, score, seed, cluster)
-    paired = read_values(cast("CompareInput", values), columns, arm, clusters).complete()
+    paired = read_values(cast("CompareInput", values), columns, arm, clusters)
+    paired = paired.with_items(items).complete()
     _warn(paired, settings)
     return compare_values(paired, settings)
 

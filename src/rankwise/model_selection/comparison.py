@@ -32,6 +32,7 @@ from rankwise.model_selection.paired_tests import (
     make_clusters,
     randomization_tests,
     seed_error,
+    shared_item_error,
     signed_rank_p,
     student_test,
 )
@@ -145,6 +146,8 @@ class Comparison:
         Test, correction, level and the other arguments of `compare`.
     n_clusters : int or None
         Number of clusters of groups.
+    n_items : int or None
+        Number of different items, if groups are comparisons of two items.
     n_seeds : dict from name to int
         Number of seeds of each ranker.
     evaluation : RunEvaluation or None
@@ -166,6 +169,7 @@ class Comparison:
     n_dropped: int
     settings: ComparisonSettings
     n_clusters: int | None = None
+    n_items: int | None = None
     n_seeds: dict[str, int] = field(default_factory=dict)
     evaluation: RunEvaluation | None = None
     bounds: dict[tuple[str, str], Bounds] = field(default_factory=dict)
@@ -226,6 +230,7 @@ class Comparison:
             "groups": self.n_groups,
             "left_out": self.n_dropped,
             "clusters": self.n_clusters,
+            "items": self.n_items,
             "seeds": self.n_seeds,
             "confidence": self.confidence,
             "test": self.test,
@@ -346,6 +351,8 @@ class Comparison:
         text = count(self.n_groups, "group")
         if self.n_clusters is not None:
             text += f" in {count(self.n_clusters, 'cluster')}"
+        if self.n_items is not None:
+            text = f"{count(self.n_groups, 'comparison')} of {count(self.n_items, 'item')}"
         n_seeds = sorted(set(self.n_seeds.values()))
         if n_seeds and n_seeds != [1]:
             text += f", {' to '.join(str(n) for n in {n_seeds[0]: 0, n_seeds[-1]: 0})} seeds"
@@ -468,12 +475,16 @@ def compare_values(paired: PairedValues, settings: ComparisonSettings) -> Compar
     n_clusters = None
     if paired.clusters is not None:
         n_clusters = int(paired.clusters.max()) + 1
+    n_items = None
+    if paired.items is not None:
+        n_items = paired.items.n_items
     return Comparison(
         rows=tuple(rows),
         n_groups=len(differences[0]),
         n_dropped=paired.n_dropped,
         settings=settings,
         n_clusters=n_clusters,
+        n_items=n_items,
         n_seeds={name: len(array) for name, array in paired.values.items()},
     )
 
@@ -487,8 +498,11 @@ def snapped_difference(values_a: Array, values_b: Array, largest: float) -> Arra
 
 
 def _mean_error(paired: PairedValues, pair: tuple[str, str], difference: Array) -> MeanError:
-    """Variance of the mean difference over groups, clusters and seeds."""
-    error = cluster_error(make_clusters(difference, paired.clusters))
+    """Variance of the mean difference over groups, clusters or compared items, and seeds."""
+    if paired.items is None:
+        error = cluster_error(make_clusters(difference, paired.clusters))
+    else:
+        error = shared_item_error(difference, paired.items)
     arms = [paired.values[name] for name in pair]
     if any(len(values) > 1 for values in arms):
         error = seed_error(error, arms)
@@ -507,6 +521,11 @@ def _run_tests(
             student_test(float(difference.mean()), error, settings.confidence)
             for difference, error in zip(differences, errors, strict=True)
         ]
+    if paired.items is not None:
+        raise ValueError(
+            f"test={settings.test!r} takes groups as independent, but comparisons share items; use "
+            "test='t'."
+        )
     if paired.has_seeds:
         raise ValueError(
             f"test={settings.test!r} ignores the variance of seeds; use test='t', or average the "

@@ -14,6 +14,7 @@ from rankwise.errors import warn_user
 from rankwise.formatting import join_words
 from rankwise.frames import DataFrame, as_array, frame_columns
 from rankwise.groups import encode_groups
+from rankwise.metrics.shared_items import ComparedItems
 from rankwise.validation import check_float_array
 
 ARM_NAMES = ("model", "system", "ranker", "arm", "method", "algorithm", "run")
@@ -63,12 +64,20 @@ class PairedValues:
         Cluster of each group.
     n_dropped : int
         Groups dropped because a ranker has no value.
+    items : ComparedItems or None
+        The two items of each group, if groups are comparisons.
     """
 
     values: dict[str, Array]
     labels: NDArray[np.object_] | None
     clusters: Indices | None
     n_dropped: int = 0
+    items: ComparedItems | None = None
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(next(iter(self.values.values())).shape[1])
 
     @property
     def has_seeds(self) -> bool:
@@ -79,7 +88,7 @@ class PairedValues:
         """Return the values with the cluster of each group, by position or by the group's name."""
         if clusters is None:
             return self
-        n_groups = next(iter(self.values.values())).shape[1]
+        n_groups = self.n_groups
         if isinstance(clusters, Mapping):
             if self.labels is None:
                 raise ValueError(
@@ -97,6 +106,21 @@ class PairedValues:
             )
         return replace(self, clusters=_encode(labels))
 
+    def with_items(self, items: ArrayLike | None) -> PairedValues:
+        """Return the values with the two items that each group compares."""
+        if items is None:
+            return self
+        if self.clusters is not None:
+            raise ValueError("items= and clusters= both say which groups depend; pass one of them.")
+        sides = np.asarray(as_array(items, "items"))
+        if sides.shape != (self.n_groups, 2):
+            raise ValueError(
+                f"items has shape {sides.shape}; expected the two items of each of the "
+                f"{self.n_groups} groups."
+            )
+        codes = np.unique(sides.astype(str), return_inverse=True)[1].reshape(-1, 2)
+        return replace(self, items=ComparedItems(codes[:, 0], codes[:, 1]))
+
     def complete(self) -> PairedValues:
         """Return the groups in which every ranker and seed has a value."""
         arrays = list(self.values.values())
@@ -112,11 +136,15 @@ class PairedValues:
         clusters = self.clusters
         if clusters is not None:
             clusters = np.unique(clusters[is_defined], return_inverse=True)[1]
+        items = self.items
+        if items is not None:
+            items = items.take(np.flatnonzero(is_defined))
         return PairedValues(
             {name: array[:, is_defined] for name, array in self.values.items()},
             labels,
             clusters,
             n_groups - int(is_defined.sum()),
+            items,
         )
 
 

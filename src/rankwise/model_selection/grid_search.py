@@ -220,6 +220,7 @@ def _results_table(
     mean_scores = []
     group_scores = []
     predictions: list[Array | None] = []
+    standard_errors = []
     for result, setting in zip(results, settings, strict=True):
         values = result.candidates.axes[first]
         by_group = result.by_group[metric.name]
@@ -232,6 +233,8 @@ def _results_table(
             params.append({**setting, **further_params})
             mean_scores.append(means[row, outputs])
             group_scores.append(by_group[:, row, outputs])
+            if result.standard_error is not None:
+                standard_errors.append(result.standard_error[row])
             if result.predictions is None:
                 predictions.append(None)
             else:
@@ -247,6 +250,8 @@ def _results_table(
         table["alphas"] = axis_values  # default alphas depend on the kernel
     else:
         table[first] = axis_values[0]
+    if standard_errors:
+        table["standard_error"] = np.stack(standard_errors)
     if store_predictions:
         table["predictions"] = predictions
     return table

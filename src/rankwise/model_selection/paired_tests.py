@@ -15,6 +15,7 @@ import scipy.stats
 from scipy.special import nctdtr, stdtr, stdtrit
 
 from rankwise.arrays import Array, Indices
+from rankwise.metrics.shared_items import ComparedItems, error_of_mean
 
 EXACT_LIMIT = 100  # groups up to which the signed-rank test is exact
 ALL_SUBSETS = 16  # units up to which the randomization test enumerates all sign patterns
@@ -115,6 +116,14 @@ def cluster_error(clusters: Clusters) -> MeanError:
         + (share @ share / n_groups) ** 2
     )
     return MeanError(variance, 0.0, float(trace**2 / squared_norm))
+
+
+def shared_item_error(difference: Array, items: ComparedItems) -> MeanError:
+    """Variance of the mean over groups that are comparisons of two items, which may share items."""
+    error = error_of_mean(difference, None, items)
+    if np.isnan(error.standard_error):
+        return MeanError(np.nan, 0.0, 0.0)
+    return MeanError(error.standard_error**2, 0.0, error.degrees_of_freedom)
 
 
 def seed_error(of_groups: MeanError, arms: list[Array]) -> MeanError:

@@ -25,6 +25,8 @@ class ValidationCurve(NamedTuple):
         Scores.
     is_chosen : bool
         Whether the chosen parameters lie on this curve.
+    error : ndarray of shape (n_candidates,) or None
+        Standard errors of the means, if comparisons that share items were held out.
     """
 
     params: dict[str, object]
@@ -32,6 +34,7 @@ class ValidationCurve(NamedTuple):
     x: Array
     by_group: Array
     is_chosen: bool
+    error: Array | None = None
 
     def place(self, value: float) -> int:
         """Position of a value of the parameter on the curve."""
@@ -54,5 +57,9 @@ def curves_of_search(search: BaseEstimator) -> list[ValidationCurve]:
         else:
             parameter = "n_basis"
             x = results["n_basis"]
-        curves.append(ValidationCurve(searched, parameter, x, results["group_score"][k], is_chosen))
+        error = None
+        if "standard_error" in results:
+            error = results["standard_error"][k]
+        by_group = results["group_score"][k]
+        curves.append(ValidationCurve(searched, parameter, x, by_group, is_chosen, error))
     return curves

@@ -217,7 +217,7 @@ def _curves(search: BaseSearch) -> list[Curve]:
         if not label:
             label = AVERAGE_OF.get(str(search.cv_results_.get("cv")), "mean over folds")
         best = curve.place(float(best_value)) if curve.is_chosen else None
-        curves.append(_curve(label, curve.x, curve.by_group, best))
+        curves.append(_curve(label, curve.x, curve.by_group, best, curve.error))
     return curves
 
 
@@ -227,14 +227,21 @@ def _short(value: object) -> str:
     return str(value)
 
 
-def _curve(label: str, x: Array, by_group: Array, best: int | None) -> Curve:
-    """Average the values over the groups, and sort the curve by x."""
+def _curve(
+    label: str, x: Array, by_group: Array, best: int | None, error: Array | None = None
+) -> Curve:
+    """Average the values over the groups, and sort the curve by x.
+
+    Without `error` the standard errors are those of means over independent groups.
+    """
+    if error is None:
+        error = standard_error(by_group)
     order = np.argsort(x, kind="stable")
     position = None if best is None else int(np.flatnonzero(order == best)[0])
     return Curve(
         label=label,
         x=np.asarray(x, dtype=np.float64)[order],
         mean=nanmean(by_group)[order],
-        error=standard_error(by_group)[order],
+        error=error[order],
         best=position,
     )

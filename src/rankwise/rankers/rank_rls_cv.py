@@ -92,7 +92,8 @@ class RankRLSCV(Search):
         "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas)
         or (n_params, n_alphas, n_outputs), "group_score" (list of arrays of shape (n_groups,
         n_alphas)), "groups" (their labels), "n_undefined", "cv" (which way was taken), and
-        "predictions" if asked for.
+        "predictions" if asked for. If comparisons were held out: "standard_error" of the means,
+        which allows for comparisons that share items.
     best_estimator_ : RankRLS
         The model trained on all data.
     coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, nuisance_coef_, nuisance_se_, \

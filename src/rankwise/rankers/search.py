@@ -16,6 +16,7 @@ from rankwise.formatting import to_json_values
 from rankwise.kernels.kernel import BaseEstimator, KernelName
 from rankwise.metrics.registry import MetricName, get_metric
 from rankwise.model_selection.grid_search import SearchResult, grid_search
+from rankwise.model_selection.validation_curve import curves_of_search
 from rankwise.rankers.base import RankerMixin, nuisance_effects
 from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.rankers.summary import Summary
@@ -95,10 +96,20 @@ class BaseSearch(BaseEstimator):
             parameters={name: to_json_values(value) for name, value in self.best_params_.items()},
             metric=get_metric(self.scoring).name,
             held_out_score=self.best_score_,
+            held_out_error=self._error_of_best(),
             held_out_by=str(self.cv_results_.get("cv", "folds")),
             n_candidates=np.asarray(self.cv_results_["mean_score"]).size,
             nuisance=nuisance_effects(self.best_estimator_),
         )
+
+    def _error_of_best(self) -> float | None:
+        """Standard error of `best_score_`; None unless comparisons were held out."""
+        if "standard_error" not in self.cv_results_:
+            return None
+        chosen = next(curve for curve in curves_of_search(self) if curve.is_chosen)
+        assert chosen.error is not None
+        best: Any = self.best_params_[chosen.parameter]
+        return float(chosen.error[chosen.place(best)])
 
     def __getattr__(self, name: str) -> Any:
         """Fitted attributes are those of `best_estimator_`."""

@@ -93,6 +93,9 @@ class Summary:
         Metric that selected the parameters, and what was held out; None without a selection.
     held_out_score : float or None
         The metric of the selected parameters on held-out data.
+    held_out_error : float or None
+        Its standard error, if comparisons were held out; it allows for comparisons that share
+        items.
     n_candidates : int or None
         Number of candidates.
     combine, best_member : str or None
@@ -128,6 +131,7 @@ class Summary:
     calibration: Calibration | None = None
     notes: list[str] = field(default_factory=list)
     comparisons: list[HeldOutErrors] = field(default_factory=list)
+    held_out_error: float | None = None
 
     def __str__(self) -> str:
         lines = [self._headline()]
@@ -165,7 +169,10 @@ class Summary:
         if self.parameters:
             text += f" with {self.describe_parameters()}"
         if self.held_out_score is not None:
-            text += f", {self.metric} {_short(self.held_out_score)} by {self.held_out_by}"
+            text += f", {self.metric} {_short(self.held_out_score)}"
+            if self.held_out_error is not None:
+                text += f" ± {self.held_out_error:.2g}"
+            text += f" by {self.held_out_by}"
         return text
 
     def describe_parameters(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from rankwise.formatting import count
 from rankwise.metrics.evaluation import FEW_GROUPS
+from rankwise.metrics.shared_items import ComparedItems
 from rankwise.model_selection.comparison import ComparisonSettings, compare_values
 from rankwise.model_selection.comparison_input import PairedValues
 from rankwise.pages.report.baselines import Baseline, BaselineKind, BaselineResult
@@ -47,7 +48,7 @@ def metric_cards(
             body = f'<p class="value">–</p>{hint(result.refusal)}'
         else:
             measured = _measure_baselines(baselines, scored, result)
-            body = _card_body(result, measured, confidence)
+            body = _card_body(result, measured, scored, confidence)
             body += unjudged_hint(result.metric, scored.all_rows)
         cards.append(f'<li class="card"><h3>{escape(result.metric.title)}</h3>{body}</li>')
     return "\n".join(cards)
@@ -65,7 +66,12 @@ def _measure_baselines(
     return measured
 
 
-def _card_body(result: MetricResult, measured: list[MeasuredBaseline], confidence: float) -> str:
+def _card_body(
+    result: MetricResult,
+    measured: list[MeasuredBaseline],
+    scored: ScoredItems,
+    confidence: float,
+) -> str:
     value = "–"
     drawing = ""
     if result.has_mean:
@@ -79,7 +85,7 @@ def _card_body(result: MetricResult, measured: list[MeasuredBaseline], confidenc
             hint(_interval_text(result, confidence)),
             drawing,
             _list_baselines(measured),
-            _difference_to_previous(result, measured, confidence),
+            _difference_to_previous(result, measured, scored.compared, confidence),
             hint(f"{metric.meaning} {direction}{_undefined_groups(result)}."),
         ]
     )
@@ -99,13 +105,16 @@ def _list_baselines(measured: list[MeasuredBaseline]) -> str:
 
 
 def _difference_to_previous(
-    result: MetricResult, measured: list[MeasuredBaseline], confidence: float
+    result: MetricResult,
+    measured: list[MeasuredBaseline],
+    compared: ComparedItems | None,
+    confidence: float,
 ) -> str:
     """The difference to the previous model, with the interval of paired groups."""
     for baseline, baseline_result in measured:
         if baseline.kind is BaselineKind.PREVIOUS:
             values = {"this": result.values[None], "previous": baseline_result.values[None]}
-            paired = PairedValues(values, labels=None, clusters=None).complete()
+            paired = PairedValues(values, None, None, items=compared).complete()
             settings = ComparisonSettings(confidence=confidence)
             comparison = compare_values(paired, settings).rows[0]
             interval = ""

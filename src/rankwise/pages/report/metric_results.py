@@ -11,6 +11,7 @@ from rankwise.arrays import Array
 from rankwise.errors import UndefinedMetricError
 from rankwise.formatting import JsonObject
 from rankwise.metrics import Metric
+from rankwise.metrics.evaluation import with_shared_items
 from rankwise.metrics.grades import default_metrics
 from rankwise.metrics.registry import MetricName, get_metrics
 from rankwise.pages.page_values import short_numbers
@@ -118,7 +119,7 @@ def _measure_metric(scored: ScoredItems, metric: Metric, confidence: float) -> M
     """Evaluate a metric; its refusal of the true scores does not prevent the page."""
     try:
         by_group = metric.by_group(scored.ranking)
-        interval = metric.interval(by_group, confidence)
+        interval = metric.interval(with_shared_items(by_group, scored.compared), confidence)
     except ValueError as error:
         undefined = np.full(scored.groups.n_groups, np.nan)
         return MetricResult(metric, undefined, refusal=str(error))

@@ -78,6 +78,12 @@ def interval_hint(results: list[MetricResult], scored: ScoredItems, confidence: 
     weighting = ": each group counts the same, whereas each pair does in the sentence above"
     if any(dict(result.metric.options).get("average") == "pairs" for result in results):
         weighting = ""
+    if scored.compared is not None:
+        return (
+            f"The values are means over {scored.groups.n_groups:,} comparisons of two of "
+            f"{scored.compared.n_items:,} items{weighting}. The {100 * confidence:g}% intervals "
+            "allow for comparisons that share items."
+        )
     return (
         f"The values are means over groups{weighting}. The {100 * confidence:g}% intervals cover "
         "the mean over many more groups of this kind."

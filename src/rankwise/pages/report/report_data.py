@@ -21,6 +21,7 @@ from rankwise.inspection.model_parts import ModelParts, unwrap
 from rankwise.metrics.metric import check_data
 from rankwise.metrics.rank_correlation import PairCounts, count_pairs
 from rankwise.metrics.ranking import GroupedTargets, Ranking
+from rankwise.metrics.shared_items import ComparedItems, items_of_groups
 from rankwise.model_selection.scorer import predict_items
 from rankwise.pages.page_values import as_text
 from rankwise.validation import check_y
@@ -97,6 +98,18 @@ class ScoredItems:
     def ranking(self) -> Ranking:
         """The items sorted by predicted score in groups."""
         return Ranking(self.targets, self.scores)
+
+    @cached_property
+    def compared(self) -> ComparedItems | None:
+        """The items of each group, if groups are comparisons of two items that share items."""
+        if self.ids is None or self.is_one_list or (self.groups.sizes != 2).any():
+            return None
+        names = [str(self.ids[row]) for row in self.rows.tolist()]
+        is_repeated = len(set(names)) < len(names)
+        pairs = np.array(names)[self.groups.order].reshape(-1, 2)
+        if not is_repeated or (pairs[:, 0] == pairs[:, 1]).any():
+            return None
+        return items_of_groups(names, self.groups)
 
     @cached_property
     def order(self) -> Indices:

@@ -79,7 +79,10 @@ def _average(curve: ValidationCurve) -> _MeanCurve:
     if by_unit.ndim > 2:
         by_unit = by_unit.mean(axis=2)
     n_units = int((~np.isnan(by_unit)).any(axis=1).sum())
-    return _MeanCurve(curve, nanmean(by_unit), standard_error(by_unit), n_units)
+    error = curve.error
+    if error is None:
+        error = standard_error(by_unit)
+    return _MeanCurve(curve, nanmean(by_unit), error, n_units)
 
 
 def _is_flat(best_curve: _MeanCurve, best_value: float) -> bool:
