@@ -55,6 +55,7 @@ def test_wilcoxon_p_value_is_that_of_scipy(n):
     assert np.isnan([row.low, row.high]).all()
 
 
+@pytest.mark.filterwarnings("ignore:the value of 'b' is 0 in each")
 @pytest.mark.filterwarnings("ignore:fewer than 10 groups differ")
 @pytest.mark.parametrize("test", ["wilcoxon", "randomization"])
 @pytest.mark.parametrize(
@@ -69,6 +70,7 @@ def test_p_value_of_few_groups_tries_all_signs(differences, test):
     assert row.p == pytest.approx(statistic_p(d, sizes))
 
 
+@pytest.mark.filterwarnings("ignore:the value of 'b' is 0 in each")
 def test_randomization_is_the_test_of_the_mean_where_wilcoxon_is_of_ranks():
     values = {"a": [*[0.01] * 11, -3.0], "b": np.zeros(12)}  # one group decides the mean
     assert compare(values, test="wilcoxon").rows[0].significant
@@ -99,6 +101,7 @@ def test_interval_and_p_value_are_those_of_the_t_test(errors):
     assert row.p == pytest.approx(test.pvalue, rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the value of 'b' is 0 in each")
 @pytest.mark.filterwarnings("ignore:fewer than 10 groups differ")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_groups_that_hold_a_difference_are_the_fewest_of_all_sets(seed):

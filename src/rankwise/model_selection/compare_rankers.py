@@ -223,24 +223,31 @@ def _compare_runs(
 
 def _warn(paired: PairedValues, settings: ComparisonSettings) -> None:
     """Warn about values for which a p-value or an interval may be wrong."""
-    best_value = 0.0
-    if settings.greater_is_better:
-        best_value = 1.0
-    _warn_about_constant_values(paired, best_value)
+    _warn_about_constant_values(paired, settings.greater_is_better)
     if settings.test != "wilcoxon":
         _warn_about_differences(paired, settings)
 
 
-def _warn_about_constant_values(paired: PairedValues, best_value: float) -> None:
-    """Warn about a ranker with the same value in all groups, unless it is the best possible."""
+def _warn_about_constant_values(paired: PairedValues, greater_is_better: bool) -> None:
+    """Warn about a ranker with the same value in all groups, unless that is a score of 1.
+
+    An error of 0 in all groups would be perfect, too, but scores of 0 that are passed without
+    greater_is_better=True look the same.
+    """
     for name, values in paired.values.items():
         n_groups = values.shape[1]
-        is_constant = n_groups >= FEWEST_FOR_TEST and bool((values == values[0, 0]).all())
-        if is_constant and values[0, 0] != best_value:
-            warn_user(
-                f"the value of {name!r} is {values[0, 0]:g} in each of the {n_groups} groups, as "
-                "if all its scores were equal; check the scores before you read the p-value."
-            )
+        value = values[0, 0]
+        is_constant = n_groups >= FEWEST_FOR_TEST and bool((values == value).all())
+        is_perfect = greater_is_better and value == 1.0
+        if not is_constant or is_perfect:
+            continue
+        message = (
+            f"the value of {name!r} is {value:g} in each of the {n_groups} groups, as if all its "
+            "scores were equal; check the scores before you read the p-value"
+        )
+        if not greater_is_better:
+            message += ", and pass greater_is_better=True unless the values are errors"
+        warn_user(f"{message}.")
 
 
 def _warn_about_differences(paired: PairedValues, settings: ComparisonSettings) -> None:

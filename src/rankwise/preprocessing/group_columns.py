@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GROUP_COLUMNS = ("qid", "query_id", "group", "group_id", "session_id")
 OTHER_KEYWORDS = ("qid", "group", "group_id")  # of XGBoost, LightGBM and CatBoost
 MIN_GROUPS = 3  # with fewer, a feature is easily constant in each group by chance
-MIN_CODED_GROUPS = 6  # from here on, integers without a gap are taken for group codes
+MIN_CODED_GROUPS = 6  # from here on, integers in the order of the groups are taken for labels
 MAX_ROWS_OF_A_LIST = 200  # longer lists with few distinct y usually lack their groups
 MIN_DISTINCT_SCORES = 7
 LONG_LIST = 3  # times the longest group of the training data
@@ -212,7 +212,8 @@ def _contains_groups(values: Labels, groups: Groups, *, is_named: bool) -> bool:
 
     A feature of queries is constant in each group as well, and may differ between all groups.
     Therefore the column must have the name of a group column, or contain the labels themselves, or
-    text or consecutive integers for at least six groups.
+    for at least six groups text, consecutive integers, or integers that increase from group to
+    group, in the order of the labels or of the rows.
     """
     if not _has_enough_groups(groups) or values.ndim != 1 or not _may_be_labels(values):
         return False
@@ -225,7 +226,15 @@ def _contains_groups(values: Labels, groups: Groups, *, is_named: bool) -> bool:
         return False
     if values.dtype.kind not in "biuf":
         return True
-    return float(np.ptp(values)) == groups.n_groups - 1
+    first_rows = groups.order[groups.starts]
+    of_labels = values[first_rows]
+    of_rows = values[np.sort(first_rows)]
+    is_code = float(np.ptp(values)) == groups.n_groups - 1
+    return is_code or _is_increasing(of_labels) or _is_increasing(of_rows)
+
+
+def _is_increasing(numbers: Labels) -> bool:
+    return bool((numbers[1:] > numbers[:-1]).all())
 
 
 def _may_be_labels(values: Labels) -> bool:
