@@ -103,7 +103,8 @@ class TrecRun(NamedTuple):
     def judged_by(self, qrels: TrecRun, *, missing_queries: str = "zero") -> TrecRun:
         """Join the run with relevance judgments, for `rankwise.metrics.evaluate`.
 
-        Relevance is NaN for documents without a judgment. Relevant documents that the run lacks
+        Relevance is NaN for documents without a judgment; `evaluate` counts them as not relevant
+        if a metric such as "judged@10" is requested, too. Relevant documents that the run lacks
         come last in their query, with a score below all others of the run: they belong to the
         ideal order of NDCG, and to all relevant documents of recall. So NDCG, precision, recall
         and reciprocal rank equal those of trec_eval, as long as the cut-off is no larger than the
@@ -183,20 +184,20 @@ def _warn_of_queries(
 ) -> None:
     """Report the queries that only one of run and judgments has, if there are some."""
     problems = []
+    fate = "are left out"
+    remedy = "missing_queries='zero' counts them as 0"
+    if missing_queries == "zero":
+        fate = "count 0, as by trec_eval -c"
+        remedy = "missing_queries='skip' leaves them out"
     if missing:
-        fate = "count 0, as by trec_eval -c," if missing_queries == "zero" else "are left out"
         problems.append(
             f"{len(missing):,} of {len(judged):,} judged queries, such as "
-            f"{shown_value(missing[0])}, are missing in the run and {fate}"
+            f"{shown_value(missing[0])}, are missing in the run and {fate} ({remedy})"
         )
     if unjudged:
         problems.append(f"{len(unjudged):,} queries of the run have no judgments and are left out")
-    if not problems:
-        return
-    other = "skip" if missing_queries == "zero" else "zero"
-    verb = "leave them out" if missing_queries == "zero" else "count them as 0"
-    remedy = f" (missing_queries={other!r} to {verb})" if missing else ""
-    warn_user(f"{'; '.join(problems)}{remedy}.")
+    if problems:
+        warn_user(f"{'; '.join(problems)}.")
 
 
 def is_trec_run(path: PathLike) -> bool:

@@ -451,5 +451,12 @@ def _check_numbers(name: str, values: ArrayLike, accepts_missing: bool = False) 
             f"{name} has shape {array.shape}; pass shape (n_items,), or (n_items, n_outputs), of "
             "at least one item."
         )
+    n_missing = int(np.isnan(array).sum())
+    if name == "y_true" and n_missing and not accepts_missing:
+        raise ValueError(
+            f"y_true contains NaN in {n_missing} of {array.size} values. If NaN stands for items "
+            'without a judgment, add a metric such as "judged@10": they then count as not '
+            "relevant. Otherwise leave these items out."
+        )
     assert_all_finite(array, allow_nan=accepts_missing, input_name=name)
     return array
