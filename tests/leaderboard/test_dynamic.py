@@ -243,7 +243,7 @@ def test_a_backtest_judges_the_board_on_what_came_later():
     assert "Elo, followed" in str(result)
     plain = backtest(table, 3, time="year", model="least-squares", **COLUMNS)
     assert [m.name for m in plain.methods][1:] == ["Elo, followed", "Elo, frozen", "base rate"]
-    with pytest.raises(ValueError, match="comparisons are before 9"):
+    with pytest.raises(ValueError, match="before until=9"):
         backtest(table, 9, **IN_CONTEXT)
 
 

@@ -148,9 +148,10 @@ def _split_by_time(data: PairData, until: Moment) -> tuple[PairData, PairData]:
     times = data.times[order]
     is_before = times < cut[0]
     if is_before.all() or not is_before.any():
-        where = "before" if is_before.all() else "after"
+        where = "before" if is_before.all() else "on or after"
         raise ValueError(
-            f"all {data.n_pairs} comparisons are {where} {until}: from {times[0]} to {times[-1]}."
+            f"all {data.n_pairs} comparisons are {where} until={until}: they are from {times[0]} "
+            f"to {times[-1]}. Pass a date with comparisons on both sides."
         )
     return ordered.take(is_before), ordered.take(~is_before)
 
