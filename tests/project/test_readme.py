@@ -57,10 +57,34 @@ def test_every_command_is_there(command):
         extras = re.fullmatch(r"\.(?:\[([a-z,]+)\])?", words[-1])
         assert words[0] == "install"
         assert set((extras[1] or "cli").split(",")) <= set(project["optional-dependencies"])
+    elif tool == "python":
+        assert words[0] == "-m"
+        assert importlib.util.find_spec(words[1]) is not None
     else:
-        module = words[1] if tool == "python" else "rankwise"
-        assert tool in ("python", "rankwise")
-        assert importlib.util.find_spec(module) is not None
+        assert tool == "rankwise"
+        parse_command_line(words)
+
+
+def parse_command_line(words):
+    """Parse the arguments of `rankwise` without opening files; unknown options raise an error."""
+    click = pytest.importorskip("click")
+    from rankwise.cli.app import app
+
+    name, *arguments = words
+    command = app.get_command(click.Context(app), name)
+    assert command is not None, name
+    context = click.Context(command, info_name=name)
+    _, extra_arguments, _ = command.make_parser(context).parse_args(arguments)
+    assert extra_arguments == []
+
+
+@pytest.mark.parametrize(
+    "line", ["demonstrate", "rank games.csv --rating-units elo", "judge a.csv b.csv"]
+)
+def test_wrong_commands_are_noticed(line):
+    click = pytest.importorskip("click")
+    with pytest.raises((AssertionError, click.UsageError)):
+        parse_command_line(line.split())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
