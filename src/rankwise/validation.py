@@ -46,17 +46,17 @@ def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
         return
     choices = ", ".join(map(repr, allowed))
     raise ValueError(
-        f"{name}={value!r} is unknown; {suggestion(value, allowed)}choose one of {choices}."
+        f"{name}={value!r} is unknown{suggestion(value, allowed)} Choose one of {choices}."
     )
 
 
 def suggestion(value: object, allowed: Sequence[str]) -> str:
-    """``"did you mean 'x'? "`` for the allowed word most similar to `value`; "" if none is."""
+    """End a sentence with ``"; did you mean 'x'?"``, or with a point if no word is similar."""
     words = {word.lower(): word for word in reversed(allowed)}
     similar = difflib.get_close_matches(str(value).lower(), words, n=1)
     if not similar:
-        return ""
-    return f"did you mean {words[similar[0]]!r}? "
+        return "."
+    return f"; did you mean {words[similar[0]]!r}?"
 
 
 def reject_dtype(name: str, X: object) -> None:

@@ -114,6 +114,9 @@ def test_every_column_that_a_message_may_name_has_an_option():
         ("levels=('bad', 'very good')", '--order "bad,very good"'),
         ("column 'target=3' of a/target=x.csv", "column 'target=3' of a/target=x.csv"),
         ("--set gamma=[0.1, 1]: one value", "--set gamma=[0.1, 1]: one value"),
+        ("columns '<a id=11>', 'b': pass id=", "columns '<a id=11>', 'b': pass --id"),
+        ("in parentheses (ndcg(gain=linear)@10)", "in parentheses (ndcg(gain=linear)@10)"),
+        ("alpha: got -1.0, expected more", "--alpha: got -1.0, expected more"),
     ],
 )
 def test_arguments_become_options(message, shown):

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("click")
 
+from rankwise.cli.trained_model import are_ranks
 from tests.cli.shell import run
 
 
@@ -42,3 +43,25 @@ def test_two_groups_and_ratings_without_a_zero(table, tmp_path):
     assert "an interval from 2 groups is a rough guess" in said
     assert "map" not in said
     assert "ndcg@10" in said
+
+
+def test_ranks_that_are_evaluated_as_scores_are_noticed(table, tmp_path):
+    model = tmp_path / "m.rw"
+    run("train", table, "--target", "rating", "--group", "user", "--ignore", "copy", "-o", model)
+    run("predict", model, table, "-o", tmp_path / "scores.csv")
+    run("predict", model, table, "--rank", "-o", tmp_path / "ranks.csv")
+    options = [table, "--target", "rating", "--group", "user"]
+    for name, is_noticed in (("scores", False), ("ranks", True)):
+        with_column = (tmp_path / f"{name}.csv").read_text().splitlines()[1:]
+        alone = tmp_path / f"{name}.txt"
+        alone.write_text("\n".join(line.split(",")[-1] for line in with_column))
+        notes = run("evaluate", alone, *options).stderr
+        assert ("--rank" in notes) == is_noticed
+
+
+def test_equal_ranks_are_ranks_and_ratings_are_not():
+    groups = np.array([0, 1, 0, 1, 0, 1])
+    assert are_ranks(np.array([1.0, 2, 2, 2, 2, 1]), groups)
+    assert not are_ranks(np.array([1.0, 1, 2, 2, 3, 3]), np.array([0, 0, 0, 1, 1, 1]))
+    assert not are_ranks(np.ones(6), groups)
+    assert are_ranks(np.arange(6.0)[::-1] + 1, None)

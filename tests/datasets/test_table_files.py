@@ -267,15 +267,22 @@ def test_rows_without_a_group_or_weight_are_left_out_and_counted(tmp_path, kind)
         ("y,a,b", {"group": "a", "id": "a"}, ["has two roles"]),
         ("1,2,0.5", {}, ["only numbers", "line of names"]),
         ("word", {}, ["only column is 'word'", "delimiter="]),
-        ("y,a;b", {}, ["separated by comma", "delimiter="]),
+        ("y,a;b,c;d", {}, ["separated by comma", "delimiter="]),
         ("y,a", {"delimiter": ";"}, ["'y,a'"]),
         ('y,"a', {}, ["cannot read the column names"]),
     ],
 )
 def test_bad_header(tmp_path, header, options, words):
-    width = header.count(",") + 1
-    path = save(tmp_path / "bad.csv", f"\n{header}\n{','.join('1' * width)}\n")
+    row = re.sub(r"[^,;]+", "1", header)
+    path = save(tmp_path / "bad.csv", f"\n{header}\n{row}\n")
     refused(read_ranking, path, 2, *words, **options)
+
+
+def test_the_delimiter_splits_the_header_and_the_first_row_alike(tmp_path):
+    path = save(tmp_path / "styled.csv", "y,a {b:1;c:2;d:3;e:4},f\n1,2,3\n4,5,7\n")
+    assert read_ranking(path).feature_names.tolist() == ["a {b:1;c:2;d:3;e:4}", "f"]
+    path = save(tmp_path / "prices.csv", "y;price in 1,000;a,b,c\n1;2,5;3\n0;1,5;2\n")
+    assert read_ranking(path).feature_names.tolist() == ["price in 1,000", "a,b,c"]
 
 
 @pytest.mark.parametrize("delimiter", ["", ",,", "a", "\n", 7])

@@ -305,7 +305,7 @@ REFUSED = [
     ({"item": "model", "task": "task", "score": "score", "min_tasks": 2}, "share of the tasks"),
     ({"item": "model", "task": "task", "score": "score", "balance": "family"}, "needs family="),
     ({"item": "model", "task": "task", "score": "score", "tasks": "fixed"}, "with seed="),
-    ({"item": "model", "task": "task", "score": "score", "task_scale": "z"}, "choose one of"),
+    ({"item": "model", "task": "task", "score": "score", "task_scale": "z"}, "Choose one of"),
     ({"item": "model", "task": "task", "score": "score", "confidence": 95}, "between 0 and 1"),
     ({"item": "model", "task": "task", "score": "score", "baseline": "x"}, "not a model"),
     ({"item": "model", "task": "task", "score": "score", "lower_is_better": ["t1"]}, "not a task"),

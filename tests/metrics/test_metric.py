@@ -153,7 +153,7 @@ def test_a_single_column_keeps_its_axis():
         (lambda: expected_reciprocal_rank([3], [1], max_grade=2), "y_true has a grade of 3"),
         (
             lambda: expected_reciprocal_rank([1], [1], tied_scores="average"),
-            "choose one of 'pessimistic'",
+            "Choose one of 'pessimistic'",
         ),
         (
             lambda: ndcg([1], [1], k=0),
@@ -167,11 +167,11 @@ def test_a_single_column_keeps_its_axis():
             lambda: ndcg([1], [1], tied_scores="half"),
             "tied_scores='half' is unknown.*'average'",
         ),
-        (lambda: disagreement_error([1], [1], tied_scores="skip"), "choose one of 'half', 'wrong'"),
-        (lambda: disagreement_error([1], [1], average="micro"), "choose one of 'groups', 'pairs'"),
+        (lambda: disagreement_error([1], [1], tied_scores="skip"), "Choose one of 'half', 'wrong'"),
+        (lambda: disagreement_error([1], [1], average="micro"), "Choose one of 'groups', 'pairs'"),
         (
             lambda: ndcg([1], [1], undefined=0),
-            "undefined=0 is unknown; choose one of 'skip', 'zero'",
+            "undefined=0 is unknown. Choose one of 'skip', 'zero'",
         ),
         (lambda: evaluate([1], [1], undefined="drop"), "undefined='drop' is unknown"),
         (lambda: auc([0, 1, 2], [1, 2, 3]), "more than two values; pass relevant=c"),

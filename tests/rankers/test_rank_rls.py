@@ -385,7 +385,7 @@ def test_alpha_must_not_be_negative_and_those_of_a_path_a_flat_list(data, alpha)
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"kernel": "gauss"}, "kernel='gauss' is unknown; choose one of additive_chi2"),
+        ({"kernel": "gauss"}, "kernel='gauss' is unknown. Choose one of additive_chi2"),
         ({"cost": "hinge"}, "'magnitude', 'sign', 'relative'"),
         ({"ties": "maybe"}, "'include', 'exclude'"),
         ({"group_weight": "size"}, "'pairs', 'groups'"),

@@ -132,8 +132,8 @@ class ComparisonCovariates(BaseEstimator):
         for name in covariates:
             if name not in self.names:
                 raise ValueError(
-                    f"covariates has {name!r}, which the model does not use; "
-                    f"{suggestion(name, self.names)}it uses {', '.join(self.names) or 'none'}."
+                    f"covariates has {name!r}, which the model does not use"
+                    f"{suggestion(name, self.names)} It uses {', '.join(self.names) or 'none'}."
                 )
 
 

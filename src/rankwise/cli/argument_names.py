@@ -84,6 +84,7 @@ SAME_NAME = (  # argument a_b is option --a-b
     "zero_based",
 )
 OTHER_NAME = {
+    "alphas": "--alpha",
     "clusters": "--cluster",
     "format": "--input-format",
     "groups": "--group",
@@ -133,9 +134,13 @@ PARAMETERS = (  # of estimators
 
 _COLUMN = r'X\.pop\("(?P<column>[^"]*)"\)'
 _VALUE = r"\([^()]*\)|\[[^\[\]]*\]|'[^']*'|\"[^\"]*\"|[\w+-]+(?:\.\w+)*"
+_QUOTED = r"(?<!\w)'[^']*'"  # a name or a value of the user, which may contain "="
 _ARGUMENT = re.compile(
-    rf"(?<![\w/.='\"-])(?<!--set )(?P<name>[a-z][a-z_0-9]*)=(?:{_COLUMN}|(?P<value>{_VALUE}))?"
+    rf"{_QUOTED}"
+    r"|(?<![\w/.='\"-])(?<!\w\()(?<!--set )(?P<name>[a-z][a-z_0-9]*)="
+    rf"(?:{_COLUMN}|(?P<value>{_VALUE}))?"
 )
+_SUBJECT = re.compile(r"^[a-z_]+(?=: got )")  # of "alpha: got -1.0"
 _PYTHON_SENTENCE = re.compile(r"(?:(?<=\.) |^)[^.]*(?:make_target\(|len\(X\))[^.]*\.(?= |$)")
 
 
@@ -169,6 +174,8 @@ def with_options(message: str, command: str = "") -> str:
 
     def as_option(argument: re.Match[str]) -> str:
         name = argument["name"]
+        if name is None:
+            return argument[0]
         value = _shell_value(argument["column"] or argument["value"] or "")
         if (name, value) in SPECIAL_VALUES:
             return SPECIAL_VALUES[name, value]
@@ -183,7 +190,8 @@ def with_options(message: str, command: str = "") -> str:
         return f"{options[name]} {value}"
 
     message_for_command = _PYTHON_SENTENCE.sub("", message).strip() or message
-    return _ARGUMENT.sub(as_option, message_for_command)
+    text = _SUBJECT.sub(lambda name: options.get(name[0], name[0]), message_for_command)
+    return _ARGUMENT.sub(as_option, text)
 
 
 def _shell_value(value: str) -> str:

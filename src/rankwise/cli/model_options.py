@@ -149,10 +149,9 @@ def _check_parameters(options: ModelOptions, values: Parameters, defaults: Param
         names.append("alpha")
     for name in names:
         if name not in defaults:
-            hint = suggestion(name, list(defaults))
             raise ValueError(
-                f"the model {options.model} has no parameter {name}; {hint}it has "
-                f"{', '.join(defaults)}."
+                f"the model {options.model} has no parameter {name}"
+                f"{suggestion(name, list(defaults))} It has {', '.join(defaults)}."
             )
 
 

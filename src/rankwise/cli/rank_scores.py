@@ -191,7 +191,7 @@ def _positions(file: TableFile, names: list[str | None]) -> list[int]:
             continue
         if name not in file.names:
             raise ValueError(
-                f"{file.path} has no column {name!r}; {suggestion(name, file.names)}the columns "
+                f"{file.path} has no column {name!r}{suggestion(name, file.names)} The columns "
                 f"are {_names(file)}."
             )
         positions.append(file.names.index(name))

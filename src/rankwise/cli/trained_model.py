@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from rankwise.arrays import Array, Indices, Matrix, Numbers
+from rankwise.arrays import Array, Indices, Labels, Matrix, Numbers
 from rankwise.auto.auto_ranker import AutoRanker
 from rankwise.cli import terminal
 from rankwise.cli.training_notes import TrainingNotes, read_notes
@@ -19,6 +19,7 @@ from rankwise.datasets import RankingData, read_scores
 from rankwise.datasets.files import location, numbered_lines
 from rankwise.datasets.overlap import describe_overlap
 from rankwise.errors import DataFileError
+from rankwise.groups import encode_groups
 from rankwise.model_selection.scorer import predict_items
 from rankwise.persistence.model_file import load_with_notes
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
@@ -145,12 +146,24 @@ class ScoreFile:
             )
         if data.rows is not None:
             values = values[data.rows]
+        if are_ranks(values, data.groups):
+            terminal.note(
+                f"{self.path} has the values 1, 2, … in each group, which are evaluated as scores: "
+                "larger is better. If they are ranks, write scores: `rankwise predict` without "
+                "--rank."
+            )
         rows = scored_rows(data)
         return values[rows], data.take(rows)
 
     def overlap_note(self, file: DataFile, data: RankingData) -> str:
         """Return an empty text, because the training data of the scores are unknown."""
         return ""
+
+
+def are_ranks(values: Array, groups: Labels | None) -> bool:
+    """Whether the values are the ranks 1, 2, … of each group, the smallest value first."""
+    ranks = encode_groups(groups, len(values)).rank(-values)
+    return bool(ranks.max() > 1 and np.array_equal(ranks, values))
 
 
 def scored_rows(data: RankingData) -> Indices:
@@ -166,7 +179,10 @@ def scored_rows(data: RankingData) -> Indices:
 
 def open_model(path: Path) -> TrainedModel:
     """Load a model that ranks items."""
-    model, notes = load_with_notes(location(str(path)))
+    source = location(str(path))
+    if not _is_zip_archive(source):
+        raise ValueError(f"{path} is not a rankwise model. Check the order of the files.")
+    model, notes = load_with_notes(source)
     ranks_pairs = hasattr(model, "n_columns_")  # of rows and columns, or of items and labels
     if ranks_pairs or not hasattr(model, "n_features_in_"):
         raise ValueError(
@@ -181,6 +197,11 @@ def open_model(path: Path) -> TrainedModel:
         names = [column.name for column in columns.facts_ if column.is_used]
         features = list(dict.fromkeys(names))
     return TrainedModel(str(path), model, read_notes(notes), columns, features)
+
+
+def _is_zip_archive(path: str) -> bool:
+    with open(path, "rb") as stream:
+        return stream.read(2) == b"PK"
 
 
 def _vectorizer(step: BaseEstimator) -> TableVectorizer | None:

@@ -338,8 +338,12 @@ class TrainingSet:
         for column in self.facts:
             if column.name not in plain:
                 rows.append([column.name or "(no name)", column.words, column.why])
+        header = ["column", "used as", "because"]
+        if not any(reason for _, _, reason in rows):
+            header = header[:2]
+            rows = [row[:2] for row in rows]
         terminal.echo("")
-        terminal.print_table(TextTable(["column", "used as", "because"], rows, names=(0, 1, 2)))
+        terminal.print_table(TextTable(header, rows, names=tuple(range(len(header)))))
         terminal.echo("")
 
 

@@ -167,12 +167,7 @@ def position_of(table: TableFile, column: Column, role: str, hint: str = "") -> 
     if column in names:
         raise _repeated_name(table, str(column))
     name = shown_value(column) if isinstance(column, str) else repr(column)
-    problem = f"there is no column {name} for the {role}"
-    guess = suggestion(column, names).strip()
-    if guess:
-        problem += f"; {guess}"
-    else:
-        problem += "."
+    problem = f"there is no column {name} for the {role}{suggestion(column, names)}"
     raise table.error(f"{problem} {_listing(table)}. Pass {role}= with the right one.{hint}")
 
 

@@ -86,9 +86,9 @@ class DelimitedTable(TableFile):
         first_line = self._find_header(header)
         self.header_text = first_line.text
         self.line = first_line.number
+        self._start = first_line.end  # of the rows, in bytes
         self.delimiter = delimiter or first_line.delimiter or self._recognize_delimiter()
         self.names = self._split(self.delimiter)
-        self._start = first_line.end  # of the rows, in bytes
         self._n_lines_before = first_line.number
         if not header:
             self.names = [str(position) for position in range(len(self.names))]
@@ -122,10 +122,15 @@ class DelimitedTable(TableFile):
         raise TableFormatError(self.path, None, "the file is empty, expected column names.")
 
     def _recognize_delimiter(self) -> str:
-        """Return the delimiter that gives the header the most columns."""
+        """Return the delimiter that gives the header the most columns.
+
+        A delimiter that splits the first row into another number of cells is used only if all do.
+        """
         n_columns = {
             mark: len(self._split(mark)) for mark in DELIMITERS if mark in self.header_text
         }
+        fitting = {mark: n for mark, n in n_columns.items() if n == self._n_first_cells(mark)}
+        n_columns = fitting or n_columns
         most = max(n_columns.values(), default=1)
         if most == 1:  # one column, or an unknown delimiter
             return ","
@@ -137,6 +142,12 @@ class DelimitedTable(TableFile):
                 "between them."
             )
         return best[0]
+
+    def _n_first_cells(self, delimiter: str) -> int:
+        """Number of cells in the row after the header; 0 if there is none."""
+        head = self._head().decode("utf-8", "replace")
+        rows = csv.reader(head.splitlines(), delimiter=delimiter)
+        return next((len(cells) for cells in rows if cells), 0)
 
     def _split(self, delimiter: str) -> list[str]:
         """Split the header at a delimiter."""

@@ -118,12 +118,19 @@ def _open_zip_member(raw: BufferedReader, path: str, error: type[DataFileError])
     """Open the only file of a zip archive."""
     archive = zipfile.ZipFile(raw)
     names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
+    if "model.json" in names:
+        raise error(
+            path,
+            None,
+            "this is a model file of rankwise, expected a file of data. Check the order of the "
+            "files.",
+        )
     if len(names) != 1:
         raise error(
             path,
             None,
             f"the zip archive contains {join_words(names, 5)}, expected one file of data. Save a "
-            "sheet of an Excel workbook as CSV. A model file of rankwise is not a data file.",
+            "sheet of an Excel workbook as CSV.",
         )
     return cast("BufferedIOBase", archive.open(names[0]))
 

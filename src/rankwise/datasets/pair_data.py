@@ -323,7 +323,7 @@ def validate_columns(options: PairColumns) -> PairColumns:
     unknown = [name for name in options if name not in PAIR_COLUMNS]
     if unknown:
         guess = suggestion(unknown[0], PAIR_COLUMNS)
-        raise TypeError(f"there is no argument {unknown[0]!r}; {guess}see read_pairs.")
+        raise TypeError(f"there is no argument {unknown[0]!r}{guess} See read_pairs.")
     margin = options.get("margin")
     if margin is not None and not isinstance(margin, bool | np.bool_):
         raise ValueError(

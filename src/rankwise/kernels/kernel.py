@@ -14,6 +14,7 @@ from rankwise.arrays import Array, Matrix
 from rankwise.fitted_schema import Number, Options, Word, saved_fields
 from rankwise.kernels.ngram import ngram_kernel
 from rankwise.kernels.stable_products import first_equal_rows, row_products
+from rankwise.validation import suggestion
 
 if TYPE_CHECKING:  # scikit-learn's class has no types, so every keyword of a child would be right
 
@@ -90,8 +91,8 @@ class Kernel:
         names = {*PAIRWISE_KERNEL_FUNCTIONS, "ngram", "precomputed"}
         if name not in names:
             raise ValueError(
-                f"kernel={name!r} is unknown; choose one of {', '.join(sorted(names))}, "
-                "or pass a function of two items."
+                f"kernel={name!r} is unknown{suggestion(name, sorted(names))} Choose one of "
+                f"{', '.join(sorted(names))}, or a Python function of two items."
             )
 
     def _check_ngram_params(self) -> None:

@@ -97,7 +97,7 @@ class FrameColumns:
             name = self.names[name]
         if name not in self._by_name:
             raise ValueError(
-                f"{role}={name!r} is not a column; {suggestion(name, self.names)}the columns are "
+                f"{role}={name!r} is not a column{suggestion(name, self.names)} The columns are "
                 f"{join_words(self.names)}."
             )
         return np.asarray(as_array(self._by_name[name], name))

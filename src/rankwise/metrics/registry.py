@@ -277,16 +277,16 @@ def _describe_places(k: int | None) -> str:
 
 def _unknown_metric(name: str, word: str, normalized: str) -> ValueError:
     """Return the error that no metric has this name."""
-    hint = ""
+    hint = "."
     if _UNSUPPORTED_PREFIX.match(normalized):
-        hint = "it is a measure of trec_eval or ir_measures that rankwise does not compute; "
+        hint = "; it is a measure of trec_eval or ir_measures that rankwise does not compute."
     elif _ONLY_OF_RUNS.match(normalized):
-        hint = "rankwise.metrics.evaluate_runs computes it from a run and qrels; "
+        hint = "; rankwise.metrics.evaluate_runs computes it from a run and qrels."
     elif len(word) >= SHORTEST_TYPO:
         hint = suggestion(word, [*METRICS, *_ALIASES])
     return ValueError(
-        f"metric {name!r} is not known; {hint}known are {', '.join(metric_names())}; "
-        "a cut-off follows @ (ndcg@10), options go in parentheses (ndcg(gain=linear)@10)."
+        f"metric {name!r} is not known{hint} The metrics are {', '.join(metric_names())}. A "
+        "cut-off follows @ (ndcg@10), options go in parentheses (ndcg(gain=linear)@10)."
     )
 
 
@@ -346,8 +346,8 @@ def _parse_options(name: str, text: str, metric: Metric) -> tuple[tuple[str, Any
             value = _GAINS_OF_IR_MEASURES.get(value.strip("'\""), value)
         if key not in option_names or not value:
             raise ValueError(
-                f"metric {name!r}: {item!r} is not an option; {suggestion(key, option_names)}"
-                f"{metric.name} has {', '.join(f'{option}=...' for option in option_names)}."
+                f"metric {name!r}: {item!r} is not an option{suggestion(key, option_names)} The "
+                f"options of {metric.name} are {', '.join(option_names)}."
             )
         options[key] = _parse_value(value)
     return tuple(sorted(options.items()))

@@ -79,7 +79,7 @@ def get_run_metric(metric: RunMetricName) -> RunMetric:
         kind = KINDS.get(match["name"].lower().replace("_", ""))
     if match is None or kind is None:
         raise ValueError(
-            f"metric {text!r} is unknown; {suggestion(text, list(KINDS))}choose nDCG, AP, RR, P, "
+            f"metric {text!r} is unknown{suggestion(text, list(KINDS))} Choose nDCG, AP, RR, P, "
             "R, Success, Rprec, Bpref, infAP, IPrec, RBP or Judged, with a cut-off such as nDCG@10."
         )
     options = _read_options(text, kind, match["options"])
