@@ -138,15 +138,27 @@ def objective(model, X, y, groups, power=1):
     return loss.mean() + model.alpha * model.coef_ @ model.coef_
 
 
-def slow(block):
-    time.sleep(0.5)
+MAX_WAIT = 120  # seconds, for what takes one second on an idle machine
+
+
+def wait_for(is_done):
+    deadline = time.monotonic() + MAX_WAIT
+    while not is_done():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def report_and_wait(block, folder):
+    """Return the block after a test has written the file "go"; its process is in "started"."""
+    (folder / f"started-{os.getpid()}").touch()
+    wait_for((folder / "go").exists)
     return block
 
 
 @pytest.mark.parametrize("estimator", [RankRLS(0.1), RankSVM(1e-2, tol=1e-5)])
-def test_a_worker_that_dies_during_the_fit_does_no_harm(cluster, estimator):
+def test_a_worker_that_dies_during_the_fit_does_no_harm(cluster, estimator, tmp_path):
     lazy_X, lazy_y, lazy_groups = lazily(X, y, groups, chunks=60)
-    lazy_X = lazy_X.map_blocks(slow, dtype=float)
+    lazy_X = lazy_X.map_blocks(report_and_wait, tmp_path, dtype=float, meta=np.empty((0, 0)))
     before = cluster.run(os.getpid)
 
     def fit():
@@ -155,12 +167,13 @@ def test_a_worker_that_dies_during_the_fit_does_no_harm(cluster, estimator):
 
     with ThreadPoolExecutor(1) as pool:
         fitted = pool.submit(fit)
-        time.sleep(1.0)
-        assert not fitted.done()
-        os.kill(next(iter(before.values())), signal.SIGKILL)
-        fitted.result(timeout=60)
-    cluster.wait_for_workers(2, timeout=30)
-    assert set(cluster.run(os.getpid).values()) != set(before.values())
+        killed = next(iter(before.values()))
+        wait_for((tmp_path / f"started-{killed}").exists)
+        os.kill(killed, signal.SIGKILL)
+        (tmp_path / "go").touch()
+        fitted.result(timeout=MAX_WAIT)
+    cluster.wait_for_workers(2, timeout=MAX_WAIT)
+    assert killed not in cluster.run(os.getpid).values()
     if isinstance(estimator, RankRLS):
         assert_same(estimator, rankwise.RankRLS(0.1).fit(X, y, groups))
     else:

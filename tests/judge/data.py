@@ -7,6 +7,8 @@ import subprocess
 import sys
 import urllib.request
 
+MAX_WAIT = 120  # seconds, for what takes one second on an idle machine
+
 
 class Program:
     """`rankwise judge` in a process of its own."""
@@ -32,5 +34,5 @@ class Program:
 
     def end(self, sign):
         self.process.send_signal(sign)
-        said = self.process.communicate(timeout=30)[0]
+        said = self.process.communicate(timeout=MAX_WAIT)[0]
         return said

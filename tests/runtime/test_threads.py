@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import hashlib
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -84,15 +85,15 @@ def test_python_threads_that_overlap_give_everything_back(stays_longer):
             in_second.append(thread_limits())
             second_in.set()
             if stays_longer == "second":
-                first_out.wait(10)
+                first_out.wait(60)
         second_out.set()
 
     thread = threading.Thread(target=second)
     with limit_threads(1):
         thread.start()
-        assert second_in.wait(10)
+        assert second_in.wait(60)
         if stays_longer == "first":
-            assert second_out.wait(10)
+            assert second_out.wait(60)
             assert thread_limits() == ONE
     first_out.set()
     thread.join()
@@ -177,12 +178,20 @@ def test_threads_that_python_does_not_know_are_those_that_spin():
         while not stop.is_set():
             hashlib.sha256(data)
 
+    def any_thread_spins():
+        return any(threads.count_spinning_threads() for _ in range(20))
+
+    def wait_for(condition):
+        deadline = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < deadline
+
     known = threading.Thread(target=spin)
     known.start()
     try:
-        before = [threads.count_spinning_threads() for _ in range(20)]
+        wait_for(lambda: not any_thread_spins())  # those of an earlier test stop after a moment
         _thread.start_new_thread(spin, ())  # as one of BLAS: `threading` does not know it
-        assert any(threads.count_spinning_threads() > max(before) for _ in range(2000))
+        wait_for(any_thread_spins)
     finally:
         stop.set()
         known.join()

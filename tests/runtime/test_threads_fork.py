@@ -8,7 +8,7 @@ import sys
 import pytest
 
 N_FORKS = 50
-CHILD_TIMEOUT = 15  # seconds; a child needs a few milliseconds
+CHILD_TIMEOUT = 60  # seconds; a child needs a few milliseconds
 
 SCRIPT = f"""
 import os, signal, threading, warnings
