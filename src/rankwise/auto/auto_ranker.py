@@ -81,7 +81,7 @@ LEAST_UNITS = 4  # groups, or folds of one list, for an estimate
 
 
 class AutoRanker(RankerMixin, BaseEstimator):
-    """A ranker without settings: a stack of exact models, evaluated on held-out groups.
+    """Evaluate several rankers on held-out groups and combine them; no settings are needed.
 
     Use it first if you want the best order and do not need to interpret the model.
 
@@ -381,12 +381,24 @@ class AutoRanker(RankerMixin, BaseEstimator):
         return model.win_share(self._transform(items.X), self._plain_scores)
 
     def check_comparisons(self, X: Any) -> None:
-        """Raise a ValueError unless probabilities of comparisons of the rows of X are finite."""
+        """Raise a ValueError unless probabilities of comparisons of the rows of X are finite.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            At least two items.
+        """
         if self.comparison_ is not None and not np.isfinite(self.predict_above(X, 0, 1)):
             raise ValueError("probabilities of the model are not finite")
 
     def smoke_test(self) -> Array:
-        """Scores of made-up rows of the training table, to check a model file."""
+        """Scores of made-up rows of the training table, to check a model file.
+
+        Returns
+        -------
+        ndarray
+            Scores and, for a model of comparisons, a probability; empty without a table.
+        """
         if self.table_ is None:
             return np.zeros(0)
         views = views_of_table(self.table_.probe(), self.kept_values_)

@@ -215,7 +215,18 @@ class PairData:
         return np.abs(self.outcome)
 
     def has_item(self, item: int) -> NDArray[np.bool_]:
-        """Mask of the comparisons of an item, by its position."""
+        """Mask of the comparisons of an item, by its position.
+
+        Parameters
+        ----------
+        item : int
+            Position in `items`.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_pairs,)
+            The mask.
+        """
         is_side = np.zeros(self.n_sides, bool)
         if self.teams is None:
             is_side[item] = True
@@ -224,7 +235,13 @@ class PairData:
         return is_side[self.first] | is_side[self.second]
 
     def graph(self) -> PairGraph:
-        """Return the comparisons as a preference graph, the `y` of a ranker."""
+        """Return the comparisons as a preference graph, the `y` of a ranker.
+
+        Returns
+        -------
+        PairGraph
+            The graph; item k is the item ``items[k]``.
+        """
         from rankwise.graphs import PairGraph
 
         if self.teams is not None:
@@ -235,7 +252,13 @@ class PairData:
         return PairGraph(self.winner, self.loser, self.magnitude, self.weight, self.n_items)
 
     def compact(self) -> tuple[PairData, Indices]:
-        """Return the same comparisons with only the items that occur, and their positions."""
+        """Return the same comparisons with only the items that occur, and their positions.
+
+        Returns
+        -------
+        tuple of PairData and ndarray
+            The comparisons, and the old position of each item.
+        """
         ends = np.stack([self.first, self.second])
         if self.teams is not None:
             used_teams, (first, second) = np.unique(ends, return_inverse=True)
@@ -248,7 +271,18 @@ class PairData:
         return replace(self, first=first, second=second, items=items, rankings=rankings), members
 
     def take(self, rows: NDArray[Any]) -> PairData:
-        """Return some of the comparisons, by their numbers, which may be repeated, or a mask."""
+        """Return some of the comparisons, by their numbers, which may be repeated, or a mask.
+
+        Parameters
+        ----------
+        rows : ndarray of int or bool
+            Numbers of comparisons, or a mask.
+
+        Returns
+        -------
+        PairData
+            The comparisons.
+        """
         rankings = self.rankings
         if rankings is not None:
             rankings = rankings.among(rows, np.arange(self.n_items))

@@ -91,7 +91,18 @@ class RankingData(NamedTuple):
         )
 
     def take(self, rows: Indices) -> RankingData:
-        """Return the data of these rows."""
+        """Return the data of these rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Row numbers.
+
+        Returns
+        -------
+        RankingData
+            The data of the rows.
+        """
         is_table = hasattr(self.X, "column_names")
         return self._replace(
             X=self.X.take(rows) if is_table else self.X[rows],

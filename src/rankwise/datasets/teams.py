@@ -48,13 +48,30 @@ class Teams:
         return np.bincount(self.team)
 
     def take(self, teams: Indices) -> Teams:
-        """Return some of the teams, numbered in increasing order."""
+        """Return some of the teams, numbered in increasing order.
+
+        Parameters
+        ----------
+        teams : ndarray of int
+            Numbers of the teams.
+
+        Returns
+        -------
+        Teams
+            The teams.
+        """
         number = np.full(self.n_teams, -1)
         number[teams] = np.arange(len(teams))
         rows = number[self.team] >= 0
         return Teams(number[self.team[rows]], self.item[rows], self.share[rows])
 
     def compact(self) -> tuple[Teams, Indices]:
-        """Return the same teams of the items that are members, and the positions of these items."""
+        """Return the same teams of the items that are members, and the positions of these items.
+
+        Returns
+        -------
+        tuple of Teams and ndarray
+            The teams, and the old position of each item.
+        """
         members, item = np.unique(self.item, return_inverse=True)
         return Teams(self.team, item, self.share), members

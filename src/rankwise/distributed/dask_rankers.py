@@ -93,7 +93,13 @@ class LazyModel(KernelModel):
         return da.map_blocks(_score_block, X, model=model, meta=empty, **layout)
 
     def to_local(self) -> Any:
-        """Return the same model as an estimator of `rankwise`, without Dask."""
+        """Return the same model as an estimator of `rankwise`, without Dask.
+
+        Returns
+        -------
+        estimator
+            The model in memory.
+        """
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
         if self.basis is None:
@@ -249,7 +255,20 @@ class RankRLS(LazyModel):
         groups: Collection | ArrayLike | None,
         n_held_out: int = 0,
     ) -> tuple[Totals, FeatureMap]:
-        """Add up all blocks on the workers, with a sample of `n_held_out` groups."""
+        """Add up all blocks on the workers, with a sample of `n_held_out` groups.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+        n_held_out : int, default=0
+            Number of groups in the sample.
+
+        Returns
+        -------
+        tuple of Totals and FeatureMap
+            Sums over all rows, and the map from X to features.
+        """
         self.output_shape_ = ()
         if np.ndim(y) > 1:
             self.output_shape_ = (int(np.shape(y)[1]),)
@@ -272,7 +291,17 @@ class RankRLS(LazyModel):
         return dask.compute(totals[0])[0], features
 
     def store_solution(self, totals: Totals, features: FeatureMap, weights: Array) -> None:
-        """Set the fitted attributes from the weights of the features."""
+        """Set the fitted attributes from the weights of the features.
+
+        Parameters
+        ----------
+        totals : Totals
+            Sums over all rows.
+        features : FeatureMap
+            Map from X to features.
+        weights : ndarray
+            Weights of the features.
+        """
         self._store(features.coefficients(weights))
         self.n_pairs_ = totals.statistics.n_pairs
 

@@ -139,7 +139,13 @@ class RankRLSCV(KernelParameters):
         return self.best_estimator_.predict(X)
 
     def to_local(self) -> rank_rls.RankRLS:
-        """Return the model of the selected alpha as an estimator of `rankwise`, without Dask."""
+        """Return the model of the selected alpha as an estimator of `rankwise`, without Dask.
+
+        Returns
+        -------
+        RankRLS
+            The model in memory.
+        """
         check_is_fitted(self)
         model: rank_rls.RankRLS = self.best_estimator_.to_local()
         return model

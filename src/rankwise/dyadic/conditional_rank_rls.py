@@ -643,13 +643,35 @@ group_weight, fit_intercept, tol, max_iter
         return self
 
     def predict(self, rows: MatrixLike, columns: MatrixLike = None) -> Array:
-        """Predict scores of cells by the best model; see `ConditionalRankRLS.predict`."""
+        """Predict scores of cells by the best model; see `ConditionalRankRLS.predict`.
+
+        Parameters
+        ----------
+        rows, columns : array-like or data frame
+            Features of the rows and of the columns, as in `ConditionalRankRLS.predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            Scores; larger is better.
+        """
         check_is_fitted(self)
         scores: Array = self.best_estimator_.predict(rows, columns)
         return scores
 
     def rank(self, rows: MatrixLike, columns: MatrixLike = None) -> NDArray[np.intp]:
-        """Ranks by the best model; see `ConditionalRankRLS.rank`."""
+        """Ranks by the best model; see `ConditionalRankRLS.rank`.
+
+        Parameters
+        ----------
+        rows, columns : array-like or data frame
+            Features of the rows and of the columns, as in `ConditionalRankRLS.rank`.
+
+        Returns
+        -------
+        ndarray of int, shape (n_rows, n_columns)
+            Ranks; 1 is the best.
+        """
         check_is_fitted(self)
         ranks: NDArray[np.intp] = self.best_estimator_.rank(rows, columns)
         return ranks
@@ -661,7 +683,22 @@ group_weight, fit_intercept, tol, max_iter
         Y: ArrayLike,
         metric: MetricName = "concordance",
     ) -> float:
-        """Metric of the best model; see `ConditionalRankRLS.score`."""
+        """Metric of the best model; see `ConditionalRankRLS.score`.
+
+        Parameters
+        ----------
+        rows, columns : array-like or data frame
+            Features of the rows and of the columns.
+        Y : array-like of shape (n_rows, n_columns)
+            True scores; NaN where a score is unknown.
+        metric : str, Metric or function, default="concordance"
+            The metric.
+
+        Returns
+        -------
+        float
+            Mean of the metric over the lists.
+        """
         check_is_fitted(self)
         value: float = self.best_estimator_.score(rows, columns, Y, metric)
         return value

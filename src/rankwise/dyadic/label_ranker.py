@@ -620,25 +620,77 @@ solver, tol, max_iter, random_state
         return self
 
     def rank(self, X: MatrixLike) -> NDArray[np.intp]:  # type: ignore[override]
-        """Ranks of the labels by the best model; see `LabelRanker.rank`."""
+        """Ranks of the labels by the best model; see `LabelRanker.rank`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_instances, n_features)
+            Instances.
+
+        Returns
+        -------
+        ndarray of int, shape (n_instances, n_labels)
+            Ranks; 1 is the best.
+        """
         check_is_fitted(self)
         ranks: NDArray[np.intp] = self.best_estimator_.rank(X)
         return ranks
 
     def predict_order(self, X: MatrixLike, k: int | None = None) -> NDArray[Any]:
-        """The labels in order by the best model; see `LabelRanker.predict_order`."""
+        """The labels in order by the best model; see `LabelRanker.predict_order`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_instances, n_features)
+            Instances.
+        k : int, optional
+            Number of labels; all by default.
+
+        Returns
+        -------
+        ndarray of shape (n_instances, k)
+            Labels, the best one first.
+        """
         check_is_fitted(self)
         labels: Labels = self.best_estimator_.predict_order(X, k)
         return labels
 
     def predict_set(self, X: MatrixLike, level: float = 0.9) -> list[NDArray[Any]]:
-        """Sets that contain the best label, by the best model; see `LabelRanker.predict_set`."""
+        """Sets that contain the best label, by the best model; see `LabelRanker.predict_set`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_instances, n_features)
+            Instances.
+        level : float, default=0.9
+            Probability that the set contains the best label.
+
+        Returns
+        -------
+        list of ndarray
+            Labels of the set of each instance, the best one first.
+        """
         check_is_fitted(self)
         sets: list[NDArray[Any]] = self.best_estimator_.predict_set(X, level)
         return sets
 
     def score(self, X: MatrixLike, y: ArrayLike, metric: MetricName = "tau") -> float:  # type: ignore[override]
-        """Metric of the best model; see `LabelRanker.score`."""
+        """Metric of the best model; see `LabelRanker.score`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_instances, n_features)
+            Instances.
+        y : array-like
+            True scores, ranks or classes, as in `fit`.
+        metric : str, Metric or function, default="tau"
+            The metric.
+
+        Returns
+        -------
+        float
+            Mean of the metric over the instances.
+        """
         check_is_fitted(self)
         value: float = self.best_estimator_.score(X, y, metric)
         return value

@@ -58,7 +58,13 @@ class PreferenceGraph(ABC):
 
     @abstractmethod
     def pairs(self) -> PairGraph:
-        """List the edges; the groups of the items, if any, are passed on."""
+        """List the edges; the groups of the items, if any, are passed on.
+
+        Returns
+        -------
+        PairGraph
+            A graph with the same edges, as arrays.
+        """
 
     @cached_property
     def _edges(self) -> PairGraph:
@@ -104,9 +110,14 @@ class PreferenceGraph(ABC):
         return int((np.bincount(self.components) > 1).sum())
 
     def sampling_order(self) -> Indices | None:
-        """Items in an order of which every k-th item is a sample with about as typical pairs.
+        """Order of the items in which every k-th item is a sample with typical pairs.
 
-        None if few pairs would remain among such items, as of explicit edges.
+        None if few pairs would remain in such a sample, as for explicit edges.
+
+        Returns
+        -------
+        ndarray of int, shape (n_items,), or None
+            Row numbers.
         """
         return None
 
@@ -119,7 +130,18 @@ class PreferenceGraph(ABC):
         return "items" if self.has_relevance else "edges"
 
     def supports_metric(self, name: str) -> bool:
-        """Whether a metric of this name can be evaluated: most metrics need relevance."""
+        """Whether a metric of this name can be evaluated: most metrics need relevance.
+
+        Parameters
+        ----------
+        name : str
+            Name of a metric, without a cut-off.
+
+        Returns
+        -------
+        bool
+            True if the graph has what the metric needs.
+        """
         return self.has_relevance or name in PREFERENCE_METRICS
 
     @cached_property
@@ -168,11 +190,33 @@ class PreferenceGraph(ABC):
         return np.asarray(connected_components(links, directed=False)[1], dtype=np.intp)
 
     def laplacian(self, V: Array) -> Array:
-        """``L V`` for V of shape (n_items,) or (n_items, k)."""
+        """``L V`` for V of shape (n_items,) or (n_items, k).
+
+        Parameters
+        ----------
+        V : ndarray of shape (n_items,) or (n_items, k)
+            Vectors.
+
+        Returns
+        -------
+        ndarray
+            The product, of the shape of V.
+        """
         return np.asarray(self.laplacian_matrix @ V)
 
     def gram(self, R: Any) -> Array:
-        """``Rᵀ L R`` for dense or sparse R of shape (n_items, p)."""
+        """``Rᵀ L R`` for dense or sparse R of shape (n_items, p).
+
+        Parameters
+        ----------
+        R : ndarray or sparse matrix of shape (n_items, p)
+            A matrix with one row per item.
+
+        Returns
+        -------
+        ndarray of shape (p, p)
+            The product.
+        """
         return self.system(R, np.empty((self.n_items, 0)))[0]
 
     def system(self, R: Any, t: Array) -> tuple[Array, Array]:
@@ -180,6 +224,18 @@ class PreferenceGraph(ABC):
 
         L maps constants to zero, so each column is centered first: columns with a large offset lose
         no digits. Rows that are computed when they are indexed are stored here.
+
+        Parameters
+        ----------
+        R : ndarray or sparse matrix of shape (n_items, p)
+            A matrix with one row per item.
+        t : ndarray of shape (n_items,) or (n_items, k)
+            Right side.
+
+        Returns
+        -------
+        tuple of ndarray
+            ``Rᵀ L R`` of shape (p, p), and ``Rᵀ t``.
         """
         n_items, n_columns = R.shape
         if not hasattr(R, "T"):  # rows that are computed when they are indexed
@@ -198,11 +254,35 @@ class PreferenceGraph(ABC):
         return 0.5 * (gram + gram.T), np.asarray(R.T @ t)
 
     def sparse_norms(self, R: Any) -> Array:
-        """``rᵀ L r`` for each column r of sparse R."""
+        """``rᵀ L r`` for each column r of sparse R.
+
+        Parameters
+        ----------
+        R : sparse matrix of shape (n_items, p)
+            Columns.
+
+        Returns
+        -------
+        ndarray of shape (p,)
+            Squared norms.
+        """
         return np.asarray(R.multiply(self.laplacian_matrix @ R).sum(axis=0)).ravel()
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
-        """F with ``F Fᵀ = scale L + shift D``, D the weights of the items."""
+        """F with ``F Fᵀ = scale L + shift D``, D the weights of the items.
+
+        Parameters
+        ----------
+        scale : float, default=1.0
+            Factor of the Laplacian.
+        shift : float, default=0.0
+            Factor of the weights of the items.
+
+        Returns
+        -------
+        GraphRoot
+            F, as products with vectors.
+        """
         weight = self.item_weights
         if weight is None:
             weight = np.ones(self.n_items)
@@ -212,6 +292,16 @@ class PreferenceGraph(ABC):
         """The graph with the weight of each edge multiplied by the weights of both of its items.
 
         Edges of weight 0 are dropped.
+
+        Parameters
+        ----------
+        sample_weight : array-like of shape (n_items,)
+            Weights of the items.
+
+        Returns
+        -------
+        PreferenceGraph
+            A new graph.
         """
         edges = self._edges
         weight = check_weights(sample_weight, self.n_items)
@@ -219,13 +309,34 @@ class PreferenceGraph(ABC):
         return edges.with_edges(factor > 0, factor)
 
     def subset(self, items: Indices) -> PreferenceGraph:
-        """The graph of these items and the edges between them; item ``items[k]`` becomes item k."""
+        """The graph of these items and the edges between them; item ``items[k]`` becomes item k.
+
+        Parameters
+        ----------
+        items : ndarray of int
+            Row numbers of the items.
+
+        Returns
+        -------
+        PreferenceGraph
+            A new graph.
+        """
         return self._edges.subset(items)
 
     def permuted(self, items: Indices) -> PreferenceGraph:
         """The graph in which item k has the relevance of item ``items[k]``; weights stay.
 
         For graphs that follow from values of the items; `items` is a permutation inside groups.
+
+        Parameters
+        ----------
+        items : ndarray of int, shape (n_items,)
+            A permutation inside the groups.
+
+        Returns
+        -------
+        PreferenceGraph
+            A new graph.
         """
         raise ValueError(
             f"y is a {type(self).__name__}; pass scores: only values of items can be permuted."
@@ -277,7 +388,13 @@ class PreferenceGraph(ABC):
         return shares.reshape(n_rows, *F.shape[1:])
 
     def describe(self) -> GraphDescription:
-        """Count the items, groups and edges of the graph."""
+        """Count the items, groups and edges of the graph.
+
+        Returns
+        -------
+        GraphDescription
+            Counts, which `print` shows as text.
+        """
         edges = self._edges
         winner_group = self.groups[edges.winner]
         is_inside = winner_group == self.groups[edges.loser]

@@ -128,7 +128,22 @@ class PairGraph(PreferenceGraph):
         group_weight: str = "pairs",
         items: NDArray[Any] | None = None,
     ) -> PairGraph:
-        """Make a graph of arrays and options that are checked already."""
+        """Make a graph of arrays and options that are checked already.
+
+        Parameters
+        ----------
+        edges : EdgeArrays
+            Winner, loser, magnitude and weight of each edge.
+        n_items : int
+            Number of items.
+        cost, groups, group_weight, items
+            As in `PairGraph`; groups are encoded.
+
+        Returns
+        -------
+        PairGraph
+            The graph.
+        """
         graph = cls.__new__(cls)
         graph._set(edges, n_items, cost, groups, group_weight, items)
         return graph
@@ -191,7 +206,18 @@ class PairGraph(PreferenceGraph):
             return np.asarray(self.preference_weight / self.magnitude**2)
 
     def subset(self, items: Indices) -> PairGraph:
-        """The graph of these items and the edges between them; item ``items[k]`` becomes item k."""
+        """The graph of these items and the edges between them; item ``items[k]`` becomes item k.
+
+        Parameters
+        ----------
+        items : ndarray of int
+            Row numbers of the items.
+
+        Returns
+        -------
+        PairGraph
+            A new graph.
+        """
         new_number = np.full(self.n_items, -1)
         new_number[items] = np.arange(len(items))
         winner = new_number[self.winner]
@@ -218,6 +244,11 @@ class PairGraph(PreferenceGraph):
             Numbers of the edges, or a mask.
         factor : ndarray of shape (n_edges,), optional
             Factors of the weights of all edges of this graph.
+
+        Returns
+        -------
+        PairGraph
+            A new graph.
         """
         weight = self.weight if factor is None else self.weight * factor
         all_edges = EdgeArrays(self.winner, self.loser, self.magnitude, weight)
@@ -231,7 +262,13 @@ class PairGraph(PreferenceGraph):
         )
 
     def pairs(self) -> PairGraph:
-        """The graph itself."""
+        """The graph itself.
+
+        Returns
+        -------
+        PairGraph
+            This graph.
+        """
         return self
 
     @property

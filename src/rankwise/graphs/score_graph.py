@@ -229,43 +229,130 @@ class ScoreGraph(PreferenceGraph):
         return np.unique(labels, return_inverse=True)[1].astype(np.intp)
 
     def laplacian(self, V: Array) -> Array:
-        """``L V``; O(n_items) except for the relative cost."""
+        """``L V``; O(n_items) except for the relative cost.
+
+        Parameters
+        ----------
+        V : ndarray of shape (n_items,) or (n_items, k)
+            Vectors.
+
+        Returns
+        -------
+        ndarray
+            The product, of the shape of V.
+        """
         if self._level_laplacian is None:
             return super().laplacian(V)
         return self._level_laplacian.product(V)
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
-        """F with ``F Fᵀ = scale L + shift D``; O(n_items) except for the relative cost."""
+        """F with ``F Fᵀ = scale L + shift D``; O(n_items) except for the relative cost.
+
+        Parameters
+        ----------
+        scale : float, default=1.0
+            Factor of the Laplacian.
+        shift : float, default=0.0
+            Factor of the weights of the items.
+
+        Returns
+        -------
+        GraphRoot
+            F, as products with vectors.
+        """
         if self._level_laplacian is None:
             return super().root(scale, shift)
         return self._level_laplacian.root(scale, shift)
 
     def system(self, R: Any, t: Array) -> tuple[Array, Array]:
-        """``Rᵀ L R`` and ``Rᵀ t``; one blocked pass for dense R, except for the relative cost."""
+        """``Rᵀ L R`` and ``Rᵀ t``; one blocked pass for dense R, except for the relative cost.
+
+        Parameters
+        ----------
+        R : ndarray or sparse matrix of shape (n_items, p)
+            A matrix with one row per item.
+        t : ndarray of shape (n_items,) or (n_items, k)
+            Right side.
+
+        Returns
+        -------
+        tuple of ndarray
+            ``Rᵀ L R`` of shape (p, p), and ``Rᵀ t``.
+        """
         if self._level_laplacian is None or sp.issparse(R):
             return super().system(R, t)
         return self._level_laplacian.gram(R, t)
 
     def sparse_norms(self, R: Any) -> Array:
-        """``rᵀ L r`` for each column r of sparse R; O(non-zeros) except for the relative cost."""
+        """``rᵀ L r`` for each column r of sparse R; O(non-zeros) except for the relative cost.
+
+        Parameters
+        ----------
+        R : sparse matrix of shape (n_items, p)
+            Columns.
+
+        Returns
+        -------
+        ndarray of shape (p,)
+            Squared norms.
+        """
         if self._level_laplacian is None:
             return super().sparse_norms(R)
         return self._level_laplacian.column_norms(R)
 
     def permuted(self, items: Indices) -> ScoreGraph:
-        """The graph in which item k has the score of item ``items[k]``; weights stay."""
+        """The graph in which item k has the score of item ``items[k]``; weights stay.
+
+        Parameters
+        ----------
+        items : ndarray of int, shape (n_items,)
+            A permutation inside the groups.
+
+        Returns
+        -------
+        ScoreGraph
+            A new graph.
+        """
         return self._with_same_options(replace(self._relevance(), y=self.y[items]))
 
     def sampling_order(self) -> Indices:
-        """Items sorted by group and y."""
+        """Items sorted by group and y.
+
+        Returns
+        -------
+        ndarray of int, shape (n_items,)
+            Row numbers.
+        """
         return np.lexsort((self.y.ravel(), self.groups))
 
     def subset(self, items: Indices) -> ScoreGraph:
-        """The graph of the scores of these items."""
+        """The graph of the scores of these items.
+
+        Parameters
+        ----------
+        items : ndarray of int
+            Row numbers of the items.
+
+        Returns
+        -------
+        ScoreGraph
+            A new graph.
+        """
         return self._with_same_options(self._relevance().take(items))
 
     def weighted(self, sample_weight: ArrayLike) -> ScoreGraph:
-        """The graph with the weights of the items multiplied by these weights."""
+        """The graph with the weights of the items multiplied by these weights.
+
+        Parameters
+        ----------
+        sample_weight : array-like of shape (n_items,)
+            Weights of the items.
+
+        Returns
+        -------
+        ScoreGraph
+            A new graph.
+        """
         weight = check_weights(sample_weight, self.n_items)
         if self.item_weights is not None:
             weight = weight * self.item_weights
@@ -282,7 +369,13 @@ class ScoreGraph(PreferenceGraph):
         return ScoreGraph(relevance, cost=cost, ties=self.ties, group_weight=self.group_weight)
 
     def pairs(self) -> PairGraph:
-        """List all pairs, O(n_pairs): for the relative cost, tests and small data."""
+        """List all pairs, O(n_pairs): for the relative cost, tests and small data.
+
+        Returns
+        -------
+        PairGraph
+            A graph with the same edges, as arrays.
+        """
         if self.y.ndim == 2:
             raise ValueError("pairs() needs one output; make a ScoreGraph of one column of y.")
         i, j = self._all_pairs_in_groups()
@@ -314,7 +407,13 @@ class ScoreGraph(PreferenceGraph):
         return groups.order[position_before], groups.order[position]
 
     def describe(self) -> GraphDescription:
-        """Count groups, pairs, ties (over all outputs) and items that are in no pair."""
+        """Count groups, pairs, ties (over all outputs) and items that are in no pair.
+
+        Returns
+        -------
+        GraphDescription
+            Counts, which `print` shows as text.
+        """
         relevance = self._relevance()
         n_pairs_and_ties = ScoreGraph(relevance).n_pairs
         n_tied_pairs = 0
@@ -333,7 +432,13 @@ class ScoreGraph(PreferenceGraph):
         )
 
     def sign_graph(self) -> ScoreGraph:
-        """The pairs of different score, without ties; the graph itself if it has no ties."""
+        """The pairs of different score, without ties; the graph itself if it has no ties.
+
+        Returns
+        -------
+        ScoreGraph
+            A graph with ``cost="sign"`` and ``ties="exclude"``.
+        """
         if self.ties == "exclude":
             return self
         return self._with_same_options(self._relevance(), cost="sign")

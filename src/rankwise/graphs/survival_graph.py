@@ -337,18 +337,55 @@ class SurvivalGraph(PreferenceGraph):
         return np.unique(labels, return_inverse=True)[1].astype(np.intp)
 
     def laplacian(self, V: Array) -> Array:
-        """``L V = F Fᵀ V`` in O(n_items) for each column."""
+        """``L V = F Fᵀ V`` in O(n_items) for each column.
+
+        Parameters
+        ----------
+        V : ndarray of shape (n_items,) or (n_items, k)
+            Vectors.
+
+        Returns
+        -------
+        ndarray
+            The product, of the shape of V.
+        """
         root = SurvivalRoot(self.levels, 1.0)
         return root.apply(root.adjoint(V))
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
-        """F with ``F Fᵀ = scale L + shift D``; products cost O(n_items) if shift is 0."""
+        """F with ``F Fᵀ = scale L + shift D``; products cost O(n_items) if shift is 0.
+
+        Parameters
+        ----------
+        scale : float, default=1.0
+            Factor of the Laplacian.
+        shift : float, default=0.0
+            Factor of the weights of the items.
+
+        Returns
+        -------
+        GraphRoot
+            F, as products with vectors.
+        """
         if shift:
             return super().root(scale, shift)
         return SurvivalRoot(self.levels, scale)
 
     def system(self, R: Any, t: Array) -> tuple[Array, Array]:
-        """``Rᵀ L R`` and ``Rᵀ t``; for dense R in one pass over blocks of rows."""
+        """``Rᵀ L R`` and ``Rᵀ t``; for dense R in one pass over blocks of rows.
+
+        Parameters
+        ----------
+        R : ndarray or sparse matrix of shape (n_items, p)
+            A matrix with one row per item.
+        t : ndarray of shape (n_items,) or (n_items, k)
+            Right side.
+
+        Returns
+        -------
+        tuple of ndarray
+            ``Rᵀ L R`` of shape (p, p), and ``Rᵀ t``.
+        """
         if sp.issparse(R):
             return super().system(R, t)
         n_columns = R.shape[1]
@@ -360,7 +397,18 @@ class SurvivalGraph(PreferenceGraph):
         return matrix, moment
 
     def sparse_norms(self, R: Any) -> Array:
-        """``rᵀ L r`` for each column r of sparse R in O(number of non-zeros), with a sort."""
+        """``rᵀ L r`` for each column r of sparse R in O(number of non-zeros), with a sort.
+
+        Parameters
+        ----------
+        R : sparse matrix of shape (n_items, p)
+            Columns.
+
+        Returns
+        -------
+        ndarray of shape (p,)
+            Squared norms.
+        """
         levels = self.levels
         n_columns = R.shape[1]
         entries = sp.coo_array(R)
@@ -382,20 +430,59 @@ class SurvivalGraph(PreferenceGraph):
         return np.asarray(norms)
 
     def permuted(self, items: Indices) -> SurvivalGraph:
-        """The graph in which item k has the time and the event of item ``items[k]``."""
+        """The graph in which item k has the time and the event of item ``items[k]``.
+
+        Parameters
+        ----------
+        items : ndarray of int, shape (n_items,)
+            A permutation inside the groups.
+
+        Returns
+        -------
+        SurvivalGraph
+            A new graph.
+        """
         return self._of(self.time[items], self.event[items], self._groups, self.item_weights)
 
     def sampling_order(self) -> Indices:
-        """Items sorted by group and time."""
+        """Items sorted by group and time.
+
+        Returns
+        -------
+        ndarray of int, shape (n_items,)
+            Row numbers.
+        """
         return self.levels.order
 
     def subset(self, items: Indices) -> SurvivalGraph:
-        """The graph of these items."""
+        """The graph of these items.
+
+        Parameters
+        ----------
+        items : ndarray of int
+            Row numbers of the items.
+
+        Returns
+        -------
+        SurvivalGraph
+            A new graph.
+        """
         weight = None if self.item_weights is None else self.item_weights[items]
         return self._of(self.time[items], self.event[items], self._groups.take(items), weight)
 
     def weighted(self, sample_weight: ArrayLike) -> SurvivalGraph:
-        """The graph with the weights of the items multiplied by these weights."""
+        """The graph with the weights of the items multiplied by these weights.
+
+        Parameters
+        ----------
+        sample_weight : array-like of shape (n_items,)
+            Weights of the items.
+
+        Returns
+        -------
+        SurvivalGraph
+            A new graph.
+        """
         weight = check_weights(sample_weight, self.n_items)
         if self.item_weights is not None:
             weight = weight * self.item_weights
@@ -411,7 +498,13 @@ class SurvivalGraph(PreferenceGraph):
         return graph
 
     def pairs(self) -> PairGraph:
-        """List all pairs, O(n_pairs): for tests and small data."""
+        """List all pairs, O(n_pairs): for tests and small data.
+
+        Returns
+        -------
+        PairGraph
+            A graph with the same edges, as arrays.
+        """
         check_matrix_fits(self.n_pairs, 8, "the list of all pairs", "use fewer items")
         edges = edges_of_blocks(pair_blocks(self))
         return PairGraph.from_arrays(edges, self.n_items, cost=self.cost, groups=self._groups)
@@ -419,7 +512,18 @@ class SurvivalGraph(PreferenceGraph):
     def disagreement(
         self, F: NDArray[Any], fold: Indices | None = None, *, pooled: bool = False
     ) -> Array:
-        """As `PreferenceGraph.disagreement`, by sweeps over sorted scores."""
+        """As `PreferenceGraph.disagreement`, by sweeps over sorted scores.
+
+        Parameters
+        ----------
+        F, fold, pooled
+            As in `PreferenceGraph.disagreement`.
+
+        Returns
+        -------
+        ndarray
+            Shares of wrong pairs.
+        """
         part = self.groups
         if fold is not None:
             part = self.groups * (fold.max(initial=0) + 2) + fold
@@ -446,6 +550,11 @@ class SurvivalGraph(PreferenceGraph):
             Number of the part of each item, which lies in one group.
         loser_factor : ndarray of shape (n_items,), optional
             Factor of the weights of the pairs in which the event of the item is the earlier one.
+
+        Returns
+        -------
+        tuple of PairCounts
+            Counts of each item as the earlier and as the later item.
         """
         weight = np.ones(self.n_items) if self.item_weights is None else self.item_weights
         loser_weight = np.where(self.event, weight, 0.0)
@@ -464,7 +573,13 @@ class SurvivalGraph(PreferenceGraph):
         return level_of_item
 
     def describe(self) -> GraphDescription:
-        """Count the items, groups and pairs; events at the same time are tied pairs."""
+        """Count the items, groups and pairs; events at the same time are tied pairs.
+
+        Returns
+        -------
+        GraphDescription
+            Counts, which `print` shows as text.
+        """
         is_in_pair = self.degrees > 0
         n_groups_with_pairs = len(np.unique(self.groups[is_in_pair]))
         n_equal = np.diff(self.levels.starts, append=self.n_items)[self.levels.is_event]

@@ -56,7 +56,18 @@ class Contributions:
         return self.of(np.arange(len(self.groups.codes)), np.arange(len(self.weights)))
 
     def of(self, items: Indices, columns: Indices) -> Array:
-        """Return the contributions of some columns to some items."""
+        """Return the contributions of some columns to some items.
+
+        Parameters
+        ----------
+        items, columns : ndarray of int
+            Positions of the items and of the columns.
+
+        Returns
+        -------
+        ndarray of shape (n_selected_items, n_selected_columns)
+            Contributions.
+        """
         means = self.means[self.groups.codes[items]]
         centered = self.X[items][:, columns] - means[:, columns]
         dense = centered.toarray() if sp.issparse(centered) else np.asarray(centered)

@@ -218,9 +218,21 @@ class KernelParameters(BaseEstimator):
     kernel_params: dict[str, object] | None = None
 
     def make_kernel(self) -> Kernel:
-        """The kernel, checked."""
+        """The kernel, checked.
+
+        Returns
+        -------
+        Kernel
+            The kernel function with its parameters.
+        """
         return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
 
     def kernel_arguments(self) -> dict[str, Any]:
-        """The parameters by name, as keyword arguments."""
+        """The parameters by name, as keyword arguments.
+
+        Returns
+        -------
+        dict
+            Parameters by name.
+        """
         return {field.name: getattr(self, field.name) for field in fields(KernelParameters)}

@@ -50,7 +50,13 @@ class Backtest:
     until: str
 
     def table(self) -> TextTable:
-        """Return a table with one line for each method."""
+        """Return a table with one line for each method.
+
+        Returns
+        -------
+        TextTable
+            The table, with `text`, `markdown` and other formats.
+        """
         header = ["method", "log loss", "± s.e.", "behind", "± s.e.", "right"]
         rows = []
         for score in self.methods:

@@ -305,7 +305,18 @@ class Leaderboard(RankedBoard):
         return RatingDifference(value, value - width, value + width)
 
     def above(self, a: Label, b: Label) -> float:
-        """Return the probability, by Student's t, that the true rating of a is above that of b."""
+        """Return the probability, by Student's t, that the true rating of a is above that of b.
+
+        Parameters
+        ----------
+        a, b : label
+            Names of the items.
+
+        Returns
+        -------
+        float
+            The probability.
+        """
         i, j = self.comparable(a, b)
         if self.spread is None:
             raise ValueError("the board has no intervals; do not pass intervals=False to rate.")
@@ -416,6 +427,11 @@ class Leaderboard(RankedBoard):
             The last time by default. After it, the time-varying part decays with the half-life.
         context : label, or dict from name to label for several contexts, optional
             The mix of all levels by default.
+
+        Returns
+        -------
+        Leaderboard
+            The board at that time, in that context.
         """
         model = self.fitted
         if not isinstance(model, DynamicBradleyTerry):
@@ -535,7 +551,13 @@ class Leaderboard(RankedBoard):
         return head_to_head(self.fitted)
 
     def rate_arguments(self) -> dict[str, Any]:
-        """Return the arguments with which `rate` makes this board from its comparisons."""
+        """Return the arguments with which `rate` makes this board from its comparisons.
+
+        Returns
+        -------
+        dict
+            Keyword arguments of `rate`.
+        """
         inputs = self.inputs
         presentation = self.presentation
         is_dynamic = self.scales is not None
@@ -557,7 +579,13 @@ class Leaderboard(RankedBoard):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything except the covariance and the model, ready for JSON."""
+        """Return everything except the covariance and the model, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Rows, options, effects and notes.
+        """
         return {
             "model": self.model,
             "ties": self.ties,
@@ -585,6 +613,11 @@ class Leaderboard(RankedBoard):
         ----------
         format : {"text", "markdown", "csv", "json", "latex", "html"}, default="text"
             CSV has the fields of `LeaderboardRow` in full precision.
+
+        Returns
+        -------
+        str
+            The board.
         """
         return render.render(self, format)
 
@@ -611,7 +644,18 @@ class Leaderboard(RankedBoard):
         return weights
 
     def comparable(self, a: object, b: object) -> tuple[int, int]:
-        """Return the positions of two items of the same component."""
+        """Return the positions of two items of the same component.
+
+        Parameters
+        ----------
+        a, b : label
+            Names of the items.
+
+        Returns
+        -------
+        tuple of int
+            Positions in `items`.
+        """
         i = self.position(a)
         j = self.position(b)
         if self.fitted.components[i] != self.fitted.components[j]:

@@ -37,7 +37,18 @@ class Prior(NamedTuple):
     trust: float
 
     def note(self, n_votes: int) -> str:
-        """Return one sentence for the reader of a board."""
+        """Return one sentence for the reader of a board.
+
+        Parameters
+        ----------
+        n_votes : int
+            Number of votes on the board.
+
+        Returns
+        -------
+        str
+            The sentence.
+        """
         names = " and ".join(self.names)
         verb = "count" if len(self.names) > 1 else "counts"
         text = (

@@ -69,7 +69,13 @@ class RankedBoard(ABC):
         return self._row_of[item]
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame with the fields of `LeaderboardRow` as columns."""
+        """Return a pandas DataFrame with the fields of `LeaderboardRow` as columns.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each item, the best one first.
+        """
         pandas = require("pandas", "Leaderboard.to_frame")
         return pandas.DataFrame(list(self.rows), columns=list(LeaderboardRow._fields))
 
@@ -88,7 +94,18 @@ class RankedBoard(ABC):
         return {row.item: row for row in self.rows}
 
     def position(self, item: object) -> int:
-        """Return the position of an item in `items`."""
+        """Return the position of an item in `items`.
+
+        Parameters
+        ----------
+        item : label
+            Name of the item.
+
+        Returns
+        -------
+        int
+            The position.
+        """
         if item not in self._positions:
             items = join_words(map(repr, self._positions))
             raise KeyError(f"{item!r} is not on the board; its items are {items}")

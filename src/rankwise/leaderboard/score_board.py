@@ -362,7 +362,7 @@ class TaskLeaderboard(RankedBoard):
         ]
 
     def cells_to_flip(self, a: Hashable, b: Hashable) -> CellsToFlip:
-        """Return what the missing cells would have to be to reverse the order of two models.
+        """Return the values of the missing cells that would reverse the order of two models.
 
         Use it before announcing that a model with missing cells is ahead: the additive model
         assumes that the model would have done as well on the missing tasks as on the others.
@@ -401,7 +401,13 @@ class TaskLeaderboard(RankedBoard):
             raise ValueError(f"{method} is for boards with missing='model'.")
 
     def to_dict(self) -> JsonObject:
-        """Return everything except the scores and the covariance, ready for JSON."""
+        """Return everything except the scores and the covariance, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Rows, options, tasks and notes.
+        """
         return render_scores.board_document(self)
 
     def to_text(self, format: str = "text") -> str:
@@ -411,5 +417,10 @@ class TaskLeaderboard(RankedBoard):
         ----------
         format : {"text", "markdown", "csv", "json", "latex", "html"}, default="text"
             CSV has the fields of `LeaderboardRow` in full precision.
+
+        Returns
+        -------
+        str
+            The board.
         """
         return render_scores.render_board(self, format)

@@ -72,7 +72,7 @@ class SuggestedCell(NamedTuple):
 
 
 class CellsToFlip(NamedTuple):
-    """How the missing cells of two models would have to turn out to reverse their order.
+    """Values of the missing cells that would reverse the order of two models.
 
     Attributes
     ----------

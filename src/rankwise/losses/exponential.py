@@ -43,7 +43,18 @@ class ExponentialLoss(StrictPairLoss):
         self._sums = exponential_sums(self.preferences)
 
     def at(self, f: NDArray[Any]) -> LossValue:
-        """Value and derivatives; a Hessian product costs about as much."""
+        """Value and derivatives; a Hessian product costs about as much.
+
+        Parameters
+        ----------
+        f : ndarray of shape (n_items,)
+            Scores.
+
+        Returns
+        -------
+        LossValue
+            Value, gradient and Hessian products.
+        """
         f = np.asarray(f, dtype=np.float64)
         log_loss, won, lost = self._sums.shares(f)
         scale = float(np.exp(min(log_loss, MAX_LOG_LOSS)))

@@ -111,14 +111,49 @@ class PairwiseLoss(ABC):
 
     @abstractmethod
     def at(self, f: NDArray[Any]) -> LossValue:
-        """Value and derivatives at the scores f."""
+        """Value and derivatives at the scores f.
+
+        Parameters
+        ----------
+        f : ndarray of shape (n_items,)
+            Scores.
+
+        Returns
+        -------
+        LossValue
+            Value and derivatives.
+        """
 
     def of_items(self, items: Indices, graph: PreferenceGraph) -> Self:
-        """The loss of these items, with their graph."""
+        """The loss of these items, with their graph.
+
+        Parameters
+        ----------
+        items : ndarray of int
+            Row numbers of the items.
+        graph : PreferenceGraph
+            Graph of these items.
+
+        Returns
+        -------
+        PairwiseLoss
+            A loss of the same class.
+        """
         return type(self)(graph)
 
     def is_separated_by(self, f: Array) -> bool:
-        """Whether every pair has a preferred item, and that item has the larger score."""
+        """Whether every pair has a preferred item, and that item has the larger score.
+
+        Parameters
+        ----------
+        f : ndarray of shape (n_items,)
+            Scores.
+
+        Returns
+        -------
+        bool
+            True if all pairs are in the right order.
+        """
         for block in pair_blocks(self.graph):
             if block.lost.any() or not (block.differences(f) > 0).all():
                 return False
@@ -202,7 +237,18 @@ class PairFunction(ABC):
 
     @abstractmethod
     def at(self, g: Array) -> tuple[Array, Array, Array]:
-        """Value, first and second derivative at each difference of scores."""
+        """Value, first and second derivative at each difference of scores.
+
+        Parameters
+        ----------
+        g : ndarray of shape (n_pairs,)
+            Score of the preferred item minus score of the other item.
+
+        Returns
+        -------
+        tuple of ndarray
+            Values, first and second derivatives.
+        """
 
     def __call__(self, graph: PreferenceGraph) -> PairFunctionLoss:
         """Return the mean of the function over the strict preferences of a graph."""
@@ -300,7 +346,18 @@ class HingeLoss(StrictPairLoss):
     is_smooth = False
 
     def at(self, f: NDArray[Any]) -> LossValue:
-        """Value and subgradient, by one sort and one sweep."""
+        """Value and subgradient, by one sort and one sweep.
+
+        Parameters
+        ----------
+        f : ndarray of shape (n_items,)
+            Scores.
+
+        Returns
+        -------
+        LossValue
+            Value and subgradient.
+        """
         violated = self.preferences.violated(f)
         value = max(violated.slack / self.total_weight, 0.0)
         gradient = violated.divergence / -self.total_weight
@@ -327,7 +384,18 @@ class SquaredHingeLoss(StrictPairLoss):
     """
 
     def at(self, f: NDArray[Any]) -> LossValue:
-        """Value and derivatives, by one sort and two sweeps; a Hessian product is one more."""
+        """Value and derivatives, by one sort and two sweeps; a Hessian product is one more.
+
+        Parameters
+        ----------
+        f : ndarray of shape (n_items,)
+            Scores.
+
+        Returns
+        -------
+        LossValue
+            Value, gradient and Hessian products.
+        """
         violated = self.preferences.violated(f)
         total_weight = self.total_weight
         value, flow, offset, offset_terms, gradient_terms = violated.squares()
@@ -372,7 +440,18 @@ class LogisticLoss(PairwiseLoss):
             self.total_weight = float(sum(block.weight.sum() for block in self._blocks()))
 
     def at(self, f: NDArray[Any]) -> LossValue:
-        """Value and derivatives, by one pass over the pairs; a Hessian product is one more."""
+        """Value and derivatives, by one pass over the pairs; a Hessian product is one more.
+
+        Parameters
+        ----------
+        f : ndarray of shape (n_items,)
+            Scores.
+
+        Returns
+        -------
+        LossValue
+            Value, gradient and Hessian products.
+        """
         f = np.asarray(f, dtype=np.float64)
         flow = np.zeros_like(f)
         sums = np.zeros(4)

@@ -185,7 +185,18 @@ class PlackettLuceLoss(PairwiseLoss):
         self.total_weight = float(sum(table.weight.sum() for table in self._tables))
 
     def at(self, f: NDArray[Any]) -> LossValue:
-        """Value and derivatives, by one pass over the rankings; a Hessian product is one more."""
+        """Value and derivatives, by one pass over the rankings; a Hessian product is one more.
+
+        Parameters
+        ----------
+        f : ndarray of shape (n_items,)
+            Scores.
+
+        Returns
+        -------
+        LossValue
+            Value, gradient and Hessian products.
+        """
         f = np.asarray(f, dtype=np.float64)
         total = 0.0
         flow = np.zeros_like(f)
@@ -223,6 +234,11 @@ class PlackettLuceLoss(PairwiseLoss):
     def by_ranking(self, f: Array) -> Iterator[tuple[PaddedRankings, Array, Array]]:
         """Gradient and Hessian of each ranking, not divided by W.
 
+        Parameters
+        ----------
+        f : ndarray of shape (n_items,)
+            Scores.
+
         Yields
         ------
         table : PaddedRankings
@@ -244,7 +260,18 @@ class PlackettLuceLoss(PairwiseLoss):
             yield table, (expected - table.weight)[:, :, 0].T, hessians
 
     def is_separated_by(self, f: Array) -> bool:
-        """Whether every placed item has a larger score than all below, and no place is shared."""
+        """Whether every placed item has a larger score than all below, and no place is shared.
+
+        Parameters
+        ----------
+        f : ndarray of shape (n_items,)
+            Scores.
+
+        Returns
+        -------
+        bool
+            True if f separates the rankings.
+        """
         for table in self._tables:
             is_placed = table.weight[:-1] > 0
             is_shared = np.diff(table.start, axis=0) == 0

@@ -104,7 +104,18 @@ class SquaredLoss:
         return self._pair_factor * self.graph.divergence + item_target
 
     def at(self, f: NDArray[Any]) -> LossValue:
-        """Value and derivatives; the losses of several outputs are added up."""
+        """Value and derivatives; the losses of several outputs are added up.
+
+        Parameters
+        ----------
+        f : ndarray of shape (n_items,) or (n_items, n_outputs)
+            Scores.
+
+        Returns
+        -------
+        LossValue
+            Value, gradient and Hessian products.
+        """
         half_gradient = self.times_A(f) - self.target
         value = float(np.sum(f * (half_gradient - self.target))) + self.at_zero
         gradient = 2 * half_gradient
@@ -112,7 +123,18 @@ class SquaredLoss:
         return LossValue(value, gradient, lambda v: 2 * self.times_A(v), plane)
 
     def times_A(self, V: Array) -> Array:
-        """``A V``, half the Hessian times V."""
+        """``A V``, half the Hessian times V.
+
+        Parameters
+        ----------
+        V : ndarray of shape (n_items,) or (n_items, k)
+            Vectors.
+
+        Returns
+        -------
+        ndarray
+            The product, of the shape of V.
+        """
         if self.beta == 0:
             return self._pair_factor * self.graph.laplacian(V)
         product = self._item_factor * self._times_D(V)
@@ -134,6 +156,16 @@ class SquaredLoss:
         """``Rᵀ A R`` and ``Rᵀ t``, with the nuisance columns partialled out.
 
         One pass over the rows of R, two for 0 < β < 1.
+
+        Parameters
+        ----------
+        R : ndarray or sparse matrix of shape (n_items, p)
+            A matrix with one row per item.
+
+        Returns
+        -------
+        tuple of ndarray
+            ``Rᵀ A R`` of shape (p, p), and ``Rᵀ t``.
         """
         if self.nuisance is not None:
             n_nuisance = self.nuisance.shape[1]
@@ -155,7 +187,20 @@ class SquaredLoss:
         return gram, moment
 
     def of_items(self, items: Indices, graph: PreferenceGraph) -> SquaredLoss:
-        """The loss of these items, with their graph."""
+        """The loss of these items, with their graph.
+
+        Parameters
+        ----------
+        items : ndarray of int
+            Row numbers of the items.
+        graph : PreferenceGraph
+            Graph of these items.
+
+        Returns
+        -------
+        SquaredLoss
+            The loss.
+        """
         y = None if self.y is None else self.y[items]
         nuisance = None
         if self.nuisance is not None:
@@ -163,7 +208,20 @@ class SquaredLoss:
         return SquaredLoss(graph, self.beta, y, nuisance)
 
     def norms(self, R: Any, n_entries: int = 2**24) -> Array:
-        """``rᵀ A r`` for every column r of R; of dense R at most `n_entries` entries at a time."""
+        """``rᵀ A r`` for every column r of R; of dense R at most `n_entries` entries at a time.
+
+        Parameters
+        ----------
+        R : ndarray or sparse matrix of shape (n_items, p)
+            Columns.
+        n_entries : int, default=2**24
+            Largest block of dense R.
+
+        Returns
+        -------
+        ndarray of shape (p,)
+            Squared norms.
+        """
         if sp.issparse(R):
             return self._sparse_norms(R)
         norms = np.zeros(R.shape[1])
@@ -183,15 +241,38 @@ class SquaredLoss:
         return norms
 
     def moment(self, R: Any) -> Array:
-        """``Rᵀ t``."""
+        """``Rᵀ t``.
+
+        Parameters
+        ----------
+        R : ndarray or sparse matrix of shape (n_items, p)
+            A matrix with one row per item.
+
+        Returns
+        -------
+        ndarray
+            The product.
+        """
         return np.asarray(R.T @ self.target)
 
     def root(self) -> GraphRoot:
-        """F with ``F Fᵀ = A``."""
+        """F with ``F Fᵀ = A``.
+
+        Returns
+        -------
+        GraphRoot
+            F, as products with vectors.
+        """
         return self.graph.root(self._pair_factor, self._item_factor)
 
     def terms(self) -> list[LossTerm]:
-        """The sum over pairs and the sum over items, those with a positive share."""
+        """The sum over pairs and the sum over items, those with a positive share.
+
+        Returns
+        -------
+        list of LossTerm
+            One or two sums.
+        """
         graph = self.graph
         terms = []
         if self.beta < 1:

@@ -97,11 +97,23 @@ class Evaluation:
         return len(self.rows)
 
     def to_dict(self) -> dict[str, float]:
-        """Return ``{metric name: mean}``."""
+        """Return ``{metric name: mean}``.
+
+        Returns
+        -------
+        dict from str to float
+            Means.
+        """
         return {row.name: row.mean for row in self.rows}
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame with the columns mean, groups, undefined, low and high."""
+        """Return a pandas DataFrame with the columns mean, groups, undefined, low and high.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each metric.
+        """
         columns = ["metric", "mean", "groups", "undefined", "low", "high"]
         frame = require("pandas", "Evaluation.to_frame").DataFrame(self.rows, columns=columns)
         return frame.set_index("metric")
@@ -113,7 +125,13 @@ class Evaluation:
         return self.table().html()
 
     def table(self) -> TextTable:
-        """Return the rows as a table for a terminal, Markdown, LaTeX or HTML."""
+        """Return the rows as a table for a terminal, Markdown, LaTeX or HTML.
+
+        Returns
+        -------
+        TextTable
+            The table, with `text`, `markdown` and other formats.
+        """
         header = ["metric", "mean", f"{100 * self.confidence:g}% interval", "groups", "undefined"]
         rows = []
         for row in self.rows:

@@ -200,7 +200,20 @@ class Metric:
         return average
 
     def by_group(self, ranking: Ranking | SurvivalRanking, **options: Any) -> GroupValues:
-        """Return the value in each group of a ranking; NaN where the metric is undefined."""
+        """Return the value in each group of a ranking; NaN where the metric is undefined.
+
+        Parameters
+        ----------
+        ranking : Ranking or SurvivalRanking
+            Truth and scores, sorted inside the groups.
+        **options
+            Options of the metric.
+
+        Returns
+        -------
+        GroupValues
+            Values, with weights for the mean.
+        """
         if isinstance(ranking, SurvivalRanking) and not self.accepts_survival:
             raise ValueError(
                 f"{self.name} needs relevance of items, but y has survival times; use concordance "
@@ -225,6 +238,18 @@ class Metric:
         metric computes its own standard error, as the AUC of one list does (DeLong), it is normal,
         or Student's if that error has degrees of freedom. It is clipped to the range of the metric.
         Its ends are NaN if fewer than two groups have a value, or if all values are equal.
+
+        Parameters
+        ----------
+        by_group : GroupValues
+            Values of the groups.
+        confidence : float, default=0.95
+            Confidence level.
+
+        Returns
+        -------
+        tuple of float
+            The mean and the ends of the interval.
         """
         average = nanmean_by_group(by_group.values, by_group.weights)
         half_width = _half_width(by_group, average, level=0.5 + confidence / 2)
@@ -237,7 +262,22 @@ class Metric:
     def fill_undefined(
         self, by_group: GroupValues, undefined: str, targets: GroupedTargets | SurvivalTargets
     ) -> Array:
-        """Return the values with NaN replaced as ``undefined`` says, or raise."""
+        """Return the values with NaN replaced as ``undefined`` says, or raise.
+
+        Parameters
+        ----------
+        by_group : GroupValues
+            Values of the groups.
+        undefined : {"skip", "zero", "one", "nan", "raise"}
+            How undefined groups are treated.
+        targets : GroupedTargets or SurvivalTargets
+            The truth, for messages.
+
+        Returns
+        -------
+        ndarray of shape (n_groups,)
+            Values.
+        """
         is_undefined = np.isnan(by_group.values)
         if undefined == "raise" and is_undefined.any():
             first = int(np.argmax(is_undefined))
@@ -259,7 +299,20 @@ class Metric:
             )
 
     def undefined_error(self, where: str, advice: str) -> UndefinedMetricError:
-        """Return the error that the metric is undefined "for each of the 7 groups"."""
+        """Return the error that the metric is undefined "for each of the 7 groups".
+
+        Parameters
+        ----------
+        where : str
+            Place in words.
+        advice : str
+            Remedy, a sentence.
+
+        Returns
+        -------
+        UndefinedMetricError
+            The error, to be raised.
+        """
         message = f"{self.name} is undefined {where}: it needs {self.needs}. {advice}"
         return UndefinedMetricError(message)
 

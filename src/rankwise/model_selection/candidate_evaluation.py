@@ -128,6 +128,11 @@ class CrossValidationResult:
     def overall(self, metric: Metric) -> Array:
         """Mean over outputs and over the groups where the metric is defined.
 
+        Parameters
+        ----------
+        metric : Metric
+            The metric.
+
         Returns
         -------
         ndarray of shape (n_candidates,)
@@ -136,7 +141,18 @@ class CrossValidationResult:
         return np.asarray(nanmean(self.by_group[metric.name]).mean(axis=1))
 
     def best(self, metric: Metric) -> int:
-        """Index of the best candidate; among equal ones that of the simplest model."""
+        """Index of the best candidate; among equal ones that of the simplest model.
+
+        Parameters
+        ----------
+        metric : Metric
+            The metric that selects.
+
+        Returns
+        -------
+        int
+            Position in `candidates`.
+        """
         gain = self.overall(metric)
         if not metric.greater_is_better:
             gain = -gain
@@ -144,7 +160,18 @@ class CrossValidationResult:
         return self.candidates.best(gain)
 
     def best_per_output(self, metric: Metric) -> Indices:
-        """Index of the best candidate of each output, by the rule of `best`."""
+        """Index of the best candidate of each output, by the rule of `best`.
+
+        Parameters
+        ----------
+        metric : Metric
+            The metric that selects.
+
+        Returns
+        -------
+        ndarray of int, shape (n_outputs,)
+            Positions in `candidates`.
+        """
         gain = nanmean(self.by_group[metric.name])
         if not metric.greater_is_better:
             gain = -gain
@@ -152,7 +179,13 @@ class CrossValidationResult:
         return np.array([self.candidates.best(column) for column in gain.T])
 
     def describe(self) -> str:
-        """Scheme in words, such as "exact leave-group-out"."""
+        """Scheme in words, such as "exact leave-group-out".
+
+        Returns
+        -------
+        str
+            The scheme.
+        """
         scheme = self.scheme
         if scheme.startswith("folds"):
             scheme = f"{self.n_folds} {scheme}"
@@ -162,6 +195,11 @@ class CrossValidationResult:
 
     def line(self, metric: Metric) -> tuple[CrossValidationResult, dict[str, float]]:
         """Candidates that differ from the best one in the first parameter only.
+
+        Parameters
+        ----------
+        metric : Metric
+            The metric that selects.
 
         Returns
         -------

@@ -83,16 +83,48 @@ class CandidateTask(ABC):
 
     @abstractmethod
     def train(self, **values: ParameterValue) -> BaseEstimator:
-        """Train the learner with these values of its parameters on all data."""
+        """Train the learner with these values of its parameters on all data.
+
+        Parameters
+        ----------
+        **values
+            Values of the parameters.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+        """
 
     @abstractmethod
     def default_values(self, name: str) -> Array:
-        """Candidate values of a parameter for which the user passed none."""
+        """Candidate values of a parameter for which the user passed none.
+
+        Parameters
+        ----------
+        name : str
+            Name of the parameter.
+
+        Returns
+        -------
+        ndarray
+            Values.
+        """
 
     def candidates(self, **values: ArrayLike | None) -> CandidateGrid:
         """All combinations of the values of the parameters.
 
         None stands for default values; a parameter that is not passed has the value of the learner.
+
+        Parameters
+        ----------
+        **values : array-like or None
+            Candidate values of each parameter.
+
+        Returns
+        -------
+        CandidateGrid
+            The grid.
         """
         axes = {}
         for name in self.parameters:
@@ -106,7 +138,18 @@ class CandidateTask(ABC):
         return CandidateGrid(axes)
 
     def candidate_alphas(self, alphas: ArrayLike | None) -> CandidateGrid:
-        """These alphas, or that of the learner for None."""
+        """These alphas, or that of the learner for None.
+
+        Parameters
+        ----------
+        alphas : array-like, optional
+            Candidates.
+
+        Returns
+        -------
+        CandidateGrid
+            The grid.
+        """
         if alphas is None:
             return self.candidates()
         return self.candidates(alpha=alphas)
@@ -185,11 +228,36 @@ class HoldOutTask(CandidateTask):
         """Predict items by models trained on the other items.
 
         Shape (n_held, n_candidates), or (n_held, n_outputs, n_candidates) for several outputs.
+
+        Parameters
+        ----------
+        test_items : ndarray of int
+            Row numbers of the held-out items.
+        candidates : CandidateGrid
+            Candidates.
+
+        Returns
+        -------
+        ndarray
+            Scores of the held-out items.
         """
         raise NotImplementedError
 
     def from_edges(self, edges: PairGraph, candidates: CandidateGrid) -> Array:
-        """Predict all items by models trained on these edges, (n_items, n_candidates)."""
+        """Predict all items by models trained on these edges, (n_items, n_candidates).
+
+        Parameters
+        ----------
+        edges : PairGraph
+            Training edges.
+        candidates : CandidateGrid
+            Candidates.
+
+        Returns
+        -------
+        ndarray of shape (n_items, n_candidates)
+            Scores.
+        """
         raise NotImplementedError
 
     @property
@@ -198,7 +266,13 @@ class HoldOutTask(CandidateTask):
         return False
 
     def pairs(self) -> HeldOutPairs:
-        """Every pair of one list held out; may spend a kernel matrix."""
+        """Every pair of one list held out; may spend a kernel matrix.
+
+        Returns
+        -------
+        HeldOutPairs
+            Held-out scores of both items of each pair.
+        """
         raise ValueError(
             f"leave-pair-out has no shortcut for this problem: {self._why_no_pairs()}; hold out "
             "groups or folds of items."

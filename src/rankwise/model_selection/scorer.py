@@ -115,7 +115,13 @@ class RankingScorer:
         return -value
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Request groups and weights; scikit-learn passes them if metadata routing is enabled."""
+        """Request groups and weights; scikit-learn passes them if metadata routing is enabled.
+
+        Returns
+        -------
+        MetadataRequest
+            The request.
+        """
         request = MetadataRequest(owner=self)
         request.score.add_request(param="groups", alias=True)
         if self.metric.accepts_weights:

@@ -201,7 +201,20 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         return self.decide_columns(X, row_numbers=row_numbers)
 
     def decide_columns(self, X: MatrixLike, *, row_numbers: ArrayLike | None = None) -> Self:
-        """Fit without a warning about columns that have the name of groups."""
+        """Fit without a warning about columns that have the name of groups.
+
+        Parameters
+        ----------
+        X : data frame or array-like
+            The table, as in `fit`.
+        row_numbers : array-like of int, optional
+            Numbers of the rows in the whole table.
+
+        Returns
+        -------
+        TableVectorizer
+            This object.
+        """
         columns, is_frame = self._read(X, reset=True)
         requests = self._requests(list(columns), is_frame)
         n_rows = len(next(iter(columns.values()), ()))
@@ -322,7 +335,13 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         return self._views(columns)
 
     def probe(self) -> TableFeatures:
-        """Compute the features of two rows of missing values, to check a model file."""
+        """Compute the features of two rows of missing values, to check a model file.
+
+        Returns
+        -------
+        TableFeatures
+            Features of the two rows.
+        """
         cells: dict[str, AnyArray] = {}
         for column in self.facts_:
             if column.kind == "vector":
@@ -345,7 +364,18 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         return blocks.join()
 
     def numbered(self, X: MatrixLike) -> dict[str, Array]:
-        """Columns of whole numbers that are dropped for their names, unless they count rows."""
+        """Columns of whole numbers that are dropped for their names, unless they count rows.
+
+        Parameters
+        ----------
+        X : data frame or array-like
+            The table, as in `transform`.
+
+        Returns
+        -------
+        dict from str to ndarray
+            Values of each such column.
+        """
         names = {column.name for column in self.facts_ if column.reason is Reason.ID_NAME}
         numbered = {}
         for name, column in (frame_columns(X) or {}).items():

@@ -260,7 +260,7 @@ class KernelModel(RankerMixin, KernelParameters):
 
     @single_threaded
     def regressors(self, X: MatrixLike) -> Matrix:
-        """What the coefficients are coefficients of: scores are ``regressors(X) @ coefficients``.
+        """Regressors of the items: scores are ``regressors(X) @ coefficients``.
 
         Parameters
         ----------
@@ -278,7 +278,13 @@ class KernelModel(RankerMixin, KernelParameters):
         return self._feature_map(len(self._columns)).transform(X)
 
     def kernel_expansion(self) -> KernelExpansion:
-        """What the scores are made of."""
+        """Kernel expansion of the scores.
+
+        Returns
+        -------
+        KernelExpansion
+            Basis items and coefficients.
+        """
         columns = np.asarray(self._columns, dtype=np.float64)
         features = self._feature_map(len(columns))
         return KernelExpansion([features], [columns], self.intercept_, self.output_shape_)
@@ -343,7 +349,17 @@ class TaskModel(RankerMixin):
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
         The data are those of `fit`, or y is a `TrainingTarget`. The estimator is not changed.
-        Candidates are alphas, of CoRankRLS nus, too, of RankingPursuit numbers of steps.
+        Candidates are alphas; for CoRankRLS also nus, for RankingPursuit numbers of steps.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        HoldOutTask
+            The task, which evaluates candidates on held-out data.
         """
         target = read_y(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
         return clone(self)._prepare(X, target)

@@ -313,7 +313,13 @@ class CoRankRLS(TaskModel, KernelParameters):
         return np.stack(self._scores(X, self.view_coef_), axis=1)
 
     def kernel_expansion(self) -> KernelExpansion:
-        """What the scores are made of: the function of each view."""
+        """Kernel expansion of the scores: the function of each view.
+
+        Returns
+        -------
+        KernelExpansion
+            Basis items and coefficients.
+        """
         factors = np.ones(len(self.views_))
         if self.view_weights is not None:
             factors = len(self.views_) * self._aggregation_weights(len(self.views_))
@@ -343,7 +349,7 @@ class CoRankRLS(TaskModel, KernelParameters):
         return np.tensordot(self._aggregation_weights(len(scores)), np.array(scores), axes=1)
 
     def view_disagreement(self, X: MatrixLike, groups: ArrayLike | None = None) -> Array:
-        """How differently the views order items, new ones for instance; no scores are needed.
+        """Share of the pairs of items that two views order differently.
 
         Parameters
         ----------
@@ -513,7 +519,20 @@ class CoRankRLSPath:
         return np.asarray(scores.reshape(len(scores), *output_shape, *grid))
 
     def model(self, alpha: int, nu: int = 0) -> CoRankRLS:
-        """The fitted estimator of ``alphas[alpha]`` and ``nus[nu]``."""
+        """The fitted estimator of ``alphas[alpha]`` and ``nus[nu]``.
+
+        Parameters
+        ----------
+        alpha : int
+            Position in `alphas`.
+        nu : int, default=0
+            Position in `nus`.
+
+        Returns
+        -------
+        CoRankRLS
+            The fitted estimator.
+        """
         model = copy.copy(self.template)
         model.alpha = float(self.alphas[alpha])
         model.nu = float(self.nus[nu])

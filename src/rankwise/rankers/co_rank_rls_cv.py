@@ -238,11 +238,35 @@ random_state
         return self._store_search(result)
 
     def predict_views(self, X: MatrixLike) -> Array:
-        """Score items by each view; see ``CoRankRLS.predict_views``."""
+        """Score items by each view; see ``CoRankRLS.predict_views``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        ndarray
+            Scores by each view, as `CoRankRLS.predict_views` returns them.
+        """
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict_views(X))
 
     def view_disagreement(self, X: MatrixLike, groups: ArrayLike | None = None) -> Array:
-        """How differently the views order items; see ``CoRankRLS.view_disagreement``."""
+        """How differently the views order items; see ``CoRankRLS.view_disagreement``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            Items.
+        groups : array-like of shape (n_items,), optional
+            Group labels; None means one list.
+
+        Returns
+        -------
+        ndarray of shape (n_views, n_views)
+            Share of the pairs that two views order differently.
+        """
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.view_disagreement(X, groups))

@@ -214,9 +214,20 @@ class SufficientStatistics:
         return self
 
     def merge(self, other: SufficientStatistics) -> Self:
-        """Add the rows that other sums of the same kind were given; those are left as they are.
+        """Add the rows of other sums, which are not modified.
 
-        Both may have rows of the same groups, if `add` may. The order of merges does not matter.
+        Both may have rows of the same groups if `add` may split groups. The order of merges does not
+        matter.
+
+        Parameters
+        ----------
+        other : SufficientStatistics
+            Sums with the same options and columns.
+
+        Returns
+        -------
+        SufficientStatistics
+            This object.
         """
         if self._is_like(other):
             self._check_groups([*other._open, *other._closed])
@@ -227,10 +238,20 @@ class SufficientStatistics:
         return self
 
     def subtract(self, other: SufficientStatistics) -> Self:
-        """Take away the rows that other sums were given, which were added or merged before.
+        """Subtract the rows of other sums, which were added or merged before.
 
         For data that expire: keep the sums of each day, add the new day and subtract the old one.
-        Groups leave whole, or, if `add` may cut them, in the parts that they came in.
+        Groups are subtracted as a whole or, if `add` may split them, in the parts that were added.
+
+        Parameters
+        ----------
+        other : SufficientStatistics
+            Sums of rows that this object contains.
+
+        Returns
+        -------
+        SufficientStatistics
+            This object.
         """
         if not self._is_like(other):
             return self
@@ -288,7 +309,18 @@ class SufficientStatistics:
         return RankRLSPath(model, checked, self.coefficients(checked))
 
     def coefficients(self, alphas: Array) -> Array:
-        """Weights of the features, shape (n_alphas, n_features, n_outputs); 0 without a pair."""
+        """Weights of the features, shape (n_alphas, n_features, n_outputs); 0 without a pair.
+
+        Parameters
+        ----------
+        alphas : ndarray of shape (n_alphas,)
+            Regularization.
+
+        Returns
+        -------
+        ndarray of shape (n_alphas, n_features, n_outputs)
+            Weights.
+        """
         return self._equations.solve(self.beta, alphas)
 
     @single_threaded
@@ -350,9 +382,14 @@ class SufficientStatistics:
         return self._batch_equations(X[rows], Relevance(target.y[rows], one_list, weight))
 
     def to_bytes(self) -> bytes:
-        """The sums as bytes, to be sent or kept; `from_bytes` reads them.
+        """Return the sums as bytes, which `from_bytes` reads.
 
         Numbers and words only, no pickle: group labels must be numbers or text.
+
+        Returns
+        -------
+        bytes
+            The sums.
         """
         if not all(isinstance(name, str | int | float | None) for name in self._n_rows_by_group()):
             raise ValueError("group labels can be written if they are numbers and text only.")
@@ -382,7 +419,18 @@ class SufficientStatistics:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> SufficientStatistics:
-        """The sums that `to_bytes` wrote; a ValueError if the bytes are anything else."""
+        """Read the sums that `to_bytes` wrote; other bytes raise a ValueError.
+
+        Parameters
+        ----------
+        data : bytes
+            Result of `to_bytes`.
+
+        Returns
+        -------
+        SufficientStatistics
+            The sums.
+        """
         try:
             text, *arrays = np.load(io.BytesIO(data), allow_pickle=False).values()
             facts = json.loads(text.tobytes())

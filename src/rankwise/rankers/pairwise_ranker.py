@@ -99,7 +99,18 @@ class PairwisePath(ModelPath):
         self.n_iters = np.array([len(solution.history) for solution in solutions])
 
     def model(self, index: int) -> PairwiseRanker:
-        """The fitted estimator of ``alphas[index]``."""
+        """The fitted estimator of ``alphas[index]``.
+
+        Parameters
+        ----------
+        index : int
+            Position in `alphas`.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+        """
         model: PairwiseRanker = super().model(index)
         report_solution(model, self.solutions[index])
         return model

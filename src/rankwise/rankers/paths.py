@@ -85,7 +85,18 @@ class ModelPath:
 
     @single_threaded
     def predict(self, X: MatrixLike) -> Array:
-        """Scores of all models, shape (n_items, n_alphas) or (n_items, n_outputs, n_alphas)."""
+        """Scores of all models, shape (n_items, n_alphas) or (n_items, n_outputs, n_alphas).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        ndarray
+            Scores; the last axis is that of `alphas`.
+        """
         model = self._template
         n_alphas, n, _ = self.coefficients.shape
         columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
@@ -93,7 +104,18 @@ class ModelPath:
         return scores.reshape((len(scores), *model.output_shape_, n_alphas))
 
     def model(self, index: int) -> Any:
-        """The fitted estimator of ``alphas[index]``."""
+        """The fitted estimator of ``alphas[index]``.
+
+        Parameters
+        ----------
+        index : int
+            Position in `alphas`.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+        """
         model = copy.copy(self._template)
         model.alpha = float(self.alphas[index])
         model._store(self.coefficients[index])

@@ -239,7 +239,7 @@ class RankLogistic(LogisticModel, PairwiseRanker):
 
 
 class RankLogisticCV(LogisticModel, Search):
-    """RankLogistic that chooses alpha, and kernel parameters if lists are given, by held-out data.
+    """RankLogistic with alpha and kernel parameters selected by cross-validation.
 
     Use it in place of `RankLogistic` if alpha is not known.
 

@@ -20,7 +20,7 @@ from rankwise.validation import restored_on_failure
 
 
 class RankRLSCV(Search):
-    """RankRLS with alpha, and optionally kernel parameters, selected by exact cross-validation.
+    """RankRLS with alpha and kernel parameters selected by exact cross-validation.
 
     Try this ranker first: it is one model, fast, and its held-out scores need no refits.
 

@@ -209,7 +209,7 @@ def read_loss(loss: str | LossFactory) -> LossFactory:
 
 
 class RankSVMCV(Search):
-    """RankSVM that chooses alpha, and kernel parameters if lists are given, by cross-validation.
+    """RankSVM with alpha and kernel parameters selected by cross-validation.
 
     Use it in place of `RankSVM` if alpha is not known.
 

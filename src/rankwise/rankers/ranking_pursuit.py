@@ -386,13 +386,24 @@ class RankingPursuit(TaskModel, KernelParameters):
         return np.stack([function.scores(X) for function in self._functions], axis=1)
 
     def kernel_expansion(self) -> KernelExpansion:
-        """What the scores are made of: the function of each view."""
+        """Kernel expansion of the scores: the function of each view.
+
+        Returns
+        -------
+        KernelExpansion
+            Basis items and coefficients.
+        """
         maps = [function.basis for function in self._functions]
         coefficients = [function.coef_path[-1][:, None] for function in self._functions]
         return KernelExpansion(maps, coefficients, self.intercept_)
 
     def staged_predict(self, X: MatrixLike) -> Iterator[Array]:
-        """Scores after each step, as a model of that `n_basis` predicts them; X as in `predict`.
+        """Scores after each step: those of a model with that `n_basis`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            Items.
 
         Yields
         ------

@@ -25,7 +25,7 @@ from rankwise.validation import restored_on_failure
 
 
 class RankingPursuitCV(Search):
-    """RankingPursuit that chooses its number of steps, and parameters given as lists, by folds.
+    """RankingPursuit with the number of steps selected by cross-validation.
 
     Use it in place of `RankingPursuit` if the number of steps is not known.
 
@@ -197,11 +197,33 @@ train_error_
         return self._store_search(result)
 
     def predict_views(self, X: MatrixLike) -> Array:
-        """Scores by each view; see ``RankingPursuit.predict_views``."""
+        """Scores by each view; see ``RankingPursuit.predict_views``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        ndarray
+            Scores by each view, as `RankingPursuit.predict_views` returns them.
+        """
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict_views(X))
 
     def staged_predict(self, X: MatrixLike) -> Iterator[Array]:
-        """Scores after each step; see ``RankingPursuit.staged_predict``."""
+        """Scores after each step; see ``RankingPursuit.staged_predict``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            Items.
+
+        Yields
+        ------
+        ndarray of shape (n_items,)
+            Scores.
+        """
         check_is_fitted(self)
         yield from self.best_estimator_.staged_predict(X)

@@ -142,12 +142,29 @@ class Search(RankerMixin, BaseSearch):
     summary = BaseSearch.summary  # instead of that of RankerMixin
 
     def predict(self, X: MatrixLike) -> Array:
-        """Score items by the best model; see ``predict`` of the learner."""
+        """Score items by the best model; see ``predict`` of the learner.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_items, n_features)
+            Items.
+
+        Returns
+        -------
+        ndarray of shape (n_items,) or (n_items, n_outputs)
+            Scores; larger is better.
+        """
         check_is_fitted(self)
         scores: NDArray[Any] = self.best_estimator_.predict(X)
         return scores
 
     def kernel_expansion(self) -> KernelExpansion:
-        """Kernel expansion of the scores of the best model."""
+        """Kernel expansion of the scores of the best model.
+
+        Returns
+        -------
+        KernelExpansion
+            Basis items and coefficients.
+        """
         expansion: KernelExpansion = self.best_estimator_.kernel_expansion()
         return expansion

@@ -406,7 +406,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         )
 
     def reliability(self) -> Reliability:
-        """Return how often the predicted item of held-out pairs was better, by probability.
+        """Return the share of correctly ordered held-out pairs by predicted probability.
 
         Returns
         -------

@@ -60,7 +60,13 @@ class RatingPosterior:
         self._changes: list[Array] = []
 
     def copy(self) -> RatingPosterior:
-        """Return the posterior without the comparisons that were only observed."""
+        """Return the posterior without the comparisons that were only observed.
+
+        Returns
+        -------
+        RatingPosterior
+            A new posterior.
+        """
         return RatingPosterior(self.mean, self.covariance, self.curve)
 
     @property
@@ -76,7 +82,18 @@ class RatingPosterior:
         return np.inf
 
     def variances(self, i: Indices, j: Indices) -> Array:
-        """Variance of r_i − r_j; i and j are broadcast against each other."""
+        """Variance of r_i − r_j; i and j are broadcast against each other.
+
+        Parameters
+        ----------
+        i, j : ndarray of int
+            Positions of the items.
+
+        Returns
+        -------
+        ndarray
+            Variances, of the broadcast shape.
+        """
         diagonal = self.covariance.diagonal()
         v = diagonal[i] + diagonal[j] - 2 * self.covariance[i, j]
         for g in self._changes:
@@ -84,7 +101,13 @@ class RatingPosterior:
         return np.asarray(np.maximum(v, 0.0))
 
     def item_variances(self) -> Array:
-        """Variance of each rating around the mean of all ratings."""
+        """Variance of each rating around the mean of all ratings.
+
+        Returns
+        -------
+        ndarray of shape (n_items,)
+            Variances.
+        """
         means = self.covariance.mean(axis=0)
         v = self.covariance.diagonal() - 2 * means + means.mean()
         for g in self._changes:
@@ -92,7 +115,13 @@ class RatingPosterior:
         return np.asarray(np.maximum(v, 0.0), dtype=np.float64)
 
     def observe(self, i: int, j: int) -> None:
-        """Update the variances as if i and j had been compared; the outcome is not needed."""
+        """Update the variances as if i and j had been compared; the outcome is not needed.
+
+        Parameters
+        ----------
+        i, j : int
+            Positions of the two items.
+        """
         g = self.covariance[:, i] - self.covariance[:, j]
         for other in self._changes:
             g = g - other * (other[i] - other[j])
@@ -105,6 +134,15 @@ class RatingPosterior:
         """Draw means that the observed comparisons may lead to, and the remaining errors.
 
         Every comparison reduces C by g gᵀ; the mean varies by the same matrix.
+
+        Parameters
+        ----------
+        n_futures : int
+            Number of possible means.
+        n_errors : int
+            Number of errors.
+        rng : numpy.random.Generator
+            Source of random numbers.
 
         Returns
         -------
@@ -120,7 +158,22 @@ class RatingPosterior:
         return means, errors
 
     def draw(self, items: Indices, n_draws: int, rng: np.random.Generator) -> Array:
-        """Draw ratings of some items, of shape (n_draws, n_items)."""
+        """Draw ratings of some items, of shape (n_draws, n_items).
+
+        Parameters
+        ----------
+        items : ndarray of int
+            Positions of the items.
+        n_draws : int
+            Number of draws.
+        rng : numpy.random.Generator
+            Source of random numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_selected_items)
+            Ratings.
+        """
         root = _root(self.covariance[np.ix_(items, items)].astype(np.float64))
         return np.asarray(self.mean[items] + rng.standard_normal((n_draws, len(items))) @ root.T)
 

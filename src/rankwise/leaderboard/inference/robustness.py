@@ -21,7 +21,7 @@ LEAST_FALL = 1e-12  # of the gap; a vote whose removal closes less does not help
 
 
 class VotesToFlip(NamedTuple):
-    """The fewest comparisons (judges, prompts) without which one item is not above the other.
+    """Fewest comparisons (judges, prompts) to drop to reverse the order of two items.
 
     Attributes
     ----------
