@@ -76,6 +76,13 @@ class TableFormatError(DataFileError):
 class ModelFileError(ValueError):
     """A model file cannot be used; the message names file, problem and remedy.
 
+    Parameters
+    ----------
+    path : str
+        The file.
+    problem : str
+        Problem and remedy, a sentence.
+
     Attributes
     ----------
     path : str

@@ -5,10 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import PairGraph, RankRLS, RankRLSCV, RankSVM, ScoreGraph, make_target
+from rankwise import (
+    AutoRanker,
+    PairGraph,
+    RankLogisticCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+    ScoreGraph,
+    make_target,
+)
 from rankwise.datasets import make_ranking
 from rankwise.uncertainty import jackknife
 from tests.oracle_uncertainty import jackknife_covariance, weights_in_long_double
@@ -259,3 +270,44 @@ def test_wrong_rows_are_explained():
     )
     with pytest.raises(ValueError, match="refitted without folds"):
         _ = jackknife(RankSVM(), X, Y, GROUPS).coefficient_errors
+
+
+@pytest.mark.parametrize(
+    "search",
+    [RankSVMCV(cv=3), make_pipeline(StandardScaler(), RankLogisticCV(cv=3))],
+    ids=["search", "pipeline"],
+)
+def test_refits_keep_the_parameters_that_a_search_selected(search):
+    """Another alpha in each fold has another scale of the scores, which is no error."""
+    errors = jackknife(search, X, Y, GROUPS, n_folds=4)
+    best = errors.model
+    if hasattr(best, "steps"):
+        fixed = make_pipeline(StandardScaler(), clone(best[-1].best_estimator_))
+    else:
+        fixed = clone(best.best_estimator_)
+    expected = jackknife(fixed, X, Y, GROUPS, n_folds=4)
+    pairs = [0, 1, 2], [3, 4, 5]
+    np.testing.assert_allclose(
+        errors.predict_difference(NEW, *pairs).error,
+        expected.predict_difference(NEW, *pairs).error,
+        rtol=1e-9,
+    )
+
+
+def test_models_of_auto_ranker_have_the_scale_of_the_model_of_all_data():
+    """The stack of one fold and the best member of another have scores on different scales."""
+    X, y, groups = make_ranking(n_queries=40, n_documents=8, n_features=3, random_state=0)[:3]
+    members = ["linear, standard, magnitude", "rbf, standard, magnitude"]
+    errors = jackknife(AutoRanker(members, n_resamples=0), X, y, groups, n_folds=4)
+
+    def centered(model):
+        scores = model.predict(X, groups)
+        means = np.bincount(groups, scores) / np.bincount(groups)
+        return scores - means[groups]
+
+    scores = centered(errors.model)
+    for member in errors.members:
+        other = centered(member)
+        assert (other @ scores) / (other @ other) == pytest.approx(1)
+    error = errors.predict_difference(X, np.arange(4), np.arange(4, 8), groups).error
+    assert error.max() < scores.std()

@@ -380,6 +380,20 @@ class AutoRanker(RankerMixin, BaseEstimator):
         items = names_if_passed(X, self.item_id_)
         return model.win_share(self._transform(items.X), self._plain_scores)
 
+    def rescale(self, factor: float) -> None:
+        """Multiply all scores of a model of scored items by a positive factor.
+
+        The scale of the scores depends on the members that were selected, so models of different
+        folds are rescaled before their scores are compared (`rankwise.uncertainty.jackknife`).
+
+        Parameters
+        ----------
+        factor : float
+            A positive number.
+        """
+        check_is_fitted(self)
+        self.weights_ = factor * self.weights_
+
     def check_comparisons(self, X: Any) -> None:
         """Raise a ValueError unless probabilities of comparisons of the rows of X are finite.
 
@@ -436,7 +450,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             groups = None
         columns = self._member_scores(views, groups)
         if len(self.estimators_) == 1:
-            scores = columns[:, 0]
+            scores = self.weights_[0] * columns[:, 0]
         else:
             scores = row_products(
                 np.asarray(self.scaler_.transform(columns, groups)), self.weights_

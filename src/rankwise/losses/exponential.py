@@ -28,6 +28,11 @@ class ExponentialLoss(StrictPairLoss):
     minimum, which is at most 1. For scored items the pairs of an item are sums over the items of
     lower or higher level, so that one evaluation costs O(m log m).
 
+    Parameters
+    ----------
+    graph : PreferenceGraph
+        The preferences.
+
     Examples
     --------
     >>> import numpy as np

@@ -195,6 +195,11 @@ class PairwiseLoss(ABC):
 class StrictPairLoss(PairwiseLoss):
     """A margin loss over strict preferences; ties are dropped.
 
+    Parameters
+    ----------
+    graph : PreferenceGraph
+        The preferences.
+
     Attributes
     ----------
     preferences : OrderedPairs or EdgePairs
@@ -333,6 +338,11 @@ class HingeLoss(StrictPairLoss):
     ``(V − fᵀ d)/W``, and ``−d/W`` is a subgradient (equations 5 and 6): d_i is the number of
     violated pairs in which item i is preferred, less the number in which it is not.
 
+    Parameters
+    ----------
+    graph : PreferenceGraph
+        The preferences.
+
     Examples
     --------
     >>> import numpy as np
@@ -372,6 +382,11 @@ class SquaredHingeLoss(StrictPairLoss):
 
     This is the squared loss on the violated pairs: with their Laplacian L, divergence d and weight
     V it is ``(V − 2 fᵀ d + fᵀ L f)/W``, with gradient ``2 (L f − d)/W`` and Hessian ``2 L/W``.
+
+    Parameters
+    ----------
+    graph : PreferenceGraph
+        The preferences.
 
     Examples
     --------
@@ -420,6 +435,11 @@ class LogisticLoss(PairwiseLoss):
     With g = f_i − f_j the derivative of a pair is −σ(−g), and its second derivative is
     ``h = σ(g) σ(−g)``: the Hessian is the Laplacian of the graph with the weights ω h, over W.
     Sorted scores offer no shortcut: every pair is evaluated, one block of pairs at a time.
+
+    Parameters
+    ----------
+    graph : PreferenceGraph
+        The preferences.
 
     Examples
     --------

@@ -96,10 +96,10 @@ def _add_auto_ranker(graph: OnnxGraph, ranker: AutoRanker, items: Items) -> Tens
     for member, view in zip(ranker.estimators_, ranker.views_, strict=True):
         scores = add_ranker(graph, member, [graph.join(views[view])])
         columns.append(graph.add("Unsqueeze", scores.tensor, ROWS))
-    if len(columns) == 1:
-        return graph.add("Squeeze", columns[0], ROWS)
-    scaled = add_step(graph, ranker.scaler_, [graph.join(columns)])
-    weighted_sum = graph.add("MatMul", graph.join(scaled), ranker.weights_[:, None])
+    scores = graph.join(columns)
+    if len(columns) > 1:
+        scores = graph.join(add_step(graph, ranker.scaler_, [scores]))
+    weighted_sum = graph.add("MatMul", scores, ranker.weights_[:, None])
     return graph.add("Squeeze", weighted_sum, ROWS)
 
 

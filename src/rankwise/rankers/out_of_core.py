@@ -216,8 +216,8 @@ class SufficientStatistics:
     def merge(self, other: SufficientStatistics) -> Self:
         """Add the rows of other sums, which are not modified.
 
-        Both may have rows of the same groups if `add` may split groups. The order of merges does not
-        matter.
+        Both may have rows of the same groups if `add` may split groups. The order of merges has
+        no effect.
 
         Parameters
         ----------

@@ -63,6 +63,13 @@ REASONS = {
 class PairwisePath(ModelPath):
     """Models along a list of alphas, as `RankSVM.path` and `RankLogistic.path` return them.
 
+    Parameters
+    ----------
+    template : RankSVM or RankLogistic
+        The unfitted ranker.
+    alphas, coefficients, solutions
+        See the attributes.
+
     Attributes
     ----------
     alphas : ndarray of shape (n_alphas,)

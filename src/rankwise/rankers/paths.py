@@ -67,6 +67,13 @@ class PathModel(TaskModel, KernelModel):
 class ModelPath:
     """Models along a list of alphas.
 
+    Parameters
+    ----------
+    template : estimator
+        The unfitted ranker.
+    alphas, coefficients
+        See the attributes.
+
     Attributes
     ----------
     alphas : ndarray of shape (n_alphas,)

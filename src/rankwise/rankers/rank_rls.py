@@ -659,6 +659,13 @@ class RankRLSTask(HoldOutTask):
 class RankRLSPath(ModelPath):
     """Models along a list of alphas, as `RankRLS.path` returns them.
 
+    Parameters
+    ----------
+    template : RankRLS
+        The unfitted ranker.
+    alphas, coefficients
+        See the attributes.
+
     Attributes
     ----------
     alphas : ndarray of shape (n_alphas,)

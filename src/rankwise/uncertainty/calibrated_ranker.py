@@ -134,12 +134,13 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
     >>> X, y, groups = make_ranking(n_queries=50, noise=0.5, random_state=0)[:3]
     >>> model = CalibratedRanker().fit(X, y, groups)
     >>> value, error = model.predict_difference(X, 0, [1, 2])
-    >>> model.predict_above(X, 0, [1, 2]).round(2)
-    array([...])
-    >>> model.rank_interval(X[:3]).low
-    array([...])
-    >>> model.best_set(X[:6], level=0.9)  # the items to inspect
-    array([...])
+    >>> model.predict_above(X, 0, [1, 2]).round(2).tolist()
+    [0.59, 1.0]
+    >>> ranks = model.rank_interval(X[:3])
+    >>> list(zip(ranks.low.tolist(), ranks.high.tolist()))
+    [(1, 2), (1, 2), (3, 3)]
+    >>> model.best_set(X[:6], level=0.9).tolist()  # the items to inspect
+    [False, False, False, False, False, True]
     """
 
     _fitted: ClassVar[FittedSchema] = {
