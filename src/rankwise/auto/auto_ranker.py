@@ -392,7 +392,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             A positive number.
         """
         check_is_fitted(self)
-        self.weights_ = factor * self.weights_
+        self.weights_: Array = factor * self.weights_
 
     def check_comparisons(self, X: Any) -> None:
         """Raise a ValueError unless probabilities of comparisons of the rows of X are finite.
@@ -450,7 +450,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             groups = None
         columns = self._member_scores(views, groups)
         if len(self.estimators_) == 1:
-            scores = self.weights_[0] * columns[:, 0]
+            scores = np.asarray(self.weights_[0] * columns[:, 0])
         else:
             scores = row_products(
                 np.asarray(self.scaler_.transform(columns, groups)), self.weights_

@@ -96,10 +96,10 @@ def _add_auto_ranker(graph: OnnxGraph, ranker: AutoRanker, items: Items) -> Tens
     for member, view in zip(ranker.estimators_, ranker.views_, strict=True):
         scores = add_ranker(graph, member, [graph.join(views[view])])
         columns.append(graph.add("Unsqueeze", scores.tensor, ROWS))
-    scores = graph.join(columns)
+    matrix = graph.join(columns)
     if len(columns) > 1:
-        scores = graph.join(add_step(graph, ranker.scaler_, [scores]))
-    weighted_sum = graph.add("MatMul", scores, ranker.weights_[:, None])
+        matrix = graph.join(add_step(graph, ranker.scaler_, [matrix]))
+    weighted_sum = graph.add("MatMul", matrix, ranker.weights_[:, None])
     return graph.add("Squeeze", weighted_sum, ROWS)
 
 
