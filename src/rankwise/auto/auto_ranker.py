@@ -391,7 +391,6 @@ class AutoRanker(RankerMixin, BaseEstimator):
         factor : float
             A positive number.
         """
-        check_is_fitted(self)
         self.weights_: Array = factor * self.weights_
 
     def check_comparisons(self, X: Any) -> None:
