@@ -30,7 +30,9 @@ def tables(tmp_path, monkeypatch):
     long = wide.melt("model", var_name="task", value_name="score").dropna()
     long["kind"] = long.task.map(lambda task: "ab"[int(task[1]) % 2] + task[1])
     folds = pd.concat([long.assign(fold=k, score=long.score + 0.01 * k) for k in range(3)])
-    for name, table in (("wide", wide), ("long", long), ("folds", folds)):
+    transposed = wide.set_index("model").T.rename_axis("task").reset_index()
+    files = {"wide": wide, "long": long, "folds": folds, "transposed": transposed}
+    for name, table in files.items():
         table.to_csv(tmp_path / f"{name}.csv", index=False)
     monkeypatch.chdir(tmp_path)
     return {"wide": wide, "long": long, "folds": folds}
@@ -56,6 +58,37 @@ def test_wide_table_is_recognized_and_named(tables):
     long = run("long.csv", "--json")
     for row, other in zip(*(json.loads(each.stdout)["rows"] for each in (done, long)), strict=True):
         assert row == pytest.approx(other)
+
+
+def test_columns_that_are_no_tasks_are_left_out(tables):
+    table = tables["wide"].assign(org="acme", rank=range(6), Average=0.5)
+    table["#Params (B)"] = [1, 7, 8, 13, 70, 405]
+    table.to_csv("published.csv", index=False)
+    done = run("published.csv", "--json")
+    assert "without org, rank, Average and 1 more" in done.stderr
+    assert json.loads(done.stdout)["rows"] == json.loads(run("wide.csv", "--json").stdout)["rows"]
+
+
+def test_seeds_of_a_wide_table_are_no_task(tables):
+    wide = tables["wide"]
+    pd.concat([wide.assign(seed=k) for k in range(2)]).to_csv("seeds.csv", index=False)
+    document = json.loads(run("seeds.csv", "--seed", "seed", "--json").stdout)
+    assert document["n_tasks"] == 8
+    assert document["noise"]["seed"] == 0.0
+
+
+def test_task_is_recognized_if_only_the_score_is_named(tables):
+    named = run("long.csv", "--score", "score", "--json")
+    assert json.loads(named.stdout) == json.loads(run("long.csv", "--json").stdout)
+
+
+def test_notes_name_options_of_the_command(tables):
+    table = tables["long"].copy()
+    table.loc[table.task == "t1", "score"] *= 100
+    table.to_csv("units.csv", index=False)
+    done = run("units.csv")
+    assert "--task-scale sd" in done.stdout
+    assert "task_scale" not in done.output
 
 
 def test_options_are_arguments_of_rate_scores(tables):
@@ -84,10 +117,16 @@ def test_files_and_page_are_written(tables):
     ("arguments", "message"),
     [
         (["wide.csv", "--score", "t0"], "--task as well"),
+        (["long.csv", "--item", "model", "--score", "kind"], "has the text 'a0' in row 0"),
         (["long.csv", "--task", "tsk"], "did you mean 'task'"),
         (["long.csv", "--task", "task", "--weight", "kind"], "--task-weight"),
         (["folds.csv"], "has 3 scores for the task"),
         (["long.csv", "--fixed-tasks", "--task", "task"], "repeated scores"),
+        (["long.csv", "--anchor", "m1"], "--anchor is for comparisons"),
+        (["long.csv", "--backtest"], "--backtest is for comparisons"),
+        (["wide.csv", "--baseline", "m9"], "the models are m0, m1"),
+        (["wide.csv", "--lower-is-better", "t9"], "--lower-is-better t9 is not a task"),
+        (["transposed.csv"], "transpose the table"),
     ],
 )
 def test_refusals(tables, arguments, message):
@@ -103,3 +142,6 @@ def test_comparisons_are_still_comparisons(tmp_path, monkeypatch):
     assert "5 comparisons" in run("games.csv").stdout
     pd.DataFrame({"home": ["a", "b"], "away": ["b", "a"], "x": [1, 2]}).to_csv("no.csv")
     assert "no column 'winner'" in run("no.csv").stderr
+    done = run("games.csv", "--missing", "worst")
+    assert done.exit_code == 1
+    assert "--missing is for scores over tasks" in done.stderr

@@ -353,6 +353,29 @@ def test_one_task_or_family_is_refused():
         rate_scores(frame[:1], item="model", score=TASKS)
 
 
+def test_long_and_wide_tables_are_not_mistaken_for_each_other():
+    scores = scores_of()
+    with pytest.raises(ValueError, match="looks like 6 models × 12 tasks"):
+        rate_scores(wide_frame(scores), item="model", task="task", score="score")
+    with pytest.raises(ValueError, match="'task' looks like the tasks"):
+        rate_scores(long_frame(scores), item="model", score=["score"])
+
+
+def test_text_among_scores_is_refused_with_its_row():
+    frame = wide_frame(scores_of()).astype({"t03": object})
+    frame.loc[4, "t03"] = "n/a"
+    with pytest.raises(ValueError, match="'n/a' in row 4"):
+        rate_scores(frame, item="model", score=TASKS)
+
+
+def test_model_without_scores_is_dropped():
+    scores = scores_of()
+    scores[2] = np.nan
+    with pytest.warns(UserWarning, match="without scores: m2"):
+        board = rate_scores(wide_frame(scores), item="model", score=TASKS)
+    assert sorted(board.items) == ["m0", "m1", "m3", "m4", "m5"]
+
+
 def test_task_that_one_model_ran_is_dropped():
     scores = scores_of()
     scores[1:, 3] = np.nan
@@ -367,6 +390,12 @@ def warned(scores, **options):
         board = rate_scores(wide_frame(scores), item="model", score=TASKS, **options)
     texts = [str(message.message) for message in messages]
     return board, texts
+
+
+def test_few_tasks_are_warned_about_with_the_width_of_the_interval():
+    scores = scores_of(n_tasks=3)
+    with pytest.warns(UserWarning, match=r"about 3\.5 times as wide as from 10 tasks"):
+        rate_scores(wide_frame(scores), item="model", score=TASKS[:3])
 
 
 def test_good_table_has_no_warnings():
@@ -395,6 +424,14 @@ def test_warnings_of_units_components_and_constants():
     scores[7] /= 100
     _, texts = warned(scores)
     assert any("m7 look like fractions" in text for text in texts)
+    scores = scores_of(n_models=10)
+    scores[3] *= 100
+    _, texts = warned(scores)
+    assert any("m3 look like percentages" in text for text in texts)
+    scores = scores_of(n_models=10)
+    scores[:, ::2] *= 100
+    _, texts = warned(scores)
+    assert any("t01, t03, t05 and 3 more look like fractions" in text for text in texts)
     scores = scores_of(n_models=10)
     scores[:5, :6] = np.nan
     scores[5:, 6:] = np.nan

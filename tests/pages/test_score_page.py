@@ -53,6 +53,15 @@ def test_headline_names_the_models_tied_with_the_first():
     assert ("tied" in sentence) == (len(tied) > 1)
 
 
+def test_headline_of_a_single_ranked_model_compares_it_with_nobody():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(4, 10))
+    scores[1, 0] = scores[2, 1] = scores[3, 2] = np.nan
+    frame = pd.DataFrame(scores, index=list("abcd"), columns=[f"t{k}" for k in range(10)])
+    board = rate_scores(frame, min_tasks=1.0)
+    assert score_headline(board) == "Only a has enough tasks for a rank."
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_hostile_names_stay_text():
     _, scores = make_board()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from rankwise.cli import terminal
 
@@ -132,6 +133,24 @@ def _show_all_options(ctx: click.Context, parameter: click.Parameter, value: boo
         ctx.meta[SHOW_ALL] = True
         click.echo(ctx.get_help())
         ctx.exit()
+
+
+def refuse_options(names: Collection[str], reason: str) -> None:
+    """Raise a ValueError for an option that was passed and that the command would ignore.
+
+    Parameters
+    ----------
+    names : collection of str
+        Names of parameters of the current command.
+    reason : str
+        End of the message, such as "is for comparisons".
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        if parameter.name not in names:
+            continue
+        if context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+            raise ValueError(f"{parameter.opts[0]} {reason}")
 
 
 def option_group(record: type, argument: str, *options: Decorator) -> Decorator:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict
 import click
 
 from rankwise.cli import terminal
-from rankwise.cli.command import FILE, Command, option
+from rankwise.cli.command import FILE, Command, option, refuse_options
 from rankwise.cli.pair_options import PairOptions, pair_options
 from rankwise.cli.rank_options import (
     TIME,
@@ -21,7 +21,12 @@ from rankwise.cli.rank_options import (
     rating_options,
 )
 from rankwise.cli.rank_output import RankOutput, board_title, format_of, write_score_board
-from rankwise.cli.rank_scores import find_scores, rate_file
+from rankwise.cli.rank_scores import (
+    OPTIONS_OF_COMPARISONS,
+    OPTIONS_OF_TASKS,
+    find_scores,
+    rate_file,
+)
 from rankwise.cli.shared_options import OUTPUT, json_option, output_option
 from rankwise.cli.task_options import TaskOptions, task_options
 from rankwise.formatting import TextTable, csv_text, join_tables, one_line
@@ -117,9 +122,18 @@ def rank(
     file = open_comparisons(pairs, comparisons.delimiter)
     scores = find_scores(file, pair_columns, comparisons, tasks)
     if scores is not None:
+        refuse_options(
+            OPTIONS_OF_COMPARISONS,
+            f"is for comparisons, and {pairs} is read as scores over tasks.",
+        )
         board = rate_file(scores, tasks, comparisons.weight, rating.confidence)
         write_score_board(board, RankOutput(pairs, page, output, as_json))
         return
+    refuse_options(
+        OPTIONS_OF_TASKS,
+        f"is for scores over tasks, and {pairs} is read as comparisons; pass --item, --task and "
+        "--score if it has scores.",
+    )
     columns: PairColumns = {**pair_columns.columns(), **comparisons.columns()}
     data = pairs_from_table(file, columns)
     if data.read_as:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from rankwise.cli import terminal
+from rankwise.cli.argument_names import with_options
 
 if TYPE_CHECKING:
     from rankwise.leaderboard import TaskLeaderboard
@@ -65,9 +67,10 @@ def write_score_board(board: TaskLeaderboard, target: RankOutput) -> None:
         for table in board_tables(board):
             if table.title:
                 click.echo(f"\n{table.title}")
-            terminal.print_table(table)
+            notes = [with_options(note, "rank") for note in table.notes]
+            terminal.print_table(replace(table, notes=notes))
     else:
         for message in board.warnings:
-            terminal.note(f"{message}.")
+            terminal.note(with_options(f"{message}.", "rank"))
     if target.page is not None:
         terminal.note(f"the page was written to {target.page}")

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
 from typing import TYPE_CHECKING, NamedTuple
 
 from rankwise.cli import terminal
 from rankwise.cli.pair_options import PairOptions
-from rankwise.cli.rank_options import ComparisonOptions
+from rankwise.cli.rank_options import ComparisonOptions, RatingOptions
 from rankwise.cli.shared_options import split_names
 from rankwise.cli.task_options import TaskOptions
-from rankwise.formatting import join_words
+from rankwise.formatting import count, join_words
 
 if TYPE_CHECKING:
     from rankwise.datasets.table_files import TableFile
     from rankwise.leaderboard import TaskLeaderboard
 
 LEAST_TASKS = 2  # columns of numbers from which a table of one model a row is recognized
+SUMMARY_WORDS = {"average", "avg", "mean", "overall", "parameters", "params", "rank", "total"}
+OPTIONS_OF_COMPARISONS = {
+    field.name
+    for record in (PairOptions, ComparisonOptions, RatingOptions)
+    for field in fields(record)
+}
+OPTIONS_OF_COMPARISONS |= {"until", "backtest"}
+OPTIONS_OF_COMPARISONS -= {"item", "delimiter", "confidence"}  # scores have them, too
+OPTIONS_OF_COMPARISONS.remove("weight")  # has a message of its own
+OPTIONS_OF_TASKS = {field.name for field in fields(TaskOptions)}
 
 
 class ScoreFile(NamedTuple):
@@ -48,7 +60,7 @@ def find_scores(
         return _named_columns(file, comparisons, tasks, score)
     if not pairs.is_empty() or comparisons.are_named() or _has_comparisons(file):
         return None
-    return _long_columns(file, comparisons) or _wide_columns(file, comparisons)
+    return _long_columns(file, comparisons) or _wide_columns(file, comparisons, tasks)
 
 
 def _named_columns(
@@ -58,8 +70,11 @@ def _named_columns(
     item = comparisons.item or usual_name(file, "item")
     if item is None:
         raise ValueError(f"pass --item, the column of the models; the columns are {_names(file)}.")
-    if tasks.task is None and len(score) == 1:
-        raise ValueError("--score names one column; pass --task as well.")
+    task = tasks.task
+    if task is None and len(score) == 1:
+        task = usual_name(file, "task")
+        if task is None:
+            raise ValueError("--score names one column; pass --task as well.")
     if not score:
         score_name = usual_name(file, "score")
         if score_name is None:
@@ -67,7 +82,7 @@ def _named_columns(
                 f"pass --score, the column of the scores; the columns are {_names(file)}."
             )
         score = [score_name]
-    return ScoreFile(file, item, tasks.task, score)
+    return ScoreFile(file, item, task, score)
 
 
 def _has_comparisons(file: TableFile) -> bool:
@@ -97,24 +112,49 @@ def _long_columns(file: TableFile, comparisons: ComparisonOptions) -> ScoreFile 
     return ScoreFile(file, item, task, [score])
 
 
-def _wide_columns(file: TableFile, comparisons: ComparisonOptions) -> ScoreFile | None:
-    """Recognize one model a row: one column of text, and columns of numbers."""
+def _wide_columns(
+    file: TableFile, comparisons: ComparisonOptions, options: TaskOptions
+) -> ScoreFile | None:
+    """Recognize one model a row: a column of models, and columns of numbers."""
     from rankwise.datasets.column_values import is_number
 
     columns = file.read([], range(len(file.names)))
     numeric = [name for at, name in enumerate(file.names) if is_number(columns[at].type)]
     texts = [name for name in file.names if name not in numeric]
-    item = comparisons.item
-    if item is None and len(texts) == 1:
+    item = comparisons.item or usual_name(file, "item")
+    if item is None and len(texts) == 1 and len(numeric) >= LEAST_TASKS:
         (item,) = texts
-    tasks = [name for name in numeric if name != item]
-    if item is None or len(tasks) < LEAST_TASKS:
+    tasks = []
+    others = [name for name in texts if name != item]
+    for name in numeric:
+        if is_summary(name):
+            others.append(name)
+        elif name not in (item, options.seed):
+            tasks.append(name)
+    if item is None or not tasks:
         return None
+    if item == usual_name(file, "task"):
+        raise ValueError(
+            f"the rows of {file.path} look like tasks ({item!r}), and its columns like models; "
+            f"transpose the table, or rename {item!r} if its values are models."
+        )
+    rows = count(file.n_rows(), "model")
+    if options.seed is not None:
+        rows = count(file.n_rows(), "row")
+    left_out = ""
+    if others:
+        left_out = f", without {join_words(others, 3)}"
     terminal.note(
-        f"the table is read as scores of {file.n_rows()} models ({item!r}) on {len(tasks)} tasks "
-        f"({join_words(tasks, 3)}); change it with --item and --score."
+        f"the table is read as scores of {rows} ({item!r}) on {count(len(tasks), 'task')} "
+        f"({join_words(tasks, 3)}){left_out}; change it with --item and --score."
     )
     return ScoreFile(file, item, None, tasks)
+
+
+def is_summary(name: str) -> bool:
+    """Whether a column summarizes others or describes the model, by the first word of its name."""
+    words = re.findall(r"[a-z]+", name.lower())
+    return bool(words) and words[0] in SUMMARY_WORDS
 
 
 def usual_name(file: TableFile, role: str) -> str | None:

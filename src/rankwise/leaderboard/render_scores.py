@@ -72,11 +72,11 @@ def _model_cells(board: TaskLeaderboard, row: LeaderboardRow, digits: int) -> li
     mark = " †" if row.thin else ""
     interval = MISSING
     if row.low is not None:
-        interval = f"{row.low:.{digits}f} … {row.high:.{digits}f}"
+        interval = f"{row.low:z.{digits}f} … {row.high:z.{digits}f}"
     cells = [
         optional_text(row.rank),
         f"{row.item}{mark}",
-        f"{row.rating:.{digits}f}",
+        f"{row.rating:z.{digits}f}",
         interval,
         rank_range(row.best_rank, row.worst_rank),
         rank_range(row.best_of_all, row.worst_of_all),
@@ -128,6 +128,8 @@ def board_footnotes(board: TaskLeaderboard) -> list[str]:
 def _reference_text(board: TaskLeaderboard) -> str:
     if board.options.baseline is not None:
         return str(board.options.baseline)
+    if board.n_components > 1:
+        return "the mean of the models of the part"
     n_ranked = int(board.is_ranked.sum())
     return f"the mean of the {n_ranked} ranked models"
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import norm
+from scipy.stats import t as student
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Mask
 from rankwise.formatting import count, join_words
 from rankwise.leaderboard.inference.task_influence import shares_of
 from rankwise.leaderboard.models.task_scores import AdditiveModel
@@ -25,6 +26,7 @@ MODELS_FOR_SQUARES = 5  # with fewer models it is, too
 LARGEST_SPREAD = 5.0  # times the median spread of the tasks
 LEAST_RATIO = 1.5  # of the intervals by the masking test and by the jackknife
 CURVATURE = 3.0  # t statistic of Tukey's test from which a note is printed
+LEAST_UNIT_RATIO = 20.0  # of the spreads of percentages and of fractions
 LARGEST_RATIO = 5.0  # of 100 times a fraction and the median percentage of the task
 
 
@@ -75,7 +77,19 @@ def _components(board: TaskLeaderboard) -> Iterator[str]:
 def _few_tasks(board: TaskLeaderboard) -> Iterator[str]:
     n_units = board.design.n_units
     if board.options.tasks == "sample" and n_units < FEW_TASKS:
-        yield f"an interval from {n_units} {unit_noun(board)} is a rough guess"
+        noun = unit_noun(board)
+        width = _relative_width(n_units, board.confidence)
+        width_of_ten = _relative_width(10, board.confidence)
+        yield (
+            f"an interval from {n_units} {noun} is a rough guess; it is about "
+            f"{width / width_of_ten:.2g} times as wide as from 10 {noun}"
+        )
+
+
+def _relative_width(n_units: int, confidence: float) -> float:
+    """Half width of Student's interval of a mean, in standard deviations."""
+    quantile = student.ppf((1 + confidence) / 2, n_units - 1)
+    return float(quantile / np.sqrt(n_units))
 
 
 def _constant_scores(board: TaskLeaderboard) -> Iterator[str]:
@@ -89,25 +103,33 @@ def _constant_scores(board: TaskLeaderboard) -> Iterator[str]:
 
 
 def _mixed_percentages(board: TaskLeaderboard) -> Iterator[str]:
-    """Find models with fractions on tasks where the other models have percentages."""
+    """Find models with fractions where the other models have percentages, and the reverse."""
     scores = board.table.scores
     medians = np.nanmedian(scores, axis=0)
     is_percentage = (medians > 1) & (np.nanmax(scores, axis=0) <= 100)
-    if not is_percentage.any():
-        return
-    models = []
-    for model, row in zip(board.table.models, scores[:, is_percentage], strict=True):
-        is_present = ~np.isnan(row)
-        if not is_present.any() or row[is_present].max() > 1 or row[is_present].min() < 0:
-            continue
-        ratio = np.median(100 * row[is_present] / medians[is_percentage][is_present])
-        if 1 / LARGEST_RATIO < ratio < LARGEST_RATIO:
-            models.append(model)
-    if models:
-        yield (
-            f"the scores of {join_words(models, 3)} look like fractions where other models have "
-            "percentages; convert them to the same unit"
-        )
+    is_fraction = (medians > 0) & (medians <= 1)
+    in_unit_range = (scores >= 0) & (scores <= 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = scores / medians
+    looks_like_fraction = is_percentage & in_unit_range & _is_near(100 * ratio)
+    looks_like_percentage = is_fraction & (scores > 1) & (scores <= 100) & _is_near(ratio / 100)
+    for kind, other_kind, looks_like_kind, is_checked in (
+        ("fractions", "percentages", looks_like_fraction, is_percentage),
+        ("percentages", "fractions", looks_like_percentage, is_fraction),
+    ):
+        n_checked = (board.table.is_observed & is_checked).sum(axis=1)
+        n_alike = looks_like_kind.sum(axis=1)
+        models = board.table.models[(n_alike > 0) & (n_alike >= n_checked / 2)]
+        if len(models):
+            yield (
+                f"the scores of {join_words(models, 3)} look like {kind} where other models have "
+                f"{other_kind}; convert them to the same unit"
+            )
+
+
+def _is_near(ratio: Array) -> Mask:
+    """Whether numbers are of the size of 1."""
+    return np.asarray((ratio > 1 / LARGEST_RATIO) & (ratio < LARGEST_RATIO))
 
 
 def _spreads(board: TaskLeaderboard) -> Array:
@@ -125,6 +147,21 @@ def _different_units(board: TaskLeaderboard) -> Iterator[str]:
             f"the scores of {board.rated_table.tasks[widest]!s} spread "
             f"{spreads[widest] / median:.3g} times as far as those of the median task and dominate "
             "the mean; task_scale='sd' gives all tasks the same spread"
+        )
+        return
+    largest = np.nanmax(board.rated_table.scores, axis=0)
+    is_share = (np.nanmin(board.rated_table.scores, axis=0) >= 0) & (largest <= 100)
+    is_fraction = is_share & (largest <= 1)
+    is_percentage = is_share & (largest > 1)
+    if board.options.task_scale != "none" or not (is_fraction.any() and is_percentage.any()):
+        return
+    spread_of_fractions = float(np.median(spreads[is_fraction]))
+    spread_of_percentages = float(np.median(spreads[is_percentage]))
+    if spread_of_percentages > LEAST_UNIT_RATIO * spread_of_fractions > 0:
+        names = join_words(board.rated_table.tasks[is_fraction], 3)
+        yield (
+            f"the scores of {names} look like fractions, and those of the other tasks like "
+            "percentages, which dominate the mean; convert them to the same unit"
         )
 
 
@@ -193,7 +230,7 @@ def _missing_cells(board: TaskLeaderboard) -> Iterator[str]:
     share = 1 - float(board.table.is_observed.mean())
     if share == 0:
         return
-    missing = f"{100 * share:.2g}% of the cells are missing"
+    missing = f"{_percent(share)} of the cells are missing"
     missing_rule = board.options.missing
     if missing_rule == "model":
         yield (
@@ -266,7 +303,7 @@ def _curvature(board: TaskLeaderboard) -> Iterator[str]:
         spread_out, similar = "easy", "hard"
     yield (
         f"{spread_out} tasks tell models apart more than {similar} ones, so missing scores do not "
-        "follow the additive model; see task_scale"
+        "follow the additive model; see task_scale="
     )
 
 
@@ -274,5 +311,9 @@ def _seeds(board: TaskLeaderboard) -> Iterator[str]:
     noise = board.noise
     if noise.removable_error is None or board.options.tasks == "fixed":
         return
-    removable = f"{100 * noise.removable_error:.2g}%"
-    yield f"more seeds could remove at most {removable} of the standard error"
+    yield f"more seeds could remove at most {_percent(noise.removable_error)} of the standard error"
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, with two digits."""
+    return f"{float(f'{100 * share:.2g}'):g}%"

@@ -8,6 +8,7 @@ import numpy as np
 
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.errors import warn_user
+from rankwise.formatting import join_words
 from rankwise.leaderboard.score_board import TaskLeaderboard
 from rankwise.leaderboard.score_notes import unit_noun
 from rankwise.leaderboard.score_options import ScoreOptions, check_score_options
@@ -22,6 +23,7 @@ from rankwise.leaderboard.score_table import ScoreTable
 from rankwise.leaderboard.score_transforms import fill_missing, lower_is_better_tasks, rescale
 from rankwise.runtime.threads import single_threaded
 from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT
+from rankwise.validation import suggestion
 
 
 @single_threaded
@@ -212,7 +214,12 @@ def _check_repetitions(table: ScoreTable) -> None:
 
 def _check_baseline(board: TaskLeaderboard) -> None:
     baseline = board.options.baseline
-    if baseline not in board.items.tolist():
-        raise ValueError(f"baseline={baseline!r} is not a model of the table.")
+    models = board.items.tolist()
+    if baseline not in models:
+        names = [str(model) for model in models]
+        raise ValueError(
+            f"baseline={baseline!r} is not a model{suggestion(str(baseline), names)} The models are "
+            f"{join_words(names)}."
+        )
     if not board.is_ranked[board.position(baseline)]:
         raise ValueError(f"baseline={baseline!r} has too few tasks for a rank; see min_tasks=.")

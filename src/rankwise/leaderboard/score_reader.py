@@ -104,7 +104,9 @@ class FrameColumns:
 
     def numbers(self, role: str, name: ColumnName) -> Array:
         """Return a column of numbers; NaN is missing."""
-        numbers = check_float_array(f"{role}={name!r}", self.values(role, name))
+        values = self.values(role, name)
+        _refuse_text(f"{role}={name!r}", values)
+        numbers = check_float_array(f"{role}={name!r}", values)
         if np.isinf(numbers).any():
             row = int(np.isinf(numbers).argmax())
             raise ValueError(f"{role}={name!r} is {numbers[row]} in row {row}; expected a number.")
@@ -122,6 +124,18 @@ class FrameColumns:
             if kind in "fiu":
                 numeric.append(name)
         return numeric
+
+
+def _refuse_text(described: str, values: AnyArray) -> None:
+    """Refuse text in a column of numbers, such as "81%" or "N/A"."""
+    if values.dtype.kind not in "OU":
+        return
+    for row, value in enumerate(values.tolist()):
+        if isinstance(value, str):
+            raise ValueError(
+                f"{described} has the text {value!r} in row {row}; expected real numbers, and "
+                "empty cells where there is no score."
+            )
 
 
 def usual_column(names: Sequence[str], role: str) -> str | None:
@@ -196,6 +210,9 @@ def _read_long(columns: FrameColumns, names: ScoreColumns, score: ColumnName) ->
             f"score={score!r} is one column, so {missing} must be named as well; "
             f"{_advice(columns)}."
         )
+    is_unknown = isinstance(names.task, str) and names.task not in columns.names
+    if is_unknown and usual_column(columns.names, "task") is None:
+        raise ValueError(f"task={names.task!r} is not a column; {_advice(columns)}.")
     tasks = columns.labels("task", names.task)
     cells = Cells(
         models=columns.labels("item", names.item),
@@ -235,6 +252,12 @@ def _read_wide(
         score = columns.names
     if len(score) != len(set(score)):
         raise ValueError("score= names a column twice.")
+    task = usual_column(columns.names, "task")
+    if len(score) == 1 and task is not None:
+        raise ValueError(
+            f"score={list(score)} is one column, and {task!r} looks like the tasks; "
+            f"{_advice(columns)}."
+        )
     values = np.stack([columns.numbers("score", name) for name in score], axis=1)
     labels = np.array([_column_label(columns, name) for name in score], dtype=object)
     tasks = Groups(np.arange(len(score), dtype=np.intp), labels.astype(np.str_))

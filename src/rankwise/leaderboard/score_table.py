@@ -140,9 +140,12 @@ class ScoreTable:
             table = self.take_tasks(np.flatnonzero(~is_lonely))
         is_empty = ~table.is_observed.any(axis=1)
         if is_empty.any():
+            reason = "without scores"
+            if is_lonely.any():
+                reason = "without a score on the other tasks"
             warn_user(
-                f"dropped {count(int(is_empty.sum()), 'model')} without a score on the other "
-                f"tasks: {join_words(table.models[is_empty])}."
+                f"dropped {count(int(is_empty.sum()), 'model')} {reason}: "
+                f"{join_words(table.models[is_empty])}."
             )
             table = table.take_models(np.flatnonzero(~is_empty))
         return table

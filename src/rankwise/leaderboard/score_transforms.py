@@ -116,8 +116,8 @@ def lower_is_better_tasks(table: ScoreTable, tasks: bool | Sequence[object]) -> 
     unknown = sorted(names - set(labels))
     if unknown:
         raise ValueError(
-            f"lower_is_better names {unknown[0]!r}, which is not a task"
-            f"{suggestion(unknown[0], labels)} The tasks are {join_words(labels)}."
+            f"lower_is_better={unknown[0]!r} is not a task{suggestion(unknown[0], labels)} The "
+            f"tasks are {join_words(labels)}."
         )
     return np.isin(labels, list(names))
 

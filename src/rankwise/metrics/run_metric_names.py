@@ -52,7 +52,7 @@ GAINS = {
     "exp-log2": "exponential",
     "exponential": "exponential",
 }
-_NAME = re.compile(r"(?P<name>[A-Za-z_]+?)(?:\((?P<options>.*)\))?(?:[@_](?P<cutoff>[\d.]+))?")
+_NAME = re.compile(r"(?P<name>[A-Za-z_]+?)(?:\((?P<options>.*)\))?(?:[@_.](?P<cutoff>[\d.]+))?")
 
 Option: TypeAlias = "str | float | bool"
 

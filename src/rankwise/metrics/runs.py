@@ -391,7 +391,7 @@ def _warn_of_missing_queries(n_missing: dict[str, int], n_queries: int, rule: st
     ]
     if not incomplete:
         return
-    effect = "they count 0, as by trec_eval -c; pass missing_queries='skip' to leave them out"
+    effect = "they count 0, as by trec_eval -c; missing_queries='skip' of evaluate leaves them out"
     if rule == "skip":
-        effect = "they are left out; pass missing_queries='zero' to count them as 0"
+        effect = "they are left out; missing_queries='zero' counts them as 0"
     warn_user(f"{', '.join(incomplete)}; {effect}.")

@@ -327,8 +327,11 @@ class Comparison:
         first = self._sample_size()
         if self.n_dropped:
             first += f", {self.n_dropped} dropped as undefined"
+        outcomes = "groups where the value of a is smaller, equal, larger"
+        if self.settings.greater_is_better:
+            outcomes = "groups where a won, tied, lost"
         notes = [
-            f"{first}; {TEST_TITLES[self.test]} at {alpha}; w/t/l: groups where a won, tied, lost",
+            f"{first}; {TEST_TITLES[self.test]} at {alpha}; w/t/l: {outcomes}",
             GROUPS_TO_FLIP,
         ]
         detectable = [row.detectable for row in self.rows]
@@ -341,7 +344,9 @@ class Comparison:
             needed = _format_range(n_needed, ",.0f")
             notes.append(f"groups to detect {self.settings.difference:g} in 80%: {needed}")
         if any(np.isinf(row.low) for row in self.rows):
-            notes.append("no interval: with fewer than 6 groups no p-value is below 0.05")
+            notes.append(
+                f"no interval: with so few groups or clusters no p-value is at most {alpha}"
+            )
         notes += [
             self._unjudged_sentence(row) for row in self.rows if (row.a, row.b) in self.bounds
         ]

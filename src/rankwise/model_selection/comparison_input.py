@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
+from rankwise.datasets import TrecRun
 from rankwise.errors import warn_user
 from rankwise.formatting import join_words
 from rankwise.frames import DataFrame, as_array, frame_columns
@@ -196,12 +197,21 @@ def _read_arrays(values: Mapping[str, ArrayLike]) -> dict[str, Array]:
         )
     arrays: dict[str, Array] = {}
     for name, entries in values.items():
-        array = check_float_array(str(name), entries)
-        if array.ndim not in (1, 2) or np.isinf(array).any() or 0 in array.shape[:-1]:
+        if isinstance(entries, (Mapping, TrecRun)):
             raise ValueError(
-                f"the values of {str(name)!r} have shape {array.shape}; expected finite numbers "
-                "(or nan) of shape (n_groups,) or (n_seeds, n_groups), such as those of "
-                "metric(..., per_group=True)."
+                f"{str(name)!r} is a {type(entries).__name__}, like a retrieval run; pass the "
+                "relevance judgments as qrels= to compare runs, or an array of values by group."
+            )
+        array = check_float_array(str(name), entries)
+        if np.isinf(array).any():
+            raise ValueError(
+                f"the values of {str(name)!r} contain infinity; expected finite numbers, or nan "
+                "where a group has no value."
+            )
+        if array.ndim not in (1, 2) or 0 in array.shape[:-1]:
+            raise ValueError(
+                f"the values of {str(name)!r} have shape {array.shape}; expected (n_groups,) or "
+                "(n_seeds, n_groups), such as the result of metric(..., per_group=True)."
             )
         arrays[str(name)] = np.atleast_2d(array)
     sizes = {name: array.shape[1] for name, array in arrays.items()}

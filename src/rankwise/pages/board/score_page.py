@@ -65,6 +65,8 @@ def score_headline(board: TaskLeaderboard) -> str:
     tied = [row.item for row in ranked if row.best_rank == 1]
     first = isolated_name(ranked[0].item)
     confidence = f"{100 * board.confidence:g}%"
+    if len(ranked) == 1:
+        return f"Only {first} has enough tasks for a rank."
     if len(tied) == 1:
         return f"{first} is significantly better than every other ranked model ({confidence})."
     names = ", ".join(isolated_name(name) for name in tied[:MAX_NAMES])
