@@ -82,6 +82,7 @@ def test_names_of_trec_eval_and_objects_of_ir_measures_mean_the_same():
     qrels, run = random_problem(0)
     for ours, theirs in OF_TREC_EVAL.items():
         assert get_run_metric(ours).name == get_run_metric(theirs).name
+    assert get_run_metric("ndcg_cut.10") == get_run_metric("ndcg_cut_10")  # trec_eval -m
     result = evaluate_runs(qrels, run, [ir_measures.nDCG @ 10, ir_measures.P(rel=2) @ 5])
     expected = ir_measures.calc_aggregate([ir_measures.P(rel=2) @ 5], qrels, run)
     assert result[ir_measures.P(rel=2) @ 5] == pytest.approx(

@@ -161,6 +161,20 @@ def test_greater_is_better_swaps_wins_and_losses(errors):
         assert low.p == high.p
 
 
+def test_note_says_what_wins_and_losses_count(errors):
+    assert "value of a is smaller" in repr(compare(errors))
+    assert "a won, tied, lost" in repr(compare(errors, greater_is_better=True))
+
+
+@pytest.mark.filterwarnings("ignore:fewer than 10 groups")
+def test_note_on_missing_intervals_has_the_level_of_the_test():
+    values = {"a": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], "b": [0.0] * 7}
+    result = compare(values, test="randomization", confidence=0.99)
+    assert result.rows[0].p == 2 / 2**7
+    assert "no p-value is at most 0.01" in repr(result)
+    assert "no interval" not in repr(compare(values, test="randomization"))
+
+
 def test_one_group_has_no_interval():
     row = compare({"a": [0.1], "b": [0.2]}).rows[0]
     assert np.isnan([row.low, row.high]).all()
@@ -196,7 +210,8 @@ def test_frame_without_pandas_says_what_to_do(errors, monkeypatch):
         ({"a": [1, np.nan], "b": [np.nan, 1]}, {}, "no group can be compared"),
         ({"a": [], "b": []}, {}, "no group can be compared"),
         ({"a": [[[1, 2]]], "b": [[1, 2]]}, {}, "n_seeds, n_groups"),
-        ({"a": [1, np.inf], "b": [1, 2]}, {}, "finite"),
+        ({"a": [1, np.inf], "b": [1, 2]}, {}, "'a' contain infinity"),
+        ({"a": {"q": {"d": 1.0}}, "b": {"q": {"d": 2.0}}}, {}, "qrels="),
         ({"a": 1.0, "b": 2.0}, {}, "n_groups"),
         ({"a": [1], "b": [2]}, {"confidence": 95}, "between 0 and 1"),
         ({"a": [1], "b": [2]}, {"baseline": "c"}, "not among the rankers a, b"),
