@@ -124,7 +124,7 @@ def test_files_and_page_are_written(tables):
         (["long.csv", "--fixed-tasks", "--task", "task"], "repeated scores"),
         (["long.csv", "--anchor", "m1"], "--anchor is for comparisons"),
         (["long.csv", "--backtest"], "--backtest is for comparisons"),
-        (["wide.csv", "--baseline", "m9"], "the models are m0, m1"),
+        (["wide.csv", "--baseline", "m9"], "The models are m0, m1"),
         (["wide.csv", "--lower-is-better", "t9"], "--lower-is-better t9 is not a task"),
         (["transposed.csv"], "transpose the table"),
     ],

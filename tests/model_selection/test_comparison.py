@@ -168,7 +168,7 @@ def test_note_says_what_wins_and_losses_count(errors):
 
 @pytest.mark.filterwarnings("ignore:fewer than 10 groups")
 def test_note_on_missing_intervals_has_the_level_of_the_test():
-    values = {"a": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], "b": [0.0] * 7}
+    values = {"a": [0.1, 0.3, 0.3, 0.4, 0.5, 0.6, 0.7], "b": [0.0, 0.1, 0.0, 0.1, 0.0, 0.1, 0.0]}
     result = compare(values, test="randomization", confidence=0.99)
     assert result.rows[0].p == 2 / 2**7
     assert "no p-value is at most 0.01" in repr(result)
