@@ -218,8 +218,8 @@ def _check_baseline(board: TaskLeaderboard) -> None:
     if baseline not in models:
         names = [str(model) for model in models]
         raise ValueError(
-            f"baseline={baseline!r} is not a model{suggestion(str(baseline), names)} The models are "
-            f"{join_words(names)}."
+            f"baseline={baseline!r} is not a model{suggestion(str(baseline), names)} The models "
+            f"are {join_words(names)}."
         )
     if not board.is_ranked[board.position(baseline)]:
         raise ValueError(f"baseline={baseline!r} has too few tasks for a rank; see min_tasks=.")
