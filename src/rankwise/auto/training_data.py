@@ -142,7 +142,8 @@ def _data_of_graph(views: dict[str, Any], graph: PreferenceGraph) -> TrainingDat
         if weight_of_component.max() > weight_of_component.sum() / 2:
             raise ValueError(
                 "most of these preferences are connected with each other, so no items can be held "
-                "out. RankRLSCV holds out single preferences."
+                "out. RankRLSCV holds out single preferences, and folds of items with survival "
+                "times."
             )
     codes = graph.groups if has_groups else None
     return TrainingData(views, Preferences(graph), codes, graph)

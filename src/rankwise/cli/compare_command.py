@@ -31,6 +31,7 @@ from rankwise.cli.shared_options import (
 from rankwise.formatting import TABLE_FORMATS, TextTable, join_tables, text_width
 
 if TYPE_CHECKING:
+    from rankwise.arrays import Array
     from rankwise.cli.input_files import DataFile
     from rankwise.metrics import Evaluation, Metric, NextJudgment
     from rankwise.model_selection import Comparison
@@ -170,16 +171,21 @@ def _compare_rankers(
     evaluations: dict[str, Evaluation] = {}
     metrics: list[Metric] = []
     items = None
+    groups = None
+    survival_scores: dict[str, Array] = {}
     for name, path in zip(unique_names(rankers), rankers, strict=True):
         ranker = open_ranker(path)
         scores, scored_items = ranker.scores(file)
-        y: Any = scored_items.y
+        y: Any = scored_items.truth
         terminal.note(ranker.overlap_note(file, scored_items))
         if len(scores) > 1 and (scores == scores[0]).all():
             terminal.note(f"all scores of {name} are equal, so it does not rank anything")
         if not metrics:
             metrics = metrics_for(metric or file.default_metrics, y)
         evaluations[name] = evaluate(y, scores, scored_items.groups, metrics, undefined="nan")
+        if scored_items.event is not None:
+            survival_scores[name] = scores
+            groups = scored_items.groups
         if isinstance(file, PairFile):
             items = file.items_of_comparisons(scored_items)
     comparisons = {}
@@ -193,7 +199,24 @@ def _compare_rankers(
             greater_is_better=tested_metric.greater_is_better,
             **options._asdict(),
         )
+    if survival_scores and groups is None:
+        _note_concordances(y, survival_scores, options)
     return comparisons
+
+
+def _note_concordances(y: Array, scores: dict[str, Array], options: CompareOptions) -> None:
+    """Compare the concordances of survival times in one list by the jackknife over items."""
+    from rankwise.metrics import concordance_difference
+    from rankwise.model_selection.comparison import pairs_of
+
+    for a, b in pairs_of(list(scores), options.baseline):
+        result = concordance_difference(y, scores[a], scores[b], confidence=options.confidence)
+        interval = f"{result.low:+.4f} to {result.high:+.4f}"
+        terminal.note(
+            f"concordance of {a} − {b}: {result.difference:+.4f} "
+            f"({100 * options.confidence:g}% interval {interval}, p = {result.pvalue:.2g}), by "
+            "leaving out items in turn"
+        )
 
 
 def _compare_runs(
@@ -224,7 +247,7 @@ def _compare_runs(
 def print_comparison(comparison: Comparison) -> None:
     """Print one row for each pair of rankers; a narrow terminal shows fewer columns."""
     if comparison.n_groups == 1:
-        terminal.note("there is only one group, so the difference cannot be tested")
+        terminal.note("there is only one group, so there is no test over groups")
     table = comparison.table()
     width = terminal.terminal_width()
     if width is not None and max(map(text_width, table.lines())) > width:

@@ -103,8 +103,8 @@ def evaluate(
     ranker = open_ranker(model)
     file = open_data(data, table, items, pair_columns, weight=weight)
     scores, scored_items = ranker.scores(file)
-    metrics = metrics_for(metric or file.default_metrics, scored_items.y, scored_items.weight)
-    y: Any = scored_items.y
+    y: Any = scored_items.truth
+    metrics = metrics_for(metric or file.default_metrics, y, scored_items.weight)
     result = evaluate_scores(
         y,
         scores,

@@ -48,6 +48,7 @@ class ReadingOptions(TypedDict, total=False):
     id: str | None
     weight: str | None
     time: str | None
+    event: str | None
     features: Sequence[str] | None
     ignore: Sequence[str]
     text: Sequence[str]
@@ -148,12 +149,13 @@ class DataFile:
     def _options(self) -> ReadingOptions:
         """Arguments of `read_ranking` that follow from the options of the command."""
         table = self.table
-        target = table.target or "auto"
+        target = table.survival_column() or table.target or "auto"
         groups = split_names(table.group, self.names)
         return {
             "target": None if target == NO_COLUMN else target,
             "group": None if groups == [NO_COLUMN] else groups or "auto",
             "id": table.id,
+            "event": table.event,
             "weight": self.weight,
             "missing": table.missing,
             "levels": table.levels(),
@@ -285,6 +287,16 @@ class DataFile:
         """Whether smaller scores are better, by the command or by the training data."""
         return self.table.lower_is_better or trained.notes.lower
 
+    def _check_event(self, trained: TrainedModel) -> None:
+        """Refuse a file with survival times and without their events."""
+        notes = trained.notes
+        if notes.event not in self.names:
+            raise ValueError(
+                f"{trained.name} was trained on survival times {notes.target} with the event "
+                f"{notes.event}, but {self.path} has no column {notes.event}; name the columns "
+                "with --survival-time and --event."
+            )
+
     def _trained_roles(self, trained: TrainedModel) -> ReadingOptions:
         """Roles of columns in the training data that no option of the command replaces."""
         notes = trained.notes
@@ -292,8 +304,12 @@ class DataFile:
         options: ReadingOptions = {}
         if table.target is None and not self.target_needed:
             options["target"] = None
-        elif table.target is None and notes.target in self.names:
+            options["event"] = None
+        elif table.survival_time is None and table.target is None and notes.target in self.names:
             options["target"] = notes.target
+            if notes.event:
+                self._check_event(trained)
+                options["event"] = notes.event
         groups = split_names([notes.group], self.names)
         if groups and not table.group and set(groups) <= set(self.names):
             options["group"] = groups

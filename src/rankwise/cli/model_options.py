@@ -197,6 +197,8 @@ def metrics_for(
     if names:
         return read_metrics(names)
     assert y is not None  # a command without true scores has no metrics
+    if y.ndim == 2:  # survival times and events
+        return get_metrics("concordance")
     return get_metrics(default_metrics(y, weights is not None))
 
 

@@ -82,12 +82,12 @@ def report(
     page = make_page(
         ranker.model,
         scored_items.X,
-        scored_items.y,
+        scored_items.truth,
         scored_items.groups,
         ids=ids,
         feature_names=ranker.features or [f"f{k + 1}" for k in range(ranker.n_features)],
         previous=previous_scores,
-        metrics=metrics_for(metric or file.default_metrics, scored_items.y),
+        metrics=metrics_for(metric or file.default_metrics, scored_items.truth),
         warning=warning,
         title=title or f"{model.stem} on {data.name}",
     )

@@ -73,6 +73,8 @@ class TableOptions:
     decimal: str | None
     no_header: bool
     target: str | None
+    survival_time: str | None
+    event: str | None
     group: tuple[str, ...]
     id: str | None
     missing: tuple[str, ...]
@@ -88,6 +90,21 @@ class TableOptions:
                 f"--order {' --order '.join(orders)}: expected one order of the target."
             )
         return split_names(orders)
+
+    def survival_column(self) -> str | None:
+        """The column of survival times; None without them."""
+        if self.survival_time is None and self.event is None:
+            return None
+        if self.survival_time is None or self.event is None:
+            raise ValueError(
+                "--survival-time and --event go together: the column of the times, and the column "
+                "that says whether the event was observed (1) or the time is censored (0)."
+            )
+        if self.target is not None:
+            raise ValueError("survival times replace the target; leave out --target.")
+        if self.lower_is_better:
+            raise ValueError("--lower-is-better: a longer survival ranks higher; leave it out.")
+        return self.survival_time
 
     def orders(self) -> dict[str, list[str]]:
         """Words of other columns from low to high."""
@@ -107,6 +124,20 @@ table_options = option_group(
         metavar="COLUMN",
         section=DATA,
         help="Scores, larger is better; by default recognized by name.",
+    ),
+    option(
+        "--survival-time",
+        metavar="COLUMN",
+        section=DATA,
+        is_advanced=True,
+        help="Right-censored survival times instead of scores; with --event.",
+    ),
+    option(
+        "--event",
+        metavar="COLUMN",
+        section=DATA,
+        is_advanced=True,
+        help="Whether the event was observed (1) or the time is censored (0).",
     ),
     option(
         "--group",

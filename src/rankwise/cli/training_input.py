@@ -21,7 +21,7 @@ from rankwise.cli.training_set import Folds, Steps, TrainingSet, used_names
 from rankwise.datasets import RankingData
 from rankwise.datasets.column_values import is_number
 from rankwise.datasets.files import import_arrow
-from rankwise.graphs import PairGraph
+from rankwise.graphs import PairGraph, SurvivalGraph
 from rankwise.graphs.supervision import Preferences, Relevance, read_y
 from rankwise.metrics import Metric
 from rankwise.model_selection import CrossValidationResult, cross_validate_candidates
@@ -122,6 +122,9 @@ def _read_table(
         graph, folds = _comparisons(file, data, options, estimator)
         return TrainingSet(file, data, X, graph, steps, facts, n_dropped, nuisance, folds)
     assert data.y is not None  # a file without scores was refused
+    if data.event is not None:
+        graph_of_times = SurvivalGraph(data.y, data.event, data.groups, data.weight)
+        return TrainingSet(file, data, X, graph_of_times, steps, facts, n_dropped, nuisance)
     terminal.note(skew_note(data.y, estimator))
     return TrainingSet(file, data, X, data.y, steps, facts, n_dropped, nuisance)
 
@@ -329,9 +332,9 @@ def hold_out(
     fixed : dict
         The best values of the other parameters.
     """
-    y: Array | PairGraph | Relevance | Preferences = training.y
+    y: Array | SurvivalGraph | PairGraph | Relevance | Preferences = training.y
     groups = training.groups
-    weight = training.data.weight
+    weight = training.sample_weight
     if leave in ("edge", "judge") and training.pairs is not None and isinstance(y, PairGraph):
         y = training.pairs.graph(training.pairs.one_list(), y)
     if training.nuisance is not None:

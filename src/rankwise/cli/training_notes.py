@@ -20,8 +20,9 @@ class TrainingNotes:
         The command line and the name of the file; empty if another program trained the model.
     n_rows : int
         Number of items.
-    target, group : str
-        Names of these columns; empty if there is none.
+    target, group, event : str
+        Names of these columns; empty if there is none. With an event the target has right-censored
+        survival times.
     sparse : bool
         Whether the features were sparse.
     zero_based : bool
@@ -44,6 +45,7 @@ class TrainingNotes:
     n_rows: int = 0
     target: str = ""
     group: str = ""
+    event: str = ""
     sparse: bool = False
     zero_based: bool = False
     rows: str = ""

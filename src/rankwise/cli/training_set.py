@@ -22,7 +22,7 @@ from rankwise.cli.training_notes import TrainingNotes
 from rankwise.datasets import RankingData
 from rankwise.datasets.overlap import fingerprint_rows
 from rankwise.formatting import JsonObject, TextTable, join_words
-from rankwise.graphs import PairGraph, ScoreGraph
+from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph, SurvivalGraph
 from rankwise.preprocessing.column_types import ColumnInfo
 from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
@@ -111,8 +111,8 @@ class TrainingSet:
         The training rows with all columns without a role: they identify training rows later.
     X : pyarrow.Table, ndarray or sparse matrix
         The columns of a table that are used, or the features of svmlight rows.
-    y : ndarray or PairGraph
-        Scores, or comparisons of the items.
+    y : ndarray, SurvivalGraph or PairGraph
+        Scores, survival times, or comparisons of the items.
     steps : list of (str, transformer)
         The steps before the ranker in a Pipeline; a TableVectorizer is fitted, other steps are
         fitted by `prepared`.
@@ -129,7 +129,7 @@ class TrainingSet:
     file: DataFile
     data: RankingData
     X: Matrix
-    y: Array | PairGraph
+    y: Array | SurvivalGraph | PairGraph
     steps: Steps
     facts: list[ColumnInfo] = field(default_factory=list)
     n_dropped: int = 0
@@ -150,10 +150,17 @@ class TrainingSet:
 
     @property
     def groups(self) -> Labels | None:
-        """Groups of scored items, or None; a graph of comparisons contains its groups."""
-        if self.pairs is not None:
+        """Groups of scored items, or None; a graph contains its groups."""
+        if isinstance(self.y, PreferenceGraph):
             return None
         return self.data.groups
+
+    @property
+    def sample_weight(self) -> Array | None:
+        """Weights of scored items, or None; a graph of survival times contains them."""
+        if isinstance(self.y, SurvivalGraph):
+            return None
+        return self.data.weight
 
     @property
     def names(self) -> list[str]:
@@ -186,7 +193,7 @@ class TrainingSet:
 
         The steps before the ranker are not weighted.
         """
-        arguments = {"groups": self.groups, "sample_weight": self.data.weight}
+        arguments = {"groups": self.groups, "sample_weight": self.sample_weight}
         if self.data.time is not None:
             if "time" not in inspect.signature(model.fit).parameters:
                 raise ValueError(
@@ -213,6 +220,7 @@ class TrainingSet:
             n_rows=self.X.shape[0],
             target=roles.get("target") or "",
             group=roles.get("group") or "",
+            event=roles.get("event") or "",
             sparse=bool(issparse(self.X)),
             zero_based=table.zero_based,
             missing=list(table.missing),
@@ -229,13 +237,14 @@ class TrainingSet:
         if self.pairs is not None:
             return Fingerprints(fingerprint_rows(*self.pairs.rows()))
         y = self._scores()
+        groups = self.data.groups
         if self.file.is_letor:
-            return Fingerprints(fingerprint_rows(self.X, y, self.groups))
+            return Fingerprints(fingerprint_rows(self.X, y, groups))
         all_columns = self.data.frame
         features = all_columns.select(self.names)
         return Fingerprints(
-            rows=fingerprint_rows(features, y, self.groups),
-            whole_rows=fingerprint_rows(all_columns, y, self.groups),
+            rows=fingerprint_rows(features, y, groups),
+            whole_rows=fingerprint_rows(all_columns, y, groups),
             columns=list(all_columns.column_names),
         )
 
@@ -243,6 +252,8 @@ class TrainingSet:
         """The true scores of the items."""
         if isinstance(self.y, PairGraph):
             raise TypeError("comparisons have no scores of items.")
+        if isinstance(self.y, SurvivalGraph):
+            return self.y.time
         return self.y
 
     @cached_property
@@ -274,9 +285,9 @@ class TrainingSet:
             groups_without_pairs=counts.n_groups_without_pairs,
         )
 
-    def _graph(self) -> PairGraph | ScoreGraph:
-        """The graph of comparisons, or of the items with a score."""
-        if isinstance(self.y, PairGraph):
+    def _graph(self) -> PairGraph | SurvivalGraph | ScoreGraph:
+        """The graph of comparisons or of survival times, or that of the items with a score."""
+        if isinstance(self.y, PairGraph | SurvivalGraph):
             return self.y
         rows = np.flatnonzero(~np.isnan(self.y))
         scored = self.data.take(rows)
@@ -289,13 +300,22 @@ class TrainingSet:
         return [
             ("data", str(self.path)),
             ("items", self._items_text()),
-            ("scores", summary.target or ""),
+            self._target_line(),
             ("weights", summary.weight or ""),
             ("nuisance", ", ".join(summary.nuisance)),
             ("features", _features_text(summary.n_features, self.names)),
             ("groups", self._groups_text()),
             (pairs_name, f"{summary.pairs:,}, {summary.tied_pairs:,} of them tied"),
         ]
+
+    def _target_line(self) -> tuple[str, str]:
+        """The column of scores, or of survival times."""
+        target = self.summary.target or ""
+        if not isinstance(self.y, SurvivalGraph):
+            return "scores", target
+        n_events = int(self.y.event.sum())
+        event = self.data.roles["event"]
+        return "survival times", f"{target}, with the event {event} in {n_events:,} items"
 
     def _items_text(self) -> str:
         text = f"{self.summary.items:,}"

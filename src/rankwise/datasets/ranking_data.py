@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices, Labels, Mask, Texts
 from rankwise.datasets.column_roles import (
@@ -25,6 +26,7 @@ from rankwise.datasets.column_values import (
     with_nulls,
 )
 from rankwise.datasets.delimited_table import DelimitedTable
+from rankwise.datasets.event_column import read_events
 from rankwise.datasets.file_formats import Format
 from rankwise.datasets.files import PathLike, import_arrow
 from rankwise.datasets.numeric_columns import (
@@ -69,6 +71,8 @@ class RankingData(NamedTuple):
         Row numbers in the file, from 0; None if no row was dropped.
     time : ndarray of shape (n_rows,) or None
         Time of each item; dates are days since 1970.
+    event : ndarray of bool, shape (n_rows,), or None
+        If y are right-censored survival times: whether the event was observed.
     """
 
     X: Features
@@ -80,6 +84,14 @@ class RankingData(NamedTuple):
     roles: dict[str, str] = {}  # noqa: RUF012, never changed
     rows: Indices | None = None
     time: Array | None = None
+    event: NDArray[np.bool_] | None = None
+
+    @property
+    def truth(self) -> Array | None:
+        """What predictions are evaluated on: y, or survival times and events as two columns."""
+        if self.event is None or self.y is None:
+            return self.y
+        return np.column_stack([self.y, self.event])
 
     @property
     def frame(self) -> pa.Table:
@@ -112,6 +124,7 @@ class RankingData(NamedTuple):
             weight=_take(self.weight, rows),
             rows=rows if self.rows is None else self.rows[rows],
             time=_take(self.time, rows),
+            event=_take(self.event, rows),
         )
 
 
@@ -131,6 +144,7 @@ def read_ranking(
     id: Column | None = None,
     weight: Column | None = None,
     time: Column | None = None,
+    event: Column | None = None,
     ignore: Sequence[Column] = (),
     features: Sequence[Column] | None = None,
     as_frame: bool = False,
@@ -172,6 +186,9 @@ def read_ranking(
         Column with the weights of the items, which are not negative.
     time : str or int, optional
         Column with the time of each item: numbers, such as years, or dates (2024-01-31).
+    event : str or int, optional
+        The target has right-censored survival times, and this column says whether the event was
+        observed (1, true, yes) or the time is censored (0, false, no).
     ignore : list of str or int, default=()
         Columns to drop.
     features : list of str or int, optional
@@ -264,6 +281,7 @@ def read_ranking(
         "id": id,
         "weight": weight,
         "time": time,
+        "event": event,
         "ignore": ignore,
         "features": features,
     }
@@ -336,7 +354,7 @@ def _read_columns(
     levels: Sequence[str],
 ) -> dict[int, pa.ChunkedArray]:
     """Read the columns in use; words of `missing` become nulls, and words of `levels` numbers."""
-    text_roles = ["group", "id", "time"]
+    text_roles = ["group", "id", "time", "event"]
     number_roles = ["weight"]
     if levels:
         text_roles.append("target")
@@ -406,6 +424,9 @@ def _with_roles(
     if "target" in roles:
         (position,) = roles["target"]
         data = data._replace(y=column_numbers(table, position, columns[position], "target"))
+    if "event" in roles and data.y is not None:
+        (position,) = roles["event"]
+        data = data._replace(event=read_events(table, position, columns[position], data.y))
     if "group" in roles:
         group_column = _group_column([columns[position] for position in roles["group"]])
         groups = label_column(group_column)

@@ -172,8 +172,9 @@ def split_unscored(target: TrainingTarget, n_items: int) -> PartialRelevance:
     """Separate scored from unscored rows; y is NaN in unscored rows, in all outputs."""
     if isinstance(target, Preferences):
         raise ValueError(
-            f"y is a {type(target.graph).__name__}, which cannot have unscored rows; pass "
-            "scores with NaN for unscored rows, and groups."
+            f"y is a {type(target.graph).__name__}, expected scores of the items, with NaN for "
+            "unscored rows, and groups. For graphs use a search of another ranker, such as "
+            "RankRLSCV."
         )
     scores = target.y
     if scores.shape[1:] == (1,):

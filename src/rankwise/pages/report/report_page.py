@@ -33,6 +33,7 @@ from rankwise.pages.report.report_data import make_report_model
 from rankwise.pages.report.report_tables import about_table, best_set_table, member_table
 from rankwise.pages.report.search_section import describe_search
 from rankwise.pages.report.section_notes import section_notes
+from rankwise.pages.report.survival_page import survival_ranking, survival_report
 
 STYLES = ("page.css", "report/report.css")
 SCRIPTS = (
@@ -75,7 +76,9 @@ def report(
     X : array-like, sparse matrix or data frame of shape (n_items, n_features)
         Items, preferably items that the model was not trained on; not used if `model` is scores.
     y : array-like of shape (n_items,), target of `make_target`, or graph of scores
-        True scores; larger is better. Items with NaN are dropped and counted.
+        True scores; larger is better. Items with NaN are dropped and counted. Or right-censored
+        survival times, as in `rankwise.metrics.concordance`: the page then shows the concordance
+        and survival curves of the items in thirds of the predicted score.
     groups : array-like of shape (n_items,), optional
         Group labels; None treats all items as one list.
     ids : sequence of shape (n_items,), optional
@@ -113,6 +116,18 @@ def report(
     >>> "are in the right order" in str(page)
     True
     """
+    ranking = survival_ranking(model, X, y, groups)
+    if ranking is not None:
+        return survival_report(
+            model,
+            X,
+            ranking,
+            previous=previous,
+            metrics=metrics,
+            title=title,
+            warning=warning,
+            confidence=confidence,
+        )
     subject = make_report_model(model, X, y, groups, ids, feature_names)
     scored = subject.scored
     model_parts = subject.model_parts

@@ -82,14 +82,19 @@ def _best_set_row(gaps: Array, level: float, scored: ScoredItems) -> list[str]:
 
 def about_table(model_parts: ModelParts, scored: ScoredItems, versions: Mapping[str, str]) -> str:
     """Model, data and versions as rows of a table."""
-    rows = {**_describe_learner(model_parts), **_describe_data(scored), **versions}
+    return fact_rows({**describe_learner(model_parts), **_describe_data(scored), **versions})
+
+
+def fact_rows(rows: Mapping[str, str]) -> str:
+    """Names and values as rows of a table."""
     return "\n".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
         for name, value in rows.items()
     )
 
 
-def _describe_learner(model_parts: ModelParts) -> dict[str, str]:
+def describe_learner(model_parts: ModelParts) -> dict[str, str]:
+    """Steps and parameters of the model."""
     rows = {"model": " → ".join([*model_parts.step_names, model_parts.name])}
     if model_parts.learner is None:
         return rows
