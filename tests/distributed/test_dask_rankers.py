@@ -29,7 +29,7 @@ import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 import pandas as pd  # noqa: E402
 
-from rankwise.distributed import RankRLS, RankSVM  # noqa: E402
+from rankwise.distributed import RankRLS, RankRLSCV, RankSVM  # noqa: E402
 from rankwise.distributed.blocks import RowBlock, _count_groups, gather_groups  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
@@ -155,7 +155,7 @@ def report_and_wait(block, folder):
     return block
 
 
-@pytest.mark.parametrize("estimator", [RankRLS(0.1), RankSVM(1e-2, tol=1e-5)])
+@pytest.mark.parametrize("estimator", [RankRLS(0.1), RankRLSCV(), RankSVM(1e-2, tol=1e-5)])
 def test_a_worker_that_dies_during_the_fit_does_no_harm(cluster, estimator, tmp_path):
     lazy_X, lazy_y, lazy_groups = lazily(X, y, groups, chunks=60)
     lazy_X = lazy_X.map_blocks(report_and_wait, tmp_path, dtype=float, meta=np.empty((0, 0)))
@@ -176,6 +176,8 @@ def test_a_worker_that_dies_during_the_fit_does_no_harm(cluster, estimator, tmp_
     assert killed not in cluster.run(os.getpid).values()
     if isinstance(estimator, RankRLS):
         assert_same(estimator, rankwise.RankRLS(0.1).fit(X, y, groups))
+    elif isinstance(estimator, RankRLSCV):
+        assert_same(estimator.best_estimator_, rankwise.RankRLSCV().fit(X, y, groups))
     else:
         assert estimator.gap_ <= 1e-5
         assert estimator.objective_ == pytest.approx(objective(estimator, X, y, groups))

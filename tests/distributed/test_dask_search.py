@@ -91,14 +91,15 @@ def test_groups_are_needed_and_a_number_of_them():
 
 
 def test_three_worker_processes_give_the_result_of_one_machine():
-    X, y, groups = make_problem()
+    X, y, groups = make_problem(is_sorted=False)
+    lazy = lazily(X, y, groups, chunks=(71, 71, 0, 100, 158))
     with (
         distributed.LocalCluster(
             n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50
         ) as cluster,
         distributed.Client(cluster),
     ):
-        model = RankRLSCV().fit(*lazily(X, y, groups))
+        model = RankRLSCV().fit(*lazy)
     local = rankwise.RankRLSCV().fit(X, y, groups)
     assert model.alpha_ == pytest.approx(local.alpha_)
     np.testing.assert_allclose(model.best_estimator_.coef_, local.coef_, rtol=1e-9)

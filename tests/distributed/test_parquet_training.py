@@ -10,6 +10,7 @@ import pytest
 import rankwise
 from rankwise.datasets.parquet_batches import find_parquet_files
 from rankwise.distributed import train_parquet
+from rankwise.rankers.group_sample import GroupSample, sample_labels
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -51,18 +52,50 @@ def test_engines_give_the_model_of_one_machine(tmp_path, engine, is_sorted):
     )
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines_draw_the_same_groups_and_hold_them_out_from_all_other_rows(tmp_path, engine):
+    pytest.importorskip(engine)
+    X, y, groups = make_files(tmp_path, is_sorted=True)
+    labels = np.array([f"q{group}" for group in groups])
+    selection = train_parquet(
+        str(tmp_path), target="grade", group="query", engine=engine, alphas=[0.1], n_held_out=6
+    )
+    assert sorted(selection.groups) == sorted(sample_labels(labels.tolist(), 6))
+    for label, error in zip(selection.groups, selection.group_score[:, 0], strict=True):
+        is_held_out = labels == label
+        refit = rankwise.RankRLS(0.1).fit(X[~is_held_out], y[~is_held_out], groups[~is_held_out])
+        scores = refit.predict(X[is_held_out])
+        expected = rankwise.metrics.disagreement_error(y[is_held_out], scores)
+        assert error == pytest.approx(expected, abs=1e-9)
+
+
+def test_samples_of_workers_have_the_rows_of_the_drawn_groups_only():
+    X = np.arange(60.0).reshape(60, 1)
+    groups = np.repeat(np.arange(12), 5)
+    drawn = frozenset({3, 11})
+    halves = [GroupSample(2, drawn).add(X[rows], X[rows, 0], groups[rows])
+              for rows in (slice(0, 17), slice(17, 60))]  # fmt: skip
+    assert [half.n_rows for half in halves] == [2, 8]
+    merged = GroupSample(2, drawn).merge(halves[0]).merge(halves[1])
+    rows, _, labels = merged.rows()
+    np.testing.assert_array_equal(np.sort(rows[:, 0]), X[np.isin(groups, [3, 11]), 0])
+    assert sorted(labels.tolist()) == [3] * 5 + [11] * 5
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_spark_gives_the_model_of_one_machine(tmp_path, monkeypatch):
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_spark_gives_the_model_of_one_machine(tmp_path, monkeypatch, is_sorted):
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
         pytest.skip("pyspark or Java is missing")
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.sql.shuffle.partitions", "3")
     session = builder.getOrCreate()
     try:
-        X, y, groups = make_files(tmp_path, is_sorted=True)
+        X, y, groups = make_files(tmp_path, is_sorted=is_sorted)
         selection = train_parquet(str(tmp_path), target="grade", group="query", engine="spark")
     finally:
         session.stop()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,8 +22,15 @@ except ImportError as error:
     ) from error
 
 from rankwise.arrays import AnyArray, Array, Matrix, MatrixLike
-from rankwise.distributed.blocks import Collection, RowBlock, align, gather_groups, whole_rows
-from rankwise.distributed.totals import Totals, merge_totals
+from rankwise.distributed.blocks import (
+    Collection,
+    GroupSizes,
+    RowBlock,
+    align,
+    gather_groups,
+    whole_rows,
+)
+from rankwise.distributed.totals import Totals, merge_in_tree
 from rankwise.distributed.workers import check_workers
 from rankwise.fitted_schema import fitted_schema
 from rankwise.graphs import PreferenceGraph, ScoreGraph
@@ -34,7 +41,7 @@ from rankwise.losses import LossValue, PairwiseLoss, Plane
 from rankwise.preprocessing.group_columns import refuse_other_keywords
 from rankwise.rankers import pairwise_ranker, rank_rls, rank_svm
 from rankwise.rankers.base import KernelModel
-from rankwise.rankers.group_sample import GroupSample
+from rankwise.rankers.group_sample import GroupSample, sample_labels
 from rankwise.rankers.out_of_core import SufficientStatistics
 from rankwise.runtime.interrupts import keeps_interrupted_fits
 from rankwise.solvers.certified_descent import Objective, make_objective, pair_covariance
@@ -42,8 +49,6 @@ from rankwise.validation import check_alphas, check_option, restored_on_failure
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
-
-MERGE_WIDTH = 8  # sums that are merged in one task
 
 
 class _SumOptions(TypedDict):
@@ -53,6 +58,30 @@ class _SumOptions(TypedDict):
     ties: str
     group_weight: str
     beta: float
+
+
+class WholeBlocks(NamedTuple):
+    """Blocks of whole groups.
+
+    Attributes
+    ----------
+    blocks : list of delayed RowBlock
+        The rows.
+    features : FeatureMap
+        From rows of X to features.
+    group_sizes : list of dict
+        Number of rows of each label in each block before rows were moved.
+    """
+
+    blocks: list[Delayed]
+    features: FeatureMap
+    group_sizes: list[GroupSizes]
+
+    def draw_labels(self, n_groups: int) -> frozenset[Hashable]:
+        """Labels of a sample of the groups."""
+        return frozenset(
+            sample_labels((label for sizes in self.group_sizes for label in sizes), n_groups)
+        )
 
 
 class LazyModel(KernelModel):
@@ -117,8 +146,8 @@ class LazyModel(KernelModel):
         groups: Collection | ArrayLike | None,
         *,
         may_cut_list: bool = False,
-    ) -> tuple[list[Delayed], FeatureMap]:
-        """Return blocks of whole groups, and the feature map."""
+    ) -> WholeBlocks:
+        """Move the rows of groups that are in several blocks, and store the names of columns."""
         check_workers()
         blocks, delayed_sizes = align(X, y, groups)
         features = self._make_feature_map(X)
@@ -134,7 +163,7 @@ class LazyModel(KernelModel):
                 "groups, or one block (X.rechunk), or use RankRLS with cost='magnitude' and "
                 "ties='include', which accepts a list in several blocks."
             )
-        return blocks, features
+        return WholeBlocks(blocks, features, group_sizes)
 
     def _make_feature_map(self, X: Collection) -> FeatureMap:
         """Store the names of the columns, and return the map from rows to features."""
@@ -279,16 +308,13 @@ class RankRLS(LazyModel):
             "beta": self.beta,
         }
         takes_parts = SufficientStatistics(**rule).takes_parts
-        blocks, features = self._whole_blocks(X, y, groups, may_cut_list=takes_parts)
-        delayed_features = dask.delayed(features, traverse=False)
+        whole = self._whole_blocks(X, y, groups, may_cut_list=takes_parts)
+        features = dask.delayed(whole.features, traverse=False)
+        held_out = dask.delayed(whole.draw_labels(n_held_out), traverse=False)
         add_up = dask.delayed(_add_up)
-        merge = dask.delayed(merge_totals)
         has_groups = groups is not None
-        totals = [add_up(block, delayed_features, rule, has_groups, n_held_out) for block in blocks]
-        while len(totals) > 1:
-            starts = range(0, len(totals), MERGE_WIDTH)
-            totals = [merge(totals[start : start + MERGE_WIDTH]) for start in starts]
-        return dask.compute(totals[0])[0], features
+        totals = [add_up(block, features, rule, has_groups, held_out) for block in whole.blocks]
+        return merge_in_tree(totals).compute(), whole.features
 
     def store_solution(self, totals: Totals, features: FeatureMap, weights: Array) -> None:
         """Set the fitted attributes from the weights of the features.
@@ -307,17 +333,20 @@ class RankRLS(LazyModel):
 
 
 def _add_up(
-    block: RowBlock, features: FeatureMap, rule: _SumOptions, has_groups: bool, n_held_out: int
+    block: RowBlock,
+    features: FeatureMap,
+    rule: _SumOptions,
+    has_groups: bool,
+    held_out: frozenset[Hashable],
 ) -> Totals:
     """On a worker: return the totals of one block of whole groups, or of a part of one list."""
-    totals = Totals(SufficientStatistics(**rule), GroupSample(n_held_out))
+    totals = Totals(SufficientStatistics(**rule), GroupSample(len(held_out), held_out))
     if not len(block.y):
         return totals
     rows = features.transform(block.X)
     groups = block.groups if has_groups else None
     totals.statistics.add(rows, block.y, groups, whole_groups=has_groups)
-    if n_held_out:
-        totals.sample.add(rows, block.y, block.groups)
+    totals.sample.add(rows, block.y, block.groups)
     return totals
 
 
@@ -411,7 +440,7 @@ class RankSVM(LazyModel):
         solver = "lbfgs" if self.solver == "auto" else self.solver
         local = rank_svm.RankSVM(loss=self.loss, solver=solver)
         make_loss, self.solver_ = local._loss_and_method()
-        blocks, features = self._whole_blocks(X, y, groups)
+        blocks, features, _ = self._whole_blocks(X, y, groups)
         delayed_features = dask.delayed(features, traverse=False)
         prepare = dask.delayed(_prepare)
         objectives = [

@@ -26,7 +26,7 @@ from rankwise.distributed.totals import (
 )
 from rankwise.errors import ClosedGroupError
 from rankwise.metrics.registry import MetricName
-from rankwise.rankers.group_sample import AlphaSelection, select_alpha
+from rankwise.rankers.group_sample import AlphaSelection, GroupSample, select_alpha
 from rankwise.validation import check_option
 
 N_HELD_OUT = 1000
@@ -131,23 +131,23 @@ def _read_here(engine: str) -> Engine:
     """An engine that reads batches in this process."""
 
     def totals(files: Sequence[str], roles: ColumnRoles, n_held_out: int) -> Totals:
-        return add_batches(read_batches(files, roles.names, engine), roles, n_held_out)
+        batches = read_batches(files, roles.names, engine)
+        return add_batches(batches, roles, GroupSample(n_held_out))
 
     return totals
 
 
 def _read_with_dask(files: Sequence[str], roles: ColumnRoles, n_held_out: int) -> Totals:
-    """Each file is added up by one task; the totals are merged here."""
+    """Each file is added up by one task; the totals are merged by others."""
     from rankwise.distributed.file_tasks import compute_file_totals
 
-    return merge_totals(compute_file_totals(files, roles, n_held_out))
+    return compute_file_totals(files, roles, n_held_out)
 
 
 def _read_with_spark(files: Sequence[str], roles: ColumnRoles, n_held_out: int) -> Totals:
     """Each partition is added up by one task; the totals are merged here."""
     from rankwise.distributed.spark_totals import compute_partition_totals
 
-    roles = replace(roles, is_sorted=False)  # partitions do not follow the order of the files
     return merge_totals(compute_partition_totals(files, roles, n_held_out))
 
 

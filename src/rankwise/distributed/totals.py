@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from rankwise.arrays import AnyArray, Labels
 from rankwise.groups import encode_groups
 from rankwise.rankers.group_sample import GroupSample
 from rankwise.rankers.out_of_core import SufficientStatistics
@@ -15,6 +16,9 @@ from rankwise.rankers.out_of_core import SufficientStatistics
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
+    from dask.delayed import Delayed
+
+MERGE_WIDTH = 8  # totals that are merged in one task
 
 
 class Totals(NamedTuple):
@@ -59,14 +63,14 @@ class ColumnRoles:
 
 
 def add_batches(
-    batches: Iterable[pa.Table | pl.DataFrame], roles: ColumnRoles, n_held_out: int
+    batches: Iterable[pa.Table | pl.DataFrame], roles: ColumnRoles, sample: GroupSample
 ) -> Totals:
-    """Totals of batches of rows."""
-    totals = Totals(SufficientStatistics(), GroupSample(n_held_out))
+    """Totals of batches of rows, with a sample that is still empty."""
+    totals = Totals(SufficientStatistics(), sample)
     for batch in batches:
         if not len(batch):
             continue
-        X = np.column_stack([batch[name].to_numpy() for name in roles.features])
+        X = _matrix([batch[name].to_numpy() for name in roles.features])
         y = batch[roles.target].to_numpy()
         groups = batch[roles.group].to_numpy()
         totals.statistics.add(X, y, groups, is_sorted=roles.is_sorted)
@@ -74,16 +78,42 @@ def add_batches(
     return totals
 
 
+def _matrix(columns: Sequence[AnyArray]) -> AnyArray:
+    """A matrix of these columns, one after the other in memory, which takes the fewest copies."""
+    shape = len(columns[0]), len(columns)
+    matrix: AnyArray = np.empty(shape, dtype=np.result_type(*columns), order="F")
+    for k, column in enumerate(columns):
+        matrix[:, k] = column
+    return matrix
+
+
+def distinct_labels(groups: Labels) -> list[Hashable]:
+    """The labels of a column of groups."""
+    labels: list[Hashable] = encode_groups(groups, len(groups)).labels.tolist()
+    return labels
+
+
 def merge_totals(several: Sequence[Totals]) -> Totals:
     """Totals of all rows. The inputs are unchanged: Dask reads them again if a worker dies."""
     first = several[0]
-    merged = Totals(
-        SufficientStatistics(**first.statistics.rule), GroupSample(first.sample.n_groups)
-    )
+    statistics = SufficientStatistics(**first.statistics.rule)
+    merged = Totals(statistics, GroupSample(first.sample.n_groups, first.sample.labels))
     for totals in several:
         merged.statistics.merge(totals.statistics)
         merged.sample.merge(totals.sample)
     return merged
+
+
+def merge_in_tree(totals: Sequence[Delayed]) -> Delayed:
+    """Totals of all rows, merged on the Dask workers, `MERGE_WIDTH` in one task."""
+    import dask
+
+    merge = dask.delayed(merge_totals)
+    level = list(totals)
+    while len(level) > 1:
+        starts = range(0, len(level), MERGE_WIDTH)
+        level = [merge(level[start : start + MERGE_WIDTH]) for start in starts]
+    return level[0]
 
 
 def has_contiguous_groups(groups: np.ndarray) -> bool:

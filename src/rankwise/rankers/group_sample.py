@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable
+import heapq
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
@@ -42,6 +43,9 @@ class GroupSample:
     n_groups : int, default=1000
         Number of groups in the sample; 0 for none. If there are fewer groups, all are in the
         sample.
+    labels : collection of hashable, optional
+        The labels that `sample_labels` has drawn from all groups. Each worker then keeps the rows
+        of these groups only, instead of `n_groups` groups of its own.
 
     Examples
     --------
@@ -55,8 +59,8 @@ class GroupSample:
     """
 
     n_groups: int = 1000
+    labels: Collection[Hashable] | None = None
     _pieces: dict[Hashable, list[GroupRows]] = field(default_factory=dict, init=False)
-    _hash_values: dict[Hashable, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         check_int("n_groups", self.n_groups, "0 for no sample")
@@ -89,20 +93,20 @@ class GroupSample:
         relevance = np.asarray(y, dtype=np.float64)
         columns = relevance.reshape(len(relevance), -1)
         encoded = encode_groups(groups, len(columns))
+        labels = encoded.labels.tolist()
+        self._draw_again(labels)
         rows_by_group = indices_by_group(encoded.codes)
-        for label, rows in zip(encoded.labels.tolist(), rows_by_group, strict=True):
-            if self._is_admitted(label):
-                piece = GroupRows(matrix[rows], columns[rows])
-                self._pieces.setdefault(label, []).append(piece)
-        self._drop_excess()
+        for label, rows in zip(labels, rows_by_group, strict=True):
+            if label in self._pieces:
+                self._pieces[label].append(GroupRows(matrix[rows], columns[rows]))
         return self
 
     def merge(self, other: GroupSample) -> Self:
         """Add the sample of other batches; the other sample is left unchanged."""
+        self._draw_again(other._pieces)
         for label, pieces in other._pieces.items():
-            if self._is_admitted(label):
-                self._pieces.setdefault(label, []).extend(pieces)
-        self._drop_excess()
+            if label in self._pieces:
+                self._pieces[label].extend(pieces)
         return self
 
     def rows(self) -> tuple[Matrix, Array, Labels]:
@@ -115,28 +119,23 @@ class GroupSample:
         stack = sp.vstack if any(map(sp.issparse, matrices)) else np.vstack
         return stack(matrices), np.vstack(relevance), np.repeat(labels, sizes)
 
-    def _is_admitted(self, label: Hashable) -> bool:
-        """Whether a group may be in the sample.
+    def _draw_again(self, new_labels: Iterable[Hashable]) -> None:
+        """Draw the sample from its groups and new ones.
 
-        The largest hash value in a full sample only decreases. So a group that is in the sample at
-        the end was admitted with all its rows.
+        The largest hash value in a full sample only decreases, so a group that is in the sample at
+        the end was in it from its first row.
         """
-        if label in self._pieces:
-            return True
-        if label not in self._hash_values:
-            self._hash_values[label] = stable_hash(label)
-        if len(self._pieces) < self.n_groups:
-            return True
-        return self._hash_values[label] < self._largest_hash()
+        if self.labels is not None:
+            drawn: Iterable[Hashable] = [label for label in new_labels if label in self.labels]
+            drawn = dict.fromkeys([*self._pieces, *drawn])
+        else:
+            drawn = sample_labels([*self._pieces, *new_labels], self.n_groups)
+        self._pieces = {label: self._pieces.get(label, []) for label in drawn}
 
-    def _largest_hash(self) -> int:
-        return max(self._hash_values[label] for label in self._pieces)
 
-    def _drop_excess(self) -> None:
-        by_hash = sorted(self._pieces, key=self._hash_values.__getitem__)
-        for label in by_hash[self.n_groups :]:
-            del self._pieces[label]
-        self._hash_values = {label: self._hash_values[label] for label in self._pieces}
+def sample_labels(labels: Iterable[Hashable], n_groups: int) -> list[Hashable]:
+    """The distinct labels with the smallest hash values, at most `n_groups` of them."""
+    return heapq.nsmallest(n_groups, set(labels), key=stable_hash)
 
 
 def stable_hash(label: Hashable) -> int:

@@ -6,7 +6,7 @@ import copy
 import io
 import json
 import zipfile
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Set
 from dataclasses import replace
 from typing import Self, TypedDict
 
@@ -195,7 +195,7 @@ class SufficientStatistics:
             If a group comes back that is no longer kept; nothing is added then.
         """
         X, target, rows_by_group = self._read(X, y, groups, sample_weight)
-        self._check_groups(rows_by_group)
+        self._check_groups(rows_by_group.keys())
         equations = self._batch_equations(X, target)
         can_continue = self.takes_parts and not whole_groups
         last_row = len(target.y) - 1
@@ -230,8 +230,9 @@ class SufficientStatistics:
             This object.
         """
         if self._is_like(other):
-            self._check_groups([*other._open, *other._closed])
-            other._check_groups([*self._open, *self._closed])
+            for names in (other._open.keys(), other._closed.keys()):
+                self._check_groups(names)
+            other._check_groups(self._open.keys())
             self._model = copy.copy(other._model)
             self._absorb(other._equations, other._open)
             self._closed |= other._closed
@@ -361,8 +362,8 @@ class SufficientStatistics:
             if not equations.pairs.n and self.beta < 1:
                 raise ValueError(f"without {_group_text(name)} there is no pair to train on.")
             coefficients = equations.solve(self.beta, checked_alphas)
-            for k, weights in enumerate(coefficients):
-                scores[group_rows, :, k] = X[group_rows] @ weights
+            rows = X[group_rows]
+            scores[group_rows] = np.stack([rows @ weights for weights in coefficients], axis=-1)
         return scores.reshape((len(scores), *self.output_shape, len(checked_alphas)))
 
     def _group_equations(
@@ -456,6 +457,17 @@ class SufficientStatistics:
         if facts["feature_names"]:
             vars(sums._model)["feature_names_in_"] = np.array(facts["feature_names"], object)
         return sums
+
+    def close_groups(self) -> Self:
+        """Promise that no group so far has rows in batches to come, which frees memory.
+
+        Returns
+        -------
+        SufficientStatistics
+            Itself.
+        """
+        self._close({name: group.n_items for name, group in self._open.items()})
+        return self
 
     @property
     def _settings(self) -> tuple[int, str]:
@@ -590,10 +602,9 @@ class SufficientStatistics:
             kind["output_shape_"] = self.output_shape
         return kind
 
-    def _check_groups(self, names: Iterable[Hashable]) -> None:
+    def _check_groups(self, names: Set[Hashable]) -> None:
         """Raise an error for groups that are closed, or missing in only one of the batches."""
         earlier_names = self._open or self._closed
-        names = set(names)
         if earlier_names and names and (ONE_LIST in earlier_names) != (ONE_LIST in names):
             raise ValueError(
                 "groups are given in some batches and None in others; give every batch its "
