@@ -36,22 +36,24 @@ from rankwise.auto.comparison_reader import (
     read_item_comparisons,
     split_names,
 )
-from rankwise.auto.comparison_summary import best_member_name, column_uses, held_out_errors
+from rankwise.auto.comparison_summary import (
+    best_member_name,
+    column_facts,
+    column_uses,
+    held_out_errors,
+    notes_of_dropped_columns,
+)
 from rankwise.auto.evaluated_member import EvaluatedMember
 from rankwise.auto.fit_arguments import check_time_limit, seed_from
 from rankwise.auto.item_views import FittedViews, fit_views, views_of_matrix, views_of_table
 from rankwise.auto.later_groups import evaluate_later_groups
-from rankwise.auto.member_table import (
-    announce,
-    print_result,
-    table_row,
-)
+from rankwise.auto.member_table import announce, print_result, progress_of_members, table_row
 from rankwise.auto.member_training import TrainedStack, train_members, training_notes
 from rankwise.auto.members import requested_members
 from rankwise.auto.stacking import Stacking
 from rankwise.auto.time_budget import TimeBudget
 from rankwise.auto.training_data import HoldOut, check_data
-from rankwise.auto.unit_estimate import estimate_from_units
+from rankwise.auto.unit_estimate import estimate_from_units, note_of_optimism
 from rankwise.datasets import PairData
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Model, Values
@@ -73,7 +75,6 @@ from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.summary import Summary
 from rankwise.runtime.interrupts import no_interrupted_fits
-from rankwise.runtime.progress import Progress
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_int, check_option, restored_on_failure
 
@@ -498,10 +499,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.table_: TableVectorizer | None = fitted.table
         self.kept_values_: Indices = fitted.wide_values
         self.notes_ += fitted.notes
-        columns = [] if fitted.table is None else fitted.table.facts_
-        for column in columns:
-            if not column.is_used:
-                self.notes_.append(f"column {column.name} is dropped: {column.why}")
+        self.notes_ += notes_of_dropped_columns(fitted.table)
         return fitted
 
     def _transform(self, X: Any) -> dict[str, Any]:
@@ -521,7 +519,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
         """Train on comparisons of the items, of which folds of items are held out."""
         self.max_group_size_ = None
         self.group_columns_: list[str] = []
-        graph = y if isinstance(y, PairGraph) else y.graph()
+        if isinstance(y, PairGraph):
+            graph = y
+        else:
+            graph = y.graph()
         columns = self._fit_views(items.X, lambda: Preferences(graph))
         n_items = columns.views["dense"].shape[0]
         read = read_item_comparisons(y, items, n_items, sample_weight, time)
@@ -559,9 +560,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self, members: dict[str, Any], plan: EvaluationPlan
     ) -> dict[str, EvaluatedMember]:
         """Evaluate the members, and start the table of them."""
-        columns = [] if self.table_ is None else self.table_.facts_
-        announce(columns, members, plan.hold_out, self.time_limit, bool(self.verbose))
-        progress = Progress("AutoRanker", len(members), False if self.verbose else None)
+        is_verbose = bool(self.verbose)
+        columns = column_facts(self.table_)
+        announce(columns, members, plan.hold_out, self.time_limit, is_verbose)
+        progress = progress_of_members(len(members), is_verbose)
         n_done = 0
 
         def report(result: Evaluated | Skipped) -> None:
@@ -625,7 +627,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
 
     def _store_estimate(self, by_unit: Array, where: str, hold_out: HoldOut) -> None:
         """Set the estimate from units that were used neither for selection nor for weights."""
-        n_groups = hold_out.every.graph.n_groups
+        n_groups = hold_out.all_data.graph.n_groups
         result = estimate_from_units(by_unit, self.scoring_, where, n_groups)
         self.estimate_ = result.estimate
         self.notes_ += result.notes
@@ -637,7 +639,4 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self._store_estimate(by_unit, where, hold_out)
         optimism = hold_out.sign * (self.score_ - self.estimate_["score"])
         self.estimate_["optimism"] = optimism
-        self.notes_.append(
-            f"on the {units} used for selection and weights {self.scoring_} is {self.score_:.4f}, "
-            f"optimistic by {optimism:+.4f}"
-        )
+        self.notes_.append(note_of_optimism(optimism, self.score_, self.scoring_, units))

@@ -92,7 +92,9 @@ def plan_hold_out(
     if n_items >= MANY_ITEMS:
         n_sample = min(MAX_SAMPLE, n_items // MIN_SAMPLING)
     while True:
-        rows = data.sample(n_sample, rng) if n_sample < n_items else None
+        rows = None
+        if n_sample < n_items:
+            rows = data.sample(n_sample, rng)
         hold_out = HoldOut.of(data, scoring, rows)
         is_affordable = budget.affords(expected_seconds(first_member, hold_out).total, FIRST_SHARE)
         n_sample = min(n_sample, hold_out.graph.n_items) // 2
@@ -115,14 +117,16 @@ def evaluate_members(
     def evaluate(block: list[str]) -> list[Evaluated | Skipped]:
         results = []
         for name in block:
-            tree_share = 1.0 if name == names[-1] else TREE_SHARE
+            tree_share = TREE_SHARE
+            if name == names[-1]:
+                tree_share = 1.0
             is_first = name == names[0]
             result = evaluate_one(name, members[name], plan, tree_share, is_required=is_first)
             report(result)
             results.append(result)
         return results
 
-    n_alone = 0 if plan.time_limit is None else 1
+    n_alone = int(plan.time_limit is not None)
     first = evaluate(names[:n_alone])
     work = 0.0
     if can_run_together(members, plan.hold_out):
@@ -156,12 +160,12 @@ def evaluate_one(
     is_trees = is_entry and member.is_trees
     if is_trees:
         share = tree_share
-        least = first_tree_seconds(plan.hold_out)
+        needed_seconds = first_tree_seconds(plan.hold_out)
     else:
         share = 1.0
-        least = expected.total
+        needed_seconds = expected.total
     available = share * budget.left()
-    if not is_required and not budget.affords(least, share):
+    if not is_required and not budget.affords(needed_seconds, share):
         reason = f"the time limit of {plan.time_limit:g} s was over"
         return Skipped(name, reason, perf_counter() - start)
     training_share = expected.training / expected.total

@@ -127,7 +127,9 @@ def fit_coefficients(
     ndarray of shape (n_coefficients,)
         The coefficients.
     """
-    coefficients = np.zeros(design.n_coefficients) if start is None else start
+    coefficients = np.zeros(design.n_coefficients)
+    if start is not None:
+        coefficients = start
 
     def objective(candidate: Array) -> float:
         losses = log_losses(design.differences(candidate), outcomes.share, cap)

@@ -38,10 +38,10 @@ from rankwise.auto.comparison_summary import print_entry
 from rankwise.auto.comparison_training import TrainedStacks, train_stacks
 from rankwise.auto.item_cells import ItemCells
 from rankwise.auto.item_comparisons import canonical_item_order
+from rankwise.auto.member_table import progress_of_members
 from rankwise.auto.time_budget import TimeBudget
 from rankwise.groups import encode_groups
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
-from rankwise.runtime.progress import Progress
 
 EVALUATION_SHARE = 0.5  # of a time limit, for the evaluation of the members
 N_FIELD = 50  # known items that `win_share` compares with
@@ -201,6 +201,8 @@ def _make_problem(
 ) -> ComparisonProblem:
     comparisons = read.comparisons.in_canonical_order(item_order)
     cells = table.cells
+    if cells is not None:
+        cells = cells.take(item_order)
     identity = None
     names = table.items.names
     if names is not None and table.items.are_lasting:
@@ -209,7 +211,7 @@ def _make_problem(
     return ComparisonProblem(
         linear=LinearFeatures.of_view(table.views["wide"][item_order], n_dense),
         view="wide",
-        cells=None if cells is None else cells.take(item_order),
+        cells=cells,
         comparisons=comparisons,
         hold_out=hold_out_comparisons(comparisons, rng),
         identity=identity,
@@ -220,7 +222,7 @@ def _make_problem(
 def _evaluate(
     entries: list[ComparisonMember], problem: ComparisonProblem, settings: ComparisonSettings
 ) -> list[EvaluatedEntry | SkippedEntry]:
-    progress = Progress("AutoRanker", len(entries), False if settings.is_verbose else None)
+    progress = progress_of_members(len(entries), settings.is_verbose)
     results = []
     for k, entry in enumerate(entries):
         result = evaluate_entry(entry, problem, is_required=k == 0)

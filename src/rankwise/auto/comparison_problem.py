@@ -84,7 +84,9 @@ class ComparisonProblem:
     @property
     def n_names(self) -> int:
         """Number of different names of the items."""
-        return 0 if self.identity is None else int(self.identity.max()) + 1
+        if self.identity is None:
+            return 0
+        return int(self.identity.max()) + 1
 
     @property
     def n_numbers(self) -> int:

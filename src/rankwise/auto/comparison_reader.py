@@ -77,7 +77,9 @@ def split_names(X: Any, item_id: str | None) -> NamedItems:
         return NamedItems(X, None, are_lasting=False)
     columns = frame_columns(X)
     if columns is None or item_id not in columns:
-        available = "X is not a data frame" if columns is None else f"X has {', '.join(columns)}"
+        available = "X is not a data frame"
+        if columns is not None:
+            available = f"X has {', '.join(columns)}"
         raise ValueError(f"item_id={item_id!r} is not a column of X: {available}.")
     names = np.asarray(as_array(columns[item_id])).astype(str)
     return NamedItems(without_columns(X, [item_id]), names, are_lasting=True)
@@ -144,8 +146,8 @@ def _read_graph(graph: PairGraph, items: NamedItems) -> ReadComparisons:
         codes=context.codes,
         unit=unit,
     )
-    labels = graph.items if items.names is None else items.names
-    return ReadComparisons(comparisons, covariates, labels.astype(str))
+    names = _names_of_items(items, graph.items)
+    return ReadComparisons(comparisons, covariates, names)
 
 
 def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadComparisons:
@@ -176,8 +178,15 @@ def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadCom
         codes=context.codes,
         unit=np.arange(n_items),
     )
-    labels = pairs.items if items.names is None else items.names
-    return ReadComparisons(comparisons, covariates, labels.astype(str))
+    names = _names_of_items(items, pairs.items)
+    return ReadComparisons(comparisons, covariates, names)
+
+
+def _names_of_items(items: NamedItems, labels: NDArray[Any]) -> NDArray[np.str_]:
+    """Names of the items; those of the comparisons if X has none."""
+    if items.names is not None:
+        labels = items.names
+    return labels.astype(str)
 
 
 def _rows_of_items(pairs: PairData, items: NamedItems, n_items: int) -> Indices:
@@ -200,11 +209,11 @@ def _rows_of_items(pairs: PairData, items: NamedItems, n_items: int) -> Indices:
     labels = pairs.items.astype(str).tolist()
     unknown = [label for label in labels if label not in rows]
     if unknown:
-        shown = ", ".join(map(repr, unknown[:SHOWN_ITEMS]))
+        examples = ", ".join(map(repr, unknown[:SHOWN_ITEMS]))
         raise ValueError(
-            f"{len(unknown)} of {len(labels)} compared items are not in X, such as {shown}. Drop "
-            "their comparisons or add their rows; names are matched with the column item_id=, or "
-            "with the index of X."
+            f"{len(unknown)} of {len(labels)} compared items are not in X, such as {examples}. "
+            "Drop their comparisons or add their rows; names are matched with the column item_id=, "
+            "or with the index of X."
         )
     return np.array([rows[label] for label in labels], dtype=np.intp)
 

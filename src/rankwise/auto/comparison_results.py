@@ -11,6 +11,7 @@ from rankwise.auto.capped_link import win_probability
 from rankwise.auto.comparison_folds import HeldOutComparisons, Novelty
 from rankwise.auto.comparison_problem import ComparisonProblem, EvaluatedPairMember
 from rankwise.auto.comparison_stacks import ComparisonStacks, HeldOutLosses
+from rankwise.auto.evaluated_member import note_of_trees
 from rankwise.metrics.shared_items import ComparisonMean, dyadic_robust_mean
 
 CHANCE_LOSS = float(np.log(2))
@@ -74,7 +75,9 @@ def explain(hold_out: HeldOutComparisons, losses: HeldOutLosses) -> dict[str, fl
     Comparisons of two new items count, unless they are fewer than 200.
     """
     is_novel = hold_out.novelty == Novelty.BOTH
-    rows = is_novel if is_novel.sum() >= LEAST_NOVEL else np.ones(len(is_novel), dtype=bool)
+    rows = np.ones(len(is_novel), dtype=bool)
+    if is_novel.sum() >= LEAST_NOVEL:
+        rows = is_novel
     order = mean_of(losses.order_loss, hold_out, rows)
     pairs = mean_of(losses.pairs_loss, hold_out, rows)
     gain = mean_of(losses.order_loss - losses.pairs_loss, hold_out, rows)
@@ -82,7 +85,9 @@ def explain(hold_out: HeldOutComparisons, losses: HeldOutLosses) -> dict[str, fl
         return {}
     of_order = 1 - order.mean / CHANCE_LOSS
     of_pairs = 1 - pairs.mean / CHANCE_LOSS
-    share = min(1.0, of_order / of_pairs) if of_pairs > 0 else 1.0
+    share = 1.0
+    if of_pairs > max(0.0, of_order):
+        share = of_order / of_pairs
     return {"order": of_order, "pairs": of_pairs, "share": max(0.0, share), "p": gain.p}
 
 
@@ -114,18 +119,18 @@ def estimate_error(
     stacks of drawn items upward: the estimate is their mean.
     """
     kind = novelty_rows(hold_out)[0]
-    values = losses.pairs_wrong if uses_pairs else losses.order_wrong
+    values = losses.wrong(uses_pairs)
     fitted = mean_of(values, hold_out, kind.rows)
     if fitted is None:
         return {}
     optimism = 0.0
     if resampled is not None:
-        resampled_values = resampled.pairs_wrong if uses_pairs else resampled.order_wrong
+        resampled_values = resampled.wrong(uses_pairs)
         is_resampled = kind.rows & ~np.isnan(resampled_values)
-        other = mean_of(resampled_values, hold_out, is_resampled)
-        same = mean_of(values, hold_out, is_resampled)
-        if other is not None and same is not None:
-            optimism = (other.mean - same.mean) / 2
+        of_drawn_items = mean_of(resampled_values, hold_out, is_resampled)
+        of_all_items = mean_of(values, hold_out, is_resampled)
+        if of_drawn_items is not None and of_all_items is not None:
+            optimism = (of_drawn_items.mean - of_all_items.mean) / 2
     return {
         "score": fitted.mean + optimism,
         "low": max(0.0, fitted.low + optimism),
@@ -143,7 +148,7 @@ def member_row(
     wrong = mean_of(problem.wrong(member.differences), hold_out, all_rows)
     row: ResultRow = {
         "name": member.name,
-        "note": f"{member.n_trees} trees" if member.n_trees else "",
+        "note": note_of_trees(member.n_trees),
         "alpha": member.alpha,
         "log_loss": problem.loss(member.differences, member.cap),
         "seconds": seconds,
@@ -161,13 +166,13 @@ def find_examples(
     order = win_probability(stacks.order_differences, stacks.order.cap)
     pairs = win_probability(stacks.pair_log_odds, 0.0)
     examples: list[ResultRow] = []
-    shown: set[tuple[int, int]] = set()
+    pairs_of_examples: set[tuple[int, int]] = set()
     for k in np.argsort(-np.abs(order - pairs), kind="stable").tolist():
         first = int(comparisons.first[k])
         second = int(comparisons.second[k])
-        if (first, second) in shown:
+        if (first, second) in pairs_of_examples:
             continue
-        shown.add((first, second))
+        pairs_of_examples.add((first, second))
         examples.append(
             {
                 "first": names[first],

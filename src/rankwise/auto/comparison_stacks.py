@@ -39,6 +39,12 @@ class HeldOutLosses:
     order_wrong: Array
     pairs_wrong: Array
 
+    def wrong(self, uses_pairs: bool) -> Array:
+        """Errors of the stack of pairs, or of the stack of orders."""
+        if uses_pairs:
+            return self.pairs_wrong
+        return self.order_wrong
+
 
 @dataclass(frozen=True, eq=False)
 class ComparisonStacks:

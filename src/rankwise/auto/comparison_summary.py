@@ -6,6 +6,7 @@ import sys
 
 from rankwise.auto.comparison_members import EvaluatedEntry, SkippedEntry
 from rankwise.auto.comparison_results import ResultRow
+from rankwise.preprocessing.column_types import ColumnInfo
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from rankwise.rankers.summary import ColumnUse, HeldOutErrors
 
@@ -21,15 +22,32 @@ def print_entry(result: EvaluatedEntry | SkippedEntry) -> None:
 
 def column_uses(table: TableVectorizer | None) -> list[ColumnUse]:
     """Use of the columns of a table."""
-    columns = [] if table is None else table.facts_
-    return [ColumnUse(column.name, column.words, column.why) for column in columns]
+    return [ColumnUse(column.name, column.words, column.why) for column in column_facts(table)]
+
+
+def column_facts(table: TableVectorizer | None) -> list[ColumnInfo]:
+    """What the columns of a table are; empty for items that are not a table."""
+    if table is None:
+        return []
+    return table.facts_
+
+
+def notes_of_dropped_columns(table: TableVectorizer | None) -> list[str]:
+    """Why columns of a table are not used."""
+    return [
+        f"column {column.name} is dropped: {column.why}"
+        for column in column_facts(table)
+        if not column.is_used
+    ]
 
 
 def held_out_errors(table: list[ResultRow], uses_pairs: bool) -> list[HeldOutErrors]:
     """Errors of the order and, if they are used, of pairs, by kind of held-out comparison."""
     errors = []
+    predictors = ["order"]
+    if uses_pairs:
+        predictors.append("pairs")
     for row in table:
-        predictors = ["order", "pairs"] if uses_pairs else ["order"]
         for predictor in predictors:
             if f"{predictor}_wrong" not in row:  # only ties are held out
                 continue

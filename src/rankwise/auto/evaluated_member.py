@@ -39,6 +39,13 @@ class EvaluatedMember:
     n_trees: int = 0
 
 
+def note_of_trees(n_trees: int) -> str:
+    """Number of trees, for the table of members; empty without trees."""
+    if not n_trees:
+        return ""
+    return f"{n_trees} trees"
+
+
 def as_pipeline(steps: list[Any], ranker: Any) -> Pipeline:
     """Fitted transformers and a fitted ranker as one model."""
     names = ["scale", "expand"][: len(steps)]

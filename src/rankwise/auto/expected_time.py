@@ -45,7 +45,7 @@ class ExpectedSeconds(NamedTuple):
 
 def expected_seconds(member: Any, hold_out: HoldOut) -> ExpectedSeconds:
     """Expected time of an entry of the menu or of any ranker."""
-    n_all = hold_out.every.graph.n_items
+    n_all = hold_out.all_data.graph.n_items
     growth = n_all / hold_out.data.graph.n_items
     if not isinstance(member, CandidateMember):
         return ExpectedSeconds(FOREIGN_SECONDS, growth / (FOREIGN_FOLDS - 1))

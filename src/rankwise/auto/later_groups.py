@@ -38,7 +38,9 @@ def evaluate_later_groups(ranker: Any, X: Any, target: TrainingTarget, time: Arr
     earlier_rows = np.sort(np.concatenate(earlier_blocks))
     earlier = target.take(earlier_rows)
     later = target.take(later_rows)
-    time_limit = None if ranker.time_limit is None else ranker.time_limit / 2
+    time_limit = ranker.time_limit
+    if time_limit is not None:
+        time_limit = time_limit / 2
     model = clone(ranker).set_params(n_resamples=0, time_limit=time_limit)
     model.fit(take_rows(X, earlier_rows), earlier.y, earlier.item_labels, earlier.weight)
     scores = model.predict(take_rows(X, later_rows), groups=later.item_labels)

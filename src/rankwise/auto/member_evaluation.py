@@ -121,7 +121,7 @@ def _evaluate_candidate(entry: CandidateMember, hold_out: HoldOut, seed: int) ->
     best = _best_column(by_unit, scores, hold_out)
     alpha = float(alphas[best])
     if hold_out.is_sample:
-        train = partial(fit_candidate, entry, alpha, features.steps, hold_out.every)
+        train = partial(fit_candidate, entry, alpha, features.steps, hold_out.all_data)
     else:  # while the features are in memory
         train = partial(as_pipeline, features.steps, task.train(alpha=alpha))
     return EvaluatedMember(alpha, scores[:, best].copy(), by_unit[:, best], train, entry.view)
@@ -160,7 +160,7 @@ def _evaluate_ranker(ranker: Any, hold_out: HoldOut) -> EvaluatedMember:
         alpha = float(ranker.get_params(deep=False).get("alpha", np.nan))
     else:
         scores = _refit_scores(ranker, hold_out)
-    train = partial(fit_any, ranker, hold_out.every)
+    train = partial(fit_any, ranker, hold_out.all_data)
     return EvaluatedMember(alpha, scores, hold_out.evaluate(scores), train)
 
 

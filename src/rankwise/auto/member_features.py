@@ -35,14 +35,17 @@ def candidate_features(entry: CandidateMember, data: TrainingData, seed: int) ->
     """Fit the transformers of an entry, and transform the items."""
     X = data.views[entry.view]
     if not sp.issparse(X) or entry.expansion == "rbf":
-        what = f"the features of the member {entry.name!r}"
+        description = f"the features of the member {entry.name!r}"
         advice = "drop it from members="
-        check_matrix_fits(*feature_shape(entry, data), what, advice, n_matrices=FEATURE_COPIES)
+        n_rows, n_columns = feature_shape(entry, data)
+        check_matrix_fits(n_rows, n_columns, description, advice, n_matrices=FEATURE_COPIES)
     scaler = _scaler(entry, is_sparse=sp.issparse(X))
     scaled = fit_transform(scaler, X, data.groups)
-    n_dense = None
+    n_dense = scaled.shape[1]
+    hinged_columns = None  # all of them
     if entry.view == "wide":  # do not give rare values and words more weight than frequent ones
         n_dense = data.views["dense"].shape[1]
+        hinged_columns = n_dense
         scaler.scale_[n_dense:] = 1.0
         scaled = scaler.transform(X)
     if entry.expansion == "linear":
@@ -55,8 +58,7 @@ def candidate_features(entry: CandidateMember, data: TrainingData, seed: int) ->
             random_state=seed,
         )
     else:
-        n_columns = scaled.shape[1] if n_dense is None else n_dense
-        expansion = HingeFeatures(n_knots(n_columns), n_columns=n_dense)
+        expansion = HingeFeatures(n_knots(n_dense), n_columns=hinged_columns)
     return MemberFeatures([scaler, expansion], expansion.fit_transform(scaled))
 
 

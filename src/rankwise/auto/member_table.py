@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rankwise.auto.budgeted_evaluation import Evaluated, Skipped, sum_of_expected_seconds
+from rankwise.auto.evaluated_member import note_of_trees
 from rankwise.auto.training_data import HoldOut
 from rankwise.metrics.by_group import mean_interval
 from rankwise.preprocessing.column_types import ColumnInfo
+from rankwise.runtime.progress import Progress
 
 LONG_SECONDS = 3.0  # of work that is announced on a terminal
 
@@ -41,19 +43,33 @@ def announce(
     if not is_verbose and not is_long:
         return
     for column in columns:
-        why = f" ({column.why})" if column.why else ""
-        sys.stderr.write(f"AutoRanker: column {column.name}: {column.words}{why}\n")
-    limit = "" if time_limit is None else f", at most {time_limit:g} s"
+        use = column.words
+        if column.why:
+            use += f" ({column.why})"
+        sys.stderr.write(f"AutoRanker: column {column.name}: {use}\n")
+    limit = ""
+    if time_limit is not None:
+        limit = f", at most {time_limit:g} s"
     sys.stderr.write(
-        f"AutoRanker: {len(members)} members on {hold_out.every.graph.n_items:,} items, about "
+        f"AutoRanker: {len(members)} members on {hold_out.all_data.graph.n_items:,} items, about "
         f"{seconds:.0f} s of one core{limit}\n"
     )
+
+
+def progress_of_members(n_members: int, is_verbose: bool) -> Progress:
+    """Progress of the evaluation; a verbose evaluation prints a line for each member instead."""
+    is_shown = None  # on a terminal
+    if is_verbose:
+        is_shown = False
+    return Progress("AutoRanker", n_members, is_shown)
 
 
 def print_result(result: Evaluated | Skipped, scoring: str) -> None:
     """Print a member and its score to standard error."""
     row = table_row(result)
-    outcome = f"{scoring} {row['score']:.4f}" if "score" in row else row["note"]
+    outcome = row["note"]
+    if "score" in row:
+        outcome = f"{scoring} {row['score']:.4f}"
     sys.stderr.write(f"AutoRanker: {result.name}: {outcome}, {result.seconds:.1f} s\n")
 
 
@@ -65,7 +81,7 @@ def table_row(result: Evaluated | Skipped) -> dict[str, Any]:
     member = result.member
     return {
         "name": result.name,
-        "note": f"{member.n_trees} trees" if member.n_trees else "",
+        "note": note_of_trees(member.n_trees),
         "alpha": member.alpha,
         **mean_interval(member.by_unit),
         "seconds": result.seconds,

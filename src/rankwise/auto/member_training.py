@@ -82,7 +82,7 @@ def training_notes(trained: TrainedStack, hold_out: HoldOut) -> list[str]:
         notes.append(trained.stack.note)
     if hold_out.is_sample:
         n_evaluated = hold_out.graph.n_items
-        n_all = hold_out.every.graph.n_items
+        n_all = hold_out.all_data.graph.n_items
         notes.append(
             f"members were chosen on {n_evaluated:,} of {n_all:,} items, and trained on all"
         )

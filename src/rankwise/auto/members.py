@@ -96,9 +96,12 @@ class CandidateMember(NamedTuple):
 
     def ranker(self, R: Any, alpha: float = 1e-3) -> RankRLS:
         """The model on features R; wide sparse features are solved by iterations."""
-        solver = "auto"
-        if sp.issparse(R):
-            solver = "primal" if R.shape[1] <= WIDE else "iterative"
+        if not sp.issparse(R):
+            solver = "auto"
+        elif R.shape[1] <= WIDE:
+            solver = "primal"
+        else:
+            solver = "iterative"
         return RankRLS(alpha, cost=self.cost, ties=self.ties, solver=solver, tol=TOL)
 
 
@@ -171,7 +174,9 @@ def _adapt(entry: CandidateMember, data: TrainingData) -> CandidateMember:
     receive all of these columns.
     """
     if data.groups is None:
-        scaling = LOG_STANDARD if entry.scaling.with_log else STANDARD
+        scaling = STANDARD
+        if entry.scaling.with_log:
+            scaling = LOG_STANDARD
         entry = entry._replace(scaling=scaling, ties="include")
     if not data.has_scores:
         entry = entry._replace(cost="magnitude", ties="include")
@@ -198,5 +203,5 @@ def _unused_name(name: str, names: dict[str, Any]) -> str:
     """The name, with a number if it is in use."""
     if name not in names:
         return name
-    n_same = sum(other == name or other.startswith(f"{name} ") for other in names)
+    n_same = sum(used == name or used.startswith(f"{name} ") for used in names)
     return f"{name} {n_same + 1}"

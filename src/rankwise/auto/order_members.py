@@ -47,7 +47,9 @@ def evaluate_hinges(problem: ComparisonProblem, cap: float) -> EvaluatedPairMemb
         model = as_pipeline(problem.linear.steps, ranker)
         return TrainedOrder(model, problem.view, of_covariates)
 
-    name = f"hinges, capped at {cap:g}" if cap else "hinges"
+    name = "hinges"
+    if cap:
+        name = f"hinges, capped at {cap:g}"
     return EvaluatedPairMember(name, True, selected.differences, cap, train, alpha=selected.alpha)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -79,11 +80,11 @@ def choose_wedges(codes: Array) -> list[WedgeTable]:
     """Each column with itself, then columns with each other, while the tables are small."""
     n_columns = codes.shape[1]
     sizes = [_n_categories(column) for column in codes.T]
-    same = [(column, column) for column in range(n_columns)]
-    other = [(i, j) for i in range(n_columns) for j in range(i + 1, n_columns)]
+    same_column = [(column, column) for column in range(n_columns)]
+    two_columns = list(itertools.combinations(range(n_columns), 2))
     tables = []
     n_entries = 0
-    for left, right in same + other:
+    for left, right in same_column + two_columns:
         table = WedgeTable(left, right, sizes[left], sizes[right])
         if n_entries + table.n_entries <= MAX_WEDGES:
             n_entries += table.n_entries

@@ -121,8 +121,8 @@ class PairTrees(BaseEstimator):
         for start in range(0, len(first), BLOCK_ROWS):
             rows = np.arange(start, min(start + BLOCK_ROWS, len(first)))
             a, b = first[rows], second[rows]
-            part = context.take(rows)
-            forward = self.trees_.predict(pair_rows(cells, a, b, part))
-            backward = self.trees_.predict(pair_rows(cells, b, a, part.swapped()))
+            context_of_rows = context.take(rows)
+            forward = self.trees_.predict(pair_rows(cells, a, b, context_of_rows))
+            backward = self.trees_.predict(pair_rows(cells, b, a, context_of_rows.swapped()))
             log_odds[rows] = forward - backward
         return log_odds

@@ -105,7 +105,9 @@ class SmoothNDCG(RankFunction):
         self, y: Array, ranks: Array, hits: Array, starts: Indices, n_units: int
     ) -> RankDerivatives:
         """Values and derivatives; see `RankFunction`."""
-        gains = np.exp2(y) - 1.0 if self.has_exponential_gain else y
+        gains = y
+        if self.has_exponential_gain:
+            gains = np.exp2(y) - 1.0
         unit = _unit_of_item(starts, len(y))
         share = gains / self._ideal(gains, unit, starts)[unit]
         log_rank = np.log2(1.0 + ranks)
@@ -132,11 +134,11 @@ class SmoothAveragePrecision(RankFunction):
     depends_on_hits = True
 
     cut_off: CutOff
-    least: float | None
+    threshold: float | None
 
     def is_relevant(self, y: Array) -> Mask:
-        """Items with ``y >= least``; with y > 0 if `least` is None."""
-        return _is_relevant(y, self.least)
+        """Items with ``y >= threshold``; with y > 0 if it is None."""
+        return _is_relevant(y, self.threshold)
 
     def derivatives(
         self, y: Array, ranks: Array, hits: Array, starts: Indices, n_units: int
@@ -157,11 +159,11 @@ class SmoothReciprocalRank(RankFunction):
     """Mean of 1 / rank over the relevant items with weights proportional to exp(−rank)."""
 
     cut_off: CutOff
-    least: float | None
+    threshold: float | None
 
     def is_relevant(self, y: Array) -> Mask:
-        """Items with ``y >= least``; with y > 0 if `least` is None."""
-        return _is_relevant(y, self.least)
+        """Items with ``y >= threshold``; with y > 0 if it is None."""
+        return _is_relevant(y, self.threshold)
 
     def derivatives(
         self, y: Array, ranks: Array, hits: Array, starts: Indices, n_units: int
@@ -254,9 +256,9 @@ class _Block:
         self._pair_starts = np.cumsum(self._n_pairs) - self._n_pairs
         place_of_first = self._starts[unit_of_relevant] - self._pair_starts
         n_all_pairs = int(self._n_pairs.sum())
-        self._other = np.arange(n_all_pairs) + np.repeat(place_of_first, self._n_pairs)
+        self._paired_item = np.arange(n_all_pairs) + np.repeat(place_of_first, self._n_pairs)
         self._pair_with_itself = self._pair_starts + self._relevant - self._starts[unit_of_relevant]
-        self._is_hit = is_relevant[self._other]
+        self._is_hit = is_relevant[self._paired_item]
 
     def at(self, w: Array) -> SmoothValues:
         """Values and gradients at the weights w."""
@@ -279,7 +281,9 @@ class _Block:
         if result.by_hits is not None:
             by_pair += self._per_pair(result.by_hits) * self._is_hit
         flow = by_pair * above * (1.0 - above)
-        by_score: Array = np.bincount(self._other, flow, len(scores)).astype(np.float64, copy=False)
+        by_score: Array = np.bincount(self._paired_item, flow, len(scores)).astype(
+            np.float64, copy=False
+        )
         by_score[self._relevant] -= self._sum_of_pairs(flow)
         gradients = self._to_weights(by_score / TEMPERATURE, scaled, deviation)
         return SmoothValues(result.values, gradients)
@@ -287,7 +291,7 @@ class _Block:
     def _probability_above(self, scaled: Array) -> NDArray[np.float32]:
         """σ((f_j − f_i) / τ) for each pair of a relevant item i and an item j; 0 for j = i."""
         half = (scaled / (2.0 * TEMPERATURE)).astype(np.float32)
-        difference = half[self._other] - self._per_pair(half[self._relevant])
+        difference = half[self._paired_item] - self._per_pair(half[self._relevant])
         above: NDArray[np.float32] = np.tanh(difference)  # σ(x) = (1 + tanh(x / 2)) / 2
         above += 1.0
         above *= 0.5
@@ -326,13 +330,15 @@ def smooth_version(metric: Metric) -> RankFunction | None:
         function = SmoothReciprocalRank(cut_off, options.pop("relevant", None))
     else:
         return None
-    return None if options else function
+    if options:
+        return None
+    return function
 
 
-def _is_relevant(y: Array, least: float | None) -> Mask:
-    if least is None:
+def _is_relevant(y: Array, threshold: float | None) -> Mask:
+    if threshold is None:
         return np.asarray(y > 0)
-    return np.asarray(y >= least)
+    return np.asarray(y >= threshold)
 
 
 def _unit_of_item(starts: Indices, n_items: int) -> Indices:

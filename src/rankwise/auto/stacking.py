@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ N_AVERAGED = 4  # members in the mean
 LEAST_FOR_STACK = 200  # items: weights from fewer are noise
 STACK_ALPHAS = 10.0 ** np.arange(2, -7, -1)  # relative to the mean square of a column
 REPLACEMENT_ERRORS = 3.0  # standard errors by which a member must beat the stack to replace it
+BATCH_ENTRIES = 2**23  # held-out scores of stacks that are evaluated at once
 
 
 def is_worse(scores: Array, rival: Array, sign: float, n_errors: float = 1.0) -> bool:
@@ -55,6 +56,21 @@ class Stack:
     note: str = ""
 
 
+class ProposedWeights(NamedTuple):
+    """Weights of the members from the same units, by each of several criteria.
+
+    Attributes
+    ----------
+    weights : list of ndarray of shape (n_members,)
+        Weights from all drawn units; those that count pairs are the first.
+    weights_without : list of ndarray of shape (n_units, n_members)
+        The same without each unit.
+    """
+
+    weights: list[Array]
+    weights_without: list[Array]
+
+
 class UnitSystems(NamedTuple):
     """Normal equations of the stack as sums over units.
 
@@ -77,7 +93,9 @@ class UnitSystems(NamedTuple):
         """Mean square of a column over pairs; 1 if all are zero."""
         n_members = self.moments.shape[1]
         scale = np.trace(self.grams.sum(axis=0)) / self.pair_weights.sum() / n_members
-        return float(scale) if scale else 1.0
+        if not scale:
+            return 1.0
+        return float(scale)
 
     def weights(self, counts: NDArray[Any], alpha: float) -> Array:
         """Weights of the members from units that count several times, shape (n_members,)."""
@@ -128,10 +146,16 @@ class Stacking:
         self._by_unit = np.stack([member.by_unit for member in members], axis=1)
         self._Z = hold_out.scaled(np.stack([member.scores for member in members], axis=1))
         self.n_units = len(self._by_unit)
-        if how == "stack" and len(members) > 1 and len(self._Z) >= LEAST_FOR_STACK:
+        if self._has_stack:
             self._systems = unit_systems(self._Z, hold_out)
             self._alpha = self._select_alpha()
             self._metric_weights = self._fit_metric_weights()
+
+    @property
+    def _has_stack(self) -> bool:
+        """Whether members are stacked; weights from few items are noise."""
+        n_items, n_members = self._Z.shape
+        return self._how == "stack" and n_members > 1 and n_items >= LEAST_FOR_STACK
 
     def combine(self, drawn: NDArray[np.intp] | None = None) -> Stack:
         """Select and weight the members by units, which may be drawn several times; all by default.
@@ -142,42 +166,72 @@ class Stacking:
         """
         if drawn is None:
             drawn = np.arange(self.n_units)
-        n_items, n_members = self._Z.shape
-        mean_gain = self._hold_out.sign * nanmean(self._by_unit[drawn])
-        order = np.argsort(-np.nan_to_num(mean_gain, nan=-np.inf), kind="stable")
-        best = Stack("best", np.eye(n_members)[order[0]], self._by_unit[:, order[0]])
-        if self._how == "best" or n_members == 1:
-            return best
-        if self._how == "mean":
-            return self._mean_of(order[:N_AVERAGED])
-        if n_items < LEAST_FOR_STACK:
-            note = (
-                "the mean of the best takes the place of the stack: "
-                f"{n_items} items are too few for its weights"
-            )
-            return replace(self._mean_of(order[:N_AVERAGED]), note=note)
-        stack = self._stack(drawn)
-        return self._stack_or_best(stack, best, drawn)
+        return next(self._combinations([drawn]))
 
     def out_of_bag(self, n_resamples: int, rng: np.random.Generator) -> Array:
         """Mean metric in each unit, by combinations from bootstrap samples without the unit."""
         total = np.zeros(self.n_units)
         n_values = np.zeros(self.n_units)
-        for _ in range(n_resamples):
-            drawn = rng.integers(self.n_units, size=self.n_units)
-            by_unit = self.combine(drawn).by_unit
-            is_out_of_bag = ~np.isnan(by_unit)
+        draws = [rng.integers(self.n_units, size=self.n_units) for _ in range(n_resamples)]
+        for drawn, combination in zip(draws, self._combinations(draws), strict=True):
+            is_out_of_bag = ~np.isnan(combination.by_unit)
             is_out_of_bag[drawn] = False
-            total[is_out_of_bag] += by_unit[is_out_of_bag]
+            total[is_out_of_bag] += combination.by_unit[is_out_of_bag]
             n_values += is_out_of_bag
         return np.where(n_values > 0, total / np.maximum(n_values, 1.0), np.nan)
+
+    def _combinations(self, draws: Sequence[Indices]) -> Iterator[Stack]:
+        """The combination for each draw of units; stacks of many draws are evaluated at once."""
+        if not self._has_stack:
+            for drawn in draws:
+                yield self._without_stack(drawn)
+            return
+        n_columns = len(self._Z) * (1 + len(self._metric_weights))
+        n_together = max(1, BATCH_ENTRIES // n_columns)
+        for start in range(0, len(draws), n_together):
+            batch = draws[start : start + n_together]
+            proposals = [self._propose_weights(drawn) for drawn in batch]
+            scores = [
+                self._scores_by_unit(weights)
+                for proposed in proposals
+                for weights in proposed.weights_without
+            ]
+            by_unit = self._hold_out.evaluate(np.stack(scores, axis=1))
+            of_draws = np.split(by_unit, len(batch), axis=1)
+            for drawn, proposed, values in zip(batch, proposals, of_draws, strict=True):
+                stack = self._best_stack(drawn, proposed, values)
+                yield self._stack_or_best(stack, drawn)
+
+    def _without_stack(self, drawn: Indices) -> Stack:
+        """The best member, or the mean of the best members."""
+        n_items, n_members = self._Z.shape
+        order = self._best_first(drawn)
+        if self._how == "best" or n_members == 1:
+            return self._single(order[0])
+        mean = self._mean_of(order[:N_AVERAGED])
+        if self._how == "mean":
+            return mean
+        note = (
+            "the mean of the best takes the place of the stack: "
+            f"{n_items} items are too few for its weights"
+        )
+        return replace(mean, note=note)
+
+    def _best_first(self, drawn: Indices) -> Indices:
+        """Numbers of the members, those with the best metric in these units first."""
+        mean_gain = self._hold_out.sign * nanmean(self._by_unit[drawn])
+        return np.argsort(-np.nan_to_num(mean_gain, nan=-np.inf), kind="stable")
+
+    def _single(self, member: int) -> Stack:
+        weights = np.eye(self._Z.shape[1])[member]
+        return Stack("best", weights, self._by_unit[:, member])
 
     def _mean_of(self, members: Indices) -> Stack:
         weights = np.bincount(members, minlength=self._Z.shape[1]) / len(members)
         return Stack("mean", weights, self._hold_out.evaluate(self._Z @ weights))
 
-    def _stack(self, drawn: Indices) -> Stack:
-        """The stack from these units, with the weights that are best by leave-group-out."""
+    def _propose_weights(self, drawn: Indices) -> ProposedWeights:
+        """Weights of the stack from these units, by pairs and by the requested metric."""
         counts = np.bincount(drawn, minlength=self.n_units)
         pairwise = self._systems.weights(counts, self._alpha)
         pairwise_without = self._systems.weights_without_units(counts, self._alpha)
@@ -186,14 +240,17 @@ class Stacking:
         for metric_weights in self._metric_weights:
             weights.append(metric_weights.weights(counts, pairwise))
             weights_without.append(metric_weights.weights_without_units(counts, pairwise_without))
-        scores = np.stack([self._scores_by_unit(w) for w in weights_without], axis=1)
-        by_unit = self._hold_out.evaluate(scores)
+        return ProposedWeights(weights, weights_without)
+
+    def _best_stack(self, drawn: Indices, proposed: ProposedWeights, by_unit: Array) -> Stack:
+        """The proposed weights with the best metric by leave-group-out, in columns of `by_unit`."""
         mean_gains = self._hold_out.sign * nanmean(by_unit[drawn])
         best = int(np.argmax(np.nan_to_num(mean_gains, nan=-np.inf)))
-        return Stack("stack", _with_sum_one(weights[best]), by_unit[:, best])
+        return Stack("stack", _with_sum_one(proposed.weights[best]), by_unit[:, best])
 
-    def _stack_or_best(self, stack: Stack, best: Stack, drawn: NDArray[np.intp]) -> Stack:
+    def _stack_or_best(self, stack: Stack, drawn: Indices) -> Stack:
         """The stack, unless it is zero or the best member is clearly better."""
+        best = self._single(self._best_first(drawn)[0])
         sign = self._hold_out.sign
         stack_values = stack.by_unit[drawn]
         best_values = best.by_unit[drawn]
@@ -247,7 +304,9 @@ class Stacking:
 def _with_sum_one(weights: Array) -> Array:
     """Weights with Σ|w| = 1; zero weights stay zero."""
     size = np.abs(weights).sum()
-    return weights / size if size > 0 else weights
+    if size == 0:
+        return weights
+    return np.asarray(weights / size)
 
 
 def unit_systems(Z: Array, hold_out: HoldOut) -> UnitSystems:

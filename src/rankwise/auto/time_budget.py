@@ -25,8 +25,11 @@ class TimeBudget:
 
     def __init__(self, limit: float | None, start: float) -> None:
         self._start = start
-        self._end = np.inf if limit is None else start + limit
-        self._pace = 1.0 if limit is None else measure_pace()
+        self._end = np.inf
+        self._pace = 1.0
+        if limit is not None:
+            self._end = start + limit
+            self._pace = measure_pace()
         self._reserved: dict[str, float] = {}
         self._lock = threading.Lock()
 

@@ -77,7 +77,9 @@ class TrainingData:
 
     def labels(self, rows: Indices) -> Indices | None:
         """Group numbers of the selected items; None if there are no groups."""
-        return None if self.groups is None else self.groups[rows]
+        if self.groups is None:
+            return None
+        return self.groups[rows]
 
     def subset(self, rows: Indices) -> TrainingData:
         """Data of the selected items."""
@@ -161,33 +163,33 @@ class HoldOut:
         Metric of held-out scores. By default ndcg@10 for grades in groups, else disagreement.
     folds : list of ndarray of int
         Items that are held out together.
-    every : TrainingData
+    all_data : TrainingData
         All items; the final models are trained on them.
     rows : ndarray of int
-        Rows of `every` that are in `data`.
+        Rows of `all_data` that are in `data`.
     """
 
     data: TrainingData
     metric: Metric
     folds: Folds
-    every: TrainingData
+    all_data: TrainingData
     rows: Indices
 
     @classmethod
-    def of(cls, every: TrainingData, scoring: Any, rows: Indices | None = None) -> HoldOut:
+    def of(cls, all_data: TrainingData, scoring: Any, rows: Indices | None = None) -> HoldOut:
         """Hold out one group at a time, or wide sparse items in five folds of groups."""
         if rows is None:
-            data = every
-            rows = np.arange(every.graph.n_items)
+            data = all_data
+            rows = np.arange(all_data.graph.n_items)
         else:
-            data = every.subset(rows)
+            data = all_data.subset(rows)
         metric = _hold_out_metric(data, scoring)
-        return cls(data, metric, make_folds(_n_folds(data), data.graph), every, rows)
+        return cls(data, metric, make_folds(_n_folds(data), data.graph), all_data, rows)
 
     @property
     def is_sample(self) -> bool:
         """Whether the held-out items are a sample of all items."""
-        return self.data is not self.every
+        return self.data is not self.all_data
 
     @property
     def graph(self) -> PreferenceGraph:

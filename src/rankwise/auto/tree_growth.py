@@ -69,8 +69,8 @@ def is_predictive(numbers: Array, graph: ScoreGraph) -> bool:
         scores[held_out] = predict_trees(model, X[held_out])
     deviations = np.sqrt(scores.var() * targets.var())
     covariance = float(np.cov(scores, targets, bias=True)[0, 1])
-    least = max(LEAST_CORRELATION, LEAST_STANDARD_ERRORS / np.sqrt(graph.n_items))
-    return bool(deviations > 0 and covariance > least * deviations)
+    threshold = max(LEAST_CORRELATION, LEAST_STANDARD_ERRORS / np.sqrt(graph.n_items))
+    return bool(deviations > 0 and covariance > threshold * deviations)
 
 
 def column_folds(graph: ScoreGraph) -> Folds:

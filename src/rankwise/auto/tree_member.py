@@ -80,14 +80,14 @@ def evaluate_trees(hold_out: HoldOut, seconds: float, pace: float) -> EvaluatedM
     doubled while that helps and while there is time: the next trees take as long as all before.
     """
     start = time.perf_counter()
-    every = hold_out.every
-    n_items, n_columns = every.views["trees"].shape
-    n_cells = n_columns - sum(every.trees.sizes)
+    all_data = hold_out.all_data
+    n_items, n_columns = all_data.views["trees"].shape
+    n_cells = n_columns - sum(all_data.trees.sizes)
     advice = "drop them from members="
     check_matrix_fits(
         n_items, n_cells, "the features of trees", advice, n_matrices=FEATURE_MATRICES
     )
-    categorical = every.trees.categorical(n_columns)
+    categorical = all_data.trees.categorical(n_columns)
     plan = plan_trees(hold_out, seconds, pace)
     folds = _make_folds(hold_out, plan)
     grown = _grow(folds, hold_out, categorical, start, seconds / (1 + plan.refit_time))
@@ -97,7 +97,7 @@ def evaluate_trees(hold_out: HoldOut, seconds: float, pace: float) -> EvaluatedM
         trees.store(grown.first_model, grown.n_trees, n_features)
         train = partial(Pipeline, as_pipeline([folds[0].step], trees).steps)
     else:
-        train = partial(fit_trees, trees, every)
+        train = partial(fit_trees, trees, all_data)
     return EvaluatedMember(
         np.nan, grown.scores, hold_out.evaluate(grown.scores), train, "trees", grown.n_trees
     )
@@ -106,7 +106,7 @@ def evaluate_trees(hold_out: HoldOut, seconds: float, pace: float) -> EvaluatedM
 def plan_trees(hold_out: HoldOut, seconds: float, pace: float) -> TreePlan:
     """Folds of the trees, and how many of the items they are trained on."""
     n_held_out = hold_out.graph.n_items
-    n_items, n_columns = hold_out.every.views["trees"].shape
+    n_items, n_columns = hold_out.all_data.views["trees"].shape
     if n_held_out == n_items:
         return TreePlan(hold_out.group_folds(TREE_FOLDS), 1.0, REFIT_TIME)
     first_seconds = FIRST_TREE_SECONDS * n_columns * (n_items - n_held_out)
@@ -127,9 +127,9 @@ def fit_trees(trees: BoostedTrees, data: TrainingData) -> Pipeline:
 
 def _make_folds(hold_out: HoldOut, plan: TreePlan) -> list[GrowingFold]:
     """Features of the training items and the held-out items of each fold."""
-    every = hold_out.every
-    X = every.views["trees"]
-    graph = every.graph
+    all_data = hold_out.all_data
+    X = all_data.views["trees"]
+    graph = all_data.graph
     unit = graph.groups if graph.n_groups > 1 else np.arange(graph.n_items)
     is_trained = np.random.default_rng(0).random(unit.max() + 1) < plan.train_share
     candidates = np.flatnonzero(is_trained[unit])
@@ -137,10 +137,10 @@ def _make_folds(hold_out: HoldOut, plan: TreePlan) -> list[GrowingFold]:
     for fold in plan.folds:
         held_out_rows = hold_out.rows[fold]
         rows = np.setdiff1d(candidates, held_out_rows)
-        step = clone(every.trees)
-        target = every.relevance.take(rows)
-        R = step.fit_transform(X, target.y, every.labels(rows), target.weight, rows)
-        held_out_R = step.transform(X[held_out_rows], every.labels(held_out_rows))
+        step = clone(all_data.trees)
+        target = all_data.relevance.take(rows)
+        R = step.fit_transform(X, target.y, all_data.labels(rows), target.weight, rows)
+        held_out_R = step.transform(X[held_out_rows], all_data.labels(held_out_rows))
         folds.append(GrowingFold(step, R, graph.subset(rows), fold, held_out_R))
     return folds
 

@@ -42,3 +42,11 @@ def estimate_from_units(by_unit: Array, scoring: str, where: str, n_groups: int)
             f"and {high_new:.4f} with a probability of {DEFAULT_CONFIDENCE:.0%}"
         )
     return UnitEstimate(estimate, notes)
+
+
+def note_of_optimism(optimism: float, score: float, scoring: str, units: str) -> str:
+    """Remark on the score of the units that were used for selection and weights."""
+    return (
+        f"on the {units} used for selection and weights {scoring} is {score:.4f}, "
+        f"optimistic by {optimism:+.4f}"
+    )
