@@ -133,7 +133,7 @@ def test_a_full_disk(tmp_path, table, model):
     assert done.stderr.count("\n") == 1
 
 
-def test_a_reader_that_has_had_enough_is_no_failure(tmp_path, model):
+def test_a_broken_pipe_is_no_failure(tmp_path, model):
     data = tmp_path / "long.csv"
     data.write_text("size,age,stars,shop\n" + "1,2,3,4\n" * 20000)
     with subprocess.Popen(

@@ -129,7 +129,7 @@ def test_files_and_page_are_written(tables):
         (["transposed.csv"], "transpose the table"),
     ],
 )
-def test_refusals(tables, arguments, message):
+def test_rank_refuses_wrong_columns_of_scores(tables, arguments, message):
     done = run(*arguments)
     assert done.exit_code == 1
     assert message in done.stderr

@@ -96,7 +96,7 @@ def test_auto_is_dense_from_a_third_of_stored_entries_on(tmp_path):
     assert sp.issparse(read_letor(fewer).X)
 
 
-def test_dtype(tmp_path):
+def test_dtype_is_that_of_the_features_only(tmp_path):
     path = save(tmp_path / "toy.txt", TOY)
     data = read_letor(path, dtype="float32")
     assert data.X.dtype == np.float32

@@ -160,7 +160,7 @@ def test_labels_that_would_be_merged(tmp_path, groups):
         ((np.empty((0, 2)), []), {}, "0 sample"),
     ],
 )
-def test_refused_data(tmp_path, arguments, options, message):
+def test_write_letor_refuses_data_and_writes_nothing(tmp_path, arguments, options, message):
     with pytest.raises(ValueError, match=message):
         write_letor(tmp_path / "a.txt", *arguments, **options)
     assert not list(tmp_path.iterdir())
@@ -225,7 +225,7 @@ def test_no_permission(tmp_path, monkeypatch):
     assert path.read_text() == "old"
 
 
-def test_device(tmp_path):
+def test_write_letor_to_a_device_replaces_no_file(tmp_path):
     write_letor("/dev/null", X, Y)
     assert not os.path.isfile("/dev/null")
 

@@ -98,7 +98,7 @@ def test_columns_of_a_table_count_by_name_in_any_order_and_type():
     assert share_seen(sketch, pyarrow.table(other), y, groups) == 0.0
 
 
-def test_words_tell_a_leak():
+def test_describe_overlap_says_how_many_items_the_training_had():
     assert describe_overlap(0.05, "m") == ""
     assert "m was trained on all of these items" in describe_overlap(1.0, "m")
     assert "m was trained on about 30% of these items" in describe_overlap(0.3, "m")

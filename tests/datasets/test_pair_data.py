@@ -53,7 +53,7 @@ def test_one_other_label_makes_all_of_them_strings(tmp_path, label):
     assert set(data.items.tolist()) == {"7", "10", "9", label}
 
 
-def test_graph(tmp_path):
+def test_the_graph_of_pair_data_has_its_items_pairs_and_weights(tmp_path):
     graphs = pytest.importorskip("rankwise.graphs")
     graph = read_pairs(save(tmp_path / "a.csv", GAMES)).graph()
     assert isinstance(graph, graphs.PairGraph)

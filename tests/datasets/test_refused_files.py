@@ -59,7 +59,7 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("name", BAD_ROWS)
-def test_bad_row(tmp_path, name):
+def test_read_letor_names_the_line_of_a_bad_row(tmp_path, name):
     text = GOOD + BAD_ROWS[name] + b"\n" + b"0 qid:1 1:1\n" * 3
     refused(tmp_path / "bad.txt", text, 5)
 

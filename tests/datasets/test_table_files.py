@@ -206,7 +206,7 @@ BAD_ROWS = {  # beside those of the folder of messy files
 
 
 @pytest.mark.parametrize("name", BAD_ROWS)
-def test_bad_row(tmp_path, name):
+def test_read_ranking_names_the_line_of_a_bad_row(tmp_path, name):
     good = "y,a,b,qid\n1,2,3,4\n\n" + "1,2,3,4\n" * 3
     path = save(tmp_path / "bad.csv", good + BAD_ROWS[name] + "\n1,2,3,4\n")
     refused(read_ranking, path, 7)
@@ -321,7 +321,7 @@ def test_features_are_an_array_of_names_or_one_name(tmp_path):
         (gzip.compress(b"y,x\n1,2\n" * 999, mtime=0)[:-12], None, "damaged"),
     ],
 )
-def test_other_files(tmp_path, content, line, words):
+def test_read_ranking_refuses_files_that_are_no_table(tmp_path, content, line, words):
     refused(read_ranking, save(tmp_path / "a.csv", content), line, words)
 
 

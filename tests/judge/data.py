@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 import urllib.request
 
+from rankwise.judge.item_set import Item
+
 MAX_WAIT = 120  # seconds, for what takes one second on an idle machine
+LOCAL = "http://127.0.0.1"
+FIVE = [Item(name, (("", f"about {name}"),)) for name in "abcde"]
 
 
 class Program:
@@ -36,3 +41,25 @@ class Program:
         self.process.send_signal(sign)
         said = self.process.communicate(timeout=MAX_WAIT)[0]
         return said
+
+
+def post(client, path, **body):
+    return client.post(path, json={"judge": "Ann"} | body)
+
+
+def names(session, question):
+    """Of the two items, in the order of their sides."""
+    return tuple(session.items[place].name for place in session.positions(question))
+
+
+def write(tmp_path, text, name="items.csv"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + MAX_WAIT
+    while not condition():
+        assert time.monotonic() < deadline, f"it did not happen in {MAX_WAIT} s"
+        time.sleep(0.02)

@@ -112,7 +112,7 @@ def test_effects_are_on_the_scale_of_the_board():
         ({"reweight": True}, "column of judges with judge="),
     ],
 )
-def test_bad_readings_are_explained(options, message):
+def test_rate_refuses_wrong_options(options, message):
     with pytest.raises(ValueError, match=message):
         rate(random_games(levels=(1.0, 2.5)), **options)
 

@@ -157,7 +157,7 @@ def test_lower_is_better_reverses_the_board():
     np.testing.assert_allclose(same.ratings, board.ratings, rtol=1e-12)
 
 
-def test_scales():
+def test_task_scales_are_those_of_scipy():
     scores = scores_of()
     standardized = (scores - scores.mean(axis=0)) / scores.std(axis=0, ddof=1)
     ranks = (stats.rankdata(scores, axis=0) - 1) / 5

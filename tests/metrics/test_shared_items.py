@@ -92,7 +92,7 @@ def test_p_values_are_uniform_where_items_have_effects():
     assert n_rejected_as_independent / n_trials > 0.3
 
 
-def test_limits():
+def test_dyadic_robust_mean_of_few_or_wrong_values():
     single = dyadic_robust_mean([1.0], ["a"], ["b"])
     assert single.mean == 1.0
     assert np.isnan(single.p)
