@@ -62,6 +62,13 @@ def weights_or_ones(weight: Array | None, n_items: int) -> Array:
     return weight
 
 
+def row_factors(factors: Array, V: Array) -> Array:
+    """Factors of the rows of V in a shape that multiplies V: a column if V is a matrix."""
+    if V.ndim == 1:
+        return factors
+    return factors[:, None]
+
+
 def dense_rows(R: Matrix) -> Array:
     """Features as a dense float64 array."""
     if not isinstance(R, np.ndarray):

@@ -39,10 +39,14 @@ def as_array(values: object, name: str = "values") -> Any:
     """
     if np.ma.isMaskedArray(values):
         refuse_masked(name, values)
-    column = narwhals_column(values)
-    if column is not None:
-        return _array(column)
-    if narwhals_frame(values) is not None:
+    wrapped = _wrap(values)
+    if wrapped is None:
+        return values
+    import narwhals.stable.v2 as nw
+
+    if isinstance(wrapped, nw.Series):
+        return _array(wrapped)
+    if isinstance(wrapped, nw.DataFrame):
         return frame_matrix(name, values)
     return values
 
@@ -88,16 +92,6 @@ def narwhals_frame(values: object) -> Frame | None:
     import narwhals.stable.v2 as nw
 
     return wrapped if isinstance(wrapped, nw.DataFrame) else None
-
-
-def narwhals_column(values: object) -> Column | None:
-    """The column of a frame (a series) wrapped by narwhals; None for other values."""
-    wrapped = _wrap(values)
-    if wrapped is None:
-        return None
-    import narwhals.stable.v2 as nw
-
-    return wrapped if isinstance(wrapped, nw.Series) else None
 
 
 def _wrap(values: object) -> Frame | Column | None:

@@ -57,7 +57,6 @@ from rankwise.auto.unit_estimate import estimate_from_units, note_of_optimism
 from rankwise.datasets import PairData
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Model, Values
-from rankwise.frames import check_same_index
 from rankwise.graphs import PairGraph
 from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
 from rankwise.kernels.stable_products import row_products
@@ -268,14 +267,13 @@ class AutoRanker(RankerMixin, BaseEstimator):
             return self._fit_comparisons(items, y, sample_weight, time, budget)
         if item_id is not None:
             raise ValueError("item_id= is for comparisons: pass a PairData or a PairGraph as y.")
-        check_same_index(X=X, y=y, groups=groups)
-        X = check_groups(self, X, y, groups)
+        target = read_y(y, groups, sample_weight, X=X)
+        X = check_groups(self, X, y, groups, target)
         values_of_later = None
         if time is not None:
-            target = read_y(y, groups, sample_weight, X=X)
             values_of_later = evaluate_later_groups(self, X, target, time)
 
-        fitted = self._fit_views(X, lambda: read_y(y, groups, sample_weight, X=X))
+        fitted = self._fit_views(X, lambda: target)
         data = check_data(fitted.views, y, groups, sample_weight, fitted.trees)
         members = requested_members(self.members, data)
         rng = np.random.default_rng(seed)

@@ -127,7 +127,9 @@ class PreferenceGraph(ABC):
 
         "edges" if the edges are given one by one, "items" if they follow from values of the items.
         """
-        return "items" if self.has_relevance else "edges"
+        if self.has_relevance:
+            return "items"
+        return "edges"
 
     def supports_metric(self, name: str) -> bool:
         """Whether a metric of this name can be evaluated: most metrics need relevance.
@@ -238,7 +240,7 @@ class PreferenceGraph(ABC):
             ``Rᵀ L R`` of shape (p, p), and ``Rᵀ t``.
         """
         n_items, n_columns = R.shape
-        if not hasattr(R, "T"):  # rows that are computed when they are indexed
+        if not isinstance(R, np.ndarray) and not sp.issparse(R):  # rows computed when indexed
             check_matrix_fits(
                 n_items, n_columns, "the features of all items", "use a smaller n_basis"
             )

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise._compiled import add_rows, scale_rows
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, take_weights
 from rankwise.graphs.levels import Partition
 from rankwise.groups import group_means, group_sums
 from rankwise.runtime.threads import LARGE_STEP, map_in_threads
@@ -146,17 +146,16 @@ class BlockedGram:
             features = features - self._shift
         X = np.ascontiguousarray(features, dtype=np.float64)
         parent = self._rows.partition.parent[block]
-        row_weight = self._rows.row_weight
-        block_weight = None if row_weight is None else row_weight[block]
+        block_weight = take_weights(self._rows.row_weight, block)
         scaled = self._scaled(X, parent, block_weight)
         self.squares += scaled.T @ scaled
         self._add_sums(X, parent, block_weight, self._targets[block])
 
-    def merge(self, other: BlockedGram) -> None:
-        """Add the sums of another part of the rows."""
-        self.squares += other.squares
-        self.moment += other.moment
-        self.sums += other.sums
+    def merge(self, partial_sum: BlockedGram) -> None:
+        """Add the sums over other blocks."""
+        self.squares += partial_sum.squares
+        self.moment += partial_sum.moment
+        self.sums += partial_sum.sums
 
     def means(self) -> Array:
         """Mean of the shifted rows of each parent; zero for a parent without rows."""
@@ -175,7 +174,9 @@ class BlockedGram:
     def _scaled(self, X: Array, parent: Indices, block_weight: Array | None) -> Array:
         if not self._scales_rows:
             return X
-        root_weight = None if block_weight is None else np.sqrt(block_weight)
+        root_weight = None
+        if block_weight is not None:
+            root_weight = np.sqrt(block_weight)
         scaled = np.empty(X.shape)
         scale_rows(X, parent, self._centers, self._scale, scaled, root_weight)
         return scaled
@@ -226,9 +227,9 @@ def _add_all_rows(
     data: the result is the same to the last bit for any number of idle cores.
     """
 
-    def partial_sums(parts: list[list[slice]]) -> list[BlockedGram]:
+    def partial_sums(block_runs: list[list[slice]]) -> list[BlockedGram]:
         sums = []
-        for blocks in parts:
+        for blocks in block_runs:
             gram = BlockedGram(rows, shift, centers)
             for block in blocks:
                 gram.add(block)
@@ -237,11 +238,12 @@ def _add_all_rows(
 
     n_rows, n_columns = rows.R.shape
     n_multiplications = n_rows * n_columns**2
-    parts = _split_blocks(list(_blocks(rows.R)), n_multiplications, len(rows.partition.weight))
-    runs = map_in_threads(partial_sums, parts, n_multiplications)
-    total, *others = itertools.chain.from_iterable(runs)
-    for gram in others:
-        total.merge(gram)
+    n_parents = len(rows.partition.weight)
+    block_runs = _split_blocks(list(_blocks(rows.R)), n_multiplications, n_parents)
+    sums_of_threads = map_in_threads(partial_sums, block_runs, n_multiplications)
+    total, *further_sums = itertools.chain.from_iterable(sums_of_threads)
+    for partial_sum in further_sums:
+        total.merge(partial_sum)
     return total
 
 
@@ -253,11 +255,11 @@ def _split_blocks(
     A small step has one partial sum. The sums by parent of all partial sums together have at most
     one eighth of the size of the data.
     """
-    n_parts = 1
+    n_sums = 1
     if n_multiplications >= LARGE_STEP:
         n_rows = blocks[-1].stop
-        n_parts = min(MAX_PARTIAL_SUMS, len(blocks), max(1, n_rows // (8 * n_parents)))
-    bounds = [len(blocks) * k // n_parts for k in range(n_parts + 1)]
+        n_sums = min(MAX_PARTIAL_SUMS, len(blocks), max(1, n_rows // (8 * n_parents)))
+    bounds = [len(blocks) * k // n_sums for k in range(n_sums + 1)]
     return [blocks[start:stop] for start, stop in itertools.pairwise(bounds)]
 
 
@@ -267,7 +269,9 @@ def plain_system(R: Any, target: Array, row_weight: Array | None = None) -> tupl
     Dense R is read a block of rows at a time.
     """
     if sp.issparse(R):
-        weighted = R if row_weight is None else R.multiply(row_weight[:, None]).tocsr()
+        weighted = R
+        if row_weight is not None:
+            weighted = R.multiply(row_weight[:, None]).tocsr()
         gram = np.asarray((R.T @ weighted).toarray(), dtype=np.float64)
         return gram, np.asarray(R.T @ target)
     n_columns = R.shape[1]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, row_factors
 from rankwise.graphs.levels import Levels
 from rankwise.groups import indices_by_group
 
@@ -70,8 +70,10 @@ class LevelRoot(GraphRoot):
     def __init__(self, levels: Levels, within: Array, between: Array, shift: float) -> None:
         of_groups = np.full(len(within), shift)
         self._levels = levels
-        self._root_weight = None if levels.weight is None else np.sqrt(levels.weight)
         self._factors = np.sqrt([within, between, of_groups])
+        self._root_weight: Array | None = None
+        if levels.weight is not None:
+            self._root_weight = np.sqrt(levels.weight)
 
     def apply(self, V: Array) -> Array:
         """``F V``."""
@@ -116,14 +118,14 @@ class LevelRoot(GraphRoot):
 
     def _scale_parts(self, V: Array, factors: Array) -> Array:
         offset = self._offset(V, factors)
-        within = factors[0] if V.ndim == 1 else factors[0][:, None]
+        within = row_factors(factors[0], V)
         out: Array = V * within[self._levels.of_item]
         out += _times(self._root_weight, offset[self._levels.of_item])
         return out
 
     def _offset(self, V: Array, factors: Array) -> Array:
         """Constant of each level that is added to the factor of the level times V."""
-        within, between, of_groups = factors if V.ndim == 1 else factors[:, :, None]
+        within, between, of_groups = (row_factors(factor, V) for factor in factors)
         level_mean, group_mean = self._levels.means(V, self._root_weight)
         offset: Array = (between - within) * level_mean + (of_groups - between) * group_mean
         return offset
@@ -132,7 +134,7 @@ class LevelRoot(GraphRoot):
 def _times(factor: Array | None, V: Array) -> Array:
     if factor is None:
         return V
-    return np.asarray(V * (factor if V.ndim == 1 else factor[:, None]))
+    return np.asarray(V * row_factors(factor, V))
 
 
 def _inverse(factor: Any) -> Any:
@@ -181,7 +183,8 @@ class CholeskyRoot(GraphRoot):
     def _solve_triangles(self, d: Array, *, transpose: bool) -> Array:
         out = np.zeros_like(d)
         for items, F in self._blocks:
-            rank = len(items) if F[-1, -1] > 0 else len(items) - 1
+            is_singular = F[-1, -1] == 0
+            rank = len(items) - int(is_singular)
             if rank:
                 rows = items[:rank]
                 out[rows] = scipy.linalg.solve_triangular(
@@ -213,6 +216,5 @@ def _cholesky_root(L: Array, shift: Array) -> Array:
     return F
 
 
-def _block_rows(V: Array) -> int:
-    width = 1 if V.ndim == 1 else max(1, V.shape[1])
-    return max(1, BLOCK_ENTRIES // width)
+def _block_rows(K: Array) -> int:
+    return max(1, BLOCK_ENTRIES // max(1, len(K)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, row_factors, weights_or_ones
 from rankwise.graphs.gram import nested_scatter, sums_of_squares
 from rankwise.graphs.laplacian_roots import LevelRoot
 from rankwise.graphs.levels import Levels, Partition
@@ -64,8 +64,8 @@ class LevelLaplacian:
         level_means, means_of_groups = levels.means(V)
         out = group_center(V, levels.of_item, level_means, self.within, out, levels.weight)
         if not self.joins_levels:
-            between = self.between if V.ndim == 1 else self.between[:, None]
-            out += levels.to_items(between * (level_means - means_of_groups))
+            deviation = level_means - means_of_groups
+            out += levels.to_items(row_factors(self.between, V) * deviation)
         return out
 
     def diagonal(self) -> Array:
@@ -73,7 +73,7 @@ class LevelLaplacian:
         levels = self.levels
         if not self.joins_levels:
             return levels.to_items(self.within)
-        weight = np.ones(levels.n_items) if levels.weight is None else levels.weight
+        weight = weights_or_ones(levels.weight, levels.n_items)
         weight_of_others = levels.group_size[levels.of_item] - weight
         return levels.to_items(self.pair_weights) * weight_of_others
 
@@ -101,7 +101,7 @@ class LevelLaplacian:
         Sums of squares around the means of levels and groups follow from plain sums.
         """
         levels = self.levels
-        weight = np.ones(levels.n_items) if levels.weight is None else levels.weight
+        weight = weights_or_ones(levels.weight, levels.n_items)
         indicator = (weight, levels.of_item, np.arange(levels.n_items + 1))
         items_by_level = sp.csr_matrix(indicator, (levels.n_items, levels.n_levels))
         level_sums = items_by_level.T.tocsr() @ R

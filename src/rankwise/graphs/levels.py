@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._compiled import sort_by_group
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, row_factors
 from rankwise.caching import cached_property
 from rankwise.groups import group_means, group_sums
 
@@ -80,7 +80,7 @@ class Levels:
         """Value of the level of each item, times the weight of the item."""
         item_values = values[self.of_item]
         if self.weight is not None:
-            item_values *= self.weight if values.ndim == 1 else self.weight[:, None]
+            item_values *= row_factors(self.weight, values)
         return np.asarray(item_values)
 
     @cached_property

@@ -13,6 +13,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.graphs.base import PreferenceGraph
 from rankwise.graphs.pair_graph import EdgeArrays, PairGraph
 from rankwise.graphs.score_graph import ScoreGraph
+from rankwise.groups import group_sums
 
 BLOCK_PAIRS = 2**15  # arrays of this size stay in the cache
 
@@ -67,28 +68,39 @@ def _pair_blocks_of_scores(graph: ScoreGraph) -> Iterator[PairBlock]:
 
 
 def _blocks_of_edges(graph: PairGraph) -> Iterator[PairBlock]:
-    """The distinct pairs, with parallel edges added up.
+    """The distinct pairs of a list of edges."""
+    pairs = _distinct_pairs(graph)
+    size = max(BLOCK_PAIRS, graph.n_items)
+    for start in range(0, len(pairs.weight), size):
+        block = slice(start, start + size)
+        yield PairBlock(
+            pairs.items,
+            pairs.first[block],
+            pairs.second[block],
+            pairs.weight[block],
+            pairs.lost[block],
+        )
+
+
+def _distinct_pairs(graph: PairGraph) -> PairBlock:
+    """All pairs of a list of edges in one block, with parallel edges added up.
 
     The first item of a pair is the item that is preferred with more weight.
     """
     n_items = graph.n_items
     low = np.minimum(graph.winner, graph.loser)
     high = np.maximum(graph.winner, graph.loser)
-    distinct, pair_of_edge = np.unique(low * n_items + high, return_inverse=True)
+    keys, pair_of_edge = np.unique(low * n_items + high, return_inverse=True)
+    low_item, high_item = np.divmod(keys, max(n_items, 1))
     share_of_high = np.where(graph.magnitude > 0, graph.winner > graph.loser, 0.5)
-    weight_of_high = graph.edge_weight * share_of_high
-    weight_of_low = graph.edge_weight * (1 - share_of_high)
-    weight = np.asarray(np.bincount(pair_of_edge, graph.edge_weight), np.float64)
-    lost = np.asarray(np.bincount(pair_of_edge, weight_of_high), np.float64)
-    is_swapped = 2 * lost > weight
-    lost = np.where(is_swapped, np.bincount(pair_of_edge, weight_of_low), lost)
-    low_item, high_item = np.divmod(distinct, max(n_items, 1))
-    first = np.where(is_swapped, high_item, low_item)
-    second = np.where(is_swapped, low_item, high_item)
-    size = max(BLOCK_PAIRS, n_items)
-    for start in range(0, len(distinct), size):
-        block = slice(start, start + size)
-        yield PairBlock(slice(None), first[block], second[block], weight[block], lost[block])
+    weight = group_sums(graph.edge_weight, pair_of_edge, len(keys))
+    weight_of_high = group_sums(graph.edge_weight * share_of_high, pair_of_edge, len(keys))
+    weight_of_low = group_sums(graph.edge_weight * (1 - share_of_high), pair_of_edge, len(keys))
+    prefers_high = 2 * weight_of_high > weight
+    first = np.where(prefers_high, high_item, low_item)
+    second = np.where(prefers_high, low_item, high_item)
+    lost = np.where(prefers_high, weight_of_low, weight_of_high)
+    return PairBlock(slice(None), first, second, weight, lost)
 
 
 def edges_of_blocks(blocks: Iterable[PairBlock]) -> EdgeArrays:
@@ -148,24 +160,44 @@ def partner_blocks(
         yield PartnerBlock(int(base), order[base:stop], owner, partner)
 
 
+class _SortedItems(NamedTuple):
+    """Items sorted by group and score.
+
+    Attributes
+    ----------
+    order : ndarray of int
+        The items.
+    group_start, level_start : ndarray of int
+        For each position the first position of the same group, and of the same group and score.
+    """
+
+    order: Indices
+    group_start: Indices
+    level_start: Indices
+
+
+def _sort_items(graph: ScoreGraph) -> _SortedItems:
+    y = graph.y.reshape(graph.n_items)
+    order = np.lexsort((y, graph.groups))
+    starts_group = np.diff(graph.groups[order], prepend=-1) != 0
+    starts_level = starts_group | (np.diff(y[order], prepend=0.0) != 0)
+    position = np.arange(graph.n_items)
+    group_start = np.maximum.accumulate(np.where(starts_group, position, 0))
+    level_start = np.maximum.accumulate(np.where(starts_level, position, 0))
+    return _SortedItems(order, group_start, level_start)
+
+
 def _blocks_of_scores(graph: ScoreGraph) -> Iterator[PairBlock]:
     """Items sorted by group and score, each with the items of its group before it.
 
     If ties are excluded, these are the items of lower score only.
     """
-    n_items = graph.n_items
-    y = graph.y.reshape(n_items)
-    order = np.lexsort((y, graph.groups))
-    group = graph.groups[order]
-    position = np.arange(n_items)
-    starts_group = np.diff(group, prepend=-1) != 0
-    starts_level = starts_group | (np.diff(y[order], prepend=0.0) != 0)
-    group_start = np.maximum.accumulate(np.where(starts_group, position, 0))
-    level_start = np.maximum.accumulate(np.where(starts_level, position, 0))
-    end_of_partners = position if graph.ties == "include" else level_start
-    for start, items, owner, partner in partner_blocks(
-        order, group_start, end_of_partners - group_start
-    ):
+    order, group_start, level_start = _sort_items(graph)
+    end_of_partners = level_start
+    if graph.ties == "include":
+        end_of_partners = np.arange(graph.n_items)
+    n_partners = end_of_partners - group_start
+    for start, items, owner, partner in partner_blocks(order, group_start, n_partners):
         weight = graph.pair_weights[graph.groups[items]][owner]
         if graph.item_weights is not None:
             weight *= graph.item_weights[items[owner]] * graph.item_weights[items[partner]]

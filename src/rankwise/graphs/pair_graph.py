@@ -95,13 +95,17 @@ class PairGraph(PreferenceGraph):
         winner_index = _as_indices("winner", winner)
         loser_index = _as_indices("loser", loser)
         largest = int(max(winner_index.max(initial=-1), loser_index.max(initial=-1)))
-        if n_items is None:
-            n_items = largest + 1 if names is None else len(names)
+        if n_items is None and names is not None:
+            n_items = len(names)
+        elif n_items is None:
+            n_items = largest + 1
         n_items = check_int("n_items", n_items, "the number of rows of X")
         _check_edges(winner_index, loser_index, largest, n_items)
         if names is not None and len(names) != n_items:
             raise ValueError(f"there are {len(names)} items, but n_items is {n_items}.")
-        encoded_groups = None if groups is None else encode_groups(groups, n_items)
+        encoded_groups = None
+        if groups is not None:
+            encoded_groups = encode_groups(groups, n_items)
         n_edges = len(winner_index)
         edges = EdgeArrays(
             winner_index,
@@ -169,13 +173,17 @@ class PairGraph(PreferenceGraph):
         self._items = items
 
     def __repr__(self) -> str:
-        groups = f", {self.n_groups} groups" if self.has_groups else ""
-        return f"<PairGraph of {self.n_items} items, {self.n_pairs} edges{groups}>"
+        description = f"{self.n_items} items, {self.n_pairs} edges"
+        if self.has_groups:
+            description += f", {self.n_groups} groups"
+        return f"<PairGraph of {description}>"
 
     @property
     def items(self) -> NDArray[Any]:
         """Names of the items; row numbers if the items have no names."""
-        return np.arange(self.n_items) if self._items is None else self._items
+        if self._items is None:
+            return np.arange(self.n_items)
+        return self._items
 
     @property
     def has_groups(self) -> bool:
@@ -224,8 +232,12 @@ class PairGraph(PreferenceGraph):
         loser = new_number[self.loser]
         is_inside = (winner >= 0) & (loser >= 0)
         edges = EdgeArrays(winner, loser, self.magnitude, self.weight).take(is_inside)
-        groups = None if self.item_groups is None else self.item_groups.take(items)
-        names = None if self._items is None else self._items[items]
+        groups = self.item_groups
+        if groups is not None:
+            groups = groups.take(items)
+        names = self._items
+        if names is not None:
+            names = names[items]
         return PairGraph.from_arrays(
             edges,
             len(items),
@@ -250,7 +262,9 @@ class PairGraph(PreferenceGraph):
         PairGraph
             A new graph.
         """
-        weight = self.weight if factor is None else self.weight * factor
+        weight = self.weight
+        if factor is not None:
+            weight = weight * factor
         all_edges = EdgeArrays(self.winner, self.loser, self.magnitude, weight)
         return PairGraph.from_arrays(
             all_edges.take(edges),
@@ -297,23 +311,30 @@ def _replace_names(
     winner: ArrayLike, loser: ArrayLike, items: ArrayLike | None
 ) -> tuple[ArrayLike, ArrayLike, NDArray[Any] | None]:
     """Row numbers in place of names, and the names; numbers are returned unchanged."""
-    names = None if items is None else np.asarray(items)
-    if names is not None and len(np.unique(names)) < len(names):
-        raise ValueError("items contains a name twice; names of items must be distinct.")
+    names = None
+    if items is not None:
+        names = np.asarray(items)
+        if len(np.unique(names)) < len(names):
+            raise ValueError("items contains a name twice; names of items must be distinct.")
     winner_names = np.asarray(winner)
     loser_names = np.asarray(loser)
     if not (_is_text(winner_names) and _is_text(loser_names)):
         return winner, loser, names
     if names is None:
         names = np.unique(np.r_[winner_names.astype(np.str_), loser_names.astype(np.str_)])
-    row_of_name = {name: row for row, name in enumerate(names.tolist())}
-    compared = [*winner_names.tolist(), *loser_names.tolist()]
-    unknown = [name for name in compared if name not in row_of_name]
-    if unknown:
-        listed = ", ".join(map(repr, unknown[:5]))
-        raise ValueError(f"items does not contain {listed}, which occur in winner or loser.")
-    rows = np.array([row_of_name[name] for name in compared], dtype=np.intp)
+    compared_names = [*winner_names.tolist(), *loser_names.tolist()]
+    rows = _rows_of_names(compared_names, names)
     return rows[: len(winner_names)], rows[len(winner_names) :], names
+
+
+def _rows_of_names(compared_names: list[Any], names: NDArray[Any]) -> Indices:
+    """Position in `names` of each name of `compared_names`."""
+    row_of_name = {name: row for row, name in enumerate(names.tolist())}
+    unknown_names = [name for name in compared_names if name not in row_of_name]
+    if unknown_names:
+        listed = ", ".join(map(repr, unknown_names[:5]))
+        raise ValueError(f"items does not contain {listed}, which occur in winner or loser.")
+    return np.array([row_of_name[name] for name in compared_names], dtype=np.intp)
 
 
 def _is_text(values: NDArray[Any]) -> bool:
@@ -329,9 +350,9 @@ def _as_indices(name: str, values: ArrayLike) -> NDArray[np.intp]:
             f"{name} has dtype {array.dtype} and shape {array.shape}; expected a flat array of "
             "whole row numbers (encode item names first, e.g. with rankwise.datasets.read_pairs)."
         )
-    bad = (array < 0) | (array > np.iinfo(np.intp).max)
-    if bad.any():
-        edge = int(np.argmax(bad))
+    is_invalid = (array < 0) | (array > np.iinfo(np.intp).max)
+    if is_invalid.any():
+        edge = int(np.argmax(is_invalid))
         raise ValueError(
             f"{name}[{edge}] is {array[edge]}; items are numbered from 0 as the rows of X."
         )
@@ -358,4 +379,6 @@ def _as_edge_values(
     if not is_valid.all():
         edge = int(np.argmin(is_valid))
         raise ValueError(f"{name}[{edge}] is {array[edge]}, expected {expected}.")
-    return rescale_weights(name, array) if positive else array
+    if positive:
+        return rescale_weights(name, array)
+    return array

@@ -162,11 +162,16 @@ class ScoreGraph(PreferenceGraph):
     def _count_pairs(self) -> Array:
         """Number of pairs of items with positive weight in each group."""
         levels = self.levels
-        counted = slice(None) if self.item_weights is None else self.item_weights > 0
-        size = group_sums(None, self.groups[counted], self.n_groups)
+        group_of_item = self.groups
+        level_of_item = levels.of_item
+        if self.item_weights is not None:
+            has_weight = self.item_weights > 0
+            group_of_item = group_of_item[has_weight]
+            level_of_item = level_of_item[has_weight]
+        size = group_sums(None, group_of_item, self.n_groups)
         n_pairs: Array = 0.5 * size * (size - 1)
         if self.ties == "exclude":
-            n_tied = group_sums(None, levels.of_item[counted], levels.n_levels)
+            n_tied = group_sums(None, level_of_item, levels.n_levels)
             tied_pairs = 0.5 * n_tied * (n_tied - 1)
             n_pairs -= group_sums(tied_pairs, levels.group, self.n_groups)
         return n_pairs
@@ -180,8 +185,8 @@ class ScoreGraph(PreferenceGraph):
         if self.ties == "exclude":
             weight_of_levels = 0.5 * levels.size * levels.others
             return group_sums(weight_of_levels, levels.group, self.n_groups)
-        others = levels.group_size[self.groups] - weight
-        return group_sums(0.5 * weight * others, self.groups, self.n_groups)
+        weight_of_others = levels.group_size[self.groups] - weight
+        return group_sums(0.5 * weight * weight_of_others, self.groups, self.n_groups)
 
     @cached_property
     def _level_laplacian(self) -> LevelLaplacian | None:

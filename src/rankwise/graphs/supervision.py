@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, take_weights
 from rankwise.frames import as_array, check_same_index, frame_columns
 from rankwise.graphs.base import PreferenceGraph
 from rankwise.groups import Groups, encode_groups
@@ -163,8 +163,10 @@ class Relevance:
 
     def take(self, rows: Indices) -> Relevance:
         """Relevance of the selected rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        nuisance = None if self.nuisance is None else self.nuisance.take(rows)
+        weight = take_weights(self.weight, rows)
+        nuisance = self.nuisance
+        if nuisance is not None:
+            nuisance = nuisance.take(rows)
         return Relevance(self.y[rows], self.groups.take(rows), weight, nuisance)
 
 
@@ -277,7 +279,9 @@ def read_y(
     refuse_column_name("y", y)
     refuse_column_name("groups", groups)
     check_same_index(X=X, y=y, groups=groups, sample_weight=sample_weight, nuisance=nuisance)
-    nuisance_columns = None if nuisance is None else read_nuisance(nuisance)
+    nuisance_columns = None
+    if nuisance is not None:
+        nuisance_columns = read_nuisance(nuisance)
     if isinstance(y, PreferenceGraph):
         return Preferences(_weighted_graph(y, groups, sample_weight), nuisance_columns)
     if hasattr(y, "laplacian"):  # a graph written for another base class
@@ -287,17 +291,27 @@ def read_y(
         )
     y, groups, sample_weight = unpack_target(y, groups, sample_weight)
     scores = check_y(y, allow_nan=allow_nan)
-    shape = (len(X),) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
-    if shape and shape[0] != len(scores):
-        raise ValueError(
-            f"y has {len(scores)} entries but X has {shape[0]} rows; pass one score per row."
-        )
+    _check_number_of_rows(X, len(scores))
     encoded = encode_groups(groups, len(scores))
     weight = None
     if sample_weight is not None:
         weight = check_sample_weight(sample_weight, len(scores))
         check_weight_ratio(weight, encoded)
     return Relevance(scores, encoded, weight, nuisance_columns)
+
+
+def _check_number_of_rows(X: Any, n_scores: int) -> None:
+    """Raise a ValueError unless X has one row per score; an X of unknown length is accepted."""
+    if isinstance(X, (list, tuple)):
+        n_rows = len(X)
+    elif getattr(X, "shape", ()):
+        n_rows = X.shape[0]
+    else:
+        return
+    if n_rows != n_scores:
+        raise ValueError(
+            f"y has {n_scores} entries but X has {n_rows} rows; pass one score per row."
+        )
 
 
 def read_relevance(
@@ -330,16 +344,16 @@ def check_weight_ratio(weight: Array, groups: Groups) -> None:
     """Raise a ValueError if sums over a group would lose the digits of all items but one."""
     heaviest = np.zeros(groups.n_groups)
     np.maximum.at(heaviest, groups.codes, weight)
-    others = groups.sum(weight) - heaviest
+    rest_of_group = groups.sum(weight) - heaviest
     n_weighted = np.bincount(groups.codes[weight > 0], minlength=groups.n_groups)
-    is_dominated = (n_weighted > 1) & (others < heaviest / MAX_WEIGHT_RATIO)
+    is_dominated = (n_weighted > 1) & (rest_of_group < heaviest / MAX_WEIGHT_RATIO)
     if is_dominated.any():
         group = int(np.argmax(is_dominated))
         raise ValueError(
             f"sample_weight of one item of group {groups.labels[group]} is {heaviest[group]:g}, "
-            f"and the sum of the others is {max(others[group], 0.0):g}; the weight of an item may "
-            f"be up to {MAX_WEIGHT_RATIO:g} times the sum of the others in its group. Set the "
-            "weight of rows that should not count to 0."
+            f"and the sum of the others is {max(rest_of_group[group], 0.0):g}; the weight of an "
+            f"item may be up to {MAX_WEIGHT_RATIO:g} times the sum of the others in its group. Set "
+            "the weight of rows that should not count to 0."
         )
 
 
@@ -379,7 +393,9 @@ def unpack_target(
             "y contains its groups or weights (make_target), and they were passed as well; pass "
             "them once."
         )
-    return y["score"], y["group"], y["weight"] if has_weights else sample_weight
+    if has_weights:
+        sample_weight = y["weight"]
+    return y["score"], y["group"], sample_weight
 
 
 def unpack_unweighted_target(y: Any, groups: ArrayLike | None) -> tuple[Any, ArrayLike | None]:

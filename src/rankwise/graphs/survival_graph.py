@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._compiled import sort_by_group
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import Array, Indices, take_weights, weights_or_ones
 from rankwise.caching import cached_property
 from rankwise.graphs.base import GraphDescription, PreferenceGraph
 from rankwise.graphs.gram import block_rows, shift_of_columns
@@ -82,7 +82,7 @@ class TimeLevels:
         level_groups = sorted_group[self.starts]
         self.group_bounds = np.searchsorted(level_groups, np.arange(groups.n_groups + 1))
         self.is_weighted = weight is not None
-        self.weight = np.ones(len(time)) if weight is None else weight[self.order]
+        self.weight = weights_or_ones(weight, len(time))[self.order]
         self.size = self.sum(self.weight)
         self.later = self.sum_later(self.size)
         self.earlier_events = self.sum_earlier(self.size * self.is_event)
@@ -467,7 +467,7 @@ class SurvivalGraph(PreferenceGraph):
         SurvivalGraph
             A new graph.
         """
-        weight = None if self.item_weights is None else self.item_weights[items]
+        weight = take_weights(self.item_weights, items)
         return self._of(self.time[items], self.event[items], self._groups.take(items), weight)
 
     def weighted(self, sample_weight: ArrayLike) -> SurvivalGraph:
@@ -524,30 +524,33 @@ class SurvivalGraph(PreferenceGraph):
         ndarray
             Shares of wrong pairs.
         """
-        part = self.groups
+        codes = self.groups
         if fold is not None:
-            part = self.groups * (fold.max(initial=0) + 2) + fold
-        part = np.unique(part, return_inverse=True)[1]
-        row = np.zeros_like(self.groups) if pooled else self.groups
-        n_rows = 1 if pooled else self.n_groups
+            codes = self.groups * (fold.max(initial=0) + 2) + fold
+        subset_of_item = np.unique(codes, return_inverse=True)[1]
+        row = self.groups
+        n_rows = self.n_groups
+        if pooled:
+            row = np.zeros_like(self.groups)
+            n_rows = 1
         columns = F.reshape(len(F), -1)
         shares = np.full((n_rows, columns.shape[1]), np.nan)
         for column, scores in enumerate(columns.T):
-            counts = self.count_pairs(scores, part)[0].sum_by(row, n_rows)
+            counts = self.count_pairs(scores, subset_of_item)[0].sum_by(row, n_rows)
             np.divide(counts.errors, counts.total, out=shares[:, column], where=counts.total > 0)
         return shares.reshape(n_rows, *F.shape[1:])
 
     def count_pairs(
-        self, scores: NDArray[Any], part: Indices, loser_factor: Array | None = None
+        self, scores: NDArray[Any], subset_of_item: Indices, loser_factor: Array | None = None
     ) -> tuple[PairCounts, PairCounts]:
-        """Count the pairs of each item inside its part, as the earlier and as the later item.
+        """Count the pairs of each item inside its subset, as the earlier and as the later item.
 
         Parameters
         ----------
         scores : ndarray of shape (n_items,)
             Predicted scores.
-        part : ndarray of int, shape (n_items,)
-            Number of the part of each item, which lies in one group.
+        subset_of_item : ndarray of int, shape (n_items,)
+            Number of the subset of each item; the items of a subset are in one group.
         loser_factor : ndarray of shape (n_items,), optional
             Factor of the weights of the pairs in which the event of the item is the earlier one.
 
@@ -556,11 +559,13 @@ class SurvivalGraph(PreferenceGraph):
         tuple of PairCounts
             Counts of each item as the earlier and as the later item.
         """
-        weight = np.ones(self.n_items) if self.item_weights is None else self.item_weights
+        weight = weights_or_ones(self.item_weights, self.n_items)
         loser_weight = np.where(self.event, weight, 0.0)
         if loser_factor is not None:
             loser_weight = loser_weight * loser_factor
-        return count_ordered_pairs(scores, self._level_in_group, part, loser_weight, weight)
+        return count_ordered_pairs(
+            scores, self._level_in_group, subset_of_item, loser_weight, weight
+        )
 
     @cached_property
     def _level_in_group(self) -> NDArray[np.int32]:
@@ -642,11 +647,13 @@ class _WhitenedRows:
         levels = self._levels
         positions = slice(self._ends[first], self._ends[stop])
         items = levels.order[positions]
-        is_array = isinstance(self._R, np.ndarray)  # whose method is twice as fast as an index
-        features = self._R.take(items, axis=0) if is_array else self._R[items]
-        features = np.asarray(features, dtype=np.float64)
-        centered = features if self._shift is None else features - self._shift
-        weighted = centered * levels.weight[positions, None] if levels.is_weighted else centered
+        features = self._features(items)
+        centered = features
+        if self._shift is not None:
+            centered = features - self._shift
+        weighted = centered
+        if levels.is_weighted:
+            weighted = centered * levels.weight[positions, None]
         if len(items) == stop - first:  # every level is one item
             rows, carried = self._rows_of_levels(centered, weighted, slice(first, stop), carried)
         else:
@@ -659,6 +666,13 @@ class _WhitenedRows:
         if levels.is_weighted:
             rows *= np.sqrt(levels.weight[positions, None])
         return _WhitenedBlock(items, features, rows), carried
+
+    def _features(self, items: Indices) -> Array:
+        if isinstance(self._R, np.ndarray):  # `take` is twice as fast as an index
+            features = self._R.take(items, axis=0)
+        else:
+            features = self._R[items]
+        return np.asarray(features, dtype=np.float64)
 
     def _rows_of_levels(
         self, level_mean: Array, sums: Array, within: slice, carried: Array

@@ -137,7 +137,9 @@ class ViolatedOrderedPairs:
         """``L v``."""
         centered = self._pairs.center(v)
         weights = self._pairs.item_weights
-        weighted = centered if weights is None else centered * weights
+        weighted = centered
+        if weights is not None:
+            weighted = centered * weights
         lost, won = self._sum_over_pairs(weighted)
         return self._degree * centered - self._scatter(lost + won)
 
@@ -166,11 +168,13 @@ class ViolatedOrderedPairs:
         out = np.empty(len(values))
         out[self._order] = values
         weight = self._pairs.weight_of_item
-        return out if weight is None else out * weight
+        if weight is None:
+            return out
+        return np.asarray(out * weight)
 
 
 class PairCounts(NamedTuple):
-    """Weights of pairs in each part of the items, or of the pairs of each item.
+    """Weights of pairs in each subset of the items, or of the pairs of each item.
 
     Attributes
     ----------
@@ -196,7 +200,7 @@ class PairCounts(NamedTuple):
 def count_ordered_pairs(
     scores: NDArray[Any],
     level: NDArray[np.int32],
-    part: Indices,
+    subset_of_item: Indices,
     loser_weight: Array,
     winner_weight: Array,
 ) -> tuple[PairCounts, PairCounts]:
@@ -208,8 +212,8 @@ def count_ordered_pairs(
         Predicted scores.
     level : ndarray of int32, shape (n_items,)
         Level of each item; the item of the higher level should have the higher score.
-    part : ndarray of int, shape (n_items,)
-        Number of the part of each item; only pairs inside a part are counted.
+    subset_of_item : ndarray of int, shape (n_items,)
+        Number of the subset of each item; only pairs inside a subset are counted.
     loser_weight, winner_weight : ndarray of shape (n_items,)
         The weight of a pair is the product of the first of its lower item and the second of its
         higher item.
@@ -220,12 +224,12 @@ def count_ordered_pairs(
         Pairs in which the item has the lower level, and the higher level.
     """
     n_items = len(scores)
-    n_parts = part.max(initial=-1) + 1
+    n_subsets = subset_of_item.max(initial=-1) + 1
 
     def weigh_violated(margin: Array) -> Array:
         """Pairs whose winner has a margin below that of the loser plus one, shape (2, n_items)."""
-        order = np.lexsort((margin, part))
-        starts = np.searchsorted(part[order], np.arange(n_parts))
+        order = np.lexsort((margin, subset_of_item))
+        starts = np.searchsorted(subset_of_item[order], np.arange(n_subsets))
         winners, _ = sum_violated(margin[order], level[order], starts, winner_weight[order])
         _, losers = sum_violated(margin[order], level[order], starts, loser_weight[order])
         weights = np.empty((2, n_items))
@@ -319,5 +323,7 @@ def _strict_pairs_of_scores(graph: ScoreGraph) -> OrderedPairs:
             "over sorted scores cannot do; use cost='sign', or graph.pairs() for a small graph."
         )
     strict_graph = graph.sign_graph()
-    group_factor = None if graph.group_weight == "pairs" else strict_graph.pair_weights
+    group_factor = None
+    if graph.group_weight == "groups":
+        group_factor = strict_graph.pair_weights
     return OrderedPairs(strict_graph, strict_graph.levels.in_group, group_factor)

@@ -21,6 +21,7 @@ SAMPLE = 1000
 """Number of cells that are inspected one by one."""
 DATE_PARTS = ("year", "month", "weekday", "days", "hour")
 DAY = np.timedelta64(1, "D")
+SCALARS = (str, bool, int, float, decimal.Decimal, np.generic)
 
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DATE = re.compile(
@@ -68,9 +69,6 @@ def read_cells(column: Column) -> AnyArray:
     return _read_objects(cells)
 
 
-SCALARS = (str, bool, int, float, decimal.Decimal, np.generic)
-
-
 def _read_objects(cells: AnyArray) -> AnyArray:
     """Lists, dates, texts or decimals in an array of objects."""
     values = [cell for cell in cells if not is_missing(cell)]
@@ -80,13 +78,18 @@ def _read_objects(cells: AnyArray) -> AnyArray:
     if any(issubclass(cell_type, datetime.date) for cell_type in types):
         return np.array([_without_time_zone(cell) for cell in cells], dtype="M8[s]")
     if str in types:
-        if all(isinstance(value, SCALARS) for value in values):
-            return np.array(cell_as_text(cells), dtype=object)
-        return cells[:, None]
+        return _read_texts(cells, values)
     try:
         return cells.astype(np.float64)  # decimals, or only missing values
     except (TypeError, ValueError):
         return cells[:, None]
+
+
+def _read_texts(cells: AnyArray, values: list[object]) -> AnyArray:
+    """Cells as text; objects if a value is neither a text nor a number."""
+    if not all(isinstance(value, SCALARS) for value in values):
+        return cells[:, None]
+    return np.array(cell_as_text(cells), dtype=object)
 
 
 def _is_sequence(cell: object) -> TypeGuard[Sequence[object]]:
@@ -101,19 +104,18 @@ def _read_lists(cells: AnyArray, values: list[Sequence[object]]) -> AnyArray:
     lengths = {len(cell) for cell in values}
     if len(lengths) > 1:
         return cells[:, None]
-    matrix = _read_vectors(cells, max(lengths))
-    return cells[:, None] if matrix is None else matrix
+    return _read_vectors(cells, max(lengths))
 
 
-def _read_vectors(cells: AnyArray, length: int) -> Array | None:
-    """Vectors of the same length as a matrix; None if an entry is not a number."""
+def _read_vectors(cells: AnyArray, length: int) -> AnyArray:
+    """Vectors of the same length as a matrix; objects if an entry is not a number."""
     matrix = np.full((len(cells), length), np.nan)
     try:
         for row, cell in zip(matrix, cells, strict=True):
             if not is_missing(cell):
                 row[:] = np.asarray(cell, dtype=np.float64)
     except (TypeError, ValueError):
-        return None
+        return cells[:, None]
     return matrix
 
 
@@ -212,11 +214,11 @@ def _without_time_zone(cell: object) -> object:
     return cell
 
 
-def date_parts(dates: AnyArray, parts: Sequence[str]) -> Array:
-    """Parts of dates as numbers, shape (n_rows, n_parts); NaN for NaT.
+def date_parts(dates: AnyArray, names: Sequence[str]) -> Array:
+    """Parts of dates as numbers, shape (n_rows, n_names); NaN for NaT.
 
-    Months and years are as in the calendar, weekdays from Monday 0, days since 1970, hours with
-    fractions.
+    The names are from `DATE_PARTS`. Months and years are as in the calendar, weekdays from Monday
+    0, days since 1970, hours with fractions.
     """
     days = dates.astype("M8[D]")
     months = days.astype("M8[M]").astype(np.float64)
@@ -227,6 +229,6 @@ def date_parts(dates: AnyArray, parts: Sequence[str]) -> Array:
         "days": days.astype(np.float64),
         "hour": (dates - days) / np.timedelta64(1, "h"),
     }
-    matrix = np.stack([numbers[part] for part in parts], axis=1)
+    matrix = np.stack([numbers[name] for name in names], axis=1)
     matrix[np.isnat(dates)] = np.nan
     return matrix

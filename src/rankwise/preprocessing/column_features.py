@@ -87,9 +87,14 @@ def category_codes(column: ColumnInfo, texts: list[str | None]) -> Indices:
     code_of_value: dict[str | None, int] = {
         value: code for code, value in enumerate(column.categories)
     }
-    code_of_value.setdefault(None, len(column.categories) if column.n_missing else -1)
-    code_of_others = n_category_features(column) - 1 if column.n_rare else -1
-    codes = [code_of_value.get(text, code_of_others) for text in texts]
+    if column.n_missing:
+        code_of_value[None] = len(column.categories)
+    else:
+        code_of_value[None] = -1
+    code_of_other_values = -1
+    if column.n_rare:
+        code_of_other_values = n_category_features(column) - 1
+    codes = [code_of_value.get(text, code_of_other_values) for text in texts]
     return np.array(codes, dtype=np.intp)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -263,12 +264,15 @@ def infer_column(
     if has_id_name and _is_code(cells):
         request = request._replace(kind="category")
     column = _infer_kind(name, cells, request)
-    if request.kind is not None:
+    if request.kind is not None or not column.is_used:
         return [column]
-    if request.may_drop and column.is_used:
-        reason = Reason.ID_NAME if has_id_name else _identifier_reason(cells, row_numbers)
-        if reason is not Reason.NONE:
-            return [column.drop(reason)]
+    reason = Reason.NONE
+    if has_id_name:
+        reason = Reason.ID_NAME
+    elif request.may_drop:
+        reason = _identifier_reason(cells, row_numbers)
+    if reason is not Reason.NONE:
+        return [column.drop(reason)]
     if _is_also_text(column):
         return [column, ColumnInfo(name, "text", column.n_missing)]
     return [column]
@@ -409,11 +413,12 @@ def _date_column(column: ColumnInfo, cells: AnyArray, date_format: str) -> Colum
     dates = as_dates(cells, date_format)
     is_missing = np.isnat(dates)
     numbers = date_parts(dates[~is_missing], DATE_PARTS)
-    varying = [part for part, x in zip(DATE_PARTS, numbers.T, strict=True) if np.ptp(x) > 0]
+    is_varying = np.ptp(numbers, axis=0) > 0
+    varying_parts = tuple(itertools.compress(DATE_PARTS, is_varying))
     return column._replace(
         kind="date",
         n_missing=int(is_missing.sum()),
-        categories=tuple(varying or ["days"]),
+        categories=varying_parts or ("days",),
         form=date_format,
     )
 
@@ -428,7 +433,8 @@ def _category_column(column: ColumnInfo, cells: AnyArray, *, is_requested: bool)
     has_few_values = len(counts) <= FEW_VALUES
     has_repeated_values = len(counts) <= max(5, n_rows / 2)
     takes_all_values = is_requested or (has_few_values and has_repeated_values)
-    categories = _category_values(counts, min_count=1 if takes_all_values else 2)
+    min_count = 1 if takes_all_values else 2
+    categories = _category_values(counts, min_count)
     n_rare = n_rows - sum(counts[value] for value in categories)
     n_repeated = n_rows - n_rare
     if not takes_all_values and n_repeated < MIN_REPEATED * n_rows:
@@ -461,7 +467,9 @@ def _identifier_reason(cells: AnyArray, row_numbers: Indices) -> Reason:
         is_long = lowest >= LONG_NUMBER
     else:
         is_long = max(-lowest, highest) >= LONG_NUMBER
-    return Reason.LONG_NUMBERS if is_long else Reason.NONE
+    if is_long:
+        return Reason.LONG_NUMBERS
+    return Reason.NONE
 
 
 def _counts_rows(values: AnyArray, row_numbers: Indices) -> bool:

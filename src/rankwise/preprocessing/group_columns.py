@@ -10,15 +10,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _num_samples
 
 from rankwise.arrays import Labels, MatrixLike
 from rankwise.errors import UngroupedRowsWarning, warn_user
 from rankwise.frames import as_array, frame_columns, narwhals_frame
 from rankwise.graphs import PreferenceGraph
-from rankwise.graphs.supervision import Preferences, Relevance, TargetLike, unpack_target
+from rankwise.graphs.supervision import (
+    Preferences,
+    Relevance,
+    TargetLike,
+    TrainingTarget,
+    unpack_target,
+)
 from rankwise.groups import Groups, encode_groups
-from rankwise.validation import refuse_column_name
 
 if TYPE_CHECKING:
     from rankwise.frames import Column
@@ -56,7 +60,11 @@ def refuse_other_keywords(fit: Fit) -> Fit:
 
 
 def check_groups(
-    estimator: BaseEstimator, X: MatrixLike, y: TargetLike, groups: ArrayLike | None
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: TargetLike,
+    groups: ArrayLike | None,
+    target: TrainingTarget,
 ) -> MatrixLike:
     """Warn about groups that are missing or left in X, in `fit` of a ranker.
 
@@ -67,6 +75,8 @@ def check_groups(
         graph), and `group_columns_`, the names of the columns that are dropped.
     X, y, groups
         As passed to `fit`. A `Relevance` was checked before.
+    target : Relevance or Preferences
+        What `read_y` returned for y and groups.
 
     Returns
     -------
@@ -75,24 +85,22 @@ def check_groups(
     """
     estimator.max_group_size_ = None
     estimator.group_columns_ = []
-    if _is_checked_or_graph(y):
+    if y is target or not isinstance(target, Relevance):
         return X
-    refuse_column_name("groups", groups)
     _, labels, _ = unpack_target(y, groups)
     if labels is None:
         warn_of_group_names(X, y)
         _warn_of_one_list(y)
         return X
-    encoded = encode_groups(labels, _num_samples(X))
-    if encoded.n_groups > 1:
-        estimator.max_group_size_ = int(encoded.sizes.max())
+    if target.groups.n_groups > 1:
+        estimator.max_group_size_ = int(target.groups.sizes.max())
     if not _has_features(estimator):
         return X
     columns = frame_columns(X)
     if columns is None:
-        _warn_of_array_columns(_array_columns(X, encoded))
+        _warn_of_array_columns(_array_columns(X, target.groups))
         return X
-    names = group_columns(columns, encoded)
+    names = group_columns(columns, target.groups)
     if not names or len(names) == len(columns):
         return X
     estimator.group_columns_ = names
@@ -110,7 +118,9 @@ def without_group_columns(estimator: BaseEstimator, X: MatrixLike) -> MatrixLike
 
 def without_columns(X: MatrixLike, names: list[str]) -> MatrixLike:
     """A data frame without these columns, as far as it has them; other X unchanged."""
-    frame = narwhals_frame(X) if names else None
+    if not names:
+        return X
+    frame = narwhals_frame(X)
     if frame is None:
         return X
     return frame.drop([name for name in frame.columns if str(name) in names]).to_native()

@@ -238,7 +238,9 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         scaled = np.array([f"{name}_in_group" for name in names], dtype=object)
-        return np.concatenate([scaled, names]) if self.with_standard else scaled
+        if self.with_standard:
+            return np.concatenate([scaled, names])
+        return scaled
 
     def _check_items(self, X: MatrixLike, *, reset: bool) -> Matrix:
         if sp.issparse(X) and self.method == "minmax":

@@ -80,8 +80,9 @@ def _scale_block(x: Numbers, codes: Indices, tolerance: float, *, with_mean: boo
     magnitude = np.sqrt(averaging @ np.square(x))
     factor = np.zeros_like(deviation)
     np.divide(1.0, deviation, out=factor, where=deviation > tolerance * magnitude)
-    values = centered if with_mean else x
-    return np.asarray(values * factor[group])
+    if with_mean:
+        x = centered
+    return np.asarray(x * factor[group])
 
 
 def scale_to_range_in_groups(X: Numbers, codes: Indices) -> Numbers:

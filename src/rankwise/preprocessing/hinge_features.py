@@ -115,14 +115,18 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
             return sp.hstack([X, sp.csr_array(hinges)], format="csr")
         return np.hstack([X, hinges])
 
-    def _sparse_format(self) -> Matrix:
+    def _sparse_format(self) -> bool | str:
         """Value of `accept_sparse` for scikit-learn's validation."""
-        return False if self.n_columns is None else "csr"
+        if self.n_columns is None:
+            return False
+        return "csr"
 
     def _hinged_columns(self, X: MatrixLike) -> Numbers:
         """The columns that get knots, as a dense array."""
         columns = X[:, : self.n_columns]
-        return np.asarray(columns.toarray() if sp.issparse(columns) else columns)
+        if sp.issparse(columns):
+            columns = columns.toarray()
+        return np.asarray(columns)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Numbers:
         """Return the names of the output columns.

@@ -508,7 +508,7 @@ def _features(facts: Sequence[ColumnInfo]) -> list[_Feature]:
         if not column.is_used:
             continue
         if column.kind in NUMERIC:
-            numbers += [_Feature(k, column.name + part) for part in _number_suffixes(column)]
+            numbers += [_Feature(k, column.name + suffix) for suffix in _number_suffixes(column)]
             if column.n_missing:
                 indicators.append(_Feature(k, f"{column.name} is missing"))
             continue
@@ -523,7 +523,7 @@ def _features(facts: Sequence[ColumnInfo]) -> list[_Feature]:
 def _number_suffixes(column: ColumnInfo) -> list[str]:
     """Suffixes of the names of the numbers of a column."""
     if column.kind == "date":
-        return [f" {part}" for part in column.categories]
+        return [f" {date_part}" for date_part in column.categories]
     if column.kind == "vector":
         return [f" {j}" for j in range(len(column.medians))]
     return [""]

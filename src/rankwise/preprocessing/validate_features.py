@@ -34,10 +34,11 @@ def validate_X(
     reject_dtype("X", X)
     if not reset:
         X = without_group_columns(estimator, X)
-    objects = as_objects("X", X) if _compares_objects(estimator) else None
-    if objects is not None:
-        validate_data(estimator, objects, reset=reset, skip_check_array=True)
-        return objects
+    if _compares_objects(estimator):
+        objects = as_objects("X", X)
+        if objects is not None:
+            validate_data(estimator, objects, reset=reset, skip_check_array=True)
+            return objects
     if getattr(estimator, "kernel", None) == "ngram":
         raise ValueError("kernel='ngram' compares texts, but X has numbers; pass a list of texts.")
     accept_sparse = "csr" if get_tags(estimator).input_tags.sparse else False

@@ -223,7 +223,7 @@ class CoRankRLS(TaskModel, KernelParameters):
             The fitted estimator.
         """
         target = read_y(y, groups, sample_weight, X=X, allow_nan=True)
-        X = check_groups(self, X, y, groups)
+        X = check_groups(self, X, y, groups, target)
         task = self._prepare(X, target, agreement)
         return cast(Self, task.train(alpha=self.alpha, nu=self.nu))
 

@@ -193,7 +193,7 @@ random_state
         """
         target = read_y(y, groups, sample_weight, nuisance, X=X, allow_nan=True)
         no_nuisance(type(self).__name__, target)
-        X = check_groups(self, X, y, groups)
+        X = check_groups(self, X, y, groups, target)
         cv = read_splits(self.cv)
         view_weights = self.view_weights
         random_state = self.random_state

@@ -194,7 +194,7 @@ class PairwiseRanker(PathModel):
         """
         check_alphas([self.alpha], "alpha")
         target = read_y(y, groups, sample_weight, nuisance, X=X)
-        X = check_groups(self, X, y, groups)
+        X = check_groups(self, X, y, groups, target)
         task = self._prepare(X, target)
         start = None
         if self.warm_start:

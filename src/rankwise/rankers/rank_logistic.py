@@ -371,7 +371,7 @@ nuisance_se_, nuisance_names_
             The fitted estimator.
         """
         target = read_y(y, groups, sample_weight, nuisance, X=X)
-        X = check_groups(self, X, y, groups)
+        X = check_groups(self, X, y, groups, target)
         learner = RankLogistic(
             likelihood=self.likelihood,
             ties=self.ties,

@@ -296,7 +296,7 @@ class RankRLS(PathModel):
         """
         check_alphas(np.atleast_1d(self.alpha), "alpha", allow_zero=True)
         target = read_y(y, groups, sample_weight, nuisance, X=X)
-        X = check_groups(self, X, y, groups)
+        X = check_groups(self, X, y, groups, target)
         if has_pairs_of_each_output(target, self.cost, self.ties):
             self._prepare(X, target).train(alpha=np.asarray(self.alpha, dtype=np.float64))
             return self

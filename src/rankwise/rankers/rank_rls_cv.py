@@ -190,7 +190,7 @@ nuisance_names_
             The fitted estimator.
         """
         target = read_y(y, groups, sample_weight, nuisance, X=X)
-        X = check_groups(self, X, y, groups)
+        X = check_groups(self, X, y, groups, target)
         learner = RankRLS(
             kernel=self.kernel,
             kernel_params=self.kernel_params,

@@ -337,7 +337,7 @@ random_state
         """
         target = read_y(y, groups, sample_weight, nuisance, X=X)
         no_nuisance(type(self).__name__, target)
-        X = check_groups(self, X, y, groups)
+        X = check_groups(self, X, y, groups, target)
         learner = RankSVM(
             loss=self.loss,
             kernel=self.kernel,

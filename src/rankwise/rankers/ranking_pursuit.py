@@ -328,7 +328,7 @@ class RankingPursuit(TaskModel, KernelParameters):
             The fitted estimator.
         """
         target = read_y(y, groups, sample_weight, X=X, allow_nan=True)
-        X = check_groups(self, X, y, groups)
+        X = check_groups(self, X, y, groups, target)
         X = self._check(X)
         holds_out = self.n_iter_no_change is not None
         if self.views is None and isinstance(target, Preferences) and not holds_out:

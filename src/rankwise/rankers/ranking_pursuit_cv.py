@@ -163,7 +163,7 @@ train_error_
         """
         target = read_y(y, groups, sample_weight, nuisance, X=X, allow_nan=True)
         no_nuisance(type(self).__name__, target)
-        X = check_groups(self, X, y, groups)
+        X = check_groups(self, X, y, groups, target)
         learner = RankingPursuit(
             self.n_basis,
             kernel=self.kernel,
