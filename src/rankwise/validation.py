@@ -301,26 +301,32 @@ def check_survival(time: ArrayLike, event: ArrayLike) -> tuple[Array, Mask]:
 
 
 def check_alphas(alphas: ArrayLike, name: str, *, allow_zero: bool = False) -> Array:
-    """Check a flat list of regularization parameters: alphas above 0, or nus of at least 0."""
-    is_nu = name.startswith("nu")
-    if allow_zero:
-        expected = "a finite number of at least 0; 0 is the limit for small alphas"
-    elif is_nu:
-        expected = "a finite number of at least 0; 0 trains the views independently"
-    else:
+    """Check a flat list of regularization parameters: above 0, or at least 0 on request."""
+    expected = "a finite number of at least 0; 0 is the limit for small alphas"
+    if not allow_zero:
         expected = (
             "a positive finite number. For almost no regularization use a small value such as 1e-9"
         )
+    return _check_parameters(alphas, name, expected, allow_zero=allow_zero)
+
+
+def check_nus(nus: ArrayLike, name: str) -> Array:
+    """Check a flat list of weights of the agreement of views: at least 0."""
+    expected = "a finite number of at least 0; 0 trains the views independently"
+    return _check_parameters(nus, name, expected, allow_zero=True)
+
+
+def _check_parameters(values: ArrayLike, name: str, expected: str, *, allow_zero: bool) -> Array:
+    """Check a flat list of finite numbers, above 0 or at least 0."""
     try:
-        checked = check_float_array(name, alphas)
+        checked = check_float_array(name, values)
     except ValueError:
-        raise ValueError(f"{name}: got {alphas!r}, expected {expected}.") from None
+        raise ValueError(f"{name}: got {values!r}, expected {expected}.") from None
     if checked.ndim != 1 or not len(checked):
         raise ValueError(f"{name} has shape {checked.shape}; expected a flat list of numbers.")
-    if is_nu or allow_zero:
+    is_in_range = checked > 0
+    if allow_zero:
         is_in_range = checked >= 0
-    else:
-        is_in_range = checked > 0
     is_invalid = ~(np.isfinite(checked) & is_in_range)
     if is_invalid.any():
         raise ValueError(f"{name}: got {checked[is_invalid][0]}, expected {expected}.")

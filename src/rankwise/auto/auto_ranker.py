@@ -289,8 +289,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self._store(trained, evaluated, hold_out)
 
         if values_of_later is not None:
-            where = "the latest groups, by a model of earlier ones"
-            self._store_estimate(values_of_later, where, hold_out)
+            self._estimate_on_later_groups(values_of_later, hold_out)
         elif n_resamples and budget.left() <= 0:
             self.notes_.append("no time was left for the honest estimate")
         elif n_resamples and stacking.n_units >= LEAST_UNITS:
@@ -629,6 +628,11 @@ class AutoRanker(RankerMixin, BaseEstimator):
         result = estimate_from_units(by_unit, self.scoring_, where, n_groups)
         self.estimate_ = result.estimate
         self.notes_ += result.notes
+
+    def _estimate_on_later_groups(self, by_unit: Array, hold_out: HoldOut) -> None:
+        """Set the estimate by models of earlier groups."""
+        where = "the latest groups, by a model of earlier ones"
+        self._store_estimate(by_unit, where, hold_out)
 
     def _estimate_out_of_bag(self, by_unit: Array, hold_out: HoldOut) -> None:
         """Set the out-of-bag estimate, and the bias of the score on all units."""

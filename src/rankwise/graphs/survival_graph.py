@@ -1,221 +1,35 @@
 """SurvivalGraph: right-censored times as preferences; no pair is listed.
 
-Items are sorted by group and time. Items of equal time and equal event form a *level*; at equal
-times, events come before censored items. An item with an event is paired with all items of its
-group in later levels, so that every sum over pairs is a sum over levels before or after a level.
+The sums over pairs are sums over levels of equal time; see `rankwise.graphs.time_levels`.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._compiled import sort_by_group
 from rankwise.arrays import Array, Indices, take_weights, weights_or_ones
 from rankwise.caching import cached_property
 from rankwise.graphs.base import GraphDescription, PreferenceGraph
-from rankwise.graphs.gram import block_rows, shift_of_columns
-from rankwise.graphs.laplacian_roots import GraphRoot, _inverse
+from rankwise.graphs.laplacian_roots import GraphRoot
 from rankwise.graphs.pair_blocks import PairBlock, edges_of_blocks, pair_blocks, partner_blocks
 from rankwise.graphs.pair_graph import PairGraph
+from rankwise.graphs.time_levels import SurvivalRoot, TimeLevels, WhitenedRows
 from rankwise.graphs.violated_pairs import (
     OrderedPairs,
     PairCounts,
     count_ordered_pairs,
     strict_pairs,
 )
-from rankwise.groups import Groups, cumulate_rows, encode_groups, group_sums
+from rankwise.groups import Groups, encode_groups
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.validation import check_sample_weight, check_survival, check_weights
 
 NOT_FOLLOWED = -1.0  # time of items that are in no pair: before all others, and censored
-
-CACHED_ENTRIES = 2**16  # of a block of rows that stays in the cache for several passes
-
-
-class TimeLevels:
-    """Items sorted by group and falling time, in levels of equal time and equal event.
-
-    Attributes
-    ----------
-    order : ndarray of int, shape (n_items,)
-        The items, sorted by group and by falling time, and censored items before events.
-    starts : ndarray of int, shape (n_levels,)
-        Position in `order` of the first item of each level.
-    of_position : ndarray of int, shape (n_items,)
-        Level of each sorted item.
-    is_event : ndarray of bool, shape (n_levels,)
-        Whether the items of the level have an event.
-    group_bounds : ndarray of int, shape (n_groups + 1,)
-        First level of each group, and the number of levels.
-    is_weighted : bool
-        Whether the items have weights.
-    weight : ndarray of shape (n_items,)
-        Weights of the sorted items; 1 without weights.
-    size, later, earlier_events : ndarray of shape (n_levels,)
-        Weight of the level, of the later levels of its group, and of the earlier events.
-    degree : ndarray of shape (n_levels,)
-        Weight of the partners of an item of the level.
-    coupling : ndarray of shape (n_levels,)
-        h of the level, see `SurvivalRoot`.
-    """
-
-    def __init__(
-        self, time: Array, event: NDArray[np.bool_], groups: Groups, weight: Array | None
-    ) -> None:
-        self.order = _latest_first(time, event, groups)
-        sorted_time = time[self.order]
-        sorted_event = event[self.order]
-        sorted_group = groups.codes[self.order]
-        starts_level = np.ones(len(time), dtype=bool)
-        starts_level[1:] = sorted_time[1:] != sorted_time[:-1]
-        starts_level[1:] |= sorted_event[1:] != sorted_event[:-1]
-        starts_level[1:] |= sorted_group[1:] != sorted_group[:-1]
-        self.starts = np.flatnonzero(starts_level)
-        self.of_position = np.cumsum(starts_level) - 1
-        self.is_event = sorted_event[self.starts]
-        level_groups = sorted_group[self.starts]
-        self.group_bounds = np.searchsorted(level_groups, np.arange(groups.n_groups + 1))
-        self.is_weighted = weight is not None
-        self.weight = weights_or_ones(weight, len(time))[self.order]
-        self.size = self.sum(self.weight)
-        self.later = self.sum_later(self.size)
-        self.earlier_events = self.sum_earlier(self.size * self.is_event)
-        self.degree = self.earlier_events + self.is_event * self.later
-        remaining = self.size + self.later
-        self.coupling = np.asarray(self.earlier_events * _inverse(remaining) + self.is_event)
-
-    def sum(self, values: Array) -> Array:
-        """Sum of the values of the sorted items of each level."""
-        if len(self.starts) == len(values):
-            return values
-        return group_sums(values, self.of_position, len(self.starts))
-
-    def sum_later(self, values: Array) -> Array:
-        """Sum of the values of the later levels of the group, for each level."""
-        sums = np.zeros_like(values)
-        sums[1:] = values[:-1]
-        for start, stop in itertools.pairwise(self.group_bounds.tolist()):
-            sums[start] = 0.0
-            cumulate_rows(sums[start:stop])
-        return sums
-
-    def sum_earlier(self, values: Array) -> Array:
-        """Sum of the values of the earlier levels of the group, for each level."""
-        sums = np.zeros_like(values)
-        sums[:-1] = values[1:]
-        for start, stop in itertools.pairwise(self.group_bounds.tolist()):
-            sums[stop - 1] = 0.0
-            cumulate_rows(sums[start:stop][::-1])
-        return sums
-
-    @property
-    def group(self) -> Indices:
-        """Group of each level."""
-        return np.repeat(np.arange(len(self.group_bounds) - 1), np.diff(self.group_bounds))
-
-    def to_positions(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Value of the level of each sorted item."""
-        if len(self.starts) == len(self.order):
-            return values
-        return np.asarray(values[self.of_position])
-
-    def to_items(self, sorted_values: Array) -> Array:
-        """Values of the sorted items in the order of the items."""
-        values = np.empty_like(sorted_values)
-        values[self.order] = sorted_values
-        return values
-
-
-def _latest_first(time: Array, event: NDArray[np.bool_], groups: Groups) -> Indices:
-    """Items by group and falling time; at equal times censored items first."""
-    order = np.ascontiguousarray(np.argsort(time)[::-1])
-    sorted_time = time[order]
-    if (sorted_time[1:] == sorted_time[:-1]).any():
-        order = np.lexsort((event, -time))
-    if groups.n_groups > 1:
-        order = sort_by_group(order, groups.codes.astype(np.int32), groups.starts)
-    return order
-
-
-class SurvivalRoot(GraphRoot):
-    """F with ``F Fᵀ = scale L``, by eliminating the levels in the order of time.
-
-    After the elimination of the levels before level k, each pair of remaining items has the
-    coupling c_k, besides its own edge: with the weights T of the level, S of the later levels and u
-    of the earlier events, ``c = u/(S + T)``. Items of level k are coupled to later items by
-    ``h = c + 1`` if they have an event, else by c. So F is block triangular. With q = u + S (or u,
-    without an event), φ the mean of y in level k, and M its mean in the later levels,
-
-        (Fᵀ y)_i = √w_i (√q (y_i − φ) + √(h S) (φ − M)).
-    """
-
-    def __init__(self, levels: TimeLevels, scale: float) -> None:
-        self._levels = levels
-        self._scale = scale
-        self._root_weight = np.sqrt(levels.weight)[:, None]
-        self._inner = np.sqrt(scale * levels.degree)[:, None]
-        self._outer = np.sqrt(scale * levels.coupling * levels.later)[:, None]
-
-    def apply(self, V: Array) -> Array:
-        """``F V``."""
-        levels = self._levels
-        v = self._sort(V)
-        level_mean = self._level_means(self._root_weight * v)
-        flow = self._outer * _inverse(levels.later)[:, None] * levels.size[:, None] * level_mean
-        constant = (self._outer - self._inner) * level_mean - levels.sum_earlier(flow)
-        inner = levels.to_positions(self._inner) * v
-        out = self._root_weight * (inner + self._root_weight * levels.to_positions(constant))
-        return levels.to_items(out).reshape(V.shape)
-
-    def adjoint(self, V: Array) -> Array:
-        """``Fᵀ V``."""
-        columns = V.reshape(len(V), -1)
-        out = np.empty(columns.shape)
-        for block in _WhitenedRows(self._levels, columns):
-            out[block.items] = block.rows
-        out *= np.sqrt(self._scale)
-        return np.asarray(out.reshape(V.shape))
-
-    def solve(self, d: Array) -> Array:
-        """A vector b with ``F b = d``, for d in the range of F."""
-        levels = self._levels
-        target = self._sort(d)
-        level_mean = self._level_means(target)
-        remaining = (levels.size + levels.later)[:, None]
-        carried = levels.sum_earlier(levels.sum(target)) * _inverse(remaining)
-        of_level = _inverse(self._outer) * (level_mean + carried)
-        deviation = _inverse(self._root_weight) * target
-        deviation -= self._root_weight * levels.to_positions(level_mean)
-        out = levels.to_positions(_inverse(self._inner)) * deviation
-        out += self._root_weight * levels.to_positions(of_level)
-        return levels.to_items(out).reshape(d.shape)
-
-    def solve_adjoint(self, r: Array) -> Array:
-        """A vector f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
-        levels = self._levels
-        target = self._sort(r)
-        level_mean = self._level_means(self._root_weight * target)
-        step = _inverse(self._outer) * level_mean
-        share = levels.size * _inverse(levels.size + levels.later)
-        later_mean = levels.sum_later(share[:, None] * step)
-        deviation = target - self._root_weight * levels.to_positions(level_mean)
-        out = _inverse(self._root_weight * levels.to_positions(self._inner)) * deviation
-        out += levels.to_positions(later_mean + step)
-        return levels.to_items(out).reshape(r.shape)
-
-    def _sort(self, V: Array) -> Array:
-        return np.asarray(V.reshape(len(V), -1)[self._levels.order])
-
-    def _level_means(self, values: Array) -> Array:
-        """Sum of the values of each level, divided by the weight of the level."""
-        means: Array = self._levels.sum(values) * _inverse(self._levels.size)[:, None]
-        return means
 
 
 class SurvivalGraph(PreferenceGraph):
@@ -391,7 +205,7 @@ class SurvivalGraph(PreferenceGraph):
         n_columns = R.shape[1]
         matrix = np.zeros((n_columns, n_columns))
         moment = np.zeros((n_columns, *t.shape[1:]))
-        for block in _WhitenedRows(self.levels, R):
+        for block in WhitenedRows(self.levels, R):
             matrix += block.rows.T @ block.rows
             moment += block.features.T @ t[block.items]
         return matrix, moment
@@ -597,100 +411,6 @@ class SurvivalGraph(PreferenceGraph):
             n_isolated_items=int((~is_in_pair).sum()),
             total_weight=self.total_weight,
         )
-
-
-class _WhitenedBlock(NamedTuple):
-    """Rows of R, as they are, and as rows of ``Fᵀ R``."""
-
-    items: Indices
-    features: Array
-    rows: Array
-
-
-class _WhitenedRows:
-    """The rows of ``Fᵀ R``, in blocks from the latest level to the earliest; see `SurvivalRoot`.
-
-    Parameters
-    ----------
-    levels : TimeLevels
-        Levels of the items.
-    R : array of shape (n_items, n_columns)
-        Dense features, or an object that returns dense rows when it is indexed.
-    """
-
-    def __init__(self, levels: TimeLevels, R: Any) -> None:
-        self._levels = levels
-        self._R = R
-        self._shift = shift_of_columns(R)
-        self._inner = np.sqrt(levels.degree)
-        self._outer = np.sqrt(levels.coupling * levels.later)
-        self._ends = np.append(levels.starts, len(levels.order))
-        self._starts_group = np.zeros(len(levels.starts), dtype=bool)
-        self._starts_group[levels.group_bounds[:-1]] = True
-
-    def __iter__(self) -> Iterator[_WhitenedBlock]:
-        carried = np.zeros(self._R.shape[1])  # sum of the later rows of the group
-        for first, stop in self._level_ranges():
-            block, carried = self._whiten(first, stop, carried)
-            yield block
-
-    def _level_ranges(self) -> Iterator[tuple[int, int]]:
-        """First level and end of each block of rows."""
-        starts = self._levels.starts
-        n_columns = self._R.shape[1]
-        height = min(block_rows(n_columns), max(n_columns, CACHED_ENTRIES // n_columns))
-        bounds = np.searchsorted(starts, np.arange(0, self._ends[-1], height))
-        return itertools.pairwise([*np.unique(bounds).tolist(), len(starts)])
-
-    def _whiten(self, first: int, stop: int, carried: Array) -> tuple[_WhitenedBlock, Array]:
-        """Rows of the levels from `first` to before `stop`, and the sum that is carried on."""
-        levels = self._levels
-        positions = slice(self._ends[first], self._ends[stop])
-        items = levels.order[positions]
-        features = self._features(items)
-        centered = features
-        if self._shift is not None:
-            centered = features - self._shift
-        weighted = centered
-        if levels.is_weighted:
-            weighted = centered * levels.weight[positions, None]
-        if len(items) == stop - first:  # every level is one item
-            rows, carried = self._rows_of_levels(centered, weighted, slice(first, stop), carried)
-        else:
-            level = levels.of_position[positions] - first
-            sums = group_sums(weighted, level, stop - first)
-            level_mean = sums * _inverse(levels.size[first:stop])[:, None]
-            between, carried = self._rows_of_levels(level_mean, sums, slice(first, stop), carried)
-            rows = self._inner[first:stop][level][:, None] * (centered - level_mean[level])
-            rows += between[level]
-        if levels.is_weighted:
-            rows *= np.sqrt(levels.weight[positions, None])
-        return _WhitenedBlock(items, features, rows), carried
-
-    def _features(self, items: Indices) -> Array:
-        if isinstance(self._R, np.ndarray):  # `take` is twice as fast as an index
-            features = self._R.take(items, axis=0)
-        else:
-            features = self._R[items]
-        return np.asarray(features, dtype=np.float64)
-
-    def _rows_of_levels(
-        self, level_mean: Array, sums: Array, within: slice, carried: Array
-    ) -> tuple[Array, Array]:
-        """``√(h S) (φ − M)`` of each level, and the sum that the next block starts from."""
-        starts_group = self._starts_group[within]
-        later = np.empty_like(sums)
-        later[0] = carried
-        later[1:] = sums[:-1]
-        later[starts_group] = 0.0
-        bounds = np.unique(np.r_[0, np.flatnonzero(starts_group), len(sums)]).tolist()
-        for start, stop in itertools.pairwise(bounds):
-            cumulate_rows(later[start:stop])
-        carried = later[-1] + sums[-1]
-        later *= -_inverse(self._levels.later[within])[:, None]
-        later += level_mean
-        later *= self._outer[within, None]
-        return later, carried
 
 
 @strict_pairs.register

@@ -247,9 +247,8 @@ def _average_losses(losses: Array) -> tuple[Array, Array, int]:
 
 def _permute_inside_groups(groups: Groups, rng: np.random.Generator) -> Indices:
     """Return another item of the same group for each item."""
-    by_group = np.argsort(groups.codes, kind="stable")
     order = np.empty(len(groups.codes), dtype=np.intp)
-    order[by_group] = np.lexsort((rng.random(len(groups.codes)), groups.codes))
+    order[groups.order] = np.lexsort((rng.random(len(groups.codes)), groups.codes))
     return order
 
 

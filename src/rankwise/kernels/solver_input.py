@@ -18,7 +18,8 @@ from rankwise.kernels.stable_products import first_equal_rows
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import allow_threads
 
-KERNEL_MATRICES = 2.5  # kernel matrices in memory at the same time
+KERNEL_MATRICES = 2.5  # of the size of the kernel matrix, in memory during a fit
+SEARCH_MATRICES = 3.5  # the same during a search, which keeps the kernel matrix
 DEFINITE_TOLERANCE = 1e-6  # relative error of a Cholesky factor of a semidefinite kernel matrix
 
 
@@ -102,6 +103,7 @@ def make_solver_input(
     random_state: RandomState = None,
     shift_invariant: bool = False,
     explicit: bool = False,
+    keeps_matrix: bool = False,
 ) -> SolverInput:
     """Compute the features or the kernel matrix for a solution method.
 
@@ -120,6 +122,8 @@ def make_solver_input(
         linear model are then centered, which keeps digits.
     explicit : bool, default=False
         Whether to compute features in place of a kernel matrix: [RankRLS09] sections 4.2 and 4.4.
+    keeps_matrix : bool, default=False
+        Whether the caller keeps a kernel matrix, so that solvers work on copies of it.
 
     Returns
     -------
@@ -143,10 +147,13 @@ def make_solver_input(
         return SolverInput("primal", LazyFeatures([on_basis], X), on_basis, on_basis.coefficients)
     if kernel.is_linear:
         if method == "dual" and not explicit:
+            _check_kernel_fits(n_items, keeps_matrix)
             return _linear_kernel_input(kernel, X, shift_invariant=shift_invariant)
         return _column_input(X, method)
-    _check_kernel_fits(n_items)
-    items = None if kernel.is_precomputed else X.copy()  # the caller may change X
+    _check_kernel_fits(n_items, keeps_matrix)
+    items = None
+    if not kernel.is_precomputed:
+        items = X.copy()  # the caller may change X
     K = kernel.matrix(X)
     on_items = KernelFeatures(kernel, None, n_items, None, items)
     if explicit:
@@ -161,8 +168,6 @@ def has_basis(n_basis: int | None, basis: str | ArrayLike) -> bool:
 
 def _linear_kernel_input(kernel: Kernel, X: Matrix, *, shift_invariant: bool) -> SolverInput:
     """Kernel matrix of a linear model; its solutions become weights of the columns."""
-    n_items, n_columns = X.shape
-    _check_kernel_fits(n_items)
     R = X
     if shift_invariant and not sp.issparse(X):
         R = X - X.mean(axis=0, dtype=np.float64)
@@ -171,7 +176,7 @@ def _linear_kernel_input(kernel: Kernel, X: Matrix, *, shift_invariant: bool) ->
         return np.asarray(R.T @ dual_coef)
 
     return SolverInput(
-        "dual", kernel.matrix(R), ColumnFeatures(None, n_columns), weights, columns=R
+        "dual", kernel.matrix(R), ColumnFeatures(None, X.shape[1]), weights, columns=R
     )
 
 
@@ -244,6 +249,9 @@ def _centered(dual_coef: Array) -> Array:
     return np.asarray(dual_coef - dual_coef.mean(axis=0))
 
 
-def _check_kernel_fits(n_items: int) -> None:
+def _check_kernel_fits(n_items: int, keeps_matrix: bool) -> None:
+    n_matrices = KERNEL_MATRICES
+    if keeps_matrix:
+        n_matrices = SEARCH_MATRICES
     advice = "pass n_basis (for example n_basis=1000) to train on a basis of items"
-    check_matrix_fits(n_items, n_items, "a kernel matrix", advice, n_matrices=KERNEL_MATRICES)
+    check_matrix_fits(n_items, n_items, "a kernel matrix", advice, n_matrices=n_matrices)

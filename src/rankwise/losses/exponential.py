@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, weights_or_ones
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.violated_pairs import EdgePairs, OrderedPairs
 from rankwise.losses.pairwise import LossValue, Plane, StrictPairLoss
@@ -140,11 +140,10 @@ class OrderedSums:
         level = np.cumsum(starts_level) - 1
         self._level_start = level_starts[level]
         self._level_end = np.append(level_starts, n_items)[level + 1]
-        item_weights = np.ones(n_items) if pairs.item_weights is None else pairs.item_weights
-        winner_weight = item_weights if pairs.weight_of_item is None else pairs.weight_of_item
-        loser_weight = item_weights
+        loser_weight = weights_or_ones(pairs.item_weights, n_items)
+        winner_weight = weights_or_ones(pairs.weight_of_item, n_items)
         if pairs.can_lose is not None:
-            loser_weight = np.where(pairs.can_lose, item_weights, 0.0)
+            loser_weight = np.where(pairs.can_lose, loser_weight, 0.0)
         with np.errstate(divide="ignore"):
             self._log_winner = np.log(winner_weight / pairs.total_weight)[self._order]
             self._log_loser = np.log(loser_weight)[self._order]
@@ -155,10 +154,11 @@ class OrderedSums:
 
     def shares(self, f: Array) -> Shares:
         """Logarithm of the loss, and the shares of the items."""
-        wins, losses = self._exponents(f, np.zeros(len(f)))
-        log_loss = float(logsumexp(wins))
-        won = self._to_items(np.exp(wins - log_loss))
-        return Shares(log_loss, won, self._to_items(np.exp(losses - log_loss)))
+        log_won, log_lost = self._log_sums(f, np.zeros(len(f)))
+        log_loss = float(logsumexp(log_won))
+        won = self._to_items(np.exp(log_won - log_loss))
+        lost = self._to_items(np.exp(log_lost - log_loss))
+        return Shares(log_loss, won, lost)
 
     def laplacian(self, f: Array, log_loss: float, v: Array) -> Array:
         """Product of v with the Laplacian of the pairs, weighted by their shares of the loss."""
@@ -166,11 +166,11 @@ class OrderedSums:
         with np.errstate(divide="ignore"):
             log_v = np.log(v)
         shares = self.shares(f)
-        wins, losses = self._exponents(f, log_v)
-        of_others = self._to_items(np.exp(wins - log_loss) + np.exp(losses - log_loss))
-        return (shares.won + shares.lost) * v - of_others
+        log_won, log_lost = self._log_sums(f, log_v)
+        sum_over_partners = self._to_items(np.exp(log_won - log_loss) + np.exp(log_lost - log_loss))
+        return (shares.won + shares.lost) * v - sum_over_partners
 
-    def _exponents(self, f: Array, log_factor: Array) -> tuple[Array, Array]:
+    def _log_sums(self, f: Array, log_factor: Array) -> tuple[Array, Array]:
         """For each sorted item the logarithm of the sum over the pairs that it wins, or loses.
 
         The other item of a pair has a factor, of which the logarithm is given.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -485,15 +485,19 @@ class LogisticLoss(PairwiseLoss):
         """Product of the Hessian at f with a vector; the curvatures of stored pairs are kept."""
         stored_curvatures: list[Array] = []
 
+        def blocks_and_curvatures() -> Iterator[tuple[PairBlock, Array]]:
+            if self._stored_blocks is None:
+                for block in pair_blocks(self.graph):
+                    yield block, _logistic_curvatures(block, f)
+                return
+            if not stored_curvatures:
+                for block in self._stored_blocks:
+                    stored_curvatures.append(_logistic_curvatures(block, f))
+            yield from zip(self._stored_blocks, stored_curvatures, strict=True)
+
         def product(v: Array) -> Array:
             result = np.zeros_like(v)
-            for number, block in enumerate(self._blocks()):
-                if number < len(stored_curvatures):
-                    curvatures = stored_curvatures[number]
-                else:
-                    curvatures = _logistic_curvatures(block, f)
-                    if self._stored_blocks is not None:
-                        stored_curvatures.append(curvatures)
+            for block, curvatures in blocks_and_curvatures():
                 block.add_flows(curvatures * block.differences(v), result)
             return np.asarray(result / self.total_weight)
 

@@ -8,10 +8,9 @@ from scipy.stats import t as student
 from rankwise.arrays import Array
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.groups import Groups
-from rankwise.metrics import Metric, get_metric
-from rankwise.metrics.metric import nanmean_by_group
+from rankwise.metrics.metric import Metric, nanmean_by_group
 from rankwise.metrics.ranking import GroupedTargets, Ranking
-from rankwise.metrics.registry import MetricName
+from rankwise.metrics.registry import MetricName, get_metric
 
 #: Rows of several candidates that are ranked together. Each block sorts y anew, so it is short.
 STACKED_ROWS = 2**13

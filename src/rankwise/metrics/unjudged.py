@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from rankwise.arrays import Array
+from rankwise.caching import cached_property
 from rankwise.datasets.files import PathLike
 from rankwise.datasets.trec import write_qrels
 from rankwise.defaults import DEFAULT_CONFIDENCE

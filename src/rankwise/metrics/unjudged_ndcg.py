@@ -15,12 +15,12 @@ grading is a sequence c_1 ≥ … ≥ c_G, found by running maxima over the grad
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.metrics.unjudged_query import Bound, RankedQuery, place_weights
 
 MAX_STEPS = 50  # of Dinkelbach's iteration; 4 were enough in 1,470 random problems

@@ -350,9 +350,10 @@ def evaluate_candidates(
     by_group = {}
     for metric in metrics:
         by_group[metric.name], labels = score_groups(task.graph, scores, plan.folds, metric)
+    refits = task.refits_folds(n_folds)
     predictions = by_row(task, scores)
     return CrossValidationResult(
-        candidates, by_group, labels, plan.name, n_folds, task.refits, predictions
+        candidates, by_group, labels, plan.name, n_folds, refits, predictions
     )
 
 

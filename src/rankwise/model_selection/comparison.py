@@ -454,29 +454,25 @@ def compare_values(paired: PairedValues, settings: ComparisonSettings) -> Compar
         advantage_of_a = -differences[k]
         if settings.greater_is_better:
             advantage_of_a = differences[k]
-        n_needed = None
-        if settings.difference is not None:
-            n_needed = groups_needed(errors[k], len(means[a]), settings.difference, alpha)
-        rows.append(
-            ComparisonRow(
-                a=a,
-                b=b,
-                mean_a=float(means[a].mean()),
-                mean_b=float(means[b].mean()),
-                difference=float((means[a] - means[b]).mean()),
-                low=tests[k].low,
-                high=tests[k].high,
-                wins=int((advantage_of_a > 0).sum()),
-                ties=int((advantage_of_a == 0).sum()),
-                losses=int((advantage_of_a < 0).sum()),
-                groups_to_flip=groups_to_flip(np.round(differences[k] / largest, 12)),
-                p=tests[k].p,
-                p_adjusted=adjusted[k],
-                significant=adjusted[k] <= alpha + ROUNDING,
-                detectable=detectable_difference(errors[k], alpha),
-                groups_needed=n_needed,
-            )
+        row = ComparisonRow(
+            a=a,
+            b=b,
+            mean_a=float(means[a].mean()),
+            mean_b=float(means[b].mean()),
+            difference=float((means[a] - means[b]).mean()),
+            low=tests[k].low,
+            high=tests[k].high,
+            wins=int((advantage_of_a > 0).sum()),
+            ties=int((advantage_of_a == 0).sum()),
+            losses=int((advantage_of_a < 0).sum()),
+            groups_to_flip=groups_to_flip(np.round(differences[k] / largest, 12)),
+            p=tests[k].p,
+            p_adjusted=adjusted[k],
+            significant=adjusted[k] <= alpha + ROUNDING,
+            detectable=detectable_difference(errors[k], alpha),
+            groups_needed=_groups_needed(errors[k], len(means[a]), settings),
         )
+        rows.append(row)
     n_clusters = None
     if paired.clusters is not None:
         n_clusters = int(paired.clusters.max()) + 1
@@ -492,6 +488,13 @@ def compare_values(paired: PairedValues, settings: ComparisonSettings) -> Compar
         n_items=n_items,
         n_seeds={name: len(array) for name, array in paired.values.items()},
     )
+
+
+def _groups_needed(error: MeanError, n_groups: int, settings: ComparisonSettings) -> float | None:
+    """Groups that detect the difference of interest; None if there is none."""
+    if settings.difference is None:
+        return None
+    return groups_needed(error, n_groups, settings.difference, 1.0 - settings.confidence)
 
 
 def snapped_difference(values_a: Array, values_b: Array, largest: float) -> Array:

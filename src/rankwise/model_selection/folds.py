@@ -234,14 +234,7 @@ def resolve_cv(
         Name of the scheme and the folds.
     """
     graph = task.graph
-    for metric in metrics:
-        if graph.item_weights is not None:
-            metric.check_accepts_weights()
-        if not graph.supports_metric(metric.name):
-            raise ValueError(
-                f"scoring={metric.name!r} needs scores, but y is a {type(graph).__name__}, which "
-                "has preferences only; use scoring='disagreement' or 'concordance'."
-            )
+    _check_metrics(metrics, graph)
     if isinstance(cv, str) and cv not in ("auto", PAIR):
         raise ValueError(
             f"cv={cv!r} is unknown; use 'auto', '{PAIR}', None, a number of folds or a splitter."
@@ -266,6 +259,18 @@ def resolve_cv(
     if name == GROUPS and cuts_groups(folds, graph):
         name = ITEMS
     return CrossValidationPlan(name, folds)
+
+
+def _check_metrics(metrics: Sequence[Metric], graph: PreferenceGraph) -> None:
+    """Raise a ValueError for a metric that cannot be evaluated on the graph."""
+    for metric in metrics:
+        if graph.item_weights is not None:
+            metric.check_accepts_weights()
+        if not graph.supports_metric(metric.name):
+            raise ValueError(
+                f"scoring={metric.name!r} needs scores, but y is a {type(graph).__name__}, which "
+                "has preferences only; use scoring='disagreement' or 'concordance'."
+            )
 
 
 def cuts_groups(folds: Folds, graph: PreferenceGraph) -> bool:

@@ -14,9 +14,7 @@ from sklearn.base import BaseEstimator
 from rankwise.arrays import Array, CrossValidation, MatrixLike, ParameterValue
 from rankwise.errors import warn_user
 from rankwise.metrics import Metric
-from rankwise.metrics.by_group import (
-    nanmean,
-)
+from rankwise.metrics.by_group import nanmean
 from rankwise.metrics.registry import MetricName, get_metric
 from rankwise.model_selection.candidate_evaluation import (
     CrossValidationResult,
@@ -24,9 +22,8 @@ from rankwise.model_selection.candidate_evaluation import (
     forward_validation,
 )
 from rankwise.model_selection.candidate_grid import CandidateGrid
-from rankwise.model_selection.folds import (
-    read_splits,
-)
+from rankwise.model_selection.folds import read_splits
+from rankwise.model_selection.protocol import HoldOutTask
 
 ParameterValues: TypeAlias = "float | str | Sequence[float] | Sequence[str] | None"
 """A value of a parameter, or a list of values that are searched."""
@@ -105,37 +102,37 @@ def grid_search(
         parameter_lists = {}
     settings = _combinations(parameter_lists)
 
+    def make_task(setting: dict[str, object]) -> HoldOutTask:
+        task: HoldOutTask = copy.copy(learner).set_params(**setting).hold_out_task(*data)
+        return task
+
     results: list[CrossValidationResult] = []
     for setting in settings:  # one task at a time, since it may store a kernel matrix
-        model = copy.copy(learner).set_params(**setting)
-        task = model.hold_out_task(*data)
+        task = make_task(setting)
         if time is None:
-            result = evaluate_task(task, candidates, cv, [metric])
+            results.append(evaluate_task(task, candidates, cv, [metric]))
         else:
             X, target = data
             grid = task.candidates(**candidates)
-            result = forward_validation(model, X, target, time, grid, [metric])
-        results.append(result)
-
+            results.append(forward_validation(task.learner, X, target, time, grid, [metric]))
     _check_same_scheme(results, settings)
-    chosen = [_choose(result, metric, alpha_per_output) for result in results]
-    best = _index_of_best([choice.score for choice in chosen], metric)
-    result = results[best]
-    setting = settings[best]
-    candidate = chosen[best].candidate
-    for index in chosen[best].indices:
-        _warn_at_edges(result, index, metric, candidates)
-    if len(settings) > 1:  # only the last task is in memory
-        task = copy.copy(learner).set_params(**setting).hold_out_task(*data)
-    searched = {name: setting[name] for name, value in parameter_lists.items() if _is_list(value)}
+
+    choices = [_choose(result, metric, alpha_per_output) for result in results]
+    best = _index_of_best([choice.score for choice in choices], metric)
+    choice = choices[best]
+    for index in choice.indices:
+        _warn_at_edges(results[best], index, metric, candidates)
+    if best < len(settings) - 1:  # only the last task is in memory
+        task = make_task(settings[best])
     cv_results = _results_table(results, settings, metric, store_predictions=store_predictions)
-    is_undefined = np.isnan(result.by_group[metric.name])
+    is_undefined = np.isnan(results[best].by_group[metric.name])
     cv_results["n_undefined"] = int(is_undefined.any(axis=(1, 2)).sum())
+    searched = [name for name, value in parameter_lists.items() if _is_list(value)]
     return SearchResult(
-        best_estimator=task.train(**candidate),
-        best_candidate=candidate,
-        best_params={**candidate, **searched},
-        best_score=chosen[best].score,
+        best_estimator=task.train(**choice.candidate),
+        best_candidate=choice.candidate,
+        best_params={**choice.candidate, **{name: settings[best][name] for name in searched}},
+        best_score=choice.score,
         cv_results=cv_results,
     )
 

@@ -25,7 +25,7 @@ from rankwise.solvers.leave_items_out import (
     pair_differences,
     pair_disagreement,
 )
-from rankwise.validation import check_alphas
+from rankwise.validation import check_alphas, check_nus
 
 SPARSE_COLUMNS = 64  # columns of a kernel matrix in a block
 
@@ -133,6 +133,8 @@ class CandidateTask(ABC):
                 axes[name] = self.default_values(name)
             elif name == "n_basis":
                 axes[name] = np.asarray(requested, dtype=np.intp)
+            elif name == "nu":
+                axes[name] = check_nus(requested, "nus")
             else:
                 axes[name] = check_alphas(requested, f"{name}s")
         return CandidateGrid(axes)
@@ -202,6 +204,10 @@ class HoldOutTask(CandidateTask):
         if n_rows is not None:
             self.n_rows = n_rows
 
+    def refits_folds(self, n_folds: int) -> bool:
+        """Whether each of so many folds is refitted; by default as `refits` says."""
+        return self.refits
+
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
         """Predict every item by models that were trained without its fold.
 
@@ -266,7 +272,7 @@ class HoldOutTask(CandidateTask):
         return False
 
     def pairs(self) -> HeldOutPairs:
-        """Every pair of one list held out; may spend a kernel matrix.
+        """Every pair of one list held out.
 
         Returns
         -------

@@ -107,7 +107,7 @@ class HoldOutProblem:
     loss : SquaredLoss
         Loss of all data.
     features : SolverInput
-        Features, or a kernel matrix, which may be overwritten.
+        Features or a kernel matrix.
     limits : dict
         IterationLimits of the iterative solver.
     """
@@ -268,7 +268,7 @@ class ClosedKernelGroups(Shortcut):
         return bool(closed_folds(problem.graph, units.members).all())
 
     def scores(self, alphas: Array, out: Array) -> None:
-        """Store the held-out scores in `out`; the kernel matrix is overwritten."""
+        """Store the held-out scores in `out`."""
         folds = self.units.members
         (term,) = _terms(self.problem.loss, folds)
         hold_out_dual(
@@ -280,17 +280,14 @@ class ClosedKernelGroups(Shortcut):
             folds,
             alphas,
             out,
-            overwrite=True,
         )
 
     def coefficients(self, alphas: Array) -> Array:
-        """Dual coefficients; the kernel matrix is overwritten."""
+        """Dual coefficients."""
         units = self.units.members
         (term,) = _terms(self.problem.loss, units)
         K = self.problem.features.matrix
-        return leave_out_dual_coef(
-            K, term.root, term.target, term.amount, units, alphas, overwrite=True
-        )
+        return leave_out_dual_coef(K, term.root, term.target, term.amount, units, alphas)
 
 
 class OneList(Shortcut):
@@ -487,8 +484,6 @@ def cross_val_scores(
 ) -> Array:
     """Predict every item by models that were trained without its fold.
 
-    A kernel matrix may be overwritten.
-
     Returns
     -------
     ndarray of shape (n_items, n_outputs, n_alphas)
@@ -505,7 +500,7 @@ def cross_val_scores(
     is_closed = closed_folds(loss.graph, folds)
     open_folds = [folds[k] for k in np.flatnonzero(~is_closed)]
     whole_folds = [folds[k] for k in np.flatnonzero(is_closed)]
-    for members in (open_folds, whole_folds):  # last those that overwrite a kernel matrix
+    for members in (open_folds, whole_folds):
         if not members:
             continue
         units = HoldOutUnits("folds", members)
@@ -541,8 +536,6 @@ def coefficients_without(
 ) -> Array:
     """Coefficients of the models without each unit, and last of the model of all data.
 
-    A kernel matrix may be overwritten.
-
     Returns
     -------
     ndarray of shape (n_coefficients, n_units + 1, n_outputs, n_alphas)
@@ -572,20 +565,16 @@ def item_spectrum(
     features: SolverInput,
     *,
     centered: bool = False,
-    overwrite: bool = False,
     weight: Array | None = None,
 ) -> Spectrum:
     """Eigenvalues and eigenvectors of the kernel matrix of items, with weights or without.
 
-    `centered` is for scores that are determined up to a constant; `overwrite` allows to overwrite
-    a kernel matrix.
+    `centered` is for scores that are determined up to a constant.
     """
     is_dual = features.method == "dual"
     first_equal = first_equal_rows(features.matrix)
     matrix = dense_rows(features.matrix)
-    spectrum = find_spectrum(
-        matrix, weight, is_kernel=is_dual, centered=centered, overwrite=overwrite
-    )
+    spectrum = find_spectrum(matrix, weight, is_kernel=is_dual, centered=centered)
     return spectrum._replace(first=first_equal)
 
 

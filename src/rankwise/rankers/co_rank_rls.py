@@ -48,7 +48,13 @@ from rankwise.rankers.several_outputs import has_pairs_of_each_output
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.least_squares import solve_shifted
-from rankwise.validation import check_alphas, check_float_array, check_int, restored_on_failure
+from rankwise.validation import (
+    check_alphas,
+    check_float_array,
+    check_int,
+    check_nus,
+    restored_on_failure,
+)
 
 ViewMap = ColumnFeatures | BasisFeatures
 
@@ -271,9 +277,9 @@ class CoRankRLS(TaskModel, KernelParameters):
         model = clone(self)
         checked_alphas = check_alphas(alphas, "alphas")
         if nus is None:
-            checked_nus = check_alphas([self.nu], "nu")
+            checked_nus = check_nus([self.nu], "nu")
         else:
-            checked_nus = check_alphas(nus, "nus")
+            checked_nus = check_nus(nus, "nus")
         target = read_y(y, groups, sample_weight, X=X, allow_nan=True)
         task = model._prepare(X, target, agreement)
         coef = task.coefficients(checked_nus, checked_alphas)
@@ -673,7 +679,7 @@ class CoTask(HoldOutTask):
     def train(self, **values: ParameterValue) -> CoRankRLS:
         """The learner trained on all data."""
         model: CoRankRLS = self.learner.set_params(**values)
-        nus = check_alphas([model.nu], "nu")
+        nus = check_nus([model.nu], "nu")
         alphas = check_alphas([model.alpha], "alpha")
         model.view_coef_ = [coef[..., 0, 0] for coef in self.coefficients(nus, alphas)]
         return model

@@ -120,7 +120,9 @@ def function_values(functions: Dictionary, X: MatrixLike, rows: Indices) -> Matr
     if not isinstance(functions, ColumnFeatures):
         advice = "choose from fewer functions, for example dictionary=2000"
         check_matrix_fits(len(rows), functions.n_features, "the values of a dictionary", advice)
-    values = functions.transform(X if len(rows) == X.shape[0] else X[rows])
+    if len(rows) < X.shape[0]:
+        X = X[rows]
+    values = functions.transform(X)
     if sp.issparse(values):
         return values.tocsc().astype(np.float64, copy=False)
     return np.asarray(values, dtype=np.float64)
@@ -146,12 +148,8 @@ def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
     have_same_items = all(np.array_equal(d.indices, first.indices) for d in dictionaries)
     if n_views == 1:
         return "single"
-    if search == "auto" and n_views == 2:
-        search = "pairs"
-    elif search == "auto" and have_same_items:
-        search = "shared"
-    elif search == "auto":
-        search = "all"
+    if search == "auto":
+        search = _default_search(n_views, have_same_items)
     if search == "pairs" and n_views != 2:
         raise ValueError(
             f"search='pairs' is for two views, and there are {n_views}; use 'shared' (one item for "
@@ -171,6 +169,14 @@ def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
             "search='all', or a list of View with one dictionary."
         )
     return search
+
+
+def _default_search(n_views: int, have_same_items: bool) -> str:
+    if n_views == 2:
+        return "pairs"
+    if have_same_items:
+        return "shared"
+    return "all"
 
 
 def _check_combinations(sizes: list[int]) -> None:

@@ -8,9 +8,11 @@ from typing import ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from rankwise.arrays import Array, Matrix, MatrixLike, ParameterValue, RandomState, dense_rows
+from rankwise.caching import cached_property
 from rankwise.fitted_schema import FittedSchema, NotSaved, Values
 from rankwise.frames import check_same_index
 from rankwise.graphs import PairGraph
@@ -40,6 +42,7 @@ from rankwise.preprocessing.group_columns import (
     warn_of_group_names,
 )
 from rankwise.preprocessing.validate_features import validate_X
+from rankwise.rankers.batch_sums import BatchSums, SumOptions
 from rankwise.rankers.paths import ModelPath, PathModel
 from rankwise.rankers.ranking_problem import (
     check_beta,
@@ -47,7 +50,11 @@ from rankwise.rankers.ranking_problem import (
     warn_about_solutions,
     warn_explained,
 )
-from rankwise.rankers.several_outputs import OutputsTask, has_pairs_of_each_output
+from rankwise.rankers.several_outputs import (
+    OutputsTask,
+    has_pairs_of_each_output,
+    split_outputs,
+)
 from rankwise.runtime.progress import Progress
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers import minimize
@@ -302,7 +309,7 @@ class RankRLS(PathModel):
             return self
         X, loss = self._read(X, target)
         features = self._make_features(X, loss, to_fit=True)
-        self._store(self._learn_outputs(loss, features))
+        self._store(self._learn_outputs(loss, features, overwrite=True))
         return self
 
     @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
@@ -377,8 +384,6 @@ class RankRLS(PathModel):
         >>> RankRLS(alpha=0.1).fit(*whole).coef_.round(3)
         array([2.297])
         """
-        from rankwise.rankers.out_of_core import SufficientStatistics  # it solves to RankRLS
-
         alphas = check_alphas(np.atleast_1d(self.alpha), "alpha")
         check_same_index(X=X, y=y, groups=groups)
         warn_of_group_names(X, y, groups)
@@ -387,9 +392,14 @@ class RankRLS(PathModel):
             self.group_columns_: list[str] = []
             self.max_group_size_ = None
         X = validate_X(self, X, reset=is_first)
-        rule = {name: getattr(self, name) for name in ("cost", "ties", "group_weight", "beta")}
+        rule: SumOptions = {
+            "cost": self.cost,
+            "ties": self.ties,
+            "group_weight": self.group_weight,
+            "beta": self.beta,
+        }
         if is_first:
-            sums = SufficientStatistics(**rule)
+            sums = BatchSums(**rule)
             features = fixed_map(self, X)
         else:
             sums = self._sums
@@ -405,7 +415,7 @@ class RankRLS(PathModel):
         if is_first:
             self._store_features(features)
             self._features: FeatureMap = features
-            self._sums: SufficientStatistics = sums
+            self._sums: BatchSums = sums
         self.output_shape_ = sums.output_shape
         self._store(features.coefficients(sums.coefficients(alphas)[0]))
         self.n_samples_seen_ = sums.n_items
@@ -417,7 +427,12 @@ class RankRLS(PathModel):
     def _prepare(self, X: MatrixLike, target: TrainingTarget) -> RankRLSTask | OutputsTask:
         if has_pairs_of_each_output(target, self.cost, self.ties):
             assert isinstance(target, Relevance)
-            return OutputsTask(self, X, target)
+            learners = [clone(self) for _ in target.y.T]
+            tasks = [
+                RankRLSTask(learner, *learner._read(X, one_output))
+                for learner, one_output in zip(learners, split_outputs(target), strict=True)
+            ]
+            return OutputsTask(self, target, tasks)
         return RankRLSTask(self, *self._read(X, target))
 
     def _read(self, X: MatrixLike, target: TrainingTarget) -> tuple[Matrix, SquaredLoss]:
@@ -449,6 +464,7 @@ class RankRLS(PathModel):
             random_state=self.random_state,
             shift_invariant=to_fit and self.beta == 0,
             explicit=loss.nuisance is not None,
+            keeps_matrix=not to_fit,
         )
         if loss.nuisance is None:
             reads_features_once = to_fit and self.beta in (0, 1)
@@ -462,11 +478,13 @@ class RankRLS(PathModel):
             )
         return features.stored()
 
-    def _learn_outputs(self, loss: SquaredLoss, features: SolverInput) -> Array:
+    def _learn_outputs(
+        self, loss: SquaredLoss, features: SolverInput, *, overwrite: bool = False
+    ) -> Array:
         """Coefficients of shape (n, n_outputs), each output with its alpha."""
         alphas = check_alphas(np.atleast_1d(self.alpha), "alpha", allow_zero=True)
         if len(alphas) == 1:
-            return np.asarray(self._learn(loss, features, alphas)[0])
+            return np.asarray(self._learn(loss, features, alphas, overwrite=overwrite)[0])
         n_outputs = loss.target[0].size
         if len(alphas) != n_outputs:
             raise ValueError(
@@ -474,12 +492,17 @@ class RankRLS(PathModel):
                 "a value for each output."
             )
         distinct, index_of_output = np.unique(alphas, return_inverse=True)
-        coefficients = self._learn(loss, features, distinct)
+        coefficients = self._learn(loss, features, distinct, overwrite=overwrite)
         columns = [coefficients[index, :, k] for k, index in enumerate(index_of_output)]
         return np.stack(columns, axis=1)
 
-    def _learn(self, loss: SquaredLoss, features: SolverInput, alphas: Array) -> Array:
-        """Coefficients of shape (n_alphas, n, n_outputs); sets all other fitted attributes."""
+    def _learn(
+        self, loss: SquaredLoss, features: SolverInput, alphas: Array, *, overwrite: bool = False
+    ) -> Array:
+        """Coefficients of shape (n_alphas, n, n_outputs); sets all other fitted attributes.
+
+        `overwrite` allows to overwrite a kernel matrix.
+        """
         if features.method == "iterative" and not alphas.all():
             raise ValueError(
                 "alpha=0 needs a direct solver; use solver='primal', or a small alpha such as 1e-9."
@@ -490,7 +513,7 @@ class RankRLS(PathModel):
             loss,
             features.matrix,
             alphas,
-            overwrite=True,
+            overwrite=overwrite,
             tol=self.tol,
             max_iter=self.max_iter,
             watch=line.iteration,
@@ -547,26 +570,28 @@ class RankRLSTask(HoldOutTask):
         if sp.issparse(X) and (learner.kernel, learner.solver) == ("linear", "auto"):
             n_products = X.shape[0] * X.shape[1] * min(X.shape)  # of a Gram matrix
             self.refits = GAIN * PASSES * X.nnz < n_products and loss.nuisance is None
-        self._features: SolverInput | None = None
         self._limits: IterationLimits = {"tol": learner.tol, "max_iter": learner.max_iter}
 
-    def features(self, n_folds: int = 0, *, spend: bool = False) -> SolverInput:
-        """Features or kernel matrix; `spend` is for a use that overwrites a kernel matrix.
+    @cached_property
+    def features(self) -> SolverInput:
+        """Features or kernel matrix of all items, which no step of the search overwrites."""
+        if self.refits:
+            return make_solver_input(self.learner.make_kernel(), self._X, "iterative")
+        return self._direct_features
 
-        Very wide sparse X is for iterations, unless these are dearer than a Gram matrix.
-        """
-        if self.refits and n_folds > MOST_REFITS:
-            self.refits = False
-            self._features = None
-        features = self._features
-        if features is None and self.refits:
-            features = make_solver_input(self.learner.make_kernel(), self._X, "iterative")
-        elif features is None:
-            features = self.learner._make_features(self._X, self.loss, to_fit=False)
-        self._features = features
-        if spend and features.method == "dual":
-            self._features = None
-        return features
+    @cached_property
+    def _direct_features(self) -> SolverInput:
+        learner: RankRLS = self.learner
+        return learner._make_features(self._X, self.loss, to_fit=False)
+
+    def refits_folds(self, n_folds: int) -> bool:
+        """Whether each of so many folds is refitted: one Gram matrix is faster than many refits."""
+        return self.refits and n_folds <= MOST_REFITS
+
+    def _features_of_folds(self, n_folds: int) -> SolverInput:
+        if self.refits_folds(n_folds):
+            return self.features
+        return self._direct_features
 
     def default_values(self, _: str) -> Array:
         """40 alphas from rounding to 1e4 times the mean squared distance in a pair.
@@ -574,7 +599,7 @@ class RankRLSTask(HoldOutTask):
         They run from no regularization to nothing else, whatever the scale of features and the
         amount of data; those of iterations only as far as these can tell them apart.
         """
-        return default_alphas(pair_distance(self.loss, self.features()), self.alpha_decades)
+        return default_alphas(self.alpha_scale(), self.alpha_decades)
 
     @property
     def alpha_decades(self) -> tuple[float, float]:
@@ -584,21 +609,21 @@ class RankRLSTask(HoldOutTask):
         return ALPHA_DECADES
 
     def alpha_scale(self) -> float:
-        """Mean squared distance in a pair; spends the kernel matrix."""
-        return pair_distance(self.loss, self.features(spend=True))
+        """Mean squared distance in a pair."""
+        return pair_distance(self.loss, self.features)
 
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
-        """By shortcut where there is one; spends the kernel matrix."""
-        features = self.features(len(folds), spend=True)
+        """By shortcut where there is one."""
+        features = self._features_of_folds(len(folds))
         limits = self._limits
-        if self.refits and len(candidates) > 1:
+        if features.method == "iterative" and len(candidates) > 1:
             tol = max(self.learner.tol, HELD_OUT_TOL)
             limits = {"tol": tol, "max_iter": SHARED_STEPS}
         return cross_val_scores(self.loss, features, folds, candidates.axes["alpha"], limits)
 
     def from_edges(self, edges: PairGraph, candidates: CandidateGrid) -> Array:
         """Scores of all items by refits on the edges."""
-        features = self.features()
+        features = self.features
         loss = self.loss.of_items(np.arange(self.n_rows), edges)
         alphas = candidates.axes["alpha"]
         coef = minimize(features.method, loss, features.matrix, alphas, **self._limits).coef
@@ -606,7 +631,7 @@ class RankRLSTask(HoldOutTask):
 
     def needs_refits(self, units: HoldOutUnits) -> bool:
         """Whether `coefficients_without` has to refit the model for each unit."""
-        features = self.features(len(units.members))
+        features = self._features_of_folds(len(units.members))
         problem = HoldOutProblem(self.loss, features, self._limits)
         return find_shortcut(problem, units) is Refit
 
@@ -614,9 +639,9 @@ class RankRLSTask(HoldOutTask):
         """Coefficients of the models without each unit, and last of the model of all data.
 
         Shape (n_coefficients, n_units + 1, n_outputs, n_alphas); `PathModel.regressors` says
-        what they are coefficients of. By shortcut where there is one; spends the kernel matrix.
+        what they are coefficients of. By shortcut where there is one.
         """
-        features = self.features(len(units.members), spend=True)
+        features = self._features_of_folds(len(units.members))
         return coefficients_without(self.loss, features, units, alphas, self._limits)
 
     @property
@@ -626,7 +651,7 @@ class RankRLSTask(HoldOutTask):
         return self.graph.is_complete and is_plain
 
     def pairs(self) -> HeldOutPairs:
-        """For one list in which every two items are a pair; spends the kernel matrix."""
+        """For one list in which every two items are a pair."""
         if not self.has_pairs:
             return super().pairs()
         beta = self.loss.beta
@@ -636,23 +661,24 @@ class RankRLSTask(HoldOutTask):
                 f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {len(scores)}: "
                 "without two of them at least one pair must be left to train on."
             )
-        spectrum = item_spectrum(self.features(spend=True), centered=beta == 0, overwrite=True)
+        spectrum = item_spectrum(self.features, centered=beta == 0)
         return HeldOutPairs(spectrum, scores.reshape(len(scores), -1), beta, self._uncentered)
 
     def _uncentered(self) -> Spectrum:
-        return item_spectrum(self.features(spend=True), overwrite=True)
+        return item_spectrum(self.features)
 
     def path(self, alphas: Array) -> RankRLSPath:
         """The models of several alphas, trained on all data."""
         model: RankRLS = self.learner
         features = model._make_features(self._X, self.loss, to_fit=True)
-        return RankRLSPath(model, alphas, model._learn(self.loss, features, alphas))
+        coefficients = model._learn(self.loss, features, alphas, overwrite=True)
+        return RankRLSPath(model, alphas, coefficients)
 
     def train(self, **values: ParameterValue) -> RankRLS:
-        """RankRLS of one alpha; spends the kernel matrix."""
+        """RankRLS of one alpha, or of one for each output."""
         model: RankRLS = self.learner
         model.alpha = values["alpha"]
-        model._store(model._learn_outputs(self.loss, self.features(spend=True)))
+        model._store(model._learn_outputs(self.loss, self.features))
         return model
 
 

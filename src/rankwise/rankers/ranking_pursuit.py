@@ -56,7 +56,7 @@ from rankwise.solvers.pursuit import (
     Step,
     pursue,
 )
-from rankwise.validation import check_alphas, check_int, check_option, restored_on_failure
+from rankwise.validation import check_int, check_nus, check_option, restored_on_failure
 
 SEARCHES: dict[str, type[SharedIndices | AllPairs | AllCombinations]] = {
     "single": SharedIndices,
@@ -431,7 +431,7 @@ class RankingPursuit(TaskModel, KernelParameters):
             check_int("n_iter_no_change", self.n_iter_no_change, least=1)
         if self.backfit is not None:
             check_option("backfit", self.backfit, ("final", "every"))
-        check_alphas([self.nu], "nu")
+        check_nus([self.nu], "nu")
         return validate_X(self, X)
 
     def _fit_rows(

@@ -7,22 +7,51 @@ graph and a system of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array, MatrixLike, ParameterValue
+from rankwise.arrays import Array, ParameterValue
 from rankwise.graphs import ScoreGraph
 from rankwise.graphs.supervision import Relevance, TrainingTarget
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
 from rankwise.model_selection.folds import Folds
 from rankwise.model_selection.protocol import HoldOutTask
-from rankwise.rankers.paths import ModelPath
+from rankwise.rankers.paths import ModelPath, PathModel
 
-if TYPE_CHECKING:
-    from rankwise.rankers.rank_rls import RankRLS, RankRLSTask
+
+class OneOutputTask(Protocol):
+    """What `OutputsTask` needs of the task of one output."""
+
+    refits: bool
+
+    @property
+    def alpha_decades(self) -> tuple[float, float]:
+        """Exponents of ten of the default alphas, relative to their scale."""
+        ...
+
+    def alpha_scale(self) -> float:
+        """Scale of the default alphas."""
+        ...
+
+    def refits_folds(self, n_folds: int) -> bool:
+        """Whether each of so many folds is refitted."""
+        ...
+
+    def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
+        """Held-out scores, shape (n_items, 1, n_candidates)."""
+        ...
+
+    def train(self, **values: ParameterValue) -> Any:
+        """The fitted model of one alpha."""
+        ...
+
+    def path(self, alphas: Array) -> ModelPath:
+        """The models of several alphas."""
+        ...
 
 
 def has_pairs_of_each_output(target: TrainingTarget, cost: str, ties: str) -> bool:
@@ -33,6 +62,11 @@ def has_pairs_of_each_output(target: TrainingTarget, cost: str, ties: str) -> bo
     return n_outputs > 1 and (cost != "magnitude" or ties == "exclude")
 
 
+def split_outputs(target: Relevance) -> list[Relevance]:
+    """A target for each output."""
+    return [replace(target, y=np.ascontiguousarray(y)) for y in target.y.T]
+
+
 class OutputsTask(HoldOutTask):
     """A RankRLS for each output, with the same alphas, as one task.
 
@@ -40,38 +74,41 @@ class OutputsTask(HoldOutTask):
     ----------
     learner : RankRLS
         Receives the coefficients of all outputs.
-    X : array-like or sparse matrix
-        Items.
     target : Relevance
         Scores of several outputs.
+    tasks : sequence of OneOutputTask
+        The task of each output, with a learner of its own.
     """
 
-    def __init__(self, learner: RankRLS, X: MatrixLike, target: Relevance) -> None:
+    def __init__(
+        self, learner: PathModel, target: Relevance, tasks: Sequence[OneOutputTask]
+    ) -> None:
         super().__init__(learner, ScoreGraph(target))  # all pairs: it evaluates, and trains nothing
         self.output_shape = target.y.shape[1:]
-        self.tasks: list[RankRLSTask] = []
-        for y in target.y.T:
-            one_output = replace(target, y=np.ascontiguousarray(y))
-            self.tasks.append(clone(learner)._prepare(X, one_output))
-        self.refits = any(task.refits for task in self.tasks)
+        self.tasks = tasks
+        self.refits = any(task.refits for task in tasks)
 
     def default_values(self, name: str) -> Array:
         """40 alphas around the mean of the scales of the outputs."""
         scales = [task.alpha_scale() for task in self.tasks]
         return default_alphas(float(np.mean(scales)), self.tasks[0].alpha_decades)
 
+    def refits_folds(self, n_folds: int) -> bool:
+        """Whether a fold of any output is refitted."""
+        return any(task.refits_folds(n_folds) for task in self.tasks)
+
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
         """Held-out scores of each output."""
         scores = [task.held_out(folds, candidates) for task in self.tasks]
         return np.concatenate(scores, axis=1)
 
-    def train(self, **values: ParameterValue) -> RankRLS:
+    def train(self, **values: ParameterValue) -> BaseEstimator:
         """The learner with the coefficients of all outputs."""
         alphas = np.broadcast_to(values["alpha"], len(self.tasks))
         models = [
             task.train(alpha=float(alpha)) for task, alpha in zip(self.tasks, alphas, strict=True)
         ]
-        learner: RankRLS = self.learner
+        learner = self.learner
         parameters = learner.get_params(deep=False)
         vars(learner).update(vars(models[0]))
         vars(learner).update(parameters)
@@ -85,11 +122,11 @@ class OutputsTask(HoldOutTask):
         """The models of several alphas, trained on all data."""
         paths = [task.path(alphas) for task in self.tasks]
         coefficients = np.concatenate([path.coefficients for path in paths], axis=2)
-        learner: RankRLS = self.learner
+        learner = self.learner
         vars(learner).update(vars(paths[0].model(0)))
         self._store_outputs(learner, list(coefficients[0].T[:, :, None]))
         return type(paths[0])(learner, alphas, coefficients)
 
-    def _store_outputs(self, learner: RankRLS, columns: list[Array]) -> None:
+    def _store_outputs(self, learner: PathModel, columns: list[Array]) -> None:
         learner.output_shape_ = self.output_shape
         learner._store(np.hstack(columns))

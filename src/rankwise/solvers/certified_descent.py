@@ -31,6 +31,7 @@ MAX_COVARIANCE_ITEMS = 20_000  # the covariance of the pairs is estimated from t
 CURVED_SHARE = 0.15  # assumed share of the pairs that contribute to the Hessian
 MIN_VARIANCE_SHARE = 0.1  # lower bound of a sampled variance, as a share of that of all items
 LBFGS_MEMORY = 30  # steps that L-BFGS stores
+MIN_COSINE = 1e-12  # of the angle between such a step and the change of the gradient
 PATIENCE = 10  # iterations without sufficient progress before bundle steps take over
 LOOK_AHEAD = 0.1  # a bundle step adds a second plane, this share of the way to the bundle's minimum
 MAX_HESSIAN_PRODUCTS = 50  # of conjugate gradients in one Newton step
@@ -134,13 +135,7 @@ def make_objective(R: Matrix, loss: PairwiseLoss, alpha: float) -> Objective:
     Objective
         With features in float64.
     """
-    low = R.min(axis=0)
-    high = R.max(axis=0)
-    if sp.issparse(R):
-        low = low.toarray().ravel()
-        high = high.toarray().ravel()
-    low = low.astype(np.float64)
-    high = high.astype(np.float64)
+    low, high = _column_ranges(R)
     middle = 0.5 * low + 0.5 * high
     half_range = np.maximum(high - middle, middle - low)
     magnitude = np.maximum(np.abs(low), np.abs(high))
@@ -153,6 +148,16 @@ def make_objective(R: Matrix, loss: PairwiseLoss, alpha: float) -> Objective:
             magnitude = half_range
     magnitude = np.where(low == high, 0.0, magnitude)
     return Objective(R, loss, alpha, magnitude, R.shape[0])
+
+
+def _column_ranges(R: Matrix) -> tuple[Array, Array]:
+    """Smallest and largest value of each column."""
+    low = R.min(axis=0)
+    high = R.max(axis=0)
+    if sp.issparse(R):
+        low = low.toarray().ravel()
+        high = high.toarray().ravel()
+    return low.astype(np.float64), high.astype(np.float64)
 
 
 def line_search(objective: Objective, start: Iterate, direction: Array) -> Iterate | None:
@@ -437,7 +442,7 @@ class LimitedMemory:
     def _update(self, step: Array, change: Array) -> None:
         """Store a step and the change of the gradient along it, unless they are orthogonal."""
         product = float(step @ change)
-        if product > 1e-12 * np.linalg.norm(step) * np.linalg.norm(change):
+        if product > MIN_COSINE * np.linalg.norm(step) * np.linalg.norm(change):
             self._updates.append((step, change, product))
 
 

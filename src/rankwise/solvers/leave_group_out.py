@@ -313,8 +313,6 @@ def hold_out_dual(
     folds: Sequence[Fold],
     alphas: Array,
     out: Array,
-    *,
-    overwrite: bool = False,
 ) -> None:
     """Held-out scores of each fold for a kernel matrix and one term.
 
@@ -345,16 +343,12 @@ def hold_out_dual(
         Regularization.
     out : ndarray of shape (m, n_outputs, n_alphas)
         Receives the scores.
-    overwrite : bool, default=False
-        Whether K may be overwritten.
     """
-    if not overwrite:
-        K = K.copy()
     weight = 1.0 / np.bincount(component)[component]
     averaging = sp.csr_array((weight, (component, np.arange(len(component)))))
     mean_rows = root.adjoint(np.ascontiguousarray((averaging @ K).T)).T  # of K F
     system = _DualSystem(
-        S=root.sandwich(K),
+        S=root.sandwich(K.copy()),
         b=root.solve(target),
         mean_rows=mean_rows,
         components=[np.unique(component[fold]) for fold in folds],
@@ -565,8 +559,6 @@ def leave_out_dual_coef(
     amount: Array,
     units: Sequence[Indices],
     alphas: Array,
-    *,
-    overwrite: bool = False,
 ) -> Array:
     """Dual coefficients without each unit, for a kernel matrix and one term.
 
@@ -574,7 +566,7 @@ def leave_out_dual_coef(
 
     Parameters
     ----------
-    K, root, target, amount, alphas, overwrite
+    K, root, target, amount, alphas
         As in `hold_out_dual`.
     units : sequence of ndarray of int
         Items of each unit.
@@ -584,9 +576,7 @@ def leave_out_dual_coef(
     ndarray of shape (m, n_units, n_outputs, n_alphas)
         Coefficients.
     """
-    if not overwrite:
-        K = K.copy()
-    S = root.sandwich(K)
+    S = root.sandwich(K.copy())
     b = root.solve(target)
     scales = _remaining_amounts(amount, units)
     if len(alphas) == 1:

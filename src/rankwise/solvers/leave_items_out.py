@@ -92,7 +92,6 @@ def find_spectrum(
     *,
     is_kernel: bool,
     centered: bool = False,
-    overwrite: bool = False,
 ) -> Spectrum:
     """Spectrum of a kernel matrix K, or of K = R Rᵀ for features R.
 
@@ -109,8 +108,6 @@ def find_spectrum(
         Whether the matrix is K.
     centered : bool, default=False
         Whether to center the features.
-    overwrite : bool, default=False
-        Whether a kernel matrix may be overwritten.
 
     Returns
     -------
@@ -121,9 +118,11 @@ def find_spectrum(
         weight = np.ones(len(matrix))
     root = np.sqrt(weight)[:, None]
     if is_kernel:
-        K = matrix if overwrite else matrix.copy()
+        K = matrix.copy()
     else:
-        R = center_columns(matrix, weight) if centered else matrix  # a large mean costs digits
+        R = matrix
+        if centered:  # a large mean costs digits
+            R = center_columns(matrix, weight)
         if R.shape[1] < R.shape[0]:
             vectors, singular, right = decompose_columns(R * root)
             return Spectrum(singular**2, vectors * root, weight, right=right)
@@ -134,7 +133,9 @@ def find_spectrum(
         K = center_kernel(K)
     K *= root
     K *= root.T
-    columns_first = K.T if K.flags.c_contiguous else K  # LAPACK can overwrite it
+    columns_first = K
+    if K.flags.c_contiguous:  # LAPACK overwrites columns
+        columns_first = K.T
     with allow_threads(len(K) ** 3):
         values, vectors = scipy.linalg.eigh(columns_first, check_finite=False, overwrite_a=True)
     values[np.abs(values) <= rounding] = 0.0

@@ -624,13 +624,14 @@ def _error_of_new_pairs(
     """
     n_units = len(left_out.units.members)
     n_other_units = max(1, n_units - len(without))
-    all_data = np.full(len(drawn.first), -1)
-    full = _score_differences(left_out, drawn, all_data)
-    squares_of_own_units = sum((difference - full) ** 2 for difference in without)
+    model_of_all_data = np.full(len(drawn.first), -1)
+    difference = _score_differences(left_out, drawn, model_of_all_data)
+    squares_of_own_units = sum((left_out_pair - difference) ** 2 for left_out_pair in without)
     error = errors.predict_difference(left_out.X, drawn.first, drawn.second, left_out.groups).error
-    sum_of_squares = n_units / (n_units - 1) * error**2
-    squares_of_others = np.maximum(sum_of_squares - squares_of_own_units, 0.0)
-    return np.asarray(np.sqrt((n_other_units - 1) / n_other_units * squares_of_others))
+    squares_of_all_units = n_units / (n_units - 1) * error**2  # the sum behind a jackknife error
+    squares_of_other_units = np.maximum(squares_of_all_units - squares_of_own_units, 0.0)
+    variance = (n_other_units - 1) / n_other_units * squares_of_other_units
+    return np.asarray(np.sqrt(variance))
 
 
 def _folds_of_list(task: RankRLSTask, n_items: int, rng: np.random.Generator) -> Indices:
