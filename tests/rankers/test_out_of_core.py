@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rankwise import PairGraph, RankRLS, SufficientStatistics, make_target
 from rankwise.persistence import load, save
-from rankwise.rankers import out_of_core
+from rankwise.rankers import batch_sums
 
 RULES = [
     {"cost": "magnitude", "ties": "include"},
@@ -249,7 +249,7 @@ def test_models_know_their_columns_and_are_saved(tmp_path):
 
 
 def test_without_room_the_groups_seen_last_stay_open_and_the_others_are_refused(monkeypatch):
-    monkeypatch.setattr(out_of_core, "OPEN_BYTES", 400)
+    monkeypatch.setattr(batch_sums, "OPEN_BYTES", 400)
     X, y, _ = problem(n_rows=200, n_features=2)
     groups = np.repeat(np.arange(20), 10)
     sums = SufficientStatistics()
@@ -272,7 +272,7 @@ def test_without_room_the_groups_seen_last_stay_open_and_the_others_are_refused(
 @pytest.mark.parametrize(
     "message, X, y, groups",
     [
-        ("X has 3 features, but RankRLS is expecting 4", np.zeros((2, 3)), [0, 1], [0, 0]),
+        ("X has 3 features, but BatchColumns is expecting 4", np.zeros((2, 3)), [0, 1], [0, 0]),
         ("contains NaN", np.full((2, 4), np.nan), [0, 1], [0, 0]),
         ("preferences cannot be cut", np.zeros((2, 4)), PairGraph([0], [1], n_items=2), None),
     ],

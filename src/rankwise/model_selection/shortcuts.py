@@ -565,16 +565,20 @@ def item_spectrum(
     features: SolverInput,
     *,
     centered: bool = False,
+    overwrite: bool = False,
     weight: Array | None = None,
 ) -> Spectrum:
     """Eigenvalues and eigenvectors of the kernel matrix of items, with weights or without.
 
-    `centered` is for scores that are determined up to a constant.
+    `centered` is for scores that are determined up to a constant; `overwrite` allows to overwrite
+    a kernel matrix.
     """
     is_dual = features.method == "dual"
     first_equal = first_equal_rows(features.matrix)
     matrix = dense_rows(features.matrix)
-    spectrum = find_spectrum(matrix, weight, is_kernel=is_dual, centered=centered)
+    spectrum = find_spectrum(
+        matrix, weight, is_kernel=is_dual, centered=centered, overwrite=overwrite
+    )
     return spectrum._replace(first=first_equal)
 
 

@@ -446,7 +446,9 @@ class RankRLS(PathModel):
             self._nuisance_names = target.nuisance.names
         return X, loss
 
-    def _make_features(self, X: MatrixLike, loss: SquaredLoss, *, to_fit: bool) -> SolverInput:
+    def _make_features(
+        self, X: MatrixLike, loss: SquaredLoss, *, to_fit: bool, keeps_matrix: bool = False
+    ) -> SolverInput:
         """Solver and its input.
 
         `to_fit` allows what is right for a single fit only: a dual linear model may shift the
@@ -464,7 +466,7 @@ class RankRLS(PathModel):
             random_state=self.random_state,
             shift_invariant=to_fit and self.beta == 0,
             explicit=loss.nuisance is not None,
-            keeps_matrix=not to_fit,
+            keeps_matrix=keeps_matrix,
         )
         if loss.nuisance is None:
             reads_features_once = to_fit and self.beta in (0, 1)
@@ -582,7 +584,7 @@ class RankRLSTask(HoldOutTask):
     @cached_property
     def _direct_features(self) -> SolverInput:
         learner: RankRLS = self.learner
-        return learner._make_features(self._X, self.loss, to_fit=False)
+        return learner._make_features(self._X, self.loss, to_fit=False, keeps_matrix=True)
 
     def refits_folds(self, n_folds: int) -> bool:
         """Whether each of so many folds is refitted: one Gram matrix is faster than many refits."""
@@ -616,7 +618,7 @@ class RankRLSTask(HoldOutTask):
         """By shortcut where there is one."""
         features = self._features_of_folds(len(folds))
         limits = self._limits
-        if features.method == "iterative" and len(candidates) > 1:
+        if self.refits_folds(len(folds)) and len(candidates) > 1:
             tol = max(self.learner.tol, HELD_OUT_TOL)
             limits = {"tol": tol, "max_iter": SHARED_STEPS}
         return cross_val_scores(self.loss, features, folds, candidates.axes["alpha"], limits)
@@ -661,11 +663,14 @@ class RankRLSTask(HoldOutTask):
                 f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {len(scores)}: "
                 "without two of them at least one pair must be left to train on."
             )
-        spectrum = item_spectrum(self.features, centered=beta == 0)
-        return HeldOutPairs(spectrum, scores.reshape(len(scores), -1), beta, self._uncentered)
+        spectrum = self._spectrum(centered=beta == 0)
+        y = scores.reshape(len(scores), -1)
+        return HeldOutPairs(spectrum, y, beta, lambda: self._spectrum(centered=False))
 
-    def _uncentered(self) -> Spectrum:
-        return item_spectrum(self.features)
+    def _spectrum(self, *, centered: bool) -> Spectrum:
+        """Of features made for this purpose only, so that a kernel matrix is in memory once."""
+        features = self.learner._make_features(self._X, self.loss, to_fit=False)
+        return item_spectrum(features, centered=centered, overwrite=True)
 
     def path(self, alphas: Array) -> RankRLSPath:
         """The models of several alphas, trained on all data."""

@@ -92,6 +92,7 @@ def find_spectrum(
     *,
     is_kernel: bool,
     centered: bool = False,
+    overwrite: bool = False,
 ) -> Spectrum:
     """Spectrum of a kernel matrix K, or of K = R Rᵀ for features R.
 
@@ -108,6 +109,8 @@ def find_spectrum(
         Whether the matrix is K.
     centered : bool, default=False
         Whether to center the features.
+    overwrite : bool, default=False
+        Whether a kernel matrix may be overwritten.
 
     Returns
     -------
@@ -118,7 +121,9 @@ def find_spectrum(
         weight = np.ones(len(matrix))
     root = np.sqrt(weight)[:, None]
     if is_kernel:
-        K = matrix.copy()
+        K = matrix
+        if not overwrite:
+            K = matrix.copy()
     else:
         R = matrix
         if centered:  # a large mean costs digits
