@@ -205,7 +205,18 @@ class HoldOutTask(CandidateTask):
             self.n_rows = n_rows
 
     def refits_folds(self, n_folds: int) -> bool:
-        """Whether each of so many folds is refitted; by default as `refits` says."""
+        """Whether each fold is refitted, by default as `refits` says.
+
+        Parameters
+        ----------
+        n_folds : int
+            Number of folds.
+
+        Returns
+        -------
+        bool
+            False if a shortcut is used, which may depend on the number of folds.
+        """
         return self.refits
 
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:

@@ -587,7 +587,7 @@ class RankRLSTask(HoldOutTask):
         return learner._make_features(self._X, self.loss, to_fit=False, keeps_matrix=True)
 
     def refits_folds(self, n_folds: int) -> bool:
-        """Whether each of so many folds is refitted: one Gram matrix is faster than many refits."""
+        """Whether each fold is refitted: one Gram matrix is faster than many refits."""
         return self.refits and n_folds <= MOST_REFITS
 
     def _features_of_folds(self, n_folds: int) -> SolverInput:

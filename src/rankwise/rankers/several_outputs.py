@@ -38,7 +38,7 @@ class OneOutputTask(Protocol):
         ...
 
     def refits_folds(self, n_folds: int) -> bool:
-        """Whether each of so many folds is refitted."""
+        """Whether each fold is refitted."""
         ...
 
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
