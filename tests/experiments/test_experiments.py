@@ -54,6 +54,8 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     "pursuit13.level": (FEW_USERS, {}, "differences"),
     "pursuit13.movielens": (FEW_USERS, {}, "0.479"),
     "rankrls07.tables123": ("", {}, "0.447"),
+    "rankrls07.transductive": ("--scored 5", {**FEW_ALPHAS, "DRAWS": 1}, "test queries unscored"),
+    "rankrls09.approximate_leave_pair_out": ("--sizes 10", {}, "exact"),
     "rankrls09.figure1": ("", {}, "(22) relative"),
     "rankrls09.figure2": ("", {}, "x4 > x3 > x2 > x1"),
     "rankrls09.graph_kernel": ("--train 10", {**FEW_ALPHAS, "N_BASIS": 5}, "words and links"),
@@ -61,6 +63,7 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     "rankrls09.leave_query_out": ("--dataset ohsumed", {}, "leave-query-out"),
     "rankrls09.parses": ("", {}, "0.225"),
     "rankrls09.reuters_all": ("--short", {}, "a couple of hundred"),
+    "rankrls09.support_vectors": ("--documents 60", {"NOISE": (0.1,)}, "coefficient"),
     "rankrls09.table1": (
         "",
         {"PUBLISHED": {60: (1, 2)}, "PAIR_SIZES": (30,), "N_BASIS": 20},
@@ -88,6 +91,8 @@ RUNS = {  # options, constants to make smaller, and something that must be print
     "survival.peers": ("--repeats 1 --only veterans", {}, "FastSurvivalSVM, searched"),
     "treersvm11.covtype": ("--examples 300 --bmrm-iterations 3", {}, "< 6000"),
     "treersvm11.figure1": ("--sizes 200 500", {}, "slope"),
+    "treersvm11.iterations": ("--sizes 200", {"ALPHAS": (0.1,)}, "ε = 0.01"),
+    "treersvm11.levels": ("--examples 300 --levels 2 5", {}, "passes over"),
     "uncertainty.coverage": ("--runs 3 --only 40", {}, "40 groups"),
     "uncertainty.next_pairs": (
         "--runs 2",
