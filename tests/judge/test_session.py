@@ -103,8 +103,9 @@ def test_the_board_equals_rank_on_the_exported_answers(tmp_path):
     session.close()  # no thread beside the test
     rng = np.random.default_rng(1)
     for _ in range(60):
-        question = session.question("Ann")
-        session.answer("Ann", question.id, str(rng.choice(["first", "second", "tie"])))
+        judge = str(rng.choice(["Ann", "Bob", "tie"]))
+        question = session.question(judge)
+        session.answer(judge, question.id, str(rng.choice(["first", "second", "tie"])))
     session.refresh()
     path = tmp_path / "comparisons.csv"
     path.write_text(store.csv(), encoding="utf-8")

@@ -7,6 +7,7 @@ import re
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import scipy.stats
@@ -559,7 +560,7 @@ def test_page_of_large_data_is_at_most_five_megabytes():
         ((MODEL, X, y, groups), {"metrics": "ndgc"}, "did you mean 'ndcg'"),
         ((RankRLS, X, y, groups), {}, "expected a fitted estimator"),
         ((None, X, y, groups), {}, "expected a fitted estimator"),
-        ((MODEL, X, PairGraph([0], [1], n_items=len(y))), {}, "explicit preferences"),
+        ((MODEL, X, PairGraph([0], [1], n_items=len(y))), {}, "y is a PairGraph"),
         ((RankRLS(), X, y, groups), {}, "not fitted"),
         ((RankRLSCV(), X, y, groups), {}, "not fitted"),
         (([1.0, 2, 3], None, [0, 0, 0], [1, 1, 2]), {}, "no metric is defined in any of the 2"),
@@ -737,3 +738,21 @@ def test_a_warning_is_a_banner_on_top():
     assert "note banner" not in make_report([2.0, 1.0], None, [1, 0])
     page = make_report([2.0, 1.0], None, [1, 0], warning="seen <before>")
     assert 'class="note banner" role="note">seen &lt;before&gt;<' in page
+
+
+def test_items_are_named_by_the_text_index_of_a_frame():
+    names = [f"hotel {row}" for row in range(len(y))]
+    frame = pd.DataFrame(X, index=names)
+    assert make_report(MODEL, frame, y, groups) == make_report(MODEL, frame, y, groups, ids=names)
+    numbered = pd.DataFrame(X)
+    assert "row 0" in make_report(MODEL, numbered, y, groups)
+
+
+def test_comparisons_are_counted_as_comparisons():
+    sides = np.array([[0, 1], [1, 2], [2, 0], [0, 3]])
+    winners = np.array([[1, 0], [0, 1], [1, 0], [1, 0]])
+    ids = sides.ravel().tolist()
+    page = make_report(MODEL, X[ids], winners.ravel(), np.repeat(np.arange(4), 2), ids=ids)
+    words = words_of(page)
+    assert "4 comparisons of 4 items" in words
+    assert "Of 4 comparisons with a winner" in words

@@ -82,12 +82,16 @@ def score_headline(board: TaskLeaderboard) -> str:
 def _tasks(board: TaskLeaderboard) -> list[Json]:
     """Rows of the table of tasks, the largest share first."""
     rows: list[Json] = []
+    first = next((row.item for row in board.rows if row.rank == 1), None)
     for task in board.tasks[:MAX_TASKS]:
         numbers = [task.share, task.weight, task.spread]
         share, weight, spread = short_numbers(numbers, DIGITS)
         correlation = None
         if task.correlation is not None:
             correlation = short_numbers([task.correlation], DIGITS)[0]
+        first_without = "unchanged"
+        if task.first_without != first:
+            first_without = as_text(task.first_without)
         rows.append(
             {
                 "task": as_text(task.task),
@@ -97,7 +101,7 @@ def _tasks(board: TaskLeaderboard) -> list[Json]:
                 "correlation": correlation,
                 "n_models": task.n_models,
                 "n_reversed": task.n_reversed,
-                "first_without": as_text(task.first_without),
+                "first_without": first_without,
             }
         )
     return rows

@@ -21,6 +21,9 @@ def subtitle(model_parts: ModelParts, scored: ScoredItems) -> str:
     """Model and data in one line."""
     learner = " → ".join([*model_parts.step_names, model_parts.name])
     items = count(len(scored.y), "item")
+    if scored.compared is not None:
+        comparisons = count(scored.groups.n_groups, "comparison")
+        return escape(f"{learner} on {comparisons} of {count(scored.compared.n_items, 'item')}")
     if not scored.is_one_list:
         items += f" in {count(scored.groups.n_groups, 'group')}"
     return escape(f"{learner} on {items}")
@@ -41,11 +44,14 @@ def headline(scored: ScoredItems, baselines: list[Baseline]) -> str:
         incorrect = f", {wrong} in the wrong one, and {share_text(n_tied, n_pairs)} are tied"
     else:
         incorrect = f" and {wrong} in the wrong one"
+    pairs = f"{count(n_pairs, 'pair')} of items{same_group} with different true scores"
+    if scored.compared is not None:
+        pairs = f"{count(n_pairs, 'comparison')} with a winner"
     question = ""
     if n_wrong + n_tied == 0 and n_pairs >= MANY_PAIRS:
         question = _perfect_score(scored, baselines)
     return (
-        f"Of {count(n_pairs, 'pair')} of items{same_group} with different true scores, "
+        f"Of {pairs}, "
         f"<strong>{correct} are in the right order</strong>{incorrect}.{question}{dropped}"
     )
 

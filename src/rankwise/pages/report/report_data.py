@@ -204,15 +204,25 @@ def make_report_model(
     if isinstance(y, PreferenceGraph):
         if not y.has_relevance:
             raise ValueError(
-                "y is a graph of explicit preferences; the report compares orders of items and "
-                "needs one true score for each item."
+                f"y is a {type(y).__name__}; the report compares orders of items and needs one "
+                "true score for each item, such as a grade or an observed time."
             )
         if groups is None:
             groups = y.groups
         y = y.y
     y, groups = unpack_unweighted_target(y, groups)
+    if ids is None:
+        ids = _text_index(X)
     scored = make_scored_items(predict_scores(model, X, groups), y, groups, ids)
     return ReportModel(model, unwrap(model), X, groups, _input_names(names, model, X), scored)
+
+
+def _text_index(X: object) -> list[object] | None:
+    """Labels of a pandas frame that is indexed by text; None for other data."""
+    index = getattr(X, "index", None)
+    if getattr(index, "inferred_type", "") != "string":
+        return None
+    return list(index)
 
 
 def make_scored_items(

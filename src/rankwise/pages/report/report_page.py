@@ -82,7 +82,7 @@ def report(
     groups : array-like of shape (n_items,), optional
         Group labels; None treats all items as one list.
     ids : sequence of shape (n_items,), optional
-        Names of the items; by default row numbers.
+        Names of the items; by default the index of a pandas frame if it has text, or row numbers.
     feature_names : sequence of shape (n_features,), optional
         Names of the columns of X.
     previous : estimator or array-like of shape (n_items,), optional

@@ -50,10 +50,11 @@ def section_notes(
         "margin_note": _margin_note(margins),
         "search_note": _search_note(subject.model_parts, search),
     }
-    return {
+    notes = {
         field: f'<p class="note">{escape(text)}</p>' if text else ""
         for field, text in texts.items()
     }
+    return {"feature_lead": escape(_feature_lead(effects)), **notes}
 
 
 def _group_note(scored: ScoredItems, selection: GroupSelection, result: MetricResult) -> str:
@@ -99,6 +100,18 @@ def _margin_note(margins: Margins) -> str:
     )
 
 
+def _feature_lead(effects: FeatureEffects | None) -> str:
+    """What the table of features shows."""
+    lead = "Only differences within a group affect its order."
+    if effects is None:
+        return lead
+    return (
+        f"{lead} The effect of a feature is its weight times its standard deviation within groups. "
+        "Its share is its part of the variance of the scores within groups; a negative share means "
+        "that it counteracts other features."
+    )
+
+
 def _feature_note(model_parts: ModelParts, effects: FeatureEffects | None) -> str:
     """To which features the weights belong, or why there are none."""
     if model_parts.learner is None:
@@ -127,7 +140,7 @@ def _search_note(model_parts: ModelParts, search: JsonObject | None) -> str:
     if model_parts.learner is None:
         return "Scores were passed instead of a model, so there is nothing to tune."
     if isinstance(model_parts.learner, AutoRanker):
-        return " ".join(f"{text}." for text in model_parts.learner.notes_)
+        return "; ".join(model_parts.learner.notes_) + "."
     if search is not None:
         return ""
     if model_parts.search:
