@@ -106,7 +106,7 @@ def test_thirty_judgements_by_keyboard_with_undo_and_reload(browser, program):
     last, open_now = answers(program)[-1], shown(browser)
     assert last["outcome"] == "tie"
     press(browser, Keys.BACKSPACE)
-    assert [text.split("\n")[1] for text in shown(browser)] == [last["first"], last["second"]]
+    assert [text.split("\n")[0] for text in shown(browser)] == [last["first"], last["second"]]
     assert shown(browser) != open_now
     assert len(answers(program)) == 29
     waiting = shown(browser)
@@ -144,7 +144,7 @@ def test_two_browsers_at_once(browser, other_browser, program):
     enter(other_browser, program, "Bob")
     for _ in range(5):
         pairs = [
-            frozenset(text.split("\n")[1] for text in shown(page))
+            frozenset(text.split("\n")[0] for text in shown(page))
             for page in (browser, other_browser)
         ]
         assert pairs[0] != pairs[1]

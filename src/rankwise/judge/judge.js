@@ -84,13 +84,16 @@ function createImage(item) {
   return image;
 }
 
-function createCells(cells) {
-  if (cells.length === 1) return fillCell(createElement("div"), cells[0]);
+// The name of an item is the heading of its card; the other cells are listed below it.
+function createCells(item) {
+  const { cells } = item;
+  if (cells.length === 1) return [fillCell(createElement("div"), cells[0])];
+  const nameCell = cells.find((cell) => cell.text === item.name);
   const list = createElement("dl");
-  for (const cell of cells) {
+  for (const cell of cells.filter((other) => other !== nameCell)) {
     list.append(createElement("dt", "", cell.column), fillCell(createElement("dd"), cell));
   }
-  return list;
+  return nameCell ? [createElement("h2", "", item.name), list] : [list];
 }
 
 function showItem(side, item) {
@@ -99,7 +102,7 @@ function showItem(side, item) {
   card.scrollTop = 0;
   const nodes = [];
   if (item.image !== null) nodes.push(createImage(item));
-  if (item.cells.length) nodes.push(createCells(item.cells));
+  if (item.cells.length) nodes.push(...createCells(item));
   card.querySelector(".content").replaceChildren(...nodes);
 }
 

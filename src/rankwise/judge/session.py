@@ -55,8 +55,8 @@ class Board(TypedDict):
 class Progress(TypedDict):
     """Progress on the page.
 
-    The number of answers of the judge, whether the board is hidden, the confidence that the goal is
-    reached, and all of it as text.
+    The number of answers of the judge, whether the board is hidden (it is before the first answer),
+    the confidence that the goal is reached, and all of it as text.
     """
 
     nByJudge: int
@@ -209,7 +209,7 @@ class JudgingSession:
             "nByJudge": n_by_judge,
             "confidence": self._rated.confidence,
             "text": f"{text}; {self._goal_text()}.",
-            "isHidden": self.is_hidden,
+            "isHidden": self.is_hidden or n_answers == 0,
         }
 
     def _goal_text(self) -> str:

@@ -222,6 +222,7 @@ def _text_index(X: object) -> list[object] | None:
     index = getattr(X, "index", None)
     if getattr(index, "inferred_type", "") != "string":
         return None
+    assert index is not None
     return list(index)
 
 
