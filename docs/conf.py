@@ -80,7 +80,7 @@ html_theme_options = {
     "logo": {
         "image_light": "_static/mark.svg",
         "image_dark": "_static/mark.svg",
-        "text": "rankwise",
+        "text": f"rankwise {version}",
     },
     "navigation_with_keys": False,
     "navbar_align": "left",

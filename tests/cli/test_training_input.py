@@ -206,7 +206,7 @@ def test_the_user_overrules_what_columns_are(tmp_path, messy):
         ),
         (["--numeric", "Heizung"], ":2: the feature, column 'Heizung', is"),
         (["--categorical", "leer"], "'leer' (it has no values)"),
-        (["--categorical", "Zimmer", "--numeric", "Zimmer"], "asked for in two ways"),
+        (["--categorical", "Zimmer", "--numeric", "Zimmer"], "is in two of"),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_nothing_is_written(tmp_path, messy, options, words):

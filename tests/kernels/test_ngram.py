@@ -1,7 +1,6 @@
 """Kernels of objects: texts by their n-grams, and anything by a function."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +46,7 @@ def test_ngram_kernel_is_tanimoto_of_sets_mixed_with_a_constant(texts, others, s
 
 @kernel_rankers(VIEWS, kernel="ngram")
 def test_every_ranker_learns_from_texts_as_from_their_kernel_matrix(model, tmp_path):
+    pd = pytest.importorskip("pandas")
     model.fit(WORDS, Y, GROUPS)
     assert model.score(WORDS, Y, GROUPS) > 0.8
     scores = model.predict(["aab", "bbb", "aab"])

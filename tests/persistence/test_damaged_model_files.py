@@ -90,7 +90,7 @@ def test_classes_beyond_the_list_and_attributes_of_python_are_refused(path):
         changed = json.loads(json.dumps(document))
         changed["model"]["is"] = name
         rewrite(path, changed, arrays)
-        refused(path, "not a model that files may hold")
+        refused(path, "not a class that model files may contain")
     for key in ("predict", "__class__", "__dict__", "mine", "_private", "fit"):
         changed = json.loads(json.dumps(document))
         changed["model"]["fitted"][key] = 1
@@ -205,7 +205,7 @@ def test_trees_that_share_a_chain_of_nodes_would_take_hours_and_are_refused(path
         kind = getattr(MODELS["trees"][0], name).dtype
         arrays[f"{number}.npy"] = array_bytes(values.astype(kind))
     rewrite(path, document, arrays)
-    refused(path, "other roots")
+    refused(path, "the roots do not match")
 
 
 def with_features(name, n_features, path):

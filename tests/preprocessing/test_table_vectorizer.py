@@ -111,7 +111,7 @@ def test_the_user_overrules():
     found = facts(X, categorical=["stars", "doc_id"], keep=["row"])
     assert [column.kind for column in found] == ["category", "category", "number", "number"]
     assert facts(X, numeric=["doc_id"])[0].kind == "number"
-    with pytest.raises(ValueError, match="'stars' is asked for in two ways"):
+    with pytest.raises(ValueError, match="'stars' is in two of"):
         facts(X, categorical=["stars"], numeric=["stars"])
     with pytest.raises(ValueError, match="X has no column 'star'"):
         facts(X, numeric=["star"])

@@ -200,11 +200,11 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         nodes = np.arange(n_nodes)
         sizes = np.diff(self.roots_, append=n_nodes)
         if self.roots_[0] != 0 or sizes.min() < 1 or sizes.max() >= 2 * MAX_LEAVES:
-            raise ValueError("the trees have other roots than trees have")
+            raise ValueError("the roots do not match the trees")
         end_of_tree = np.repeat(self.roots_ + sizes, sizes)
         for children in (self.left_, self.right_):
             if ((children < nodes) | (children >= end_of_tree)).any():
-                raise ValueError("the trees have a loop, or a branch that leads nowhere")
+                raise ValueError("the trees have a loop, or a branch without a leaf")
         if ((self.left_ == nodes) != (self.right_ == nodes)).any():
             raise ValueError("the trees have a node with one child")
         n_sets, n_codes = self.sets_.shape

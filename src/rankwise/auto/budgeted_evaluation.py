@@ -59,7 +59,7 @@ class Skipped:
 
 @dataclass(eq=False)
 class EvaluationPlan:
-    """What `evaluate_members` needs to know about each evaluation.
+    """Settings of each evaluation of `evaluate_members`.
 
     Attributes
     ----------

@@ -55,7 +55,7 @@ def _has_cells(problem: ComparisonProblem) -> bool:
 
 
 def _has_lasting_names(problem: ComparisonProblem) -> bool:
-    """Whether later comparisons are held out: folds of items know no item's strength."""
+    """Whether later comparisons are held out, so that held-out items have a strength."""
     return problem.identity is not None and problem.hold_out.is_by_time
 
 
@@ -83,8 +83,8 @@ def requested_comparison_members(
     for name in names:
         if not isinstance(name, str):
             raise ValueError(
-                f"members has {name!r:.80}; comparisons are learned by the members of the menu "
-                "only: " + ", ".join(menu)
+                f"members has {name!r:.80}; members for comparisons are names of the menu: "
+                + ", ".join(menu)
             )
         check_option("members", name, ("default", *menu))
         selected.update(menu if name == "default" else {name: menu[name]})

@@ -1,4 +1,4 @@
-"""What AutoRanker predicts for comparisons, beside the scores of its order."""
+"""Predictions of AutoRanker for comparisons: probabilities and win shares."""
 
 from __future__ import annotations
 
@@ -146,11 +146,11 @@ class ComparisonModel(BaseEstimator):
     def _check_fitted(self) -> None:
         n_rankers = len(self.rankers_)
         if not n_rankers == len(self.ranker_views_) == len(self.ranker_factors_):
-            raise ValueError("ComparisonModel has another number of rankers than of their factors")
+            raise ValueError("ComparisonModel: the numbers of rankers and of their factors differ")
         if len(self.pair_models_) != len(self.pair_factors_):
-            raise ValueError("ComparisonModel has another number of models than of their factors")
+            raise ValueError("ComparisonModel: the numbers of models and of their factors differ")
         if not all(isinstance(model, JointPairs | PairTrees) for model in self.pair_models_):
-            raise ValueError("ComparisonModel has a model that is not one of pairs")
+            raise ValueError("ComparisonModel contains a model that is not a model of pairs")
 
 
 def stack_rows(upper: Any, lower: Any) -> Any:

@@ -99,7 +99,7 @@ class JointPairs(BaseEstimator):
 
     def _check_fitted(self) -> None:
         if not len(self.left_) == len(self.right_) == len(self.tables_):
-            raise ValueError("JointPairs has another number of tables than of their columns")
+            raise ValueError("JointPairs: the numbers of tables and of their columns differ")
 
 
 class PairTrees(BaseEstimator):

@@ -73,7 +73,7 @@ def demo(output: Path) -> None:
 
 @single_threaded
 def _train(train: Any) -> dict[str, Any]:
-    """RankRLS, AutoRanker, RankSVM, and a ridge regression that knows nothing of queries."""
+    """Train RankRLS, AutoRanker, RankSVM, and a ridge regression without queries."""
     from sklearn.linear_model import RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

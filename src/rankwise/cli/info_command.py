@@ -1,4 +1,4 @@
-"""``rankwise info``: what this installation is made of, or what is in a model file."""
+"""``rankwise info``: describe the installation or a model file."""
 
 from __future__ import annotations
 

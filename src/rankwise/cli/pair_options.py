@@ -97,7 +97,7 @@ def pair_options(*, is_advanced: bool) -> Decorator:
             metavar="COLUMN",
             section=COMPARISONS,
             is_advanced=is_advanced,
-            help="Who won, with --sides: first, a, 1, an item, tie, …",
+            help="Outcome, with --sides: first, a, 1, an item, tie, …",
         ),
         option(
             "--scores",
@@ -111,7 +111,7 @@ def pair_options(*, is_advanced: bool) -> Decorator:
             metavar="COLUMN",
             section=COMPARISONS,
             is_advanced=is_advanced,
-            help="Who judged; judges are held out as a whole.",
+            help="Judges, who are held out as a whole.",
         ),
         option(
             "--map",
@@ -140,14 +140,14 @@ def pair_options(*, is_advanced: bool) -> Decorator:
             metavar="COLUMN",
             section=COMPARISONS,
             is_advanced=True,
-            help="Size of the difference; 0 is a tie.",
+            help="Column of the size of the difference; 0 is a tie.",
         ),
         option(
             "--tie",
             metavar="COLUMN",
             section=COMPARISONS,
             is_advanced=True,
-            help="Whether the comparison is a tie.",
+            help="Column that marks ties.",
         ),
     )
 

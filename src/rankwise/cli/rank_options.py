@@ -110,7 +110,7 @@ comparison_options = option_group(
         metavar="COLUMN",
         section=COMPARISONS,
         is_advanced=True,
-        help="Comparisons that depend on each other, such as those of a user or a match.",
+        help="Column of clusters of dependent comparisons, such as users or matches.",
     ),
     option(
         "--covariates",
@@ -125,7 +125,7 @@ comparison_options = option_group(
         metavar="CHARACTER",
         section=COMPARISONS,
         is_advanced=True,
-        help="Separates the columns of a text table; by default recognized.",
+        help="Column separator of a text table; detected by default.",
     ),
     option(
         "--prior",
@@ -147,7 +147,7 @@ comparison_options = option_group(
         metavar="COLUMN",
         section=COMPARISONS,
         is_advanced=True,
-        help="Name of the ranking: a race, a ballot. One item a row.",
+        help="Name of the ranking: a race, a ballot. One item per row.",
     ),
     option(
         "--place",
@@ -163,7 +163,7 @@ comparison_options = option_group(
         multiple=True,
         section=COMPARISONS,
         is_advanced=True,
-        help="Best item, second best item, …: one ranking a row.",
+        help="Best item, second best item, …: one ranking per row.",
     ),
     option(
         "--unlisted",
@@ -178,7 +178,7 @@ comparison_options = option_group(
         metavar="COLUMN",
         section=TIME,
         is_advanced=True,
-        help="Dates or numbers; rows is the order of the rows.",
+        help="Column of dates or numbers; rows is the order of the rows.",
     ),
     option(
         "--context",

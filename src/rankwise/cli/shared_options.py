@@ -53,7 +53,11 @@ confidence_option = option(
     help="Confidence level of the intervals.",
 )
 item_weight_option = option(
-    "--weight", metavar="COLUMN", section=DATA, is_advanced=True, help="Weights of the items."
+    "--weight",
+    metavar="COLUMN",
+    section=DATA,
+    is_advanced=True,
+    help="Weights of the items.",
 )
 items_option = option(
     "--items",
@@ -123,7 +127,7 @@ table_options = option_group(
         "--target",
         metavar="COLUMN",
         section=DATA,
-        help="Scores, larger is better; by default recognized by name.",
+        help="Scores, larger is better; default: by name.",
     ),
     option(
         "--survival-time",
@@ -144,7 +148,7 @@ table_options = option_group(
         metavar="COLUMNS",
         multiple=True,
         section=DATA,
-        help="Queries, users; by default recognized by name.",
+        help="Groups, such as queries or users; default: by name.",
     ),
     option(
         "--id",
@@ -166,14 +170,14 @@ table_options = option_group(
         metavar="CHARACTER",
         section=DATA,
         is_advanced=True,
-        help="Separates the columns of a text table; by default recognized.",
+        help="Column separator of a text table; detected by default.",
     ),
     option(
         "--decimal",
         metavar="CHARACTER",
         section=DATA,
         is_advanced=True,
-        help="Decimal point or comma; by default recognized.",
+        help="Decimal point or comma; detected by default.",
     ),
     option(
         "--no-header",
@@ -276,7 +280,7 @@ feature_options = option_group(
         metavar="COLUMN",
         section=DATA,
         is_advanced=True,
-        help="Dates or numbers; parameters are chosen on later groups.",
+        help="Column of dates or numbers; parameters are selected on later groups.",
     ),
     option(
         "--no-impute",

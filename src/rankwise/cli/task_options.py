@@ -30,13 +30,13 @@ class TaskOptions:
 task_options = option_group(
     TaskOptions,
     "tasks",
-    option("--task", metavar="COLUMN", section=SCORES, help="Task; one score a row."),
+    option("--task", metavar="COLUMN", section=SCORES, help="Task; one score per row."),
     option(
         "--score",
         metavar="COLUMNS",
         multiple=True,
         section=SCORES,
-        help="Score; or one column for each task, with one model a row.",
+        help="Score; or one column for each task, one model per row.",
     ),
     option(
         "--seed",

@@ -603,7 +603,7 @@ class _QidGroups:
         return np.repeat(codes, np.diff(heads, append=len(lines)))
 
     def _qid_problem(self, qid: bytes | None) -> str:
-        """Return what is wrong with the qid of the next row; an empty text if nothing is."""
+        """Describe the problem of the qid of the next row; an empty text if there is none."""
         if self.has_qids is None:
             self.has_qids = qid is not None
         if qid is None and self.has_qids:

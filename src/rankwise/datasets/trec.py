@@ -389,10 +389,12 @@ def _checked(path: PathLike, *columns: Any) -> tuple[list[list[str]], Array]:
     names = [[str(name) for name in np.asarray(column).tolist()] for column in columns[:-1]]
     for column in names:
         if len(column) != len(numbers):
-            raise ValueError(f"{path}: {len(column)} names beside {len(numbers)} numbers.")
+            raise ValueError(f"{path}: {len(column)} names, but {len(numbers)} numbers.")
         wrong = [name for name in column if len(name.split()) != 1 or name != name.strip()]
         if wrong:
-            raise ValueError(f"{path}: the name {wrong[0]!r} has spaces; TREC's format takes none.")
+            raise ValueError(
+                f"{path}: the name {wrong[0]!r} has spaces, which the TREC format does not allow."
+            )
     if not np.isfinite(numbers).all():
         raise ValueError(f"{path}: scores must be finite numbers.")
     return names, numbers

@@ -24,7 +24,7 @@ FEW_LEVELS = 16  # with at least this many items per level, arrays by level are 
 
 
 class GraphRoot(ABC):
-    """A square matrix F with ``F Fᵀ = scale·L + shift·D``; a subclass knows its products."""
+    """A square matrix F with ``F Fᵀ = scale·L + shift·D``; a subclass implements its products."""
 
     @abstractmethod
     def apply(self, V: Array) -> Array:

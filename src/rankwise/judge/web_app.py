@@ -461,7 +461,7 @@ class _Endpoints:
         return JSONResponse(content, status_code=status)
 
     def _confirmation(self, question: Question) -> str:
-        """Confirm an answer; blind judges are told the names now."""
+        """Confirm an answer; blind judges see the names now."""
         if not self.session.is_blind:
             return "Saved."
         first, second = self.session.positions(question)

@@ -1,4 +1,4 @@
-"""Annotator agreement: how far each judge agrees with ratings made without that judge."""
+"""Annotator agreement: agreement of each judge with ratings without that judge."""
 
 from __future__ import annotations
 

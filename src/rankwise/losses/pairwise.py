@@ -42,7 +42,7 @@ class Plane(NamedTuple):
 
     @classmethod
     def from_difference(cls, value: float, gradient: Array, f: Array) -> Plane:
-        """Plane of a loss that knows its value and its gradient at f only.
+        """Plane of a loss from its value and its gradient at f.
 
         Parameters
         ----------

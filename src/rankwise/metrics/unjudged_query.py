@@ -260,7 +260,7 @@ class AveragePrecisionQuery:
         return changes
 
     def _first_documents(self) -> list[str]:
-        """Documents in the order in which they become relevant."""
+        """Order in which documents become relevant."""
         if self.sign > 0:
             return self.documents
         return self.documents[::-1]

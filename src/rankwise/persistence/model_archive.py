@@ -127,7 +127,7 @@ def read_document(archive: zipfile.ZipFile) -> JsonObject:
     document: JsonObject = json.loads(text)
     _check_version(document)
     if set(document) != DOCUMENT_KEYS:
-        raise ValueError(f"it is not a rankwise model: its {DOCUMENT} has other entries")
+        raise ValueError(f"it is not a rankwise model: its {DOCUMENT} has unexpected entries")
     if not isinstance(document["notes"], (dict, type(None))):
         raise ValueError("its notes are not a dictionary")
     return document

@@ -30,7 +30,7 @@ def score_board_facts(board: TaskLeaderboard) -> dict[str, object]:
 def score_board_from(facts: object) -> TaskLeaderboard:
     """Rate the models from the values of `score_board_facts`."""
     if not isinstance(facts, dict) or set(facts) != {"table", "options"}:
-        raise ValueError("a board of scores has other parts")
+        raise ValueError("a board of scores has unexpected entries")
     table = _read_table(facts["table"])
     options = _read_options(facts["options"])
     check_score_options(
@@ -46,16 +46,16 @@ def score_board_from(facts: object) -> TaskLeaderboard:
 
 def _read_options(values: object) -> ScoreOptions:
     if not isinstance(values, dict) or set(values) != set(OPTION_FIELDS):
-        raise ValueError("a board of scores has other options")
+        raise ValueError("a board of scores has unexpected options")
     if not isinstance(values["lower_is_better"], (bool, list, tuple)):
-        raise ValueError("lower_is_better of a board is no list of tasks")
+        raise ValueError("lower_is_better of a board is not a list of tasks")
     return ScoreOptions(**values)
 
 
 def _read_table(values: object) -> ScoreTable:
     """Check the table: shapes, finite scores, and numbers of models, tasks and families."""
     if not isinstance(values, dict) or set(values) != set(TABLE_FIELDS):
-        raise ValueError("a board of scores has another table")
+        raise ValueError("a board of scores has an invalid table")
     values = dict(values)
     if values["repetitions"] is not None:
         values["repetitions"] = Repetitions(**values["repetitions"])
@@ -63,7 +63,7 @@ def _read_table(values: object) -> ScoreTable:
     n_models = len(table.models)
     n_tasks = len(table.tasks)
     if table.scores.dtype != np.float64 or table.scores.shape != (n_models, n_tasks):
-        raise ValueError("the scores of a board have another shape or type")
+        raise ValueError("the scores of a board have a wrong shape or type")
     for labels, n in ((table.models, n_models), (table.tasks, n_tasks)):
         if labels.shape != (n,) or len(set(labels.tolist())) != n:
             raise ValueError("the labels of a board are not unique")

@@ -292,11 +292,10 @@ def _sparse_from_json(node: Mapping[str, Json], arrays: Arrays) -> sp.csr_array:
     n_rows, n_columns = (json_int(length) for length in json_list(node["shape"]))
     kinds = [array.dtype.kind for array in (data, indices, starts)]
     if kinds != ["f", "i", "i"]:
-        raise ValueError("a sparse matrix has arrays of other types")
+        raise ValueError("a sparse matrix has arrays of wrong types")
     if n_columns > MAX_SPARSE_COLUMNS:
         raise ValueError(
-            f"a sparse matrix has {n_columns!r:.40} columns; model files hold at most "
-            f"{MAX_SPARSE_COLUMNS:,}"
+            f"a sparse matrix has {n_columns!r:.40} columns; the limit is {MAX_SPARSE_COLUMNS:,}"
         )
     if (starts[1:] < starts[:-1]).any():  # check_format does not look if the last one is 0
         raise ValueError("a sparse matrix has rows that end before they begin")
@@ -314,7 +313,7 @@ def _object_from_json(class_name: str, node: Mapping[str, Json], arrays: Arrays)
         return _record_from_json(RECORDS[class_name], node["fields"], arrays)
     if class_name in ESTIMATORS and set(node) == {"is", "parameters", "fitted"}:
         return _estimator_from_json(ESTIMATORS[class_name], node, arrays)
-    raise ValueError(f"{class_name!r:.60} is not a model that files may hold")
+    raise ValueError(f"{class_name!r:.60} is not a class that model files may contain")
 
 
 def _record_from_json(record_class: type, fields: Json, arrays: Arrays) -> object:

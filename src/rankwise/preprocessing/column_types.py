@@ -110,7 +110,7 @@ _REASON_TEXTS = {
     }
 )
 class ColumnInfo(NamedTuple):
-    """How a column is used, and what was learned from its training data.
+    """Use of a column, and what `fit` has stored of its training data.
 
     Attributes
     ----------

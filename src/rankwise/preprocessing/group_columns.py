@@ -105,8 +105,8 @@ def check_groups(
         return X
     estimator.group_columns_ = names
     warn_user(
-        f"X contains the groups, in {', '.join(map(repr, names))}, which is dropped: it is no "
-        "feature. Pass X without it."
+        f"X contains the groups, in {', '.join(map(repr, names))}, which is dropped "
+        "because it is not a feature. Pass X without it."
     )
     return without_columns(X, names)
 

@@ -238,7 +238,10 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         requested = self._requested_names()
         conflicts = (categorical & numeric) | (categorical & set(order)) | (numeric & set(order))
         if conflicts:
-            raise ValueError(f"{min(conflicts)!r} is asked for in two ways; choose one.")
+            raise ValueError(
+                f"the column {min(conflicts)!r} is in two of categorical=, numeric= and order=; "
+                "pass it in one of them."
+            )
         unknown = sorted(requested - set(names))
         if unknown:
             raise ValueError(f"X has no column {', '.join(map(repr, unknown))}.")

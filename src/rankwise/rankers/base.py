@@ -366,4 +366,4 @@ class TaskModel(RankerMixin):
 
     @abstractmethod
     def _prepare(self, X: MatrixLike, target: TrainingTarget) -> Any:
-        """Check everything, and say what is to be learned: a `HoldOutTask`."""
+        """Validate the input and return the hold-out task."""

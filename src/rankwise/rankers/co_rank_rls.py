@@ -547,7 +547,7 @@ class CoRankRLSPath:
 
 
 class CoTask(HoldOutTask):
-    """What CoRankRLS minimizes, for every alpha and nu, and without some of the scored rows.
+    """Objective of CoRankRLS for every alpha and nu, and without some of the scored rows.
 
     In the coordinates of the features R_v, where ‖f_v‖² = ‖w_v‖², [CoRankRLS10] equation 18 reads
 

@@ -203,7 +203,7 @@ class PairwiseRanker(PathModel):
         return self
 
     def _prepare(self, X: MatrixLike, target: TrainingTarget) -> PairwiseTask:
-        """Check everything, and say what is to be learned from which features."""
+        """Validate the input and return the hold-out task."""
         make_loss, self.solver_ = self._loss_and_method()
         kernel = self.make_kernel()
         name = type(self).__name__

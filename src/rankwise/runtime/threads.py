@@ -52,7 +52,7 @@ class PoolLimit(NamedTuple):
 
 
 class LoadedPools(NamedTuple):
-    """The pools that were found when `n_modules` modules were imported."""
+    """Thread pools that existed when `n_modules` modules were imported."""
 
     n_modules: int
     pools: list[LibController]

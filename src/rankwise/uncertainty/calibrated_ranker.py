@@ -362,7 +362,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             target = 1 + int(np.searchsorted(self.grades_, grade))
         if target == len(self.gaps_):
             raise ValueError(
-                f"grade={grade!r} cannot be looked for; expected one of the relevance levels "
+                f"grade={grade!r}; expected one of the relevance levels of the training data, "
                 f"{self.grades_.tolist()} (empty if there are more than {LARGEST_GRADE})."
             )
         scores = np.asarray(self.predict(X, groups), dtype=np.float64)

@@ -227,7 +227,7 @@ def _posterior_and_labels(
 def _posterior_of_ranker(ranker: CalibratedRanker, X: MatrixLike) -> RatingPosterior:
     """Return the scores of the items X as ratings."""
     if X is None:
-        raise ValueError("pass X, the items to choose from: a ranker has no items of its own.")
+        raise ValueError("X is missing; pass the items to choose from.")
     check_number_of_items(_num_samples(X))
     errors = ranker.jackknife()
     root = errors.spread(X).root
