@@ -60,7 +60,7 @@ def refit(alpha):
 
 some = alphas[::6]
 truth = np.array([refit(alpha) for alpha in some])
-display.ax_.plot(some, truth, "kx", markersize=9, markeredgewidth=2, label="trained again 40 times")
+display.ax_.plot(some, truth, "kx", markersize=9, markeredgewidth=2, label="40 refits")
 display.ax_.legend()
 plt.show()
 

@@ -2,7 +2,7 @@
 
 Everybody gets the same training data. The number of trees of a boosted model is chosen on three
 inner folds of the groups of those data (early stopping on each, the mean number of trees), and the
-model is trained again on all of them. All other settings are the libraries' own defaults.
+model is refitted on all of them. All other settings are the libraries' own defaults.
 
 Early stopping is by NDCG@10 in groups. In one list the first ten places are too few to stop by, so
 there it is by the share of pairs in the wrong order (CatBoost: by the loss of pairs that it draws,

@@ -149,7 +149,7 @@ def ranking_scores(G, K, Y, leave, k, split):
 
 
 def best_alpha_for_cells(part, k, options):
-    """Alpha by folds of cells, each trained again with every alpha."""
+    """Alpha by folds of cells, each refitted with every alpha."""
     G, K, Y = part
     held = np.full((*Y.shape, len(ALPHAS)), np.nan)
     for _, _, hidden in splits(Y.shape, "cells", k):

@@ -8,7 +8,7 @@ random; judged by at most 500 of the others, 20 times. Four ways, all with the s
 * rankwise: `LabelRankerCV.predict_set`, `CalibratedRanker.best_set`; exact held-out gaps of all
   lists, one model
 * split conformal: the model learns from half of the lists, the gaps are those of the other half
-* jackknife+: the models without each list, trained again one by one, all of them asked about every
+* jackknife+: the models without each list, refitted one by one, all of them asked about every
   new list (Barber et al., Annals of Statistics 2021; its worst case is a level of 80%)
 * gaps of the training itself, not held out: what must not be done
 

@@ -5,7 +5,7 @@
 Test pairs are of groups, battles or years that no model has seen; ties are left out. Compared are
 
 * CalibratedRanker: slope and weight of the standard error from exact held-out pairs;
-* Platt's scaling on refits: one slope from five folds of groups or comparisons, trained again;
+* Platt's scaling on refits: one slope from five folds of groups or comparisons, refitted;
 * Bradley–Terry: RankLogisticCV on the same features (alpha by the order of held-out groups), or
   logistic regression on the items where there are none (penalty by held-out log loss).
 

@@ -696,7 +696,7 @@ def test_a_stack_that_is_clearly_worse_gives_way_and_says_so(data, monkeypatch):
     monkeypatch.setattr(Stacking, "_best_stack", bad)
     model = AutoRanker(LINEAR, n_resamples=0).fit(*data)
     assert model.combine_ == "best"
-    assert "the best member takes the place of the stack" in model.notes_[0]
+    assert "the best member replaces the stack" in model.notes_[0]
 
 
 def test_weights_of_items_reach_members_stack_and_metric(data):

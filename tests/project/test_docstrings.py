@@ -8,6 +8,9 @@ from importlib import import_module
 
 import pytest
 
+from rankwise import AutoRanker
+from rankwise.auto.comparison_members import COMPARISON_MEMBERS
+from rankwise.auto.members import CANDIDATE_MEMBERS
 from rankwise.datasets.pair_data import PairColumns
 
 MODULES = [
@@ -128,3 +131,9 @@ def test_examples_show_results(module):
         if "array([...])" in (inspect.getdoc(value) or "")
     ]
     assert hidden == []
+
+
+def test_members_of_auto_ranker_are_listed_by_name():
+    text = " ".join(AutoRanker.__doc__.split())
+    members = (*CANDIDATE_MEMBERS, *COMPARISON_MEMBERS)
+    assert [member.name for member in members if f'"{member.name}"' not in text] == []

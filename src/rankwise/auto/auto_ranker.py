@@ -97,16 +97,16 @@ class AutoRanker(RankerMixin, BaseEstimator):
     Parameters
     ----------
     members : "default" or list, default="default"
-        Members to combine: "default" for the menu, names of its entries ("trees" and names such as
-        "linear, standard, magnitude", listed by `members_`), and rankers of any kind, such as
-        ``["default", lightgbm.LGBMRanker()]``. A ranker may be passed as (name, ranker). It needs
-        `predict`, and `fit` with `groups`, `qid`, `group_id` or `group`, or none of them. Rankers
-        without a hold-out task are refitted for five folds of groups.
+        Members to combine: "default" for all that suit the data, names of members (see Notes), and
+        rankers of any kind, such as ``["default", lightgbm.LGBMRanker()]``. A ranker may be passed
+        as (name, ranker). It needs `predict`, and `fit` with `groups`, `qid`, `group_id` or
+        `group`, or none of them. Rankers without a hold-out task are refitted for five folds of
+        groups.
     combine : {"stack", "mean", "best"}, default="stack"
         Combination: weights from held-out data, the mean of the four best, or the best alone.
     scoring : str, Metric or function, optional
         Metric that selects. By default ndcg@10 if there are groups and the scores are grades
-        (integers from 0 to 31), else disagreement; see `scoring_`.
+        (integers from 0 to 32), else disagreement; see `scoring_`.
     n_resamples : int, default=30
         Number of bootstrap samples of the groups for the out-of-bag estimate: members are selected,
         weighted and combined on the groups of a sample, and evaluated on the other groups. No model
@@ -153,6 +153,23 @@ class AutoRanker(RankerMixin, BaseEstimator):
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of str
         Their names, if X had any.
+
+    Notes
+    -----
+    Names of members for data with groups: "linear, standard, magnitude", "trees", "hinges,
+    standard, magnitude", "hinges, group, magnitude without ties", "hinges, log+group, sign", "rbf,
+    standard, magnitude", "rbf, group, magnitude without ties", "rbf, log+group, sign", "linear,
+    group, magnitude without ties", "linear, log+group, sign" and "linear, standard+group, magnitude
+    without ties".
+
+    For one list, "group" is replaced by "standard", and equal members are dropped: "linear,
+    standard, magnitude", "trees", "hinges, standard, magnitude", "hinges, log+standard, sign",
+    "rbf, standard, magnitude", "rbf, log+standard, sign" and "linear, log+standard, sign". With
+    text or many categories, names of members that use all values and words begin with "linear with
+    all values and words" or "hinges with all values and words".
+
+    For comparisons: "hinges", "hinges, capped at 0.02", "hinges, capped at 0.06", "strengths of
+    known items", "joint linear model of pairs", "trees of items" and "trees of pairs".
 
     Examples
     --------

@@ -212,7 +212,7 @@ class Stacking:
         if self._how == "mean":
             return mean
         note = (
-            "the mean of the best takes the place of the stack: "
+            "the mean of the best members replaces the stack: "
             f"{n_items} items are too few for its weights"
         )
         return replace(mean, note=note)
@@ -258,7 +258,7 @@ class Stacking:
         if stack.weights.any() and not is_replaced:
             return stack
         note = (
-            f"the best member takes the place of the stack: {self._hold_out.metric.name} "
+            f"the best member replaces the stack: {self._hold_out.metric.name} "
             f"{float(nanmean(best_values)):.4f} against {float(nanmean(stack_values)):.4f} on "
             "held-out data"
         )

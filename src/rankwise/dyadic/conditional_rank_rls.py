@@ -716,7 +716,7 @@ def _read_scores(Y: ArrayLike) -> Array:
     """The table of scores as floats, with NaN where unknown."""
     if sp.issparse(Y):
         raise ValueError(
-            "Y is a sparse matrix, in which a missing cell cannot be told from a score of 0; pass "
+            "Y is a sparse matrix, in which a missing cell is the same as a score of 0; pass "
             "an array with NaN where a score is unknown."
         )
     advice = "pass real numbers, NaN where a score is unknown"

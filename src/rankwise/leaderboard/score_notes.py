@@ -99,7 +99,7 @@ def _constant_scores(board: TaskLeaderboard) -> Iterator[str]:
         yield "on every task all models have the same score"
     elif is_constant.any() and len(is_constant) <= MOST_CHECKED:
         names = join_words(board.rated_table.tasks[is_constant], 3)
-        yield f"all models have the same score on {names}; this task tells no models apart"
+        yield f"all models have the same score on {names}; this task does not distinguish models"
 
 
 def _mixed_percentages(board: TaskLeaderboard) -> Iterator[str]:

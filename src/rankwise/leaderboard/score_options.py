@@ -69,7 +69,7 @@ def check_score_options(options: ScoreOptions, *, has_families: bool, has_seeds:
     if options.tasks == "fixed" and not has_seeds:
         raise ValueError(
             "tasks='fixed' computes intervals from repeated scores of each cell; name the column "
-            "that tells them apart with seed=."
+            "that distinguishes them with seed=."
         )
     if options.tasks == "fixed" and options.task_scale == "rank":
         raise ValueError("tasks='fixed' has no intervals for task_scale='rank'; use another scale.")

@@ -70,7 +70,7 @@ def rate_scores(
         Column of the scores, or one column for each task. By default all columns of a wide pandas
         frame whose index has the models.
     seed : str or int, optional
-        Column that tells apart repeated scores of a cell: seeds, folds, draws. They are averaged,
+        Column that distinguishes repeated scores of a cell: seeds, folds, draws. They are averaged,
         and ``board.noise`` says how much of the error they cause.
     family : str, int or mapping, optional
         Families of tasks whose errors may depend on each other, such as the kind of the task: a

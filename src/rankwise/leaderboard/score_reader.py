@@ -404,7 +404,7 @@ def _refuse_repeated_cells(cells: Cells, n_rows: Indices) -> None:
     model, task = divmod(cell, cells.tasks.n_groups)
     raise ValueError(
         f"model {cells.models.labels[model]!s} has {n_rows[cell]} scores for the task "
-        f"{cells.tasks.labels[task]!s}; name the column that tells them apart (such as "
+        f"{cells.tasks.labels[task]!s}; name the column that distinguishes them (such as "
         'seed="fold"), or average them.'
     )
 

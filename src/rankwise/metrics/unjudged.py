@@ -211,7 +211,7 @@ def unjudged_bounds(
 
     Use it to see what an evaluation with incomplete judgments can conclude. The bounds are exact:
     for both ends there are grades that attain them. They decide the order of two runs only while
-    about one document per query is unjudged; `judgments_to_flip` tells more.
+    about one document per query is unjudged; `judgments_to_flip` is more informative.
 
     Parameters
     ----------

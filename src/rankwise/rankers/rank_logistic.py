@@ -73,7 +73,7 @@ class RankLogistic(LogisticModel, PairwiseRanker):
     over the pairs k = (i → j) in which i is preferred to j, with weights ω and W = Σ ω. A tie
     counts as half a preference in each direction. Magnitudes of preferences do not count.
 
-    J has one minimum, and it is finite, also if all pairs can be ordered rightly. Since J is
+    J has one minimum, and it is finite, also if all pairs can be ordered correctly. Since J is
     2α-strongly convex, ``J − min J ≤ ‖∇J‖²/(4α)``: training ends when such a bound proves that J is
     within `tol` of its minimum. The pairs of scored items are looked at in blocks and are never all
     in memory; one look at all pairs costs time proportional to their number.
@@ -103,7 +103,7 @@ class RankLogistic(LogisticModel, PairwiseRanker):
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
     group_weight : {"pairs", "groups"}
-        Whether every pair or every group counts alike.
+        Whether all pairs or all groups have equal weight.
     n_basis : int, optional
         Train a kernel model on this many basis items only.
     basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
@@ -130,7 +130,7 @@ class RankLogistic(LogisticModel, PairwiseRanker):
     basis_indices_ : ndarray of int
         Row numbers of the basis items (if a basis of rows was used).
     is_separable_ : bool
-        Whether the model orders all pairs rightly. Then only alpha keeps the scores from growing
+        Whether the model orders all pairs correctly. Then only alpha keeps the scores from growing
         without limit, and the probabilities tell about alpha rather than about the data: choose
         alpha by `RankLogisticCV`.
     objective_ : float

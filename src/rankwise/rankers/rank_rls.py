@@ -133,7 +133,7 @@ class RankRLS(PathModel):
         Whether pairs of equal score ask for equal predictions; only for ``cost="magnitude"``, the
         other costs never have them.
     group_weight : {"pairs", "groups"}
-        Whether every pair or every group counts alike.
+        Whether all pairs or all groups have equal weight.
     beta : float
         Between ranking (0) and regression (1, the papers' RLS baseline). No intercept is fitted:
         for beta > 0 center y or add a constant feature if the level matters.
@@ -288,7 +288,7 @@ class RankRLS(PathModel):
             None compares all items.
         sample_weight : array-like of shape (n_items,), optional
             Weights of the items, 0 or larger: a pair weighs the product of its two, and an item its
-            own in the regression part. Only ratios count; an item of weight 0 is as good as absent.
+            own in the regression part. Only ratios count; an item of weight 0 has no effect.
             For clicks, one over the propensity of a clicked item.
         nuisance : array-like of shape (n_items,) or (n_items, n_columns), or data frame, optional
             What made the scores look different without being of the item, such as the position of

@@ -59,7 +59,7 @@ class RankSVM(PairwiseRanker):
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
     group_weight : {"pairs", "groups"}
-        Whether every pair or every group counts alike ([TreeRSVM11] end of section 4).
+        Whether all pairs or all groups have equal weight ([TreeRSVM11] end of section 4).
     n_basis : int, optional
         Train a kernel model on this many basis items only.
     basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)

@@ -369,7 +369,7 @@ class RankingPursuit(TaskModel, KernelParameters):
         return np.asarray(self.predict_views(X).mean(axis=1))
 
     def predict_views(self, X: MatrixLike) -> Array:
-        """Scores by each view: several sparse solutions, each nearly as good as the others.
+        """Scores by each view: several sparse solutions of similar quality.
 
         Parameters
         ----------
