@@ -3,8 +3,8 @@
     python -m experiments [--data DIR] [--again] [--stale] [FOLDER ...]
 
 Every script that records its results is run, with the options below where a table needs some.
-What has been recorded with the present code is not run again, so an interrupted run goes on where
-it stopped; ``--stale`` lists the other results, and runs nothing. A script whose data are missing
+Results that were recorded with the present code are not computed again, so an interrupted run can
+be continued; ``--stale`` lists the other results, and runs nothing. A script whose data are missing
 is named at the end.
 """
 

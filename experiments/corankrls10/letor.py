@@ -152,7 +152,7 @@ def choose(learner, split, widths, nus=NUS):
 
 
 def fit_quietly(search, part):
-    """Fit without a warning if the selected α or ν is at the end of its grid, as with few scores."""
+    """Fit without a warning if the selected α or ν is at the end of its grid."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*at the edge of the grid")
         return search.fit(part.X, part.y, part.groups)

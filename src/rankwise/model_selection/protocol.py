@@ -283,7 +283,7 @@ class HoldOutTask(CandidateTask):
         return False
 
     def pairs(self) -> HeldOutPairs:
-        """Every pair of one list held out.
+        """Hold out every pair of one list.
 
         Returns
         -------

@@ -460,7 +460,7 @@ class BatchSums:
         target = read_y(y, groups, X=X)
         if isinstance(target, Preferences):
             raise ValueError(
-                f"y is a {type(y).__name__}, whose preferences cannot be cut in batches; pass "
+                f"y is a {type(y).__name__}, whose preferences cannot be split into batches; pass "
                 "scores and groups."
             )
         X = validate_X(self._columns, X, reset=is_first)
@@ -586,7 +586,7 @@ class BatchSums:
             raise ClosedGroupError(
                 f"{_group_text(min(closed, key=str))} has rows in several batches, but its earlier "
                 f"rows are no longer kept ({len(closed)} such groups). Only with "
-                "cost='magnitude' and ties='include' may a group be cut, in batches without "
+                "cost='magnitude' and ties='include' may a group be split, in batches without "
                 "whole_groups, and while the groups seen since take at most "
                 f"{self._limit / 2**20:,.0f} MiB. Pass the rows of a group in the same batch, for "
                 "example by sorting the rows by group."

@@ -11,7 +11,7 @@ from rankwise.validation import check_alphas
 
 
 class SufficientStatistics(BatchSums):
-    """All that a linear RankRLS needs to know of rows, added up.
+    """Sums over rows that determine a linear RankRLS.
 
     Use it for data that do not fit in memory, or that live elsewhere: whatever reads the rows
     (DuckDB, Polars, Spark, Dask, a loop over files) adds them up in batches, in as many processes
