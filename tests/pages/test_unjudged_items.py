@@ -62,3 +62,20 @@ def test_the_card_of_a_metric_has_the_bounds():
     assert "without a true score, if these items stay" in with_gaps
     complete = str(report(scores, scores[:, None], np.nan_to_num(y), groups, metrics="ndcg@3"))
     assert "if these items stay" not in complete
+
+
+def test_the_card_names_the_items_to_judge_next():
+    scores, y, groups = make_rows(1)
+    rows = AllRows(scores, y, encode_groups(groups, 18))
+    next_rows = [
+        (int(judgment.document), groups[int(judgment.document)])
+        for judgment in unjudged_bounds_of_items(get_metric("ndcg"), rows).next_judgments(3)
+    ]
+    assert len(next_rows) > 1
+    assert all(np.isnan(y[row]) for row, _ in next_rows)
+    page = str(report(scores, scores[:, None], y, groups, metrics="ndcg"))
+    for row, group in next_rows:
+        assert f"<bdi>row {row} (group {group})</bdi>" in page
+    ids = [f"<item {k}>" for k in range(18)]
+    named = str(report(scores, scores[:, None], y, groups, metrics="ndcg", ids=ids))
+    assert f"<bdi>&lt;item {next_rows[0][0]}&gt; (group {next_rows[0][1]})</bdi>" in named

@@ -49,7 +49,7 @@ def metric_cards(
         else:
             measured = _measure_baselines(baselines, scored, result)
             body = _card_body(result, measured, scored, confidence)
-            body += unjudged_hint(result.metric, scored.all_rows)
+            body += unjudged_hint(result.metric, scored)
         cards.append(f'<li class="card"><h3>{escape(result.metric.title)}</h3>{body}</li>')
     return "\n".join(cards)
 

@@ -148,7 +148,10 @@ class ScoredItems:
 
     def name_of(self, item: int) -> str:
         """Name of an item, or its row number."""
-        row = int(self.rows[item])
+        return self.name_of_row(int(self.rows[item]))
+
+    def name_of_row(self, row: int) -> str:
+        """Name of a row that the user passed, or its number."""
         if self.ids is None:
             return f"row {row}"
         return as_text(self.ids[row])

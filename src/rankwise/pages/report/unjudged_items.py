@@ -2,42 +2,62 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import numpy as np
 
 from rankwise.formatting import count
 from rankwise.metrics import Bounds, Metric
 from rankwise.metrics.run_metrics import RunMetric
 from rankwise.metrics.unjudged import bounds_of_runs
+from rankwise.pages.page_values import as_text
 from rankwise.pages.report.html_text import hint, number_text
-from rankwise.pages.report.report_data import AllRows
+from rankwise.pages.report.report_data import AllRows, ScoredItems
 
 BOUNDED = ("ndcg", "p", "rbp", "mrr", "success", "map")
 DEFAULT_GAIN = "exponential"  # of `rankwise.metrics.ndcg`
 DEFAULT_PERSISTENCE = 0.8  # of `rankwise.metrics.rank_biased_precision`
+MAX_NEXT = 3  # items to judge next
 OPTIONS = {"k", "gain", "relevant", "p"}
 
 
-def unjudged_hint(metric: Metric, rows: AllRows | None) -> str:
+def unjudged_hint(metric: Metric, scored: ScoredItems) -> str:
     """Bounds of a metric over all grades of the unjudged items; "" if there are none.
 
     Parameters
     ----------
     metric : Metric
         A metric of the page.
-    rows : AllRows or None
-        The items with and without a true score; None if all have one.
+    scored : ScoredItems
+        The items, with `all_rows` if some have no true score.
     """
-    if rows is None:
+    if scored.all_rows is None:
         return ""
-    bounds = unjudged_bounds_of_items(metric, rows)
+    bounds = unjudged_bounds_of_items(metric, scored.all_rows)
     if bounds is None or bounds.n_unjudged == 0:
         return ""
     items = count(bounds.n_unjudged, "item")
-    return hint(
+    range_text = hint(
         f"{number_text(bounds.low)} to {number_text(bounds.high)} over all grades of {items} "
         "without a true score, if these items stay in the lists (groups without a relevant item "
         "count 0)"
     )
+    return range_text + _next_judgments(bounds, scored)
+
+
+def _next_judgments(bounds: Bounds, scored: ScoredItems) -> str:
+    """Name the items whose true scores would change the metric most."""
+    assert scored.all_rows is not None
+    names = []
+    for query, document, _ in bounds.next_judgments(MAX_NEXT):
+        name = scored.name_of_row(int(document))
+        if not scored.is_one_list:
+            group = scored.all_rows.groups.labels[int(query)]
+            name += f" (group {as_text(group)})"
+        names.append(f"<bdi>{escape(name)}</bdi>")
+    if not names:
+        return ""
+    return f'<p class="hint">judge next: {", ".join(names)}</p>'
 
 
 def unjudged_bounds_of_items(metric: Metric, rows: AllRows) -> Bounds | None:
