@@ -290,6 +290,7 @@ def test_krippendorffs_alpha_is_that_of_coincidences(seed):
     assert rate(votes(n=30)).krippendorff is None
 
 
+@pytest.mark.slow
 def test_possible_ranks_of_very_many_items_are_wider(monkeypatch):
     games = consistent_games(np.linspace(1, -1, 8), 300, seed=3)
     exact = rate(games)

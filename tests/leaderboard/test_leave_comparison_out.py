@@ -323,6 +323,7 @@ def coverage(n_items, n_games, n_runs, n_judges=None):
     return np.mean(inside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "setting",
     [(10, 300), (40, 200), (8, 40), (10, 600, 15)],

@@ -81,6 +81,7 @@ def test_least_squares_of_verdicts_has_no_log_odds(scale):
 # -- circles --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_votes", "spread", "tie_share"),
     [

@@ -225,6 +225,7 @@ def chosen(graph, rng):
     return [(asked.first, asked.second) for asked in next_pairs(graph, k=5, random_state=rng)]
 
 
+@pytest.mark.slow
 def at_random(graph, rng):
     return [rng.choice(graph.n_items, 2, replace=False) for _ in range(5)]
 
@@ -240,6 +241,7 @@ def test_choosing_finds_the_order_sooner():
     assert tau[chosen] > tau[at_random]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choose", [chosen, at_random])
 def test_the_choice_of_pairs_does_not_bias_a_board_of_the_right_alpha(choose):
     """Skills of spread 1.5 are what alpha = 1/(2 · 1.5² W) expects, however pairs are chosen.

@@ -77,6 +77,7 @@ def test_items_of_equal_scores_or_without_error_are_ranked():
     assert (best.tolist(), worst.tolist()) == ([1], [1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_clusters", [5, 6])
 def test_all_true_ranks_of_equal_items_are_inside_with_few_clusters(n_clusters):
     """79 % of the boards with the largest error, which is not enough for 95 %."""
@@ -91,6 +92,7 @@ def test_all_true_ranks_of_equal_items_are_inside_with_few_clusters(n_clusters):
     assert n_inside_by_largest_error < 54
 
 
+@pytest.mark.slow
 def votes_of_unequal_judges(seed, n_judges=30, n_items=12, n_votes=600):
     """Votes on equal items by judges with tastes; the first judge has half of the votes."""
     rng = np.random.default_rng(seed)

@@ -65,6 +65,22 @@ def test_leaving_out_groups_is_a_refit_for_each(name, alpha):
     assert_is_covariance(found, NEW, jackknife_covariance(model, X, Y, GROUPS, groups, NEW))
 
 
+@pytest.mark.parametrize("name", ["linear", "sign", "ties excluded, groups alike", "kernel"])
+def test_groups_without_pairs_are_no_units(name):
+    model = RankRLS(0.1, **MODELS[name])
+    alone = RNG.standard_normal((3, X.shape[1]))
+    more_X = np.concatenate([X, alone])
+    more_y = np.append(Y, [1, 0, 1])
+    more_groups = np.append(GROUPS, GROUPS.max() + np.arange(1, 4))
+    found = jackknife(model, more_X, more_y, more_groups)
+    expected = jackknife(model, X, Y, GROUPS)
+    assert found.n_units == expected.n_units
+    roots = found.spread(NEW).root, expected.spread(NEW).root
+    np.testing.assert_allclose(roots[0] @ roots[0].T, roots[1] @ roots[1].T, rtol=1e-9)
+    model.set_params(beta=0.4)  # with regression single items matter
+    assert jackknife(model, more_X, more_y, more_groups).n_units == expected.n_units + 3
+
+
 @pytest.mark.parametrize("name", ["linear", "sign", "dual", "half regression", "kernel", "basis"])
 def test_leaving_out_items_of_a_list_is_a_refit_for_each(name):
     model = RankRLS(0.05, **MODELS[name])
