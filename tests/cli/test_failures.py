@@ -147,6 +147,12 @@ def test_a_broken_pipe_is_no_failure(tmp_path, model):
     assert running.returncode == 141
 
 
+def after_interrupt(error):
+    """The error as NumPy raises it when Ctrl-C ends the import of a compiled module."""
+    error.__cause__ = KeyboardInterrupt()
+    return error
+
+
 def break_training(monkeypatch, error):
     from rankwise.cli.training_input import TrainingSet
 
@@ -160,6 +166,7 @@ def break_training(monkeypatch, error):
     "error, code, words",
     [
         (KeyboardInterrupt(), 130, "interrupted"),
+        (after_interrupt(RuntimeError("not a valid format")), 130, "interrupted"),
         (MemoryError(), 1, "not enough memory"),
         (ImportError("pip install this"), 1, "pip install this"),
         (ValueError("two\n  lines"), 1, "two lines"),

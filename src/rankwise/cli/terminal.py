@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -97,9 +97,10 @@ def command_session(
             _discard_output()
             raise click.exceptions.Exit(BROKEN_PIPE) from None
         except KeyboardInterrupt:
-            _fail("interrupted; no file is half-written")
-            raise click.exceptions.Exit(INTERRUPTED) from None
+            _exit_interrupted()
         except Exception as error:
+            if _follows_interrupt(error):
+                _exit_interrupted()
             _fail(with_options(_failure_text(error), command))
             if isinstance(error, OSError):
                 _discard_output()
@@ -123,6 +124,18 @@ def _warnings_as_notes() -> Iterator[None]:
             warnings.simplefilter("ignore", category)
         warnings.showwarning = show  # type: ignore[assignment]
         yield
+
+
+def _exit_interrupted() -> NoReturn:
+    _fail("interrupted; no file is half-written")
+    raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+def _follows_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C led to an error: compiled modules that are being imported replace it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _fail(text: str) -> None:
