@@ -19,7 +19,7 @@ from rankwise.graphs import ScoreGraph
 from rankwise.graphs.supervision import unpack_target
 from rankwise.groups import encode_groups
 from rankwise.model_selection.folds import fold_of_item
-from rankwise.preprocessing.group_scaling import ROUNDING, scale_in_groups
+from rankwise.preprocessing.group_scaling import ROUNDING_EPSILONS, scale_in_groups
 from rankwise.preprocessing.validate_features import validate_X
 
 BLOCK_ENTRIES = 2**20  # entries of X that are processed at a time
@@ -188,7 +188,7 @@ def scale_observed(numbers: Array, codes: Indices) -> Array:
     deviations = np.where(is_missing, 0.0, filled - means[codes])
     standard_deviation = np.sqrt(sum_groups @ deviations**2 / n_observed)[codes]
     magnitude = np.sqrt(sum_groups @ filled**2 / n_observed)[codes]
-    rounding = ROUNDING * np.finfo(np.float64).eps * magnitude
+    rounding = ROUNDING_EPSILONS * np.finfo(np.float64).eps * magnitude
     scaled = np.divide(
         deviations,
         standard_deviation,

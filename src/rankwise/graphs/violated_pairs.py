@@ -5,8 +5,7 @@ The violated pairs (i → j), those with ``f_i − f_j < 1``, are a graph in whi
 
 * `weight`, Σ ω, `divergence`, Σ ω (e_i − e_j), and `slack`, Σ ω (1 − (f_i − f_j));
 * ``laplacian(v)``, the product of L = Σ ω (e_i − e_j)(e_i − e_j)ᵀ with a vector;
-* ``squares()``: value Σ ω slack², flow Σ ω slack (e_i − e_j), offset Σ ω (1 − (f_i − f_j)²), and
-  the sums of the absolute terms of the offset and of the flow, which bound their rounding errors.
+* ``squares()``, the sums of the squared hinge; see `SquaredSlack`.
 """
 
 from __future__ import annotations
@@ -25,6 +24,28 @@ from rankwise.graphs.pair_graph import PairGraph
 from rankwise.graphs.score_graph import ScoreGraph
 
 SMALL_GROUP = 200  # largest mean size of groups that are sorted one by one
+
+
+class SquaredSlack(NamedTuple):
+    """Sums over the violated pairs, from which the squared hinge and its derivatives follow.
+
+    Attributes
+    ----------
+    value : float
+        Σ ω slack².
+    flow : ndarray of shape (n_items,)
+        Σ ω slack (e_i − e_j).
+    offset : float
+        Σ ω (1 − (f_i − f_j)²).
+    offset_terms, flow_terms : float
+        Sums of the absolute terms of offset and flow, which bound their rounding errors.
+    """
+
+    value: float
+    flow: Array
+    offset: float
+    offset_terms: float
+    flow_terms: float
 
 
 class OrderedPairs:
@@ -120,8 +141,8 @@ class ViolatedOrderedPairs:
         self.weight = float(self._scatter(self._lost).sum())
         self.slack = self.weight - float(scores @ self.divergence)
 
-    def squares(self) -> tuple[float, Array, float, float, float]:
-        """Value, flow, offset, and the sums of the absolute terms of offset and flow."""
+    def squares(self) -> SquaredSlack:
+        """Sums of the squared hinge."""
         f = self._scores
         height = np.abs(f)
         product = self.laplacian(f)
@@ -131,7 +152,7 @@ class ViolatedOrderedPairs:
         offset = self.weight - energy
         offset_terms = self.weight + float(self._degree @ height**2)
         flow_terms = 2 * self.weight + float(self._degree @ height)
-        return value, flow, offset, offset_terms, flow_terms
+        return SquaredSlack(value, flow, offset, offset_terms, flow_terms)
 
     def laplacian(self, v: Array) -> Array:
         """``L v``."""
@@ -287,14 +308,17 @@ class ViolatedEdgePairs:
         self.divergence = self._flow(self._weight)
         self.slack = float(self._weight @ self._slack)
 
-    def squares(self) -> tuple[float, Array, float, float, float]:
-        """As `ViolatedOrderedPairs.squares`; computed from the slack, without cancellation."""
+    def squares(self) -> SquaredSlack:
+        """Sums of the squared hinge, computed from the slack without cancellation."""
         flow = self._weight * self._slack
         offset_terms = flow * (2 - self._slack)
-        value = float(flow @ self._slack)
-        offset = float(offset_terms.sum())
-        sum_of_offset_terms = float(np.abs(offset_terms).sum())
-        return value, self._flow(flow), offset, sum_of_offset_terms, 2 * float(flow.sum())
+        return SquaredSlack(
+            value=float(flow @ self._slack),
+            flow=self._flow(flow),
+            offset=float(offset_terms.sum()),
+            offset_terms=float(np.abs(offset_terms).sum()),
+            flow_terms=2 * float(flow.sum()),
+        )
 
     def laplacian(self, v: Array) -> Array:
         """``L v``."""

@@ -413,16 +413,19 @@ class SquaredHingeLoss(StrictPairLoss):
         """
         violated = self.preferences.violated(f)
         total_weight = self.total_weight
-        value, flow, offset, offset_terms, gradient_terms = violated.squares()
+        squares = violated.squares()
 
         def hessian_product(v: Array) -> Array:
             return violated.laplacian(v) * (2 / total_weight)
 
         plane = Plane(
-            offset / total_weight, offset_terms / total_weight, 2 * gradient_terms / total_weight
+            offset=squares.offset / total_weight,
+            offset_terms=squares.offset_terms / total_weight,
+            gradient_terms=2 * squares.flow_terms / total_weight,
         )
-        value = max(value / total_weight, 0.0)
-        return LossValue(value, flow * (-2 / total_weight), hessian_product, plane)
+        value = max(squares.value / total_weight, 0.0)
+        gradient = squares.flow * (-2 / total_weight)
+        return LossValue(value, gradient, hessian_product, plane)
 
 
 class LogisticLoss(PairwiseLoss):

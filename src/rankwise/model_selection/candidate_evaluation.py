@@ -14,7 +14,13 @@ from sklearn.base import BaseEstimator
 from rankwise.arrays import Array, CrossValidation, Indices, Labels, MatrixLike
 from rankwise.frames import take_rows
 from rankwise.graphs import PairGraph, PreferenceGraph
-from rankwise.graphs.supervision import Preferences, TargetLike, TrainingTarget, read_y
+from rankwise.graphs.supervision import (
+    Preferences,
+    Relevance,
+    TargetLike,
+    TrainingTarget,
+    read_y,
+)
 from rankwise.groups import Groups
 from rankwise.metrics import Metric
 from rankwise.metrics.by_group import (
@@ -76,14 +82,13 @@ def score_groups(
         return from_disagreement(metric, error)[:, :, None], graph.group_labels
     if not np.isfinite(held_out).all():
         raise ValueError("held-out scores overflow; scale the features, or use larger alphas.")
-    part_of_group = graph.groups * len(folds) + fold
-    parts, codes = np.unique(part_of_group, return_inverse=True)
+    keys, codes = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
     y = graph.y.reshape(graph.n_items, -1)
     if is_pooled(metric):
         groups = Groups(graph.groups, graph.group_labels)
         return pooled_metric(metric, y, groups, graph.item_weights, held_out), ALL_ITEMS
-    values = metric_by_group(metric, y, Groups(codes, parts), graph.item_weights, held_out)
-    return values, graph.group_labels[parts // len(folds)]
+    values = metric_by_group(metric, y, Groups(codes, keys), graph.item_weights, held_out)
+    return values, graph.group_labels[keys // len(folds)]
 
 
 ALL_ITEMS: Labels = np.array(["all items"])  # label of the value of a pooled metric
@@ -420,6 +425,29 @@ def _wrong_shares(edges: PairGraph, rows: Indices, scores: Array) -> Array:
     return np.asarray(is_wrong)
 
 
+def _predict_later_blocks(
+    learner: BaseEstimator,
+    X: MatrixLike,
+    target: Relevance,
+    blocks: Folds,
+    candidates: CandidateGrid,
+) -> Array:
+    """Scores of each block by models of the earlier ones; NaN for the first block.
+
+    Shape (n_rows, n_outputs, n_candidates).
+    """
+    predictions = np.full((len(target.y), target.y[0].size, len(candidates)), np.nan)
+    for k in track(range(1, len(blocks)), "training on earlier blocks"):
+        rows = np.sort(np.concatenate(blocks[: k + 1]))
+        task = learner.hold_out_task(take_rows(X, rows), target.take(rows))
+        row_of_item = rows
+        if task.rows is not None:
+            row_of_item = rows[task.rows]
+        test_items = np.flatnonzero(np.isin(row_of_item, blocks[k]))
+        predictions[row_of_item[test_items]] = task.held_out([test_items], candidates)[test_items]
+    return predictions
+
+
 def forward_validation(
     learner: BaseEstimator,
     X: MatrixLike,
@@ -448,18 +476,7 @@ def forward_validation(
             "time needs scores and groups, but y is a preference graph; pass scores and groups."
         )
     blocks = time_series_blocks(time, target.groups)
-    n_rows = len(target.y)
-    n_outputs = target.y[0].size
-    predictions = np.full((n_rows, n_outputs, len(candidates)), np.nan)
-    for k in track(range(1, len(blocks)), "training on earlier blocks"):
-        rows = np.sort(np.concatenate(blocks[: k + 1]))
-        task = learner.hold_out_task(take_rows(X, rows), target.take(rows))
-        row_of_item = rows
-        if task.rows is not None:
-            row_of_item = rows[task.rows]
-        test_items = np.flatnonzero(np.isin(row_of_item, blocks[k]))
-        predictions[row_of_item[test_items]] = task.held_out([test_items], candidates)[test_items]
-
+    predictions = _predict_later_blocks(learner, X, target, blocks, candidates)
     is_predicted = ~np.isnan(predictions).any(axis=(1, 2))
     rows = np.flatnonzero(is_predicted)
     later = target.take(rows)

@@ -9,7 +9,7 @@ from rankwise.arrays import Array, Indices
 #: +1 if larger values of the parameter give simpler models, −1 if smaller values do.
 SIMPLER_DIRECTION = {"alpha": 1, "nu": -1, "n_basis": -1}
 
-ROUNDING = 1e-12  # difference of scores that counts as equal
+EQUAL_SCORES = 1e-12  # difference of scores that counts as equal
 
 ALPHA_DECADES = (-15.5, 4)  # of default alphas: from the rounding error to a model shrunk to zero
 
@@ -66,7 +66,7 @@ class CandidateGrid:
         int
             Row of `table`.
         """
-        best = np.flatnonzero(gain >= np.nanmax(gain) - ROUNDING)
+        best = np.flatnonzero(gain >= np.nanmax(gain) - EQUAL_SCORES)
         for name, values in zip(self.axes, self.table.T, strict=True):
             simplicity = SIMPLER_DIRECTION[name] * values[best]
             best = best[simplicity == simplicity.max()]

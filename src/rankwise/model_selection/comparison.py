@@ -48,7 +48,7 @@ TEST_TITLES = {
     "wilcoxon": "Wilcoxon's signed-rank test",
 }
 CORRECTIONS = ("holm", "none")
-ROUNDING = 1e-12  # relative difference that counts as equal
+EQUAL_P_VALUES = 1e-12  # p-values that differ by less are equal
 GROUPS_TO_FLIP = "groups to flip: the fewest groups whose removal leaves neither ranker ahead"
 
 
@@ -468,7 +468,7 @@ def compare_values(paired: PairedValues, settings: ComparisonSettings) -> Compar
             groups_to_flip=groups_to_flip(np.round(differences[k] / largest, 12)),
             p=tests[k].p,
             p_adjusted=adjusted[k],
-            significant=adjusted[k] <= alpha + ROUNDING,
+            significant=adjusted[k] <= alpha + EQUAL_P_VALUES,
             detectable=detectable_difference(errors[k], alpha),
             groups_needed=_groups_needed(errors[k], len(means[a]), settings),
         )

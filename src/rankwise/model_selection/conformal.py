@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices, Numbers
 
-ROUNDING = 1e-9  # of a number of lists multiplied by the level
+ROUNDING_OF_COUNT = 1e-9  # of a number of lists multiplied by the level
 
 
 def group_max(values: Numbers, lists: Indices) -> Array:
@@ -80,9 +80,9 @@ def conformal_quantile(gaps: Array, level: float) -> float:
     if not 0 < level < 1:
         raise ValueError(f"level={level!r}; expected a number between 0 and 1.")
     n_lists = len(gaps)
-    rank = math.ceil((n_lists + 1) * level - ROUNDING)
+    rank = math.ceil((n_lists + 1) * level - ROUNDING_OF_COUNT)
     if rank > n_lists:
-        n_needed = math.ceil(level / (1 - level) - ROUNDING)
+        n_needed = math.ceil(level / (1 - level) - ROUNDING_OF_COUNT)
         advice = "train with more lists (groups)"
         if n_lists:
             advice = f"use a level of at most {n_lists / (n_lists + 1):.3f}, or {advice}"

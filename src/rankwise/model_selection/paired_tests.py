@@ -21,7 +21,7 @@ EXACT_LIMIT = 100  # groups up to which the signed-rank test is exact
 ALL_SUBSETS = 16  # units up to which the randomization test enumerates all sign patterns
 N_DRAWS = 100_000  # random subsets for more units
 BATCH = 1000  # subsets drawn at once
-ROUNDING = 1e-12  # relative difference that counts as equal
+RELATIVE_ROUNDING = 1e-12  # relative difference that counts as equal
 PAIRS_AT_ONCE = 32  # of a randomization test
 POWER = 0.8
 MOST_GROUPS = 10**9  # more groups than this are reported as not attainable
@@ -211,7 +211,7 @@ def randomization_tests(clusters: list[Clusters], confidence: float) -> list[Mea
     for start in range(0, len(clusters), PAIRS_AT_ONCE):
         sums = np.column_stack([pair.sums for pair in clusters[start : start + PAIRS_AT_ONCE]])
         subset_sums, subset_sizes, n_subsets = _sum_over_subsets(sums, sizes)
-        tolerance = ROUNDING * np.abs(sums).sum(axis=0)
+        tolerance = RELATIVE_ROUNDING * np.abs(sums).sum(axis=0)
         subset_sums[np.abs(subset_sums) <= tolerance] = 0.0
         for column in subset_sums.T:
             tests.append(_invert(column / subset_sizes, n_subsets, confidence))
@@ -224,7 +224,7 @@ def _invert(means: Array, n_subsets: int, confidence: float) -> MeanTest:
     n_below = n_empty + int((means <= 0.0).sum())
     n_above = n_empty + int((means >= 0.0).sum())
     p = min(1.0, 2.0 * min(n_below, n_above) / n_subsets)
-    alpha = 1.0 - confidence + ROUNDING
+    alpha = 1.0 - confidence + RELATIVE_ROUNDING
     n_outside = int(np.floor(n_subsets * alpha / 2.0 - n_empty)) + 1
     if n_outside < 1 or n_outside > len(means):
         return MeanTest(p, -np.inf, np.inf)
@@ -354,7 +354,7 @@ def groups_to_flip(difference: Array) -> int:
         return 0
     largest_first = np.sort(difference * np.sign(total))[::-1]
     remaining = abs(total) - np.cumsum(largest_first)
-    return int(np.argmax(remaining <= ROUNDING * len(remaining)) + 1)
+    return int(np.argmax(remaining <= RELATIVE_ROUNDING * len(remaining)) + 1)
 
 
 def holm(p: list[float]) -> list[float]:

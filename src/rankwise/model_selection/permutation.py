@@ -24,7 +24,7 @@ from rankwise.model_selection.protocol import HoldOutTask, hold_out_task
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_int
 
-ROUNDING = 1e-12  # relative difference of scores that count as equal
+EQUAL_SCORES = 1e-12  # relative difference of scores that count as equal
 
 CHUNK_ENTRIES = 2**24  # of an array of items × permutations × alphas; about eight exist at once
 
@@ -260,6 +260,6 @@ def _pvalue(observed: float, null: Array, greater_is_better: bool) -> float:
     gain = null - observed
     if not greater_is_better:
         gain = -gain
-    tolerance = ROUNDING * max(1.0, abs(observed))
+    tolerance = EQUAL_SCORES * max(1.0, abs(observed))
     is_as_good = np.isnan(null) | (gain >= -tolerance)
     return float((1 + is_as_good.sum()) / (1 + len(null)))

@@ -40,7 +40,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices, Matrix, dense_rows
-from rankwise.graphs import PreferenceGraph
+from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.kernels.solver_input import SolverInput
 from rankwise.kernels.stable_products import first_equal_rows
 from rankwise.losses import SquaredLoss
@@ -73,7 +73,7 @@ from rankwise.solvers.leave_items_out import (
 
 EDGE_ENTRIES = 2**25  # differences of features in memory, all edges by all features
 
-ROUNDING = 1e-12  # relative error of a weight from which all of it is subtracted
+RELATIVE_ROUNDING = 1e-12  # share of a sum below which the rest of it is rounding noise
 
 COPIES = 4  # of the features: dense, weighted, and both times the eigenvectors
 
@@ -368,24 +368,12 @@ class ExplicitEdges(Shortcut):
 
     def _batches(self, alphas: Array) -> Iterator[tuple[list[int], Array]]:
         pairs = self.problem.graph.pairs()
-        units = self.units.members
-        if self.units.of_edges:
-            edges = units
-        else:
-            edges = edges_of_folds(pairs, units)
-        omega = pairs.edge_weight
-        total = omega.sum()
-        check_rest(all(total - omega[removed].sum() > ROUNDING * total for removed in edges))
-
-        to_coefficients: Array | None = None  # from weights of R to those of the features
-        if self.problem.is_dual:
-            R, to_coefficients = _features_of_kernel(self.problem.features.matrix)
-        else:
-            R = dense_rows(self.problem.features.matrix)
+        edges = self._edges_of_units(pairs)
+        R, to_coefficients = self._features()
         x = R[pairs.winner] - R[pairs.loser]
-        target = omega * pairs.edge_target
-        root = np.sqrt(omega)[:, None]
-        term = WhitenedTerm(1.0, root * x, target[:, None], omega)
+        target = pairs.edge_weight * pairs.edge_target
+        root = np.sqrt(pairs.edge_weight)[:, None]
+        term = WhitenedTerm(1.0, root * x, target[:, None], pairs.edge_weight)
         rotated, terms, rotation = diagonalize_gram(x, [term], edges, lambda rows: root * rows)
         if rotation is not None and to_coefficients is not None:
             to_coefficients = to_coefficients @ rotation
@@ -395,17 +383,35 @@ class ExplicitEdges(Shortcut):
         is_silent = _cancels_without(x, target, edges)
         for numbers, weights in leave_out_weights(rotated, terms, edges, alphas):
             weights[is_silent[numbers]] = 0.0  # rounding noise must not rank items
-            if to_coefficients is not None:
+            if to_coefficients is None:
+                yield numbers, weights
+            else:
                 flat = to_coefficients @ weights.reshape(*weights.shape[:2], -1)
-                shape = len(weights), len(to_coefficients), *weights.shape[2:]
-                weights = flat.reshape(shape)
-            yield numbers, weights
+                yield numbers, flat.reshape(len(weights), -1, *weights.shape[2:])
+
+    def _edges_of_units(self, pairs: PairGraph) -> Folds:
+        """Numbers of the edges that each unit removes."""
+        edges = self.units.members
+        if not self.units.of_edges:
+            edges = edges_of_folds(pairs, edges)
+        omega = pairs.edge_weight
+        total = omega.sum()
+        check_rest(
+            all(total - omega[removed].sum() > RELATIVE_ROUNDING * total for removed in edges)
+        )
+        return edges
+
+    def _features(self) -> tuple[Array, Array | None]:
+        """R, and the matrix from its weights to coefficients; None for weights of the features."""
+        if self.problem.is_dual:
+            return _features_of_kernel(self.problem.features.matrix)
+        return dense_rows(self.problem.features.matrix), None
 
 
 def _cancels_without(x: Array, target: Array, units: Folds) -> NDArray[np.bool_]:
     """For each unit of edges: do the targets of the other edges cancel, up to rounding?"""
     moment = x.T @ target
-    tolerance = ROUNDING * (np.abs(x).T @ np.abs(target))
+    tolerance = RELATIVE_ROUNDING * (np.abs(x).T @ np.abs(target))
     cancels = np.zeros(len(units), dtype=bool)
     for k, removed in enumerate(units):
         remaining = moment - x[removed].T @ target[removed]
@@ -556,7 +562,7 @@ def _terms(loss: SquaredLoss, folds: Folds) -> list[LossTerm]:
     for term in loss.terms():
         total = term.amount.sum()
         held_out = np.array([term.amount[fold].sum() for fold in folds])
-        check_rest(bool((total - held_out > ROUNDING * total).all()))
+        check_rest(bool((total - held_out > RELATIVE_ROUNDING * total).all()))
         terms.append(term._replace(target=term.target.reshape(len(term.target), -1)))
     return terms
 

@@ -17,7 +17,7 @@ from rankwise.persistence.linear_export import scaling
 from rankwise.persistence.onnx_columns import add_table_features
 from rankwise.persistence.onnx_graph import NAN, ONE, ROWS, ZERO, OnnxGraph, Tensor
 from rankwise.preprocessing.group_scaler import GroupScaler
-from rankwise.preprocessing.group_scaling import ROUNDING
+from rankwise.preprocessing.group_scaling import ROUNDING_EPSILONS
 from rankwise.preprocessing.hinge_features import HingeFeatures
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from rankwise.rankers.pipelines import is_passthrough
@@ -142,7 +142,7 @@ def _scale_in_groups(
         centered = graph.add("Mul", centered, is_present)
     deviation = graph.add("Sqrt", group_mean(graph.add("Mul", centered, centered)))
     magnitude = graph.add("Sqrt", group_mean(graph.add("Mul", x, x)))
-    rounding_error = graph.add("Mul", magnitude, ROUNDING * np.finfo(np.float64).eps)
+    rounding_error = graph.add("Mul", magnitude, ROUNDING_EPSILONS * np.finfo(np.float64).eps)
     varies = graph.add("Greater", deviation, rounding_error)
     factor = graph.add("Div", ONE, graph.add("Where", varies, deviation, ONE))
     numerator = centered if with_mean else x

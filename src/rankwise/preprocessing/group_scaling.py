@@ -16,7 +16,7 @@ from rankwise.arrays import Indices, Matrix, MatrixLike, Numbers
 
 BLOCK_ENTRIES = 2**16
 """Number of entries of the groups that are scaled together; a block fits into the cache."""
-ROUNDING = 4.0
+ROUNDING_EPSILONS = 4.0
 """Machine epsilons, relative to the magnitude of a feature, below which a deviation is 0."""
 
 
@@ -52,7 +52,7 @@ def scale_in_groups(X: Numbers, codes: Indices, *, with_mean: bool = True) -> Nu
     scaled = np.empty_like(X)
     largest = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
     unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)  # so that squares neither overflow nor underflow
-    tolerance = ROUNDING * float(np.finfo(X.dtype).eps)
+    tolerance = ROUNDING_EPSILONS * float(np.finfo(X.dtype).eps)
     rows_by_group = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[rows_by_group], prepend=-1))
     rows_per_block = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
@@ -150,7 +150,7 @@ def scale_sparse_in_groups(X: MatrixLike, codes: Indices) -> Matrix:
     mean = np.bincount(cell, values) / sizes
     sum_of_squares = np.bincount(cell, (values - mean[cell]) ** 2) + n_zeros * mean**2
     deviation = np.sqrt(sum_of_squares / sizes)
-    is_constant = deviation <= ROUNDING * float(np.finfo(X.dtype).eps)
+    is_constant = deviation <= ROUNDING_EPSILONS * float(np.finfo(X.dtype).eps)
     divisor = np.where(is_constant, np.inf, deviation)
     X.data = (values / divisor[cell]).astype(X.dtype)
     return X

@@ -149,7 +149,7 @@ class RankerMixin:
         return Summary(
             model=type(self).__name__,
             parameters={name: parameters[name] for name in SUMMARIZED if name in parameters},
-            nuisance=nuisance_effects(self),
+            nuisance=list_nuisance_effects(self),
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -163,7 +163,7 @@ class RankerMixin:
         return tags
 
 
-def nuisance_effects(ranker: RankerMixin) -> list[NuisanceEffect]:
+def list_nuisance_effects(ranker: RankerMixin) -> list[NuisanceEffect]:
     """The effects of the nuisance columns that a ranker was fitted with."""
     names = getattr(ranker, "nuisance_names_", None)  # of some rankers
     if names is None:

@@ -17,7 +17,7 @@ from rankwise.kernels.kernel import BaseEstimator, KernelName
 from rankwise.metrics.registry import MetricName, get_metric
 from rankwise.model_selection.grid_search import SearchResult, grid_search
 from rankwise.model_selection.validation_curve import curves_of_search
-from rankwise.rankers.base import RankerMixin, nuisance_effects
+from rankwise.rankers.base import RankerMixin, list_nuisance_effects
 from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.rankers.summary import Summary
 
@@ -99,7 +99,7 @@ class BaseSearch(BaseEstimator):
             held_out_error=self._error_of_best(),
             held_out_by=str(self.cv_results_.get("cv", "folds")),
             n_candidates=np.asarray(self.cv_results_["mean_score"]).size,
-            nuisance=nuisance_effects(self.best_estimator_),
+            nuisance=list_nuisance_effects(self.best_estimator_),
         )
 
     def _error_of_best(self) -> float | None:

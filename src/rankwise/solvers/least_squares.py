@@ -156,7 +156,7 @@ def solve_shifted(
         return _solve_with_limit(A, t, shifts)
     with allow_threads(len(A) ** 3):
         if len(shifts) > 1 and len(A) > 2:
-            return solve_reduced(A, t, np.asarray(shifts, dtype=np.float64), overwrite=overwrite)
+            return solve_reduced(A, t, shifts, overwrite=overwrite)
         overwrite = overwrite and len(shifts) == 1
         solutions = []
         are_definite = True

@@ -167,8 +167,10 @@ class GroupMoments(NamedTuple):
     def pairs(self, n_features: int, group_weight: str) -> WeightedSums:
         """Sums over the pairs: L is the weight of the group times centering."""
         factor = 1.0
-        if group_weight == "groups":
-            factor = 1.0 / self.pair_weight if self.pair_weight > 0 else 0.0
+        if group_weight == "groups" and self.pair_weight > 0:
+            factor = 1.0 / self.pair_weight
+        elif group_weight == "groups":
+            factor = 0.0  # a single item
         gram = factor * self.weight * (self.root.T @ self.root)
         n_pairs = self.n_items * (self.n_items - 1) // 2
         moment = gram[:n_features, n_features:]
