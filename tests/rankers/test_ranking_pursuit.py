@@ -369,7 +369,7 @@ def test_bad_data_are_explained(data):
         model.fit(X, ScoreGraph(np.column_stack([y, y]), groups))
     with pytest.raises(ValueError, match="graph has 3 items but X has 24 rows"):
         model.fit(X, PairGraph([0, 1], [1, 2]))
-    with pytest.raises(ValueError, match="which cannot have unscored"):
+    with pytest.raises(ValueError, match="y is a PairGraph"):
         RankingPursuit(n_iter_no_change=2).fit(X, PairGraph([0, 1], [1, 2], n_items=M))
     with pytest.raises(ValueError, match="no points as dictionary"):
         RankingPursuit(kernel="precomputed", dictionary=X @ X.T).fit(X @ X.T, y, groups)
