@@ -75,8 +75,8 @@ chromium:
 	$(AS_ROOT) apt-get install --quiet --yes --no-install-recommends chromium chromium-driver || \
 	  { echo "apt-get could not install chromium and chromium-driver: see its message above."; exit 1; }
 
-bench: $(VENV)/installed-bench  ## Measure everything beside limits and other libraries; SIZE=short or full
-	$(BIN)/python -m benchmarks --size $(or $(SIZE),full) $(if $(filter short,$(SIZE)),,--write)
+bench: $(VENV)/installed-bench  ## Measure everything beside limits and other libraries; SIZE=short or full; DATA=folder of the data sets
+	$(if $(DATA),RANKWISE_DATA=$(DATA)) $(BIN)/python -m benchmarks --size $(or $(SIZE),full) $(if $(filter short,$(SIZE)),--patience 0,--write)
 
 experiments: $(VENV)/installed-bench  ## Reproduce all tables; DATA=directory of the data sets, or RANKWISE_DATA; ONLY=folders
 	$(ONE_THREAD) $(BIN)/python -m experiments $(if $(DATA),--data $(DATA)) $(ONLY)

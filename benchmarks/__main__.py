@@ -2,10 +2,12 @@
 
     python -m benchmarks [--size short|full] [--only PATTERN] [--repeat N] [--write]
 
-The two works of a row take turns in this process (A B A B …); the ratio is that of the shortest
-times. Memory is what a work allocates in a turn before, which does not count for the time. Every
-run is kept in ``results/DATE-COMMIT-SIZE.csv``; with ``--write`` its table and charts become those
-of the page. A row whose library is not installed is named and left out.
+A row starts when other programs use less than 0.3 cores; a row that has waited in vain is measured
+and marked. The two works of a row take turns in this process (A B A B …), five times; the ratio is
+the median of the five. Memory is what a work allocates in a turn before, which does not count for
+the time. Every run is kept in ``results/DATE-COMMIT-SIZE.csv``, row by row, so that a run that is
+interrupted leaves what it has measured; with ``--write`` its table and charts become those of the
+page. A row whose library is not installed is named and left out.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ from benchmarks import (
     busy,
     files,
     hold_out,
+    large_lists,
+    large_parquet,
     logistic,
     margin,
     ranking_pursuit,
@@ -40,7 +44,16 @@ from benchmarks import (
     trees,
 )
 from benchmarks.charts import draw_charts
-from benchmarks.row import SIZES, Row, Work, blas_threads, load_per_core
+from benchmarks.row import (
+    IDLE,
+    SIZES,
+    DataMissing,
+    Row,
+    Work,
+    blas_threads,
+    busy_cores,
+    wait_until_idle,
+)
 
 FOLDER = Path(__file__).parent
 ROWS = [
@@ -54,6 +67,8 @@ ROWS = [
     *retrieval_runs.ROWS,
     *trees.ROWS,
     *files.ROWS,
+    *large_parquet.ROWS,
+    *large_lists.ROWS,
     *busy.ROWS,
 ]
 SPIN = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
@@ -73,45 +88,51 @@ def spinning(n_programs: int) -> Iterator[None]:
             program.wait()
 
 
-def measure(row: Row, size: str, repeat: int) -> Record:
+def measure(row: Row, size: str, repeat: int, patience: float = 0.0) -> Record:
     """Seconds and memory of both works, and whether the bar is met."""
     ours, theirs = row.prepare(size)
     works = [ours] if theirs is None else [ours, theirs]
-    peaks = [None if row.is_long else peak_of(work) for work in works]
-    seconds: list[list[float]] = [[] for _ in works]
+    is_timed_often = row.unit == "s" and not row.is_long
+    peaks = [peak_of(work) if is_timed_often else None for work in works]
+    busy = wait_until_idle(patience)
+    turns = []
     with spinning(row.spinners):
-        for _ in range(1 if row.is_long else repeat):
-            for times, work in zip(seconds, works, strict=True):
-                start = time.perf_counter()
-                work()
-                times.append(time.perf_counter() - start)
-    shortest = [min(times) for times in seconds]
-    medians = [statistics.median(times) for times in seconds]
-    for values in (shortest, medians):
-        if theirs is None:
-            values.append(row.limit or math.nan)
-        values[1] *= row.scale
+        for _ in range(repeat if is_timed_often else 1):
+            figures = [figure_of(work, row.unit) for work in works]
+            if theirs is None:
+                figures.append(row.limit or math.nan)
+            turns.append((figures[0], figures[1] * row.scale))
+    busy = max(busy, busy_cores())
     growth = None if row.growth is None else row.growth[size]
-    ratio = ratio_of(shortest, growth)
+    ratio = statistics.median(ratio_of(turn, growth) for turn in turns)
     return {
         "section": row.section,
         "work": row.work,
         "against": row.against,
-        "seconds": shortest[0],
-        "seconds_against": shortest[1],
+        "seconds": statistics.median(turn[0] for turn in turns),
+        "seconds_against": statistics.median(turn[1] for turn in turns),
+        "unit": row.unit,
         "ratio": ratio,
-        "ratio_of_medians": ratio_of(medians, growth),
+        "ratio_of_shortest": ratio_of(tuple(map(min, zip(*turns, strict=True))), growth),
         "bar": row.bar,
         "met": ratio <= row.bar,
         "mib": peaks[0],
         "mib_against": None if theirs is None else peaks[1],
-        "load_per_core": load_per_core(),
+        "busy_cores": busy,
+        "is_idle": busy < IDLE,
     }
 
 
-def ratio_of(seconds: list[float], growth: float | None) -> float:
+def figure_of(work: Work, unit: str) -> float:
+    """Seconds of a work, or the number that it returns."""
+    start = time.perf_counter()
+    figure = work()
+    return time.perf_counter() - start if unit == "s" else float(figure)
+
+
+def ratio_of(turn: tuple[float, ...], growth: float | None) -> float:
     """Ours over theirs; the slope of log time over log rows where the works differ in rows."""
-    ratio = seconds[0] / seconds[1]
+    ratio = turn[0] / turn[1]
     return ratio if growth is None else math.log(ratio) / math.log(growth)
 
 
@@ -126,10 +147,15 @@ def peak_of(work: Work) -> float:
 
 def cells_of(record: Record) -> list[str]:
     """A line of the table."""
-    met = "met" if record["met"] else f"**missed by {record['ratio'] - record['bar']:.2g}**"
-    times = (f"{record[name]:.3g} s" for name in ("seconds", "seconds_against"))
-    ratios = (f"{record[name]:.2g}" for name in ("ratio", "bar"))
-    return [record["work"], record["against"], *times, *ratios, met]
+    unit = record["unit"]
+    figures = [f"{record[name]:.3g} {unit}" for name in ("seconds", "seconds_against")]
+    bar = f"{record['bar']:.2g}"
+    verdict = "met" if record["met"] else f"**missed by {record['ratio'] - record['bar']:.2g}**"
+    if math.isinf(record["bar"]):
+        bar = verdict = "–"
+    if not record["is_idle"]:
+        verdict += " †"
+    return [record["work"], record["against"], *figures, f"{record['ratio']:.2g}", bar, verdict]
 
 
 def table_of(records: list[Record]) -> str:
@@ -160,11 +186,20 @@ def write_page(records: list[Record], about: str, page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     before, rest = text.split(MARKS[0])
     after = rest.split(MARKS[1])[1]
-    n_met = sum(record["met"] for record in records)
-    counted = f"{n_met} of {len(records)} bars met."
-    middle = f"\n{about} {counted}\n\n{table_of(records)}\n"
+    middle = f"\n{about} {counts_of(records)}\n\n{table_of(records)}\n"
     page.write_text(f"{before}{MARKS[0]}\n{middle}\n{MARKS[1]}{after}", encoding="utf-8")
     draw_charts(records, page.parent / "results")
+
+
+def counts_of(records: list[Record]) -> str:
+    """How many bars were met, and how many rows were measured on a busy machine."""
+    n_met = sum(record["met"] for record in records if math.isfinite(record["bar"]))
+    n_bars = sum(math.isfinite(record["bar"]) for record in records)
+    text = f"{n_met} of {n_bars} bars met."
+    n_busy = sum(not record["is_idle"] for record in records)
+    if n_busy:
+        text += f" † {n_busy} rows were measured while other programs used the processors."
+    return text
 
 
 def commit() -> str:
@@ -179,16 +214,23 @@ def main(arguments: list[str] | None = None) -> list[Record]:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--size", choices=SIZES, default="short")
     parser.add_argument("--only", default="", help="regular expression: section or work")
-    parser.add_argument("--repeat", type=int, default=3, help="turns (%(default)s)")
+    parser.add_argument("--repeat", type=int, default=5, help="turns (%(default)s)")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=60.0,
+        help="seconds to wait for an idle machine before each row (%(default)s)",
+    )
     parser.add_argument("--write", action="store_true", help="also the page and its charts")
     parser.add_argument("--output", type=Path, default=FOLDER / "results", help="folder")
     options = parser.parse_args(arguments)
     day = datetime.datetime.now(datetime.UTC).date()
     about = (
         f"{day}, commit {commit()}, size {options.size}, {blas_threads()} BLAS threads, "
-        f"load per core {load_per_core():.1f} at the start."
+        f"{busy_cores():.1f} cores busy at the start."
     )
     print(about, flush=True)
+    path = options.output / f"{day}-{commit()}-{options.size}.csv"
     start, records = time.perf_counter(), []
     for row in ROWS:
         name = f"{row.section}: {row.work} / {row.against}"
@@ -197,12 +239,15 @@ def main(arguments: list[str] | None = None) -> list[Record]:
         if row.package and not importlib.util.find_spec(row.package):
             print(f"{name}: left out, {row.package} is not installed", flush=True)
             continue
-        records.append(measure(row, options.size, options.repeat))
+        try:
+            records.append(measure(row, options.size, options.repeat, options.patience))
+        except DataMissing as error:
+            print(f"{name}: left out, {error}", flush=True)
+            continue
+        write_csv(records, path)
         print(" | ".join(cells_of(records[-1])), flush=True)
     if not records:
         raise SystemExit(f"--only {options.only!r} matches no row.")
-    path = options.output / f"{day}-{commit()}-{options.size}.csv"
-    write_csv(records, path)
     print(f"{(time.perf_counter() - start) / 60:.1f} minutes, written to {path}")
     if options.write:
         write_page(records, about, FOLDER / "README.md")

@@ -7,6 +7,7 @@ the time of a fit times 100 resamples, as arenas publish them, measured on one f
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,24 @@ def beside(peer: Callable[..., Any]) -> Callable[[str], Works]:
     return prepare
 
 
+def text_columns(library: str) -> Callable[[str], tuple[Work, None]]:
+    """A board with intervals from a frame with the names of both sides and of the winner."""
+
+    def prepare(size: str) -> tuple[Work, None]:
+        n_items, winner, loser = games_of(size)
+        names = np.array([f"model-{k}" for k in range(n_items)])
+        is_first = np.arange(len(winner)) % 2 == 0
+        columns = {
+            "model_a": names[np.where(is_first, winner, loser)],
+            "model_b": names[np.where(is_first, loser, winner)],
+            "winner": np.where(is_first, "model_a", "model_b"),
+        }
+        frame = import_module(library).DataFrame(columns)
+        return lambda: rate(frame, sides=["model_a", "model_b"], outcome="winner"), None
+
+    return prepare
+
+
 def many_items(size: str) -> tuple[Work, None]:
     """A sparse board, without intervals."""
     n_items, n_games = {"tiny": (20, 200), "short": (10_000, 1e5), "full": (100_000, 1e6)}[size]
@@ -140,6 +159,18 @@ ROWS = [
             ("evalica", by_evalica, "evalica"),
             ("logistic regression", by_scikit_learn, "sklearn"),
         )
+    ),
+    *(
+        Row(
+            TITLE,
+            f"{WORK}, text columns of {name}",
+            "0.15 s",
+            1.0,
+            text_columns(name.lower()),
+            name.lower(),
+            limit=0.15,
+        )
+        for name in ("pandas", "Polars")
     ),
     Row(
         TITLE,

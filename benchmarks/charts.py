@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def draw_ratios(records: list[Record], path: Path) -> None:
     """Every ratio as a share of its bar: left of the line is met."""
     from matplotlib import pyplot as plt
 
+    records = [record for record in records if math.isfinite(record["bar"])]
     records = sorted(records, key=lambda record: record["ratio"] / record["bar"], reverse=True)
     shares = [max(record["ratio"] / record["bar"], 1e-3) for record in records]
     figure, axes = plt.subplots(figsize=(9, 0.24 * len(records) + 1), layout="constrained")
@@ -43,7 +45,7 @@ def draw_ratios(records: list[Record], path: Path) -> None:
 
 
 def draw_seconds(title: str, records: list[Record], path: Path) -> None:
-    """Ours and theirs side by side, seconds on a log scale."""
+    """Ours and theirs side by side, on a log scale."""
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(9, 0.55 * len(records) + 1), layout="constrained")
@@ -51,7 +53,8 @@ def draw_seconds(title: str, records: list[Record], path: Path) -> None:
         pair = ((0.18, "seconds", OURS), (-0.18, "seconds_against", THEIRS))
         for offset, name, color in pair:
             axes.barh(k + offset, record[name], height=0.34, color=color)
-            axes.text(record[name], k + offset, f" {record[name]:.2g} s", va="center", fontsize=8)
+            text = f" {record[name]:.2g} {record['unit']}"
+            axes.text(record[name], k + offset, text, va="center", fontsize=8)
     names = [f"{record['work']}\n{record['against']}" for record in records]
     axes.set_yticks(range(len(records)), names, fontsize=7)
     axes.set_xscale("log")

@@ -26,41 +26,26 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from experiments.shared.command_line import find_data, make_parser, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise import RankRLS, SufficientStatistics
+from rankwise.datasets.parquet_batches import find_parquet_files, read_batches
+from rankwise.distributed import train_parquet
 
 ALPHA, BATCH = 1e-3, 100_000
 ENGINES = ("pyarrow", "duckdb", "polars", "spark", "dask")
 
 
-def read_batches(engine, folder):
-    """Tables of rows, by engines that hand them over one after the other."""
-    if engine == "pyarrow":
-        rows = pyarrow.dataset.dataset(folder)
-        for batch in rows.to_batches(batch_size=BATCH, batch_readahead=1, fragment_readahead=1,
-                                     use_threads=False):  # fmt: skip
-            yield pa.Table.from_batches([batch])
-    elif engine == "duckdb":
-        import duckdb
-
-        duckdb.sql("SET threads=1")
-        rows = duckdb.sql(f"SELECT * FROM '{folder}/*.parquet'")
-        for batch in rows.to_arrow_reader(BATCH):
-            yield pa.Table.from_batches([batch])
-    else:
-        import polars as pl
-
-        rows = pl.scan_parquet(f"{folder}/*.parquet")
-        yield from rows.collect_batches(chunk_size=BATCH, maintain_order=True)
+def all_batches(engine, folder, columns):
+    """Batches of rows, by engines that hand them over one after the other."""
+    return read_batches(find_parquet_files(str(folder)), [*columns, "y", "group"], engine)
 
 
-def add(sums, table, columns, is_sorted=False):
+def add(sums, table, columns):
     """Add a table of Arrow or Polars."""
-    return sums.add(table.select(columns), table["y"], table["group"], is_sorted=is_sorted)
+    return sums.add(table.select(columns), table["y"], table["group"])
 
 
 def from_spark(folder, columns):
@@ -108,14 +93,15 @@ def run(engine, folder, columns, what):
 
     start, spent, model = time.perf_counter(), time.process_time(), None
     if what == "read":
-        n_rows = sum(table.shape[0] for table in read_batches(engine, folder))
-        assert n_rows
+        assert sum(len(table) for table in all_batches(engine, folder, columns))
+    elif what == "train":
+        model = train_parquet(str(folder), target="y", group="group", engine=engine).model
     elif engine in ("spark", "dask"):
         model = {"spark": from_spark, "dask": from_dask}[engine](folder, columns)
     else:
         sums = SufficientStatistics()
-        for table in read_batches(engine, folder):
-            add(sums, table, columns, is_sorted=what == "sorted")
+        for table in all_batches(engine, folder, columns):
+            add(sums, table, columns)
         model = sums.solve([ALPHA]).model(0)
     return {
         "seconds": time.perf_counter() - start,
@@ -224,7 +210,7 @@ def compare_made(folder, n_rows):
     rows, coefficients = [], []
     for engine in ("pyarrow", "duckdb", "polars"):
         read = measure(engine, folder, columns, "read")
-        found = measure(engine, folder, columns, "sorted")
+        found = measure(engine, folder, columns, "train")
         if not read or not found:
             continue
         coefficients.append(found["coef"])
@@ -233,9 +219,9 @@ def compare_made(folder, n_rows):
         rows.append([engine, gap, read["seconds"], found["seconds"], read["processor"],
                      found["processor"], f"{ratio:.2f}", round(read["peak"]),
                      round(found["peak"])])  # fmt: skip
-    header = ["engine", "difference\nfrom the first", "seconds\nread", "seconds\nwith sums",
-              "processor\nread", "processor\nwith sums", "ratio", "peak MiB\nread",
-              "peak MiB\nwith sums"]  # fmt: skip
+    header = ["engine", "difference\nfrom the first", "seconds\nread", "seconds\ntraining",
+              "processor\nread", "processor\ntraining", "ratio", "peak MiB\nread",
+              "peak MiB\ntraining"]  # fmt: skip
     print_table(f"{n_rows:,} made rows × 50, {size:.1f} GB of Parquet", header, rows, 1)
 
 

@@ -8,8 +8,9 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from benchmarks import __main__ as bench
-from benchmarks import boards, out_of_core
-from benchmarks.row import Row
+from benchmarks import boards, large_lists, large_parquet, out_of_core
+from benchmarks import row as rows_of_benchmarks
+from benchmarks.row import DataMissing, Row
 
 NAMES = [f"{row.work} / {row.against}" for row in bench.ROWS]
 
@@ -26,7 +27,10 @@ def _one_thread():
 def test_both_works_of_a_row_run(row):
     if row.package:
         pytest.importorskip(row.package)
-    ours, theirs = row.prepare("tiny")
+    try:
+        ours, theirs = row.prepare("tiny")
+    except DataMissing as missing:
+        pytest.skip(str(missing))
     ours()
     if theirs is not None:
         theirs()
@@ -88,6 +92,41 @@ def test_ratios_are_slopes_where_rows_grow_and_theirs_is_scaled():
     assert bench.measure(make_row(is_long=True), "tiny", 2)["mib"] is None
 
 
+def test_the_ratio_is_the_median_of_the_turns():
+    figures = iter([1.0, 9.0, 2.0, 3.0, 4.0])
+    record = bench.measure(
+        make_row(unit="s", limit=1.0, prepare=lambda size: (print, None)), "tiny", 3
+    )
+    assert record["unit"] == "s"
+    assert record["ratio"] == record["seconds"]
+    row = make_row(unit="MiB", limit=4.0, bar=0.5, prepare=lambda size: (figures.__next__, None))
+    record = bench.measure(row, "tiny", 5)
+    assert record["seconds"] == 1.0  # works that return their figure run once
+    assert record["ratio"] == 0.25
+    assert record["met"]
+
+
+def test_rows_that_never_found_an_idle_machine_are_marked(monkeypatch):
+    loads = iter([2.0, 1.0, 0.1])
+    monkeypatch.setattr(rows_of_benchmarks, "busy_cores", lambda: next(loads))
+    monkeypatch.setattr(rows_of_benchmarks, "PAUSE", 0.0)
+    assert rows_of_benchmarks.wait_until_idle(60.0) == 0.1
+    monkeypatch.setattr(rows_of_benchmarks, "busy_cores", lambda: 1.5)
+    assert rows_of_benchmarks.wait_until_idle(0.0) == 1.5
+    monkeypatch.setattr(bench, "busy_cores", lambda: 0.0)
+    record = bench.measure(make_row(), "tiny", 1)
+    assert record["busy_cores"] == 1.5
+    assert not record["is_idle"]
+    assert bench.cells_of(record)[-1] == "met †"
+    assert "1 rows were measured while" in bench.counts_of([record])
+    assert bench.cells_of({**record, "is_idle": True, "bar": math.inf})[-1] == "–"
+
+
+def test_busy_cores_are_counted():
+    with bench.spinning(1):
+        assert rows_of_benchmarks.busy_cores(0.2) > 0
+
+
 def test_out_of_core_trains_on_the_file_it_writes_in_bounded_memory(tmp_path, capsys):
     row = out_of_core.measure(0.003, 500, str(tmp_path))
     assert row["chunks"] > 3
@@ -97,6 +136,17 @@ def test_out_of_core_trains_on_the_file_it_writes_in_bounded_memory(tmp_path, ca
     assert list(tmp_path.iterdir()) == []
     out_of_core.main(["--size", "tiny", "--chunks", "500", "--folder", str(tmp_path)])
     assert "peak MiB" in capsys.readouterr().out
+
+
+def test_files_larger_than_memory_and_large_lists_are_measured_in_processes_of_their_own():
+    pytest.importorskip("duckdb")
+    read, trained = (large_parquet.figures("duckdb", what, "tiny") for what in ("read", "train"))
+    assert read["coef"] is None
+    assert len(trained["coef"]) == 50
+    assert 0 < read["peak"] <= trained["peak"]
+    found = large_lists.fit_alone("auto", 200, 4, 0)
+    assert found["seconds"] > 0
+    assert found["memory"] >= 0
 
 
 def test_scaling_table_compares_with_one_process():
