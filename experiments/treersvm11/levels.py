@@ -13,7 +13,6 @@ import time
 import numpy as np
 
 from experiments.shared.command_line import make_parser, record
-from experiments.shared.margin_runs import shortest_time
 from experiments.shared.tables import print_notes, print_table
 from experiments.treersvm11.figure1 import read_cadata
 from rankwise import ScoreGraph
@@ -21,7 +20,7 @@ from rankwise.losses import HingeLoss
 
 LEVELS = (2, 5, 20, 100, 1000)
 ALPHA_STEP = 0.1  # of the weights at which the loss is computed
-REPEATS = 3
+LEAST_SECONDS = 0.3  # of a measurement; clocks have ticks
 
 
 class LevelsHinge:
@@ -78,11 +77,22 @@ def measure(X, y, n_levels):
     value, gradient = passes.value_and_gradient(f)
     np.testing.assert_allclose(value, exact.value, rtol=1e-9)
     np.testing.assert_allclose(gradient, exact.gradient, atol=1e-12)
-    seconds = [
-        shortest_time(work, REPEATS, time.process_time)
-        for work in (lambda: sweep.at(f), lambda: passes.value_and_gradient(f))
-    ]
-    return [str(len(np.unique(levels))), *(1000 * s for s in seconds), seconds[1] / seconds[0]]
+    of_sweep = mean_milliseconds(lambda: sweep.at(f))
+    of_passes = mean_milliseconds(lambda: passes.value_and_gradient(f))
+    return [str(len(np.unique(levels))), of_sweep, of_passes, of_passes / of_sweep]
+
+
+def mean_milliseconds(work):
+    """Processor time of one call, from as many calls as take at least `LEAST_SECONDS`."""
+    n_calls = 1
+    while True:
+        start = time.process_time()
+        for _ in range(n_calls):
+            work()
+        seconds = time.process_time() - start
+        if seconds >= LEAST_SECONDS:
+            return 1000 * seconds / n_calls
+        n_calls *= 2
 
 
 def main(argv=None):
