@@ -416,7 +416,7 @@ class _SizeFile(NamedTuple):
 
 def _describe_problem(line: bytes, max_columns: int, zero_based: bool) -> str:
     """Describe what is wrong with a line."""
-    first = 0 if zero_based else 1
+    first = int(not zero_based)
     last = max_columns - 1 + first
     if b" 0:" in line and not zero_based:
         return (
@@ -424,10 +424,12 @@ def _describe_problem(line: bytes, max_columns: int, zero_based: bool) -> str:
             "Pass zero_based=True if the file counts from 0."
         )
     words = [word for word in line.partition(b"#")[0].split() if not word.startswith(b"qid:")]
-    is_number = [finite_number(word.rpartition(b":")[2]) is not None for word in words]
-    bad = line if all(is_number) else words[is_number.index(False)]
+    is_no_number = [finite_number(word.rpartition(b":")[2]) is None for word in words]
+    invalid = line
+    if any(is_no_number):
+        invalid = words[is_no_number.index(True)]
     return (
-        f"got {shown_value(bad)}, expected 'label qid:group feature:value feature:value ... # "
+        f"got {shown_value(invalid)}, expected 'label qid:group feature:value feature:value ... # "
         f"comment' with finite numbers, and features from {first} to {last} in increasing order. "
         "A feature that is left out is 0. Pass n_features= if there are more."
     )
@@ -591,7 +593,9 @@ class _QidGroups:
         codes = np.empty(len(heads), dtype=np.int64)
         for k, row in enumerate(heads.tolist()):
             begin, end = qids[row]
-            qid = None if begin < 0 else text[begin:end]
+            qid = None
+            if begin >= 0:
+                qid = text[begin:end]
             problem = self._qid_problem(qid)
             if problem:
                 raise LetorFormatError(path, int(lines[row]), problem)
@@ -635,8 +639,10 @@ class _QidGroups:
         Without qids the labels are the codes from group sizes, or None without group sizes.
         """
         if not self._qids:
-            has_sizes = codes[0] >= 0
-            return codes if has_sizes else None
+            has_group_sizes = codes[0] >= 0
+            if has_group_sizes:
+                return codes
+            return None
         first = int(codes.min())
         qids = self._qids[first : int(codes.max()) + 1]
         labels = distinct_labels([qid.decode("utf-8") for qid in qids])

@@ -71,8 +71,12 @@ def write_letor(
     n_rows = X.shape[0]
     encoded = encode_groups(groups, n_rows)
     codes = encoded.codes
-    qids = [""] if groups is None else _qids(encoded.labels)
-    comments = [None] * n_rows if ids is None else list(ids)
+    qids = [""]
+    if groups is not None:
+        qids = _qids(encoded.labels)
+    comments: list[object] = [None] * n_rows
+    if ids is not None:
+        comments = list(ids)
     if len(comments) != n_rows:
         raise ValueError(
             f"ids has {len(comments)} entries but X has {n_rows} rows; pass one per row."

@@ -37,8 +37,8 @@ def find_parquet_files(pattern: str) -> list[str]:
     elif path.is_file():
         files = [path]
     else:
-        anchor = Path(path.anchor) if path.anchor else Path()
-        files = sorted(anchor.glob(str(path.relative_to(path.anchor) if path.anchor else path)))
+        anchor = Path(path.anchor)  # the working directory for a relative pattern
+        files = sorted(anchor.glob(str(path.relative_to(anchor))))
     if not files:
         raise FileNotFoundError(f"{pattern}: no Parquet file has this name or pattern.")
     return [str(file) for file in files]

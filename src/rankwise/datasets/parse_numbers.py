@@ -83,18 +83,18 @@ def find_format(texts: Sequence[str]) -> NumberFormat | None:
     >>> find_format(["1.234,50 €", "80 €"])
     NumberFormat(prefix='', decimal=',', suffix='€')
     """
-    matches = [_QUANTITY.fullmatch(text.strip()) for text in texts]
-    units = [_unit(match) for match in matches if match and any(_unit(match))]
-    if not units:
+    stripped = [text.strip() for text in texts]
+    unit = _most_frequent_unit(stripped)
+    if unit is None:
         return None
-    unit = Counter(units).most_common(1)[0][0]
     numbers = []
     words = set()
-    for text, match in zip(texts, matches, strict=True):
+    for text in stripped:
+        match = _QUANTITY.fullmatch(text)
         if match and _unit(match) == unit:
             numbers.append(match)
         else:
-            words.add(text.strip())
+            words.add(text)
     if len(numbers) < MIN_SHARE * len(texts) or len(words) > MAX_WORDS:
         return None
     if any(re.search(r"\d", word) for word in words):
@@ -105,6 +105,15 @@ def find_format(texts: Sequence[str]) -> NumberFormat | None:
     if any(math.isnan(parse_quantity(match[0], number_format)) for match in numbers):
         return None
     return number_format
+
+
+def _most_frequent_unit(texts: Sequence[str]) -> tuple[str, str] | None:
+    """Return the most frequent text around numbers; None if no number has a unit."""
+    units = Counter(_unit(match) for match in map(_QUANTITY.fullmatch, texts) if match)
+    del units["", ""]
+    if not units:
+        return None
+    return units.most_common(1)[0][0]
 
 
 def _unit(match: re.Match[str]) -> tuple[str, str]:
@@ -122,7 +131,9 @@ def _decimal_separator(digits: Sequence[str]) -> str:
         "," in text and not re.fullmatch(r"\d{1,3}(,\d{3})+", text) for text in digits
     )
     has_thousands_point = any(text.count(".") > 1 for text in digits)
-    return "," if has_decimal_comma or has_thousands_point else "."
+    if has_decimal_comma or has_thousands_point:
+        return ","
+    return "."
 
 
 def parse_quantity(text: str, format: NumberFormat) -> float:
@@ -146,5 +157,6 @@ def parse_quantity(text: str, format: NumberFormat) -> float:
     if re.fullmatch(number, match["digits"]) is None:
         return math.nan
     value = float(re.sub(separator, "", match["digits"]).replace(format.decimal, "."))
-    is_negative = "-" in (match["sign"], match["inner"])
-    return -value if is_negative else value
+    if "-" in (match["sign"], match["inner"]):
+        return -value
+    return value

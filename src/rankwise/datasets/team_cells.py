@@ -68,7 +68,9 @@ def plain_list(column: Any) -> Any:
     """Return a column of Arrow lists as a Python list; other columns unchanged."""
     if isinstance(column, list):
         return column
-    return column.to_pylist() if import_arrow().types.is_nested(column.type) else column
+    if import_arrow().types.is_nested(column.type):
+        return column.to_pylist()
+    return column
 
 
 def has_teams(column: Any) -> bool:
@@ -95,7 +97,9 @@ def read_teams(
     """
     codes: list[int] = []
     code_of: dict[Team, int] = {}
-    shares = [None] * len(column) if weights is None else _cells(weights)
+    shares = [None] * len(column)
+    if weights is not None:
+        shares = _cells(weights)
     code_of_text: dict[str, int] = {}
     for row, cell in enumerate(_cells(column)):
         is_repeated = weights is None and isinstance(cell, str) and cell in code_of_text
@@ -146,10 +150,14 @@ def _members(table: TableFile, row: int, cell: Any, separator: str | None) -> li
 
 def _shares(cell: Any, weights: Any, separator: str | None) -> list[Any] | None:
     """Weights of the members as they are written; None if every member has the weight 1."""
+    if weights is None and not isinstance(cell, Mapping):
+        return None
     if weights is None:
-        return list(cell.values()) if isinstance(cell, Mapping) else None
+        return list(cell.values())
+    if isinstance(weights, Mapping):
+        return list(weights.values())
     if isinstance(weights, TEAM_TYPES):
-        return list(weights.values()) if isinstance(weights, Mapping) else list(weights)
+        return list(weights)
     if isinstance(weights, str) and separator is not None:
         return weights.split(separator)
     return [weights]

@@ -89,7 +89,9 @@ class TrecRun(NamedTuple):
         {'q1': {'a': 2}}
         """
         is_run = bool((~np.isnan(self.score)).any())
-        numbers = self.score if is_run else self.relevance
+        numbers = self.relevance
+        if is_run:
+            numbers = self.score
         nested: dict[str, dict[str, float]] = {}
         for query, document, number in zip(
             self.query.tolist(), self.document.tolist(), numbers.tolist(), strict=True
@@ -148,35 +150,36 @@ class TrecRun(NamedTuple):
         grade_of = dict(zip(judgments, grades, strict=True))
         has_judgments = np.isin(self.query, qrels.query)
         query, document, score = (column[has_judgments] for column in self[:3])
-        rows = list(zip(query.tolist(), document.tolist(), strict=True))
-        relevance = np.array([grade_of.get(row, np.nan) for row in rows], dtype=np.float64)
+        retrieved = list(zip(query.tolist(), document.tolist(), strict=True))
 
         judged_queries = set(qrels.query.tolist())
         run_queries = set(self.query.tolist())
         missing = sorted(judged_queries - run_queries)
         _warn_of_queries(missing, run_queries - judged_queries, judged_queries, missing_queries)
-        evaluated = judged_queries if missing_queries == "zero" else judged_queries & run_queries
+        evaluated = judged_queries
+        if missing_queries == "skip":
+            evaluated = judged_queries & run_queries
+            missing = []
+        n_unknown = max(SHORTEST_UNKNOWN, _longest_list(query))
+        unknown = [(name, UNKNOWN) for name in missing for _ in range(n_unknown)]
+        relevant = [row for row, grade in grade_of.items() if grade > 0 and row[0] in evaluated]
+        retrieved_rows = set(retrieved)
+        lacking = [row for row in relevant if row not in retrieved_rows]
 
-        added: list[tuple[str, str]] = []
-        if missing and missing_queries == "zero":
-            list_sizes = np.unique(query, return_counts=True)[1]
-            n_unknown = max(SHORTEST_UNKNOWN, int(list_sizes.max(initial=0)))
-            added += [(name, UNKNOWN) for name in missing for _ in range(n_unknown)]
-        n_unknown_rows = len(added)
-        retrieved = set(rows)
-        added += [
-            row
-            for row, grade in grade_of.items()
-            if grade > 0 and row[0] in evaluated and row not in retrieved
-        ]
-        below = np.full(len(added), score.min(initial=0.0) - 1.0)
-        below[n_unknown_rows:] -= 1.0
+        rows = [*retrieved, *unknown, *lacking]
+        lowest = score.min(initial=0.0)
+        scores_below = np.repeat([lowest - 1.0, lowest - 2.0], [len(unknown), len(lacking)])
         return TrecRun(
-            np.array([*query.tolist(), *(row[0] for row in added)], dtype=np.str_),
-            np.array([*document.tolist(), *(row[1] for row in added)], dtype=np.str_),
-            np.concatenate([score, below]),
-            np.concatenate([relevance, [grade_of.get(row, np.nan) for row in added]]),
+            np.array([row[0] for row in rows], dtype=np.str_),
+            np.array([row[1] for row in rows], dtype=np.str_),
+            np.concatenate([score, scores_below]),
+            np.array([grade_of.get(row, np.nan) for row in rows], dtype=np.float64),
         )
+
+
+def _longest_list(query: NDArray[Any]) -> int:
+    """Number of rows of the most frequent query; 0 if there are no rows."""
+    return int(np.unique(query, return_counts=True)[1].max(initial=0))
 
 
 def _warn_of_queries(
@@ -369,7 +372,9 @@ def _read(path: PathLike, fields: tuple[str, ...]) -> tuple[NDArray[Any], NDArra
             cells = line.decode("utf-8", errors="replace").split()
             if not cells:
                 continue
-            value = finite_number(cells[place]) if len(cells) == len(fields) else None
+            value = None
+            if len(cells) == len(fields):
+                value = finite_number(cells[place])
             if value is None:
                 problem = f"{line[:60]!r} is not of TREC's format: {', '.join(fields)}."
                 raise TableFormatError(str(path), number, problem)

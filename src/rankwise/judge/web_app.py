@@ -104,18 +104,26 @@ class Address:
                 "generate one."
             )
         is_local = host in ("127.0.0.1", "localhost", "::1")
-        self.token = token or (None if is_local else secrets.token_urlsafe(16))
+        if token is None and not is_local:
+            token = secrets.token_urlsafe(16)
+        self.token = token
         self.socket = _bind(host, port)
         self.port = self.socket.getsockname()[1]
-        self.shown_host = socket.gethostname() if host in ("0.0.0.0", "::") else host
+        self.shown_host = host
+        if host in ("0.0.0.0", "::"):
+            self.shown_host = socket.gethostname()
         self.hosts = {"localhost", host.lower(), self.shown_host.lower()}
 
     @property
     def url(self) -> str:
         """The address that judges open."""
-        host = f"[{self.shown_host}]" if ":" in self.shown_host else self.shown_host
-        query = f"?token={quote(self.token, safe='')}" if self.token else ""
-        return f"http://{host}:{self.port}/{query}"
+        host = self.shown_host
+        if ":" in host:
+            host = f"[{host}]"
+        url = f"http://{host}:{self.port}/"
+        if self.token:
+            url += f"?token={quote(self.token, safe='')}"
+        return url
 
 
 def serve(session: JudgingSession, address: Address, **options: Unpack[PageOptions]) -> None:
@@ -357,9 +365,9 @@ class _Guard(BaseHTTPMiddleware):
 
     def _has_token(self, request: Request, token: str) -> bool:
         """Whether the address or the cookie of a request has the token."""
-        sent = request.query_params.get("token")
-        cookie = request.cookies.get(_cookie_name(request), "")
-        quoted = quote(sent, safe="") if sent else cookie
+        quoted = request.cookies.get(_cookie_name(request), "")
+        if sent := request.query_params.get("token"):
+            quoted = quote(sent, safe="")
         return hmac.compare_digest(quoted.encode(), quote(token, safe="").encode())
 
     def _is_allowed_host(self, address: str) -> bool:
@@ -388,7 +396,9 @@ def _is_json(request: Request) -> bool:
 def _cookie_name(request: Request) -> str:
     """Name of the token's cookie, with the port: cookies are shared by all ports of a host."""
     port = urlsplit(f"//{request.headers.get('host', '')}").port
-    return COOKIE if port is None else f"{COOKIE}_{port}"
+    if port is None:
+        return COOKIE
+    return f"{COOKIE}_{port}"
 
 
 class _Endpoints:
