@@ -150,10 +150,10 @@ def _members(table: TableFile, row: int, cell: Any, separator: str | None) -> li
 
 def _shares(cell: Any, weights: Any, separator: str | None) -> list[Any] | None:
     """Weights of the members as they are written; None if every member has the weight 1."""
-    if weights is None and not isinstance(cell, Mapping):
-        return None
     if weights is None:
-        return list(cell.values())
+        if isinstance(cell, Mapping):
+            return list(cell.values())
+        return None
     if isinstance(weights, Mapping):
         return list(weights.values())
     if isinstance(weights, TEAM_TYPES):

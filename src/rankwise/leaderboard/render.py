@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankwise.arrays import Array
-from rankwise.formatting import TABLE_FORMATS, TextTable, csv_text, join_tables, one_line
+from rankwise.formatting import TABLE_FORMATS, TextTable, count, csv_text, join_tables, one_line
 from rankwise.leaderboard.inference.ranks import FEW
 from rankwise.leaderboard.judges import Judge
 from rankwise.validation import check_option
@@ -219,16 +219,16 @@ def _model_note(board: Leaderboard) -> str:
     """Return the number of comparisons and items, the model and the method of the intervals."""
     rankings = board.comparisons.rankings
     if rankings is None:
-        text = f"{board.n_comparisons} comparisons"
+        data = count(board.n_comparisons, "comparison")
     else:
-        text = f"{rankings.n_rankings} rankings"
-    text += f" of {len(board)} items{_team_sizes(board)} by {board.model}"
+        data = count(rankings.n_rankings, "ranking")
+    text = f"{data} of {count(len(board), 'item')}{_team_sizes(board)} by {board.model}"
     if board.scales is None:
         text += f", alpha {board.alpha:.3g}"
     if board.intervals:
         text += f"; {board.intervals}"
     if board.n_clusters is not None and board.scales is None:
-        text += f" over {board.n_clusters} clusters"
+        text += f" over {count(board.n_clusters, 'cluster')}"
     spread = board.spread
     if spread is not None and not spread.is_exact:
         text += f" estimated from {spread.root.shape[1]} draws"
