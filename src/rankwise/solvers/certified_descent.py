@@ -597,22 +597,25 @@ def minimize_pairwise(
         bundle = warm.bundle
     else:
         bundle = Bundle(objective.magnitude, objective.n_items)
-    if moment is None:
-        moment = zero if method == "bmrm" else pair_covariance(objective)  # BMRM does not use it
+    if moment is None and method == "bmrm":  # cutting planes do not use it
+        moment = zero
+    elif moment is None:
+        moment = pair_covariance(objective)
     solution = Solution(zero, bundle, moment)
+    first = zero
+    if start is not None:
+        first = start
     try:
         if start is None and method != "bmrm":
-            start = _solve_on_sample(objective, method, tol, moment)
-        if start is None:
-            start = zero
-        search = Search(objective, objective.at(start), solution)
+            first = _solve_on_sample(objective, method, tol, moment)
+        search = Search(objective, objective.at(first), solution)
         _run_phases(search, PHASES[method], tol, max_iter, watch)
     except KeyboardInterrupt:
         if not keep_interrupted:
             raise
         solution.end = "interrupted"
     if not solution.history:  # interrupted before the first evaluation on all items
-        solution.record(objective.at(zero if start is None else start), 0.0)
+        solution.record(objective.at(first), 0.0)
     if solution.w.any() or solution.end == "contradicted":
         return solution
     return _replace_zero(solution, objective, tol)
@@ -635,14 +638,14 @@ def _run_phases(
                 return
 
 
-def _solve_on_sample(objective: Objective, method: str, tol: float, moment: Array) -> Array | None:
-    """Weights for a sample of the items, as a first point; None if there are few items."""
+def _solve_on_sample(objective: Objective, method: str, tol: float, moment: Array) -> Array:
+    """Weights for a sample of the items, as a first point; zero if there are few items."""
+    zero = np.zeros(objective.R.shape[1])
     sample = objective.loss.sample(SAMPLE_STEP)
     if sample is None:
-        return None
+        return zero
     rows, loss = sample
     of_sample = make_objective(objective.R[rows], loss, objective.alpha)
-    zero = np.zeros(objective.R.shape[1])
     solution = minimize_pairwise(
         of_sample, method, tol=tol, max_iter=SAMPLE_ITERATIONS, start=zero, moment=moment
     )

@@ -430,7 +430,9 @@ def minimize_iteratively(
     residual = np.full(len(shifts), np.inf)
     n_iter = 0
     if len(shifts) > 1:
-        n_steps = SHARED_STEPS if max_iter is None else min(SHARED_STEPS, max_iter)
+        n_steps = SHARED_STEPS
+        if max_iter is not None:
+            n_steps = min(SHARED_STEPS, max_iter)
         for output, column in enumerate(moment.T):
             path = galerkin_path(gram_product, column, norms, shifts, tol, n_steps)
             coef[:, :, output] = path.x
@@ -439,7 +441,9 @@ def minimize_iteratively(
             else:
                 residual = np.maximum(residual, path.residuals)
             n_iter = max(n_iter, path.n_iter)
-    remaining_iter = None if max_iter is None else max_iter - n_iter
+    remaining_iter = None
+    if max_iter is not None:
+        remaining_iter = max_iter - n_iter
     unfinished = []
     for k in np.flatnonzero(residual > tol):
         shift = float(shifts[k])

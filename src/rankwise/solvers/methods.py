@@ -60,7 +60,9 @@ def choose_method(kernel: Kernel, X: Matrix, solver: str, *, has_basis: bool = F
     if _is_large(X):
         return "iterative"
     n_items, n_features = X.shape
-    return "primal" if n_features <= n_items else "dual"
+    if n_features <= n_items:
+        return "primal"
+    return "dual"
 
 
 def _is_large(X: Matrix) -> bool:
