@@ -8,7 +8,12 @@ import pytest
 from scipy import stats
 
 from rankwise.leaderboard import rate_scores
-from rankwise.leaderboard.models.task_scores import AdditiveModel, TaskDesign
+from rankwise.leaderboard.models.task_scores import (
+    AdditiveModel,
+    TaskDesign,
+    TaskJackknife,
+    unit_kinds,
+)
 from tests.oracle_scores import ScoreOracle
 
 
@@ -153,3 +158,18 @@ def test_fit_of_several_parts_without_common_tasks():
     np.testing.assert_allclose(model.ratings[:3], scores[:3, :4].mean(axis=1))
     np.testing.assert_allclose(model.ratings[3:], scores[3:, 4:].mean(axis=1))
     assert np.isnan(model.fitted_scores[0, 5])
+    rows, tasks = np.nonzero(design.is_observed)
+    dummies = np.concatenate([np.eye(5)[rows], np.eye(6)[tasks]], axis=1)
+    observed = scores[rows, tasks]
+    coefficients, _, rank, _ = np.linalg.lstsq(dummies, observed, rcond=None)
+    squares = ((observed - dummies @ coefficients) ** 2).sum()
+    assert model.residual_variance == pytest.approx(squares / (len(observed) - rank))
+
+
+def test_models_that_share_one_task_are_not_connected_without_it():
+    scores = np.full((5, 5), np.nan)
+    scores[:3, :4] = np.random.default_rng(0).normal(size=(3, 4))
+    scores[3:, 4] = [0.1, 0.2]
+    design = TaskDesign(~np.isnan(scores), np.ones(5), np.arange(5))
+    jackknife = TaskJackknife(AdditiveModel(design, scores), unit_kinds(design))
+    assert jackknife.is_connected.tolist() == [True, True, True, False, False]

@@ -164,6 +164,39 @@ def seed_test(arms):
     return student_test(float(difference.mean()), error, 0.95)
 
 
+def mean_squares(values):
+    """Mean squares of seeds and of the interaction, from the table of seeds and groups."""
+    n_seeds, n_groups = values.shape
+    of_seeds = 0.0
+    of_cells = 0.0
+    for s in range(n_seeds):
+        of_seeds += n_groups * (values[s].mean() - values.mean()) ** 2
+        for q in range(n_groups):
+            cell = values[s, q] - values[s].mean() - values[:, q].mean() + values.mean()
+            of_cells += cell**2
+    return of_seeds / (n_seeds - 1), of_cells / ((n_seeds - 1) * (n_groups - 1))
+
+
+@pytest.mark.parametrize("seed_deviation", [0.0, 0.02, 0.5])
+def test_variance_of_seeds_is_that_of_a_two_way_table(seed_deviation):
+    n_seeds, n_groups = 4, 15
+    arms = seed_problem(np.random.default_rng(1), n_seeds, n_groups, seed_deviation)
+    difference = arms[0].mean(axis=0) - arms[1].mean(axis=0)
+    of_groups = cluster_error(make_clusters(difference, None))
+    error = seed_error(of_groups, arms)
+    surplus = 0.0
+    squares = of_groups.group_variance**2 / (n_groups - 1)
+    for values in arms:
+        of_seeds, of_cells = np.array(mean_squares(values)) / values.size
+        surplus += of_seeds - of_cells
+        squares += of_seeds**2 / (n_seeds - 1)
+        squares += of_cells**2 / ((n_seeds - 1) * (n_groups - 1))
+    assert error.group_variance == of_groups.group_variance
+    assert error.seed_variance == pytest.approx(max(surplus, 0.0), rel=1e-10)
+    total = error.group_variance + error.seed_variance
+    assert error.degrees_of_freedom == pytest.approx(total**2 / squares, rel=1e-10)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n_seeds, n_groups", [(3, 50), (3, 500), (5, 500)])
 def test_type_one_error_with_seeds(n_seeds, n_groups):
