@@ -112,25 +112,29 @@ def _long_columns(file: TableFile, comparisons: ComparisonOptions) -> ScoreFile 
     return ScoreFile(file, item, task, [score])
 
 
+class WideColumns(NamedTuple):
+    """Columns of a table of one model a row.
+
+    Attributes
+    ----------
+    item : str or None
+        Column of the models; None if it is not recognized.
+    tasks : list of str
+        Columns of the tasks.
+    others : list of str
+        Columns that are left out: other texts, and summaries such as Average.
+    """
+
+    item: str | None
+    tasks: list[str]
+    others: list[str]
+
+
 def _wide_columns(
     file: TableFile, comparisons: ComparisonOptions, options: TaskOptions
 ) -> ScoreFile | None:
     """Recognize one model a row: a column of models, and columns of numbers."""
-    from rankwise.datasets.column_values import is_number
-
-    columns = file.read([], range(len(file.names)))
-    numeric = [name for at, name in enumerate(file.names) if is_number(columns[at].type)]
-    texts = [name for name in file.names if name not in numeric]
-    item = comparisons.item or usual_name(file, "item")
-    if item is None and len(texts) == 1 and len(numeric) >= LEAST_TASKS:
-        (item,) = texts
-    tasks = []
-    others = [name for name in texts if name != item]
-    for name in numeric:
-        if is_summary(name):
-            others.append(name)
-        elif name not in (item, options.seed):
-            tasks.append(name)
+    item, tasks, others = _sort_columns(file, comparisons.item, options.seed)
     if item is None or not tasks:
         return None
     if item == usual_name(file, "task"):
@@ -149,6 +153,23 @@ def _wide_columns(
         f"({join_words(tasks, 3)}){left_out}; change it with --item and --score."
     )
     return ScoreFile(file, item, None, tasks)
+
+
+def _sort_columns(file: TableFile, item: str | None, seed: str | None) -> WideColumns:
+    """Find the column of models and the columns of tasks."""
+    from rankwise.datasets.column_values import is_number
+
+    columns = file.read([], range(len(file.names)))
+    numeric = [name for at, name in enumerate(file.names) if is_number(columns[at].type)]
+    texts = [name for name in file.names if name not in numeric]
+    item = item or usual_name(file, "item")
+    if item is None and len(texts) == 1 and len(numeric) >= LEAST_TASKS:
+        (item,) = texts
+    candidates = [name for name in numeric if name not in (item, seed)]
+    tasks = [name for name in candidates if not is_summary(name)]
+    others = [name for name in texts if name != item]
+    others += [name for name in candidates if is_summary(name)]
+    return WideColumns(item, tasks, others)
 
 
 def is_summary(name: str) -> bool:

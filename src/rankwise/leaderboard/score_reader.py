@@ -240,24 +240,8 @@ def _read_wide(
 ) -> ScoreTable:
     """Read one model in each row, with one column for each task."""
     _refuse_tasks_in_rows(columns, names)
-    if names.item is not None:
-        models = columns.labels("item", names.item)
-    elif columns.index is not None:
-        models = encode_groups(columns.index, columns.n_rows, "the index of the frame")
-    else:
-        raise ValueError(f"item= is missing; {_advice(columns)}.")
-    if score is None:
-        if names.item is not None:
-            raise ValueError(f"score= is missing; {_advice(columns)}.")
-        score = columns.names
-    if len(score) != len(set(score)):
-        raise ValueError("score= names a column twice.")
-    task = usual_column(columns.names, "task")
-    if len(score) == 1 and task is not None:
-        raise ValueError(
-            f"score={list(score)} is one column, and {task!r} looks like the tasks; "
-            f"{_advice(columns)}."
-        )
+    models = _wide_models(columns, names)
+    score = _wide_scores(columns, names, score)
     values = np.stack([columns.numbers("score", name) for name in score], axis=1)
     labels = np.array([_column_label(columns, name) for name in score], dtype=object)
     tasks = Groups(np.arange(len(score), dtype=np.intp), labels.astype(np.str_))
@@ -272,15 +256,48 @@ def _read_wide(
         values=values.ravel(),
         seeds=seeds,
     )
+    _refuse_columns_of_task_values(names)
+    families = _task_values(columns, "family", names.family, tasks)
+    weights = _task_values(columns, "task_weight", names.task_weight, tasks)
+    return _table_of(cells, families, weights, n_nan=0)
+
+
+def _wide_models(columns: FrameColumns, names: ScoreColumns) -> Groups:
+    """Return the model of each row of a wide table: a column, or the index of a pandas frame."""
+    if names.item is not None:
+        return columns.labels("item", names.item)
+    if columns.index is None:
+        raise ValueError(f"item= is missing; {_advice(columns)}.")
+    return encode_groups(columns.index, columns.n_rows, "the index of the frame")
+
+
+def _wide_scores(
+    columns: FrameColumns, names: ScoreColumns, score: Sequence[ColumnName] | None
+) -> Sequence[ColumnName]:
+    """Return the columns of the tasks of a wide table."""
+    if score is None:
+        if names.item is not None:
+            raise ValueError(f"score= is missing; {_advice(columns)}.")
+        return columns.names
+    if len(score) != len(set(score)):
+        raise ValueError("score= names a column twice.")
+    task = usual_column(columns.names, "task")
+    if len(score) == 1 and task is not None:
+        raise ValueError(
+            f"score={list(score)} is one column, and {task!r} looks like the tasks; "
+            f"{_advice(columns)}."
+        )
+    return score
+
+
+def _refuse_columns_of_task_values(names: ScoreColumns) -> None:
+    """Refuse columns of families and weights in a wide table."""
     for role, argument in (("family", names.family), ("task_weight", names.task_weight)):
         if isinstance(argument, (str, int)):
             raise ValueError(
                 f"{role}={argument!r} names a column, but tasks are columns here; pass a "
                 f"dictionary from task to {role}."
             )
-    families = _task_values(columns, "family", names.family, tasks)
-    weights = _task_values(columns, "task_weight", names.task_weight, tasks)
-    return _table_of(cells, families, weights, n_nan=0)
 
 
 def _refuse_tasks_in_rows(columns: FrameColumns, names: ScoreColumns) -> None:

@@ -444,49 +444,75 @@ def compare_values(paired: PairedValues, settings: ComparisonSettings) -> Compar
         for pair, difference in zip(pairs, differences, strict=True)
     ]
     tests = _run_tests(paired, differences, errors, settings)
-    p_values = [test.p for test in tests]
-    adjusted = p_values
+    adjusted = [test.p for test in tests]
     if settings.correction == "holm":
-        adjusted = holm(p_values)
-    alpha = 1.0 - settings.confidence
+        adjusted = holm(adjusted)
     rows = []
-    for k, (a, b) in enumerate(pairs):
-        advantage_of_a = -differences[k]
-        if settings.greater_is_better:
-            advantage_of_a = differences[k]
-        row = ComparisonRow(
-            a=a,
-            b=b,
-            mean_a=float(means[a].mean()),
-            mean_b=float(means[b].mean()),
-            difference=float((means[a] - means[b]).mean()),
-            low=tests[k].low,
-            high=tests[k].high,
-            wins=int((advantage_of_a > 0).sum()),
-            ties=int((advantage_of_a == 0).sum()),
-            losses=int((advantage_of_a < 0).sum()),
-            groups_to_flip=groups_to_flip(np.round(differences[k] / largest, 12)),
-            p=tests[k].p,
-            p_adjusted=adjusted[k],
-            significant=adjusted[k] <= alpha + EQUAL_P_VALUES,
-            detectable=detectable_difference(errors[k], alpha),
-            groups_needed=_groups_needed(errors[k], len(means[a]), settings),
-        )
-        rows.append(row)
-    n_clusters = None
-    if paired.clusters is not None:
-        n_clusters = int(paired.clusters.max()) + 1
-    n_items = None
-    if paired.items is not None:
-        n_items = paired.items.n_items
+    for k, pair in enumerate(pairs):
+        result = PairResult(differences[k], errors[k], tests[k], adjusted[k])
+        rows.append(_comparison_row(pair, means, result, largest, settings))
     return Comparison(
         rows=tuple(rows),
         n_groups=len(differences[0]),
         n_dropped=paired.n_dropped,
         settings=settings,
-        n_clusters=n_clusters,
-        n_items=n_items,
+        n_clusters=paired.n_clusters,
+        n_items=paired.n_items,
         n_seeds={name: len(array) for name, array in paired.values.items()},
+    )
+
+
+class PairResult(NamedTuple):
+    """Test of two rankers.
+
+    Attributes
+    ----------
+    difference : ndarray of shape (n_groups,)
+        Differences of their values, the means over seeds.
+    error : MeanError
+        Variance of the mean difference.
+    test : MeanTest
+        P-value and interval.
+    p_adjusted : float
+        The p-value after the correction.
+    """
+
+    difference: Array
+    error: MeanError
+    test: MeanTest
+    p_adjusted: float
+
+
+def _comparison_row(
+    pair: tuple[str, str],
+    means: dict[str, Array],
+    result: PairResult,
+    largest: float,
+    settings: ComparisonSettings,
+) -> ComparisonRow:
+    """Describe the comparison of two rankers; `largest` is the largest of all values."""
+    a, b = pair
+    alpha = 1.0 - settings.confidence
+    advantage_of_a = -result.difference
+    if settings.greater_is_better:
+        advantage_of_a = result.difference
+    return ComparisonRow(
+        a=a,
+        b=b,
+        mean_a=float(means[a].mean()),
+        mean_b=float(means[b].mean()),
+        difference=float((means[a] - means[b]).mean()),
+        low=result.test.low,
+        high=result.test.high,
+        wins=int((advantage_of_a > 0).sum()),
+        ties=int((advantage_of_a == 0).sum()),
+        losses=int((advantage_of_a < 0).sum()),
+        groups_to_flip=groups_to_flip(np.round(result.difference / largest, 12)),
+        p=result.test.p,
+        p_adjusted=result.p_adjusted,
+        significant=result.p_adjusted <= alpha + EQUAL_P_VALUES,
+        detectable=detectable_difference(result.error, alpha),
+        groups_needed=_groups_needed(result.error, len(means[a]), settings),
     )
 
 

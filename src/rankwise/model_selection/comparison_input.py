@@ -85,6 +85,20 @@ class PairedValues:
         """Whether a ranker has values for several seeds."""
         return any(len(array) > 1 for array in self.values.values())
 
+    @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters; None without clusters."""
+        if self.clusters is None:
+            return None
+        return int(self.clusters.max()) + 1
+
+    @property
+    def n_items(self) -> int | None:
+        """Number of items that the groups compare; None if groups share no items."""
+        if self.items is None:
+            return None
+        return self.items.n_items
+
     def with_clusters(self, clusters: ClusterInput | None) -> PairedValues:
         """Return the values with the cluster of each group, by position or by the group's name."""
         if clusters is None:
