@@ -28,6 +28,16 @@ OPTIONS = {  # a run for each; the others are run once, without options
     ),
     "pursuit13.jester": ("--table 1", "--table 2 --draws 3 --users 30 --hold-out 6"),
     "pursuit13.movielens": ("", "--density"),
+    "auto_coverage": (
+        "--only made",
+        "--only mq2008 --repeats 40",
+        "--only ohsumed --repeats 40",
+    ),
+    "metric_weights": (
+        "",
+        "--only ohsumed,mq2008 --scoring map",
+        "--only ohsumed,mq2008 --scoring mrr",
+    ),
     "score_tables.drug_target": ("", "--growth"),
     "comparisons.who_wins": (
         "--only pokemon",

@@ -38,9 +38,10 @@ def announce(
     is_verbose : bool
         Whether short work is announced, too.
     """
+    if not is_verbose and not sys.stderr.isatty():
+        return
     seconds = sum_of_expected_seconds(members, hold_out)
-    is_long = sys.stderr.isatty() and seconds > LONG_SECONDS
-    if not is_verbose and not is_long:
+    if not is_verbose and seconds <= LONG_SECONDS:
         return
     for column in columns:
         use = column.words
