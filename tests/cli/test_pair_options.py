@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 
 pytest.importorskip("click")
 
-from rankwise import PairGraph, RankLogisticCV, RankRLSCV, RankSVMCV, TableVectorizer
-from rankwise.datasets import read_ranking
+from rankwise import AutoRanker, PairGraph, RankLogisticCV, RankRLSCV, RankSVMCV, TableVectorizer
+from rankwise.datasets import pairs_from_frame, read_ranking
+from rankwise.persistence import load
 from tests.cli.shell import fail, run, succeed
 
 N_WINES = 30
@@ -190,3 +193,33 @@ def test_comparisons_without_items_are_explained(tmp_path):
     (tmp_path / "pairs.csv").write_text("left,right,winner\na,b,a\n")
     message = fail("train", tmp_path / "pairs.csv", "--sides", "left,right", "-o", tmp_path / "m")
     assert "--items" in message
+
+
+def test_auto_learns_from_the_sides_as_the_library_does(tmp_path):
+    folder = Path(__file__).parents[2] / "examples" / "data"
+    duels = pd.read_csv(folder / "duels.csv")[:900]
+    duels.to_csv(tmp_path / "duels.csv", index=False)
+    creatures = pd.read_csv(folder / "creatures.csv")
+    data = (tmp_path / "duels.csv", "--items", folder / "creatures.csv")
+    path = tmp_path / "auto.rw"
+    succeed("train", *data, "--model", "auto", "--time-limit", "60", "-o", path)
+    comparisons = pairs_from_frame(duels, sides=["left", "right"], outcome="winner")
+    expected = AutoRanker(time_limit=60).fit(creatures, comparisons, item_id="name")
+    model = load(path)
+    np.testing.assert_allclose(model.predict(creatures), expected.predict(creatures))
+    rows = np.arange(60)
+    above = model.predict_above(creatures, rows, rows + 60, covariates={"named first": 1})
+    np.testing.assert_allclose(
+        above,
+        expected.predict_above(creatures, rows, rows + 60, covariates={"named first": 1}),
+    )
+    assert model.comparison_.uses_pairs_
+
+    row_of = pd.Series(np.arange(len(creatures)), index=creatures["name"])
+    left, right = row_of[duels["left"]].to_numpy(), row_of[duels["right"]].to_numpy()
+    is_wrong = (model.predict_above(creatures, left, right) > 0.5) != (
+        duels["winner"] == duels["left"]
+    )
+    note = succeed("evaluate", path, *data).stderr
+    shown = float(re.search(r"misorders (\d+\.\d)%", note)[1])
+    assert shown == pytest.approx(100 * is_wrong.mean(), abs=0.06)

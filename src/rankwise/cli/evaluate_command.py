@@ -32,6 +32,8 @@ from rankwise.formatting import csv_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rankwise.cli.input_files import PairFile
+    from rankwise.cli.trained_model import TrainedModel
     from rankwise.metrics import Evaluation
 
 
@@ -70,9 +72,9 @@ def evaluate(
     comparisons of the items of --items. With --qrels all files are TREC runs, and the metrics have
     the conventions of trec_eval.
     """
-    from rankwise.cli.input_files import open_data
+    from rankwise.cli.input_files import PairFile, open_data
     from rankwise.cli.model_options import metrics_for, perfect_score_note
-    from rankwise.cli.trained_model import open_ranker
+    from rankwise.cli.trained_model import TrainedModel, open_ranker
     from rankwise.datasets.trec import is_trec_run
     from rankwise.metrics import evaluate as evaluate_scores
     from rankwise.metrics import evaluate_runs
@@ -125,9 +127,38 @@ def evaluate(
     else:
         terminal.print_table(result.table())
     terminal.note(ranker.overlap_note(file, scored_items))
+    if isinstance(ranker, TrainedModel) and isinstance(file, PairFile):
+        terminal.note(_pairs_note(ranker, file))
     for row in result:
         if row.name == "disagreement":
             terminal.note(perfect_score_note(row.name, row.mean, len(y)))
+
+
+def _pairs_note(ranker: TrainedModel, file: PairFile) -> str:
+    """The share of wrong comparisons by the model of both items, if the model has one."""
+    import numpy as np
+
+    from rankwise.auto.auto_ranker import AutoRanker
+    from rankwise.auto.capped_link import wrong_shares
+    from rankwise.metrics import dyadic_robust_mean
+
+    model = ranker.model
+    if not isinstance(model, AutoRanker) or model.comparison_ is None:
+        return ""
+    if not model.comparison_.uses_pairs_:
+        return ""
+    items = file.read_items(ranker)
+    assert items.ids is not None
+    rows = file.item_rows(items.ids)
+    pairs = file.compared
+    probability = model.predict_above(items.X, rows[pairs.first], rows[pairs.second])
+    wrong = wrong_shares(np.asarray(probability) - 0.5, 0.5 + 0.5 * np.sign(pairs.outcome))
+    decided = np.flatnonzero(~np.isnan(wrong))
+    result = dyadic_robust_mean(wrong[decided], pairs.first[decided], pairs.second[decided])
+    return (
+        f"the table is that of the ranking; predict_above, the model of both items, misorders "
+        f"{result.mean:.1%} ± {result.standard_error:.1%} of the comparisons"
+    )
 
 
 def _per_group_text(result: Evaluation, groups: NDArray[Any] | None) -> str:

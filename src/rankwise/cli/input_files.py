@@ -388,9 +388,13 @@ class PairFile(DataFile):
         """Return the row of each compared item."""
         return rows_of_items(self.compared.items, ids, f"{self.path}, column {self.table.id},")
 
+    def read_items(self, trained: TrainedModel) -> RankingData:
+        """Read the items with the features of the model."""
+        return super().read_for(trained)
+
     def read_for(self, trained: TrainedModel) -> RankingData:
         """Read each comparison as a list of two items with the features of the model."""
-        return self._lists(super().read_for(trained))
+        return self._lists(self.read_items(trained))
 
     def read_scored(self) -> RankingData:
         """Read each comparison as a list of two items without features."""

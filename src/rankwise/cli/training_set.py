@@ -15,11 +15,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise.arrays import Array, Indices, Labels, Matrix
+from rankwise.auto.auto_ranker import AutoRanker
 from rankwise.caching import cached_property
 from rankwise.cli import terminal
 from rankwise.cli.input_files import SHOWN_NAMES, DataFile, PairFile
 from rankwise.cli.training_notes import TrainingNotes
 from rankwise.datasets import RankingData
+from rankwise.datasets.files import import_arrow
 from rankwise.datasets.overlap import fingerprint_rows
 from rankwise.formatting import JsonObject, TextTable, join_words
 from rankwise.graphs import PairGraph, PreferenceGraph, ScoreGraph, SurvivalGraph
@@ -193,6 +195,9 @@ class TrainingSet:
 
         The steps before the ranker are not weighted.
         """
+        has_sides = self.pairs is not None and self.data.groups is None and not self.steps
+        if has_sides and isinstance(model, AutoRanker):
+            return self._fit_comparisons(model)
         arguments = {"groups": self.groups, "sample_weight": self.sample_weight}
         if self.data.time is not None:
             if "time" not in inspect.signature(model.fit).parameters:
@@ -208,6 +213,14 @@ class TrainingSet:
         if not self.steps:
             return model
         return Pipeline([*self.steps, ("rank", model)])
+
+    def _fit_comparisons(self, model: AutoRanker) -> BaseEstimator:
+        """Fit an AutoRanker to comparisons with the side that was named first."""
+        assert self.pairs is not None
+        id_name = self.data.roles["id"]
+        names = import_arrow().array(self.data.ids)
+        items = self.X.append_column(id_name, names)
+        return model.fit(items, self.pairs.compared, item_id=id_name)
 
     def notes(self, command: str, chosen: JsonObject) -> TrainingNotes:
         """Facts about the training for the model file."""
