@@ -271,7 +271,7 @@ def test_letor_features_are_padded_but_never_cut(tmp_path, letor):
 def test_names_and_numbers_of_features_are_not_mixed_up(tmp_path, letor, table, model):
     succeed("train", letor, "-o", tmp_path / "numbers.rw")
     assert "features have names" in fail("predict", tmp_path / "numbers.rw", table)
-    assert "takes a table with the columns size, age, stars" in fail("predict", model, letor)
+    assert "expects a table with the columns size, age, stars" in fail("predict", model, letor)
 
 
 def test_ranks_inside_the_groups(tmp_path, table, model, problem):

@@ -169,7 +169,7 @@ BATTLE = "model_a,model_b,winner\nowl,jay,tie\n{}\n"
         ("\n{}\na,b\n", "a,b", 2, "no column 'winner' for the winner.*'a', 'b'. Pass winner="),
         ("\n{}\na,b\n", "winner,b", 2, "no column 'loser' for the loser.*'winner', 'b'"),
         ("\n{}\na,b\n", "winner\tlooser", 2, "no column 'loser' for the loser.*'looser'"),
-        ("\n{}\na,b\n", "winner,loser,loser", 2, "'loser' is there twice"),
+        ("\n{}\na,b\n", "winner,loser,loser", 2, "'loser' occurs twice"),
         ("a,b,p,q\n{}\n", "Ann,Bob,3,x", 2, "the .*, column 'q', is 'x', expected"),
     ],
 )

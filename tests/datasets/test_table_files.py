@@ -257,7 +257,7 @@ def test_rows_without_a_group_or_weight_are_left_out_and_counted(tmp_path, kind)
         ("a,b", {}, ["no column is called y, label", "'a', 'b'", "Pass target="]),
         ("y,score,b", {}, ["several columns may be the target: 'y', 'score'", "Pass target="]),
         ("y,qid,user,b", {}, ["several columns may be the group: 'qid', 'user'", "group="]),
-        ("y,a,a", {}, ["column 'a' is there twice", "Rename"]),
+        ("y,a,a", {}, ["column 'a' occurs twice", "Rename"]),
         ("y,qid", {}, ["no column is left for the features"]),
         ("y,a", {"ignore": ["a"]}, ["no column is left for the features"]),
         ("y,a", {"target": "z"}, ["no column 'z'", "'y', 'a'", "target="]),

@@ -218,7 +218,7 @@ def test_runs_and_qrels_become_dictionaries_and_come_back(files):
         ("q Q0 d 1 0.5 tag\nq Q0 d 2\n", 2, "not of TREC"),
         ("q Q0 d 1 high tag\n", 1, "not of TREC"),
         ("q Q0 d 1 nan tag\n", 1, "not of TREC"),
-        ("q Q0 d 1 0.5 tag\nq Q0 d 2 0.4 tag\n", 2, "'d' comes twice for query 'q'"),
+        ("q Q0 d 1 0.5 tag\nq Q0 d 2 0.4 tag\n", 2, "'d' occurs twice for query 'q'"),
         ("\n", None, "empty"),
     ],
 )

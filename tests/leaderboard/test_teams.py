@@ -237,7 +237,7 @@ def test_a_member_without_playing_time_is_not_in_the_team():
     [
         (("x", "y"), ("y", "z"), "'y' is on both sides"),
         ((), ("y", "z"), "team is empty"),
-        (("x", "x"), ("y", "z"), "twice in the team"),
+        (("x", "x"), ("y", "z"), "has a member twice"),
         (("x", ""), ("y", "z"), "without a name"),
         ({"x": -1.0}, ("y", "z"), "the weight of 'x'"),
         ({"x": 0.0}, ("y", "z"), "positive weight"),

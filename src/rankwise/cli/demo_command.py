@@ -42,7 +42,7 @@ def demo(output: Path) -> None:
     train: Any
     test: Any
     train, test = map(read_letor, _write_queries(output))
-    _heading("1. What there is to learn from: train.txt")
+    _heading("1. Training data: train.txt")
     click.echo(str(ScoreGraph(train.y, train.groups).describe()))
     _heading("2. RankRLS, alpha chosen by exact leave-query-out")
     rankers = _train(train)
@@ -62,7 +62,7 @@ def demo(output: Path) -> None:
         [
             (str(output / "report.html"), "open it in a browser"),
             (str(output / "model.rw"), "for rankwise predict, evaluate, export and info"),
-            (str(output / "train.txt"), "the data, and test.txt beside it"),
+            (str(output / "train.txt"), "training data; test.txt has the test data"),
         ]
     )
     terminal.echo(

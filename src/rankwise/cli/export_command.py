@@ -45,7 +45,7 @@ def export(model: Path, file: Path | None, to: str | None, name: str, output: Pa
     names = ranker.features or None
     if is_onnx:
         if output is None:
-            raise ValueError("a graph is no text; name a file, such as model.onnx, or - .")
+            raise ValueError("ONNX files are binary; name a file, such as model.onnx, or - .")
         export_onnx(ranker.model, output, feature_names=names)
         return
     document = export_linear(ranker.model, format=to or "json", feature_names=names, name=name)

@@ -149,11 +149,15 @@ class DataFile:
     def _options(self) -> ReadingOptions:
         """Arguments of `read_ranking` that follow from the options of the command."""
         table = self.table
-        target = table.survival_column() or table.target or "auto"
-        groups = split_names(table.group, self.names)
+        target: str | None = table.survival_column() or table.target or "auto"
+        if target == NO_COLUMN:
+            target = None
+        group: str | list[str] | None = split_names(table.group, self.names) or "auto"
+        if group == [NO_COLUMN]:
+            group = None
         return {
-            "target": None if target == NO_COLUMN else target,
-            "group": None if groups == [NO_COLUMN] else groups or "auto",
+            "target": target,
+            "group": group,
             "id": table.id,
             "event": table.event,
             "weight": self.weight,
@@ -237,8 +241,8 @@ class DataFile:
         """Read svmlight rows; trailing features that the file does not have are zero."""
         if trained.columns is not None:
             raise ValueError(
-                f"{trained.name} takes a table with the columns {', '.join(trained.features)}, but "
-                f"{self.path} has svmlight rows, whose features have numbers."
+                f"{trained.name} expects a table with the columns {', '.join(trained.features)}, "
+                f"but {self.path} has svmlight rows, whose features have numbers."
             )
         if trained.features:
             terminal.note(f"{self.path} has no column names; features are matched by position")

@@ -137,7 +137,7 @@ def _free_columns(table: TableFile, with_role: set[int]) -> list[int]:
 
 
 def _repeated_name(table: TableFile, name: str) -> Exception:
-    return table.error(f"the column {shown_value(name)} is there twice. Rename one of them.")
+    return table.error(f"the column {shown_value(name)} occurs twice. Rename one of them.")
 
 
 def position_of(table: TableFile, column: Column, role: str, hint: str = "") -> int:

@@ -170,7 +170,7 @@ def _make_team(
     if not members:
         return Team((), ())
     if len(set(members)) < len(members):
-        raise table.error(f"a member is twice in the team {_shown(members)}.", row)
+        raise table.error(f"the team {_shown(members)} has a member twice.", row)
     if weights is None:
         return Team(tuple(sorted(members)), (1.0,) * len(members))
     if len(weights) != len(members):

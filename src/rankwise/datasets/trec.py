@@ -234,7 +234,7 @@ def read_trec_run(path: PathLike) -> TrecRun:
     Raises
     ------
     TableFormatError
-        If a line has other fields, or a document comes twice for a query.
+        If a line has other fields, or a document occurs twice for a query.
 
     Examples
     --------
@@ -270,7 +270,7 @@ def read_qrels(path: PathLike) -> TrecRun:
     Raises
     ------
     TableFormatError
-        If a line has other fields, or a document comes twice for a query.
+        If a line has other fields, or a document occurs twice for a query.
 
     Examples
     --------
@@ -379,7 +379,7 @@ def _read(path: PathLike, fields: tuple[str, ...]) -> tuple[NDArray[Any], NDArra
                 problem = f"{line[:60]!r} is not of TREC's format: {', '.join(fields)}."
                 raise TableFormatError(str(path), number, problem)
             if (cells[0], cells[2]) in rows:
-                problem = f"document {cells[2]!r} comes twice for query {cells[0]!r}; keep one."
+                problem = f"document {cells[2]!r} occurs twice for query {cells[0]!r}; keep one."
                 raise TableFormatError(str(path), number, problem)
             rows[cells[0], cells[2]] = value
     if not rows:

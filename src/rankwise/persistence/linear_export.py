@@ -129,7 +129,7 @@ def scaling(scaler: BaseEstimator, n_features: int) -> Scaling:
         raise ValueError(
             f"a step {type(scaler).__name__} cannot be folded into weights; expected "
             "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or 'passthrough'. "
-            "export_onnx (rankwise export MODEL MODEL.onnx) takes more steps."
+            "export_onnx (rankwise export MODEL MODEL.onnx) supports more steps."
         )
     scale = np.ones(n_features)
     if scaler.scale_ is not None:
@@ -157,7 +157,7 @@ def _scaling_of_columns(columns: TableVectorizer) -> Scaling:
     if not_linear:
         raise ValueError(
             f"the columns {', '.join(not_linear)} have categories or missing values, which cannot "
-            "be folded into weights. export_onnx (rankwise export MODEL MODEL.onnx) takes them."
+            "be folded into weights. export_onnx (rankwise export MODEL MODEL.onnx) supports them."
         )
     scale = 1 / np.array([column.scales[0] for column in used])
     means = np.array([column.means[0] for column in used])

@@ -77,7 +77,7 @@ def _perfect_score(scored: ScoredItems, baselines: list[Baseline]) -> str:
 def interval_hint(results: list[MetricResult], scored: ScoredItems, confidence: float) -> str:
     """What the means and their intervals refer to."""
     if scored.groups.n_groups == 1:
-        text = "There is only one list, so nothing shows how much another list would differ."
+        text = "There is only one list, so the variation between lists cannot be estimated."
         if any(result.low == result.low for result in results):  # not NaN
             text += " The interval is for other items of this list (DeLong)."
         return text
