@@ -69,6 +69,13 @@ def row_factors(factors: Array, V: Array) -> Array:
     return factors[:, None]
 
 
+def as_matrix(X: MatrixLike) -> Matrix:
+    """A sparse matrix by rows, or an array."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    return np.asarray(X)
+
+
 def dense_rows(R: Matrix) -> Array:
     """Features as a dense float64 array."""
     if not isinstance(R, np.ndarray):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rankwise._compiled import add_rows, scale_rows
 from rankwise.arrays import Array, Indices, take_weights
+from rankwise.caching import cached_property
 from rankwise.graphs.levels import Partition
 from rankwise.groups import group_means, group_sums
 from rankwise.runtime.threads import LARGE_STEP, map_in_threads
@@ -60,9 +61,10 @@ def nested_scatter(
     >>> nested_scatter(R, [rows, parents], target)[0]  # 14 + 5 · (2 · 2² + 2 · 2²)
     array([[94.]])
     """
-    rows, *outer_partitions = partitions
-    gram, moment, means = _scatter_of_rows(_WeightedRows(R, rows, target, row_weight))
-    size = group_sums(row_weight, rows.parent, len(rows.weight))
+    partition, *outer_partitions = partitions
+    rows = _WeightedRows(R, partition, target, row_weight)
+    gram, moment, means = _scatter_of_rows(rows)
+    size = rows.size_of_parents
     for parent, weight in outer_partitions:
         size_of_parent = group_sums(size, parent, len(weight))
         parent_means = group_means(means, parent, size_of_parent, size)
@@ -88,6 +90,11 @@ class _WeightedRows:
     def columns_of_target(self) -> Array:
         """Targets of shape (n_rows, n_outputs)."""
         return self.target.reshape(self.R.shape[0], -1)
+
+    @cached_property
+    def size_of_parents(self) -> Array:
+        """Number of the rows of each parent, or the sum of their weights."""
+        return group_sums(self.row_weight, self.partition.parent, len(self.partition.weight))
 
     @property
     def has_equal_weights(self) -> bool:
@@ -157,19 +164,16 @@ class BlockedGram:
         self.moment += partial_sum.moment
         self.sums += partial_sum.sums
 
+    @cached_property
     def means(self) -> Array:
-        """Mean of the shifted rows of each parent; zero for a parent without rows."""
-        size = self._sizes()
+        """Mean of the shifted rows of each parent, after the last block; zero without rows."""
+        size = self._rows.size_of_parents
         return self.sums / np.where(size > 0, size, 1.0)[:, None]
 
     def squares_of_means(self) -> Array:
         """What the squares have more than the scatter around the means of the parents."""
-        weighted = self.means() * (self._scale * np.sqrt(self._sizes()))[:, None]
+        weighted = self.means * (self._scale * np.sqrt(self._rows.size_of_parents))[:, None]
         return np.asarray(weighted.T @ weighted)
-
-    def _sizes(self) -> Array:
-        partition = self._rows.partition
-        return group_sums(self._rows.row_weight, partition.parent, len(partition.weight))
 
     def _scaled(self, X: Array, parent: Indices, block_weight: Array | None) -> Array:
         if not self._scales_rows:
@@ -207,7 +211,7 @@ def _scatter_of_rows(rows: _WeightedRows) -> tuple[Array, Array, Array]:
     moment = gram.moment
     if shift is not None:
         moment += np.outer(shift, rows.columns_of_target.sum(axis=0))
-    means = gram.means()
+    means = gram.means
     excess = gram.squares_of_means()
     if (np.diagonal(excess) > MAX_MEAN_SHARE * np.diagonal(gram.squares)).any():
         scatter = _add_all_rows(rows, shift, means).squares

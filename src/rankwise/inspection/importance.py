@@ -12,7 +12,7 @@ import scipy.stats
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array, Indices, MatrixLike
+from rankwise.arrays import Array, Indices, MatrixLike, as_matrix
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.formatting import TextTable
 from rankwise.frames import column_names, narwhals_frame
@@ -178,7 +178,7 @@ def permutation_importance(
         raise ValueError(f"the model predicts shape {scores.shape}; expected one output.")
     names = column_names(X)
     if names is None:
-        X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+        X = as_matrix(X)
         names = name_columns(input_columns(model, X), X.shape[1])
     targets = GroupedTargets(relevance, encoded)
     unpermuted = metric.by_group(Ranking(targets, scores)).values

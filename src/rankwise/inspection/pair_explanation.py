@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array, Indices, MatrixLike
+from rankwise.arrays import Array, Indices, MatrixLike, as_matrix
 from rankwise.formatting import TextTable, one_line
 from rankwise.frames import column_names, narwhals_frame, take_rows
 from rankwise.groups import encode_groups
@@ -160,15 +160,12 @@ def pair_contributions(
     rows, group_labels, positions = _rows_of_the_group(X, groups, first, second)
     names = column_names(rows)
     if names is None:
-        rows = rows.tocsr() if sp.issparse(rows) else np.asarray(rows)
+        rows = as_matrix(rows)
         names = name_columns(input_columns(model, X), rows.shape[1])
     values_of_first = _row_values(rows, positions[0])
     values_of_second = _row_values(rows, positions[1])
-    differing = [
-        j
-        for j, (value, other) in enumerate(zip(values_of_first, values_of_second, strict=True))
-        if not _are_equal(value, other)
-    ]
+    are_equal = map(_are_equal, values_of_first, values_of_second)
+    differing = [j for j, is_equal in enumerate(are_equal) if not is_equal]
 
     exchange = np.arange(rows.shape[0])
     exchange[positions] = positions[::-1]
@@ -235,15 +232,14 @@ def _row_values(X: MatrixLike, row: int) -> list[object]:
     return list(X[row])
 
 
-def _are_equal(value: object, other: object) -> bool:
+def _are_equal(first: object, second: object) -> bool:
     """Whether two cells are equal; missing values are equal to each other."""
-    if value is None or other is None:
-        return value is other
-    left = np.asarray(value)
-    right = np.asarray(other)
-    if left.dtype.kind == "f" and right.dtype.kind == "f":
-        return np.array_equal(left, right, equal_nan=True)
-    return np.array_equal(left, right)
+    if first is None or second is None:
+        return first is second
+    cell_of_first = np.asarray(first)
+    cell_of_second = np.asarray(second)
+    are_floats = cell_of_first.dtype.kind == "f" and cell_of_second.dtype.kind == "f"
+    return np.array_equal(cell_of_first, cell_of_second, equal_nan=are_floats)
 
 
 def _shapley_values(

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Array, Indices, Matrix, MatrixLike
+from rankwise.arrays import Array, Indices, Matrix, MatrixLike, dense_rows
 from rankwise.caching import cached_property
 from rankwise.groups import Groups, encode_groups
 from rankwise.inspection.model_parts import input_columns, name_columns, unwrap
@@ -70,8 +70,7 @@ class Contributions:
         """
         means = self.means[self.groups.codes[items]]
         centered = self.X[items][:, columns] - means[:, columns]
-        dense = centered.toarray() if sp.issparse(centered) else np.asarray(centered)
-        return np.asarray(self.weights[columns] * dense, dtype=np.float64)
+        return np.asarray(self.weights[columns] * dense_rows(centered))
 
     @cached_property
     def scores(self) -> Array:
@@ -166,25 +165,29 @@ def contributions(
            [ 0.9 , -2.35]])
     """
     check_option("by", by, ("column", "feature"))
-    parts = unwrap(model)
-    weights = parts.weights()
+    unwrapped = unwrap(model)
+    weights = unwrapped.weights()
     if weights is None:
         raise ValueError(
-            f"{parts.name} does not have one weight for each feature: it is not linear, has "
+            f"{unwrapped.name} does not have one weight for each feature: it is not linear, has "
             "several outputs, or is not a ranker. permutation_importance accepts any model."
         )
-    features = parts.features(X, groups)
+    features = unwrapped.features(X, groups)
     encoded = encode_groups(groups, features.shape[0])
-    first_step = model if parts.steps is None else parts.steps
+    first_step = model
+    if unwrapped.steps is not None:
+        first_step = unwrapped.steps
     n_columns = getattr(first_step, "n_features_in_", len(weights))
     names = input_columns(first_step, X)
-    if by == "feature" or parts.steps is None:
-        return Contributions(weights, features, encoded, parts.feature_names(names, len(weights)))
-    sources = input_column_of_feature(parts.steps, n_columns)
+    if by == "feature" or unwrapped.steps is None:
+        return Contributions(
+            weights, features, encoded, unwrapped.feature_names(names, len(weights))
+        )
+    sources = input_column_of_feature(unwrapped.steps, n_columns)
     if sources is None:
         raise ValueError(
-            f"a step of {', '.join(parts.step_names)} combines several columns in a feature; pass "
-            "by='feature' for the contributions of the features."
+            f"a step of {', '.join(unwrapped.step_names)} combines several columns in a feature; "
+            "pass by='feature' for the contributions of the features."
         )
     features_to_columns = sp.csr_array(
         (weights, (np.arange(len(sources)), sources)), (len(sources), n_columns)

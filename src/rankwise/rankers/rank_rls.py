@@ -301,7 +301,7 @@ class RankRLS(PathModel):
         RankRLS
             The fitted estimator.
         """
-        check_alphas(np.atleast_1d(self.alpha), "alpha", allow_zero=True)
+        alphas = check_alphas(np.atleast_1d(self.alpha), "alpha", allow_zero=True)
         target = read_y(y, groups, sample_weight, nuisance, X=X)
         X = check_groups(self, X, y, groups, target)
         if has_pairs_of_each_output(target, self.cost, self.ties):
@@ -309,7 +309,7 @@ class RankRLS(PathModel):
             return self
         X, loss = self._read(X, target)
         features = self._make_features(X, loss, to_fit=True)
-        self._store(self._learn_outputs(loss, features, overwrite=True))
+        self._store(self._learn_outputs(loss, features, alphas, overwrite=True))
         return self
 
     @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
@@ -481,10 +481,9 @@ class RankRLS(PathModel):
         return features.stored()
 
     def _learn_outputs(
-        self, loss: SquaredLoss, features: SolverInput, *, overwrite: bool = False
+        self, loss: SquaredLoss, features: SolverInput, alphas: Array, *, overwrite: bool = False
     ) -> Array:
-        """Coefficients of shape (n, n_outputs), each output with its alpha."""
-        alphas = check_alphas(np.atleast_1d(self.alpha), "alpha", allow_zero=True)
+        """Coefficients of shape (n, n_outputs), for one alpha or one for each output."""
         if len(alphas) == 1:
             return np.asarray(self._learn(loss, features, alphas, overwrite=overwrite)[0])
         n_outputs = loss.target[0].size
@@ -683,7 +682,8 @@ class RankRLSTask(HoldOutTask):
         """RankRLS of one alpha, or of one for each output."""
         model: RankRLS = self.learner
         model.alpha = values["alpha"]
-        model._store(model._learn_outputs(self.loss, self.features))
+        alphas = np.atleast_1d(np.asarray(values["alpha"], dtype=np.float64))
+        model._store(model._learn_outputs(self.loss, self.features, alphas))
         return model
 
 
