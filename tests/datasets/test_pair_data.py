@@ -257,6 +257,8 @@ def test_matches_that_were_not_played_are_left_out_and_their_columns_are_found(t
         (",b,left,1,g,x", "left"),
         ("a,,left,1,g,x", "right"),
         ("a,b,,1,g,x", "winner"),
+        ("a,b,NA,1,g,x", "winner"),
+        ("a,b,null,1,g,x", "winner"),
         ("a,b,left,,g,x", "weight"),
         ("a,b,left,1,,x", "group"),
         ("a,b,left,1,g,", "judge"),
