@@ -20,7 +20,7 @@ from rankwise.graphs.violated_pairs import strict_pairs
 from rankwise.kernels.feature_maps import BasisFeatures
 from rankwise.kernels.solver_input import SolverInput, make_solver_input
 from rankwise.kernels.stable_products import row_products
-from rankwise.losses import PairwiseLoss, SquaredLoss
+from rankwise.losses import PairwiseLoss, SquaredLoss, StrictPairLoss
 from rankwise.losses.pairwise import LossFactory
 from rankwise.losses.profiled import ProfileLoss
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
@@ -211,7 +211,7 @@ class PairwiseRanker(PathModel):
         graph = compared_graph(name, X.shape[0], target, self.group_weight, self.ties)
         loss = make_loss(graph)
         Z = nuisance_columns(target, graph)
-        n_strict = strict_pairs(graph).n_pairs
+        n_strict = _count_strict_pairs(loss, graph)
         if not n_strict:
             raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
         if not graph.has_relevance and loss.graph.n_pairs < graph.n_pairs:
@@ -266,6 +266,13 @@ class PairwiseRanker(PathModel):
         if len(dual_coef) != n_items:
             return None
         return np.asarray(features.matrix.T @ dual_coef)
+
+
+def _count_strict_pairs(loss: PairwiseLoss, graph: PreferenceGraph) -> int:
+    """Number of the pairs in which one item is preferred, without ties."""
+    if isinstance(loss, StrictPairLoss):
+        return loss.preferences.n_pairs
+    return strict_pairs(graph).n_pairs
 
 
 class PairwiseTask(HoldOutTask):
