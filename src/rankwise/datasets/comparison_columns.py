@@ -93,7 +93,7 @@ class ComparisonColumns:
 
 def _without_none(positions: Iterable[int | None]) -> list[int]:
     """The positions, each once."""
-    return list(dict.fromkeys(position for position in positions if position is not None))
+    return list(dict.fromkeys([position for position in positions if position is not None]))
 
 
 def find_columns(table: TableFile, options: PairColumns) -> ComparisonColumns:

@@ -189,6 +189,8 @@ def meanings(words: Sequence[str]) -> list[int | None]:
 def _letter_code(words: Sequence[str]) -> dict[str, int]:
     """Return the meaning of the single letters among the words; empty if they have none."""
     letters = {word for word in words if len(word) == 1 and word.isalpha()}
+    if not letters:
+        return {}
     for code in _LETTER_CODES:
         has_required = any(required <= letters for required in code.required)
         if has_required and letters <= code.meaning.keys():
