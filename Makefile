@@ -18,7 +18,7 @@ AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
-demo: $(VENV)/installed  ## Train, compare and write a report page, on data made on the spot
+demo: $(VENV)/installed  ## Train, compare and write a report page, on generated data
 	$(BIN)/rankwise demo
 
 test: $(VENV)/installed-test  ## Run all tests and doctests in random order; SEED=... repeats a run

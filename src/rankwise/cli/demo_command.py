@@ -1,4 +1,4 @@
-"""``rankwise demo``: a tour of the library on data made on the spot.
+"""``rankwise demo``: a tour of the library on generated data.
 
 It may be read as an example: everything that is not printing is done by public functions. Outside
 of the package one would write ``from rankwise import RankRLSCV, RankSVMCV, ScoreGraph``.
