@@ -290,7 +290,6 @@ def test_krippendorffs_alpha_is_that_of_coincidences(seed):
     assert rate(votes(n=30)).krippendorff is None
 
 
-@pytest.mark.slow
 def test_possible_ranks_of_very_many_items_are_wider(monkeypatch):
     games = consistent_games(np.linspace(1, -1, 8), 300, seed=3)
     exact = rate(games)
@@ -305,6 +304,7 @@ def test_possible_ranks_of_very_many_items_are_wider(monkeypatch):
     assert [wide[k].best_rank for k in range(8)] == overlap
 
 
+@pytest.mark.slow
 def test_possible_ranks_hold_the_true_ones_on_average():
     inside = []
     for spread in (0.02, 0.3, 1.0):

@@ -225,11 +225,11 @@ def chosen(graph, rng):
     return [(asked.first, asked.second) for asked in next_pairs(graph, k=5, random_state=rng)]
 
 
-@pytest.mark.slow
 def at_random(graph, rng):
     return [rng.choice(graph.n_items, 2, replace=False) for _ in range(5)]
 
 
+@pytest.mark.slow
 def test_choosing_finds_the_order_sooner():
     pairs, tau = np.triu_indices(20, 1), {}
     for choose in (chosen, at_random):

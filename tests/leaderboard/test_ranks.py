@@ -92,7 +92,6 @@ def test_all_true_ranks_of_equal_items_are_inside_with_few_clusters(n_clusters):
     assert n_inside_by_largest_error < 54
 
 
-@pytest.mark.slow
 def votes_of_unequal_judges(seed, n_judges=30, n_items=12, n_votes=600):
     """Votes on equal items by judges with tastes; the first judge has half of the votes."""
     rng = np.random.default_rng(seed)
@@ -108,6 +107,7 @@ def votes_of_unequal_judges(seed, n_judges=30, n_items=12, n_votes=600):
     return data, judge
 
 
+@pytest.mark.slow
 def test_ranks_at_once_hold_where_one_judge_has_half_of_the_votes():
     n_held = 0
     for seed in range(20):
