@@ -147,7 +147,13 @@ def test_small_parts_beside_a_large_one_are_no_groups():
 WHOLE_GROUPS = np.unique(GROUPS, return_inverse=True)[1] // 3
 
 
-@pytest.mark.parametrize("clusters", [WHOLE_GROUPS, np.arange(len(X)) % 6], ids=["whole", "cut"])
+CUT_GROUPS = np.arange(len(X)) % 6
+ONE_WHOLE = np.where(WHOLE_GROUPS == 0, 0, 1 + CUT_GROUPS)
+
+
+@pytest.mark.parametrize(
+    "clusters", [WHOLE_GROUPS, CUT_GROUPS, ONE_WHOLE], ids=["whole", "cut", "one whole"]
+)
 @pytest.mark.parametrize("name", ["linear", "kernel"])
 def test_clusters_of_groups_leave_together_and_may_cut_groups(clusters, name):
     model = RankRLS(0.1, **MODELS[name])
