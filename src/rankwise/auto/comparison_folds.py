@@ -9,6 +9,7 @@ import numpy as np
 
 from rankwise.arrays import Array, Indices
 from rankwise.auto.item_comparisons import ItemComparisons
+from rankwise.formatting import count
 
 N_FOLDS = 5  # folds of items
 ENOUGH_COMPARISONS = 5000  # held out, after which no further fold is needed
@@ -83,11 +84,11 @@ def hold_out_comparisons(
     else:
         folds = later_blocks(comparisons.days)
     if not folds:
+        n_items = len(np.unique([comparisons.first, comparisons.second]))
         raise ValueError(
-            f"{comparisons.n_comparisons} comparisons of "
-            f"{len(np.unique([comparisons.first, comparisons.second]))} items are too few to hold "
-            "out some of the items: no comparison is left to train on. Pass more comparisons, or "
-            "use RankLogistic with a fixed alpha."
+            f"{count(comparisons.n_comparisons, 'comparison')} of {count(n_items, 'item')}: too "
+            "few to hold out some of the items, because no comparison is left to train on. Pass "
+            "more comparisons, or use RankLogistic with a fixed alpha."
         )
     held_out = comparisons.take(np.concatenate([fold.held_out for fold in folds]))
     if comparisons.days is None:

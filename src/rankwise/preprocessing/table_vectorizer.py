@@ -264,6 +264,8 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         refused = [column for column in dropped if column.name in requested]
         if refused:
             raise ValueError(f"these columns cannot be learned from: {_list_reasons(refused)}.")
+        if not self.facts_:
+            raise ValueError("X has no columns of features; pass at least one.")
         if len(dropped) == len(self.facts_):
             raise ValueError(f"no column can be learned from: {_list_reasons(dropped)}.")
 
