@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
@@ -122,11 +123,10 @@ def scores_over_tasks(n_models: int, n_tasks: int, missing: float) -> Callable[[
         is_missing[: len(scores) // 3] = False
         scores[is_missing] = np.nan
         names = [f"t{k}" for k in range(scores.shape[1])]
-        table = {"model": np.arange(len(scores)).astype(str)}
-        table |= dict(zip(names, scores.T, strict=True))
+        table = pd.DataFrame(scores, np.arange(len(scores)).astype(str), names)
 
         def ours() -> Any:
-            return rate_scores(table, item="model", score=names).columns
+            return rate_scores(table).columns
 
         def bootstrap() -> list[Any]:
             draws = {"tiny": 10, "short": 100, "full": 1000}[size]

@@ -368,6 +368,15 @@ def test_text_among_scores_is_refused_with_its_row():
         rate_scores(frame, item="model", score=TASKS)
 
 
+def test_infinite_scores_are_refused_with_their_row():
+    frame = wide_frame(scores_of()).set_index("model")
+    frame.loc["m4", "t03"] = np.inf
+    with pytest.raises(ValueError, match=r"score='t03' is inf in row 4"):
+        rate_scores(frame)
+    with pytest.raises(ValueError, match=r"score='t03' is inf in row 4"):
+        rate_scores(frame.reset_index(), item="model", score=TASKS)
+
+
 def test_model_without_scores_is_dropped():
     scores = scores_of()
     scores[2] = np.nan
