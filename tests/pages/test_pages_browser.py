@@ -60,7 +60,12 @@ def open_any(open_page, browser, judge):
         browser.get(judge.url)
         browser.execute_script("sessionStorage.setItem('judge', arguments[0])", HOSTILE_TITLE)
         browser.refresh()
-        wait_for(browser, lambda: browser.execute_script("return !isBusy && current !== null"))
+        is_asked = "return !isBusy && openQuestion !== null"
+        wait_for(browser, lambda: browser.execute_script(is_asked))
+        question = browser.execute_script("return openQuestion")
+        find(browser, "button[data-outcome=tie]").click()  # the board is shown after an answer
+        wait_for(browser, lambda: browser.execute_script("return openQuestion") != question)
+        wait_for(browser, lambda: browser.execute_script(is_asked))
         find(browser, "#board summary").click()
         return browser
 
