@@ -159,7 +159,6 @@ def report_and_wait(block, folder):
 def test_a_worker_that_dies_during_the_fit_does_no_harm(cluster, estimator, tmp_path):
     lazy_X, lazy_y, lazy_groups = lazily(X, y, groups, chunks=60)
     lazy_X = lazy_X.map_blocks(report_and_wait, tmp_path, dtype=float, meta=np.empty((0, 0)))
-    before = cluster.run(os.getpid)
 
     def fit():
         with cluster.as_current():
@@ -167,8 +166,9 @@ def test_a_worker_that_dies_during_the_fit_does_no_harm(cluster, estimator, tmp_
 
     with ThreadPoolExecutor(1) as pool:
         fitted = pool.submit(fit)
-        killed = next(iter(before.values()))
-        wait_for((tmp_path / f"started-{killed}").exists)
+        wait_for(lambda: fitted.done() or any(tmp_path.glob("started-*")))
+        assert not fitted.done()
+        killed = int(next(tmp_path.glob("started-*")).name.removeprefix("started-"))
         os.kill(killed, signal.SIGKILL)
         (tmp_path / "go").touch()
         fitted.result(timeout=MAX_WAIT)
