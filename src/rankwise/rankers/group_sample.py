@@ -6,6 +6,7 @@ import hashlib
 import heapq
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -95,9 +96,12 @@ class GroupSample:
         encoded = encode_groups(groups, len(columns))
         labels = encoded.labels.tolist()
         self._draw_again(labels)
-        rows_by_group = indices_by_group(encoded.codes)
-        for label, rows in zip(labels, rows_by_group, strict=True):
-            if label in self._pieces:
+        is_drawn = np.array([label in self._pieces for label in labels])
+        drawn_rows = np.flatnonzero(is_drawn[encoded.codes])
+        for part in indices_by_group(encoded.codes[drawn_rows]):
+            if len(part):
+                rows = drawn_rows[part]
+                label = labels[encoded.codes[rows[0]]]
                 self._pieces[label].append(GroupRows(matrix[rows], columns[rows]))
         return self
 
@@ -114,8 +118,10 @@ class GroupSample:
         matrices = [piece.X for pieces in self._pieces.values() for piece in pieces]
         relevance = [piece.y for pieces in self._pieces.values() for piece in pieces]
         sizes = [sum(len(piece.y) for piece in pieces) for pieces in self._pieces.values()]
-        labels: Labels = np.empty(len(sizes), dtype=object)
-        labels[:] = list(self._pieces)
+        labels: Labels = np.array(list(self._pieces))
+        if labels.tolist() != list(self._pieces):  # labels of several types
+            labels = np.empty(len(sizes), dtype=object)
+            labels[:] = list(self._pieces)
         stack = sp.vstack if any(map(sp.issparse, matrices)) else np.vstack
         return stack(matrices), np.vstack(relevance), np.repeat(labels, sizes)
 
@@ -138,6 +144,7 @@ def sample_labels(labels: Iterable[Hashable], n_groups: int) -> list[Hashable]:
     return heapq.nsmallest(n_groups, set(labels), key=stable_hash)
 
 
+@lru_cache(maxsize=2**16, typed=True)
 def stable_hash(label: Hashable) -> int:
     """A hash value of a label that is the same in all processes."""
     text = f"{type(label).__name__}:{label!r}"
