@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankwise import PairGraph, RankRLS, SufficientStatistics, make_target
+from rankwise.errors import ClosedGroupError
 from rankwise.persistence import load, save
 from rankwise.rankers import batch_sums
 
@@ -344,3 +345,19 @@ def test_other_bytes_and_labels_are_refused():
 
 def twice(X, y, groups, labels, shift=0.0):
     return np.vstack([X + shift, X]), np.r_[y, y], None if labels is None else np.r_[groups, groups]
+
+
+def test_closed_groups_need_no_memory_and_take_no_rows():
+    rng = np.random.default_rng(0)
+    X, y, groups = rng.standard_normal((60, 3)), rng.standard_normal(60), np.repeat(range(6), 10)
+    sums = SufficientStatistics().add(X, y, groups)
+    expected = sums.solve([0.1]).coefficients
+    assert sums.open_bytes > 0
+    sums.close_groups()
+    assert sums.open_bytes == 0
+    np.testing.assert_array_equal(sums.solve([0.1]).coefficients, expected)
+    held_out = sums.held_out(X[:10], y[:10], groups[:10], [0.1])
+    refit = RankRLS(0.1).fit(X[10:], y[10:], groups[10:])
+    np.testing.assert_allclose(held_out[:, 0], refit.predict(X[:10]), rtol=1e-9)
+    with pytest.raises(ClosedGroupError):
+        sums.add(X[:1], y[:1], groups[:1])
