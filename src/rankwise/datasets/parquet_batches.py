@@ -81,13 +81,13 @@ def read_batches(
 
 
 def _read_with_pyarrow(files: Sequence[str], columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Row group by row group; a scan of a dataset would keep what it has read of a file."""
     pyarrow = require("pyarrow", "engine='pyarrow'")
-    dataset = require("pyarrow.dataset", "engine='pyarrow'")
-    batches = dataset.dataset(list(files)).to_batches(
-        columns=list(columns), batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1
-    )
-    for batch in batches:
-        yield pyarrow.Table.from_batches([batch])
+    parquet = require("pyarrow.parquet", "engine='pyarrow'")
+    for file in files:
+        with parquet.ParquetFile(file, pre_buffer=False) as opened:
+            for batch in opened.iter_batches(BATCH_ROWS, columns=list(columns)):
+                yield pyarrow.Table.from_batches([batch])
 
 
 def _read_with_duckdb(files: Sequence[str], columns: Sequence[str]) -> Iterator[pa.Table]:
