@@ -18,7 +18,12 @@ from experiments.boards.few_clusters import (
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
 from rankwise.leaderboard.algebra.effective_clusters import effective_clusters
-from rankwise.leaderboard.inference.ranks import FEW_UNITS, effective_number, simultaneous_ranks
+from rankwise.leaderboard.inference.ranks import (
+    FEW_UNITS,
+    effective_number,
+    holm_rejects,
+    simultaneous_ranks,
+)
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot, joint_quantile, possible_ranks
 
 
@@ -75,6 +80,12 @@ def test_items_of_equal_scores_or_without_error_are_ranked():
         np.array([1.0]), CovarianceRoot(np.ones((1, 2)), 4), lists[:1], 0.95
     )
     assert (best.tolist(), worst.tolist()) == ([1], [1])
+
+
+def test_holm_stops_at_the_first_p_value_that_is_too_large():
+    assert holm_rejects(np.array([0.03, 0.04, 0.03]), 0.05).tolist() == [False] * 3
+    assert holm_rejects(np.array([0.04, 0.01, 0.03]), 0.05).tolist() == [False, True, False]
+    assert holm_rejects(np.array([0.04, 0.01, 0.02]), 0.05).tolist() == [True] * 3
 
 
 @pytest.mark.slow
