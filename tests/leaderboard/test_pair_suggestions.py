@@ -283,7 +283,7 @@ def test_what_knows_nothing_of_pairs_is_refused():
     with pytest.raises(ValueError, match="there is 1 item"):
         next_pairs(PairGraph([], [], n_items=1))
     X, y, groups = make_ranking(n_queries=5, n_features=3, random_state=0)[:3]
-    with pytest.raises(ValueError, match="pass X"):
+    with pytest.raises(ValueError, match="X is missing"):
         next_pairs(CalibratedRanker(RankRLS()).fit(X, y, groups))
 
 

@@ -125,7 +125,7 @@ def test_what_is_not_held_out_as_whole_groups_promises_nothing():
         with pytest.raises(ValueError, match=r"there were [01];"):
             model.best_set(X)
     model = CalibratedRanker(RankRLS()).fit(X, GRADES, GROUPS)
-    with pytest.raises(ValueError, match=r"grade=3 .*\[1\.0, 2\.0\]"):
+    with pytest.raises(ValueError, match=r"grade=3; .*\[1\.0, 2\.0\]"):
         model.best_set(X, GROUPS, grade=3)
     with pytest.raises(ValueError, match="at least 99 held-out lists"):
         model.best_set(X, GROUPS, level=0.99)
