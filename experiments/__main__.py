@@ -50,7 +50,13 @@ OPTIONS = {  # a run for each; the others are run once, without options
     ),
     "sums.clusters": ("--rows 10000000",),
     "sums.engines": ("", "--rows 10000000"),
-    "survival.peers": ("", "--growth"),
+    "survival.peers": (
+        "--only veterans",
+        "--only whas500",
+        "--only gbsg2",
+        "--only flchain",
+        "--growth",
+    ),
     "uncertainty.next_pairs": ("--runs 20",),
 }
 

@@ -1,4 +1,4 @@
-"""The compiled reader of LETOR rows: the numbers of Python's float, the rows of its twin."""
+"""The compiled reader of LETOR rows: the numbers of Python's float, the rows of its fallback."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_every_decimal_is_rounded_as_python_rounds_it():
 
 
 @pytest.mark.parametrize("options", [{}, {"zero_based": True}, {"n_columns": 2, "largest": 5.0}])
-def test_damaged_texts_are_read_as_far_as_the_twin_reads_them(options):
+def test_damaged_texts_are_read_as_far_as_the_fallback_reads_them(options):
     rng = random.Random(1)
     stops = 0
     for round_ in range(300):
