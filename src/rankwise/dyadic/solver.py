@@ -195,7 +195,7 @@ class DyadicProblem:
         """``Uᵀ F`` of `without_columns`, shape (a, t)."""
         diagonal = self._diagonalization
         V = self.decomposed_columns.spectrum.vectors
-        target = diagonal.row_vectors.T @ self._centered_target
+        target = self._target_of_row_directions
         squares = np.square(V).T
         k = 1.0 - 1.0 / self.loss.shape[1]
         if shift > diagonal.largest:
@@ -204,7 +204,7 @@ class DyadicProblem:
             fitted = (shrinkage * diagonal.target) @ V.T
             return np.asarray((fitted - leverage * target / k) / (k - leverage))
         complement = shift / (shift + diagonal.values)
-        target_off_span = target - diagonal.target @ V.T  # outside V and the constant
+        target_off_span = self._target_off_columns
         length_off_span = np.maximum(k - squares.sum(axis=0), 0.0)
         residual = target_off_span + (complement * diagonal.target) @ V.T
         return np.asarray(target / k - residual / (length_off_span + complement @ squares))
@@ -215,7 +215,7 @@ class DyadicProblem:
         sigma, V = self.decomposed_columns.spectrum[:2]
         gamma = self.rows.spectrum.values[directions, None]
         Z = diagonal.target[directions]
-        target = diagonal.row_vectors[:, directions].T @ self._centered_target
+        target = self._target_of_row_directions[directions]
         k = 1.0 - 1.0 / self.loss.shape[1]
         gain = sigma / (shift + diagonal.values[directions])
         leverage = gain @ np.square(V).T
@@ -233,6 +233,17 @@ class DyadicProblem:
     def _centered_target(self) -> Array:
         """``Y C``."""
         return np.asarray(self.loss.Y - self.loss.Y.mean(axis=1, keepdims=True))
+
+    @cached_property
+    def _target_of_row_directions(self) -> Array:
+        """``Uᵀ Y C``, shape (a, t)."""
+        return np.asarray(self._diagonalization.row_vectors.T @ self._centered_target)
+
+    @cached_property
+    def _target_off_columns(self) -> Array:
+        """The part of ``Uᵀ Y C`` outside of V and the constant, shape (a, t)."""
+        V = self.decomposed_columns.spectrum.vectors
+        return np.asarray(self._target_of_row_directions - self._diagonalization.target @ V.T)
 
     @cached_property
     def _diagonalization(self) -> Diagonalization:
