@@ -457,6 +457,13 @@ def test_warnings_of_units_components_and_constants():
     assert [row.rank for row in board] == [1, 1, 1, 1]
 
 
+def test_scores_with_both_signs_are_no_percentages():
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((103, 41)) + rng.standard_normal((103, 1))
+    frame = pd.DataFrame(scores, [f"m{k}" for k in range(103)], [f"t{k}" for k in range(41)])
+    assert rate_scores(frame).warnings == ()
+
+
 def test_masking_test_widens_the_interval_of_a_model_with_one_kind_of_task():
     rng = np.random.default_rng(0)
     skill = rng.normal(size=(30, 1))

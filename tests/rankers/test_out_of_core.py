@@ -273,7 +273,7 @@ def test_without_room_the_groups_seen_last_stay_open_and_the_others_are_refused(
 @pytest.mark.parametrize(
     "message, X, y, groups",
     [
-        ("X has 3 features, but BatchColumns is expecting 4", np.zeros((2, 3)), [0, 1], [0, 0]),
+        ("X has 3 features, but EarlierBatches is expecting 4", np.zeros((2, 3)), [0, 1], [0, 0]),
         ("contains NaN", np.full((2, 4), np.nan), [0, 1], [0, 0]),
         ("preferences cannot be split", np.zeros((2, 4)), PairGraph([0], [1], n_items=2), None),
     ],

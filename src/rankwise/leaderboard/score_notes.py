@@ -106,8 +106,9 @@ def _mixed_percentages(board: TaskLeaderboard) -> Iterator[str]:
     """Find models with fractions where the other models have percentages, and the reverse."""
     scores = board.table.scores
     medians = np.nanmedian(scores, axis=0)
-    is_percentage = (medians > 1) & (np.nanmax(scores, axis=0) <= 100)
-    is_fraction = (medians > 0) & (medians <= 1)
+    is_share = np.nanmin(scores, axis=0) >= 0
+    is_percentage = is_share & (medians > 1) & (np.nanmax(scores, axis=0) <= 100)
+    is_fraction = is_share & (medians > 0) & (medians <= 1)
     in_unit_range = (scores >= 0) & (scores <= 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = scores / medians

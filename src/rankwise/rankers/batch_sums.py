@@ -57,8 +57,10 @@ class SumOptions(PairOptions):
     beta: float
 
 
-class BatchColumns(BaseEstimator):
-    """Number and names of the columns of all batches, and the shape of their outputs.
+class EarlierBatches(BaseEstimator):
+    """Columns and outputs of the batches so far, which later batches must have, too.
+
+    scikit-learn names this class in its messages about other columns.
 
     Attributes
     ----------
@@ -103,7 +105,7 @@ class BatchSums:
         check_beta(beta)
         self._options: PairOptions = {"cost": cost, "ties": ties, "group_weight": group_weight}
         self.beta = float(beta)
-        self._columns = BatchColumns()
+        self._columns = EarlierBatches()
         self._equations = NormalEquations()
         self._open: dict[Hashable, GroupMoments] = {}  # those seen last are last
         self._closed: dict[Hashable, int] = {}  # and how many rows of positive weight they had
