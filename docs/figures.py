@@ -117,6 +117,12 @@ def board_seconds(against: str, *, is_peer: bool) -> str:
     return f"{seconds:.2g}"
 
 
+def board_seconds_of_frame() -> str:
+    """Seconds of a board with intervals from text columns of pandas."""
+    work = "Bradley–Terry, 60 items, 1e6 comparisons, 95% intervals, text columns of pandas"
+    return f"{float(benchmark_row(work, '0.15 s')['seconds']):.2g}"
+
+
 def best_set_coverages() -> list[float]:
     """Coverage of best sets in each experiment."""
     path = ROOT / "experiments" / "sets" / "results" / "coverage.txt"
@@ -150,6 +156,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "lightgbm-faster": lightgbm_faster,
     "leave-group-out-fits": leave_group_out_fits,
     "board-seconds": lambda: board_seconds("evalica", is_peer=False),
+    "board-seconds-frame": board_seconds_of_frame,
     "board-seconds-choix": lambda: board_seconds("choix", is_peer=True),
     "board-seconds-evalica": lambda: board_seconds("evalica", is_peer=True),
     "best-set-range": best_set_range,
