@@ -198,7 +198,8 @@ def counts_of(records: list[Record]) -> str:
     text = f"{n_met} of {n_bars} bars met."
     n_busy = sum(not record["is_idle"] for record in records)
     if n_busy:
-        text += f" † {n_busy} rows were measured while other programs used the processors."
+        rows = "1 row was" if n_busy == 1 else f"{n_busy} rows were"
+        text += f" † {rows} measured while other programs used the processors."
     return text
 
 

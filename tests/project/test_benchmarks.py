@@ -118,7 +118,7 @@ def test_rows_that_never_found_an_idle_machine_are_marked(monkeypatch):
     assert record["busy_cores"] == 1.5
     assert not record["is_idle"]
     assert bench.cells_of(record)[-1] == "met †"
-    assert "1 rows were measured while" in bench.counts_of([record])
+    assert "1 row was measured while" in bench.counts_of([record])
     assert bench.cells_of({**record, "is_idle": True, "bar": math.inf})[-1] == "–"
 
 
