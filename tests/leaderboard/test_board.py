@@ -18,7 +18,7 @@ from scipy import stats
 from rankwise import PairGraph
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate, rate_groups
-from rankwise.leaderboard.judges import krippendorff
+from rankwise.leaderboard.judges import _slopes, krippendorff
 from rankwise.leaderboard.render import FORMATS, footnotes, tables
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot, joint_quantile
 from tests.leaderboard.data import consistent_games, random_games
@@ -399,6 +399,13 @@ def judged(seed=0, n_judges=20, n_each=60):
     outcome[judge == 1] *= -1
     outcome[judge == 2] = 1.0
     return PairData(first, second, outcome, np.ones(n), np.arange(8), judges=judge), truth
+
+
+def test_a_judge_who_compared_equal_items_only_has_an_infinite_error():
+    margins = np.array([0.0, 0.0, 1.0, -1.0])
+    estimates = _slopes(np.array([1.0, -1.0, 1.0, -1.0]), margins, np.array([0, 0, 1, 1]))
+    np.testing.assert_array_equal(estimates.value, [0.0, 1.0])
+    np.testing.assert_array_equal(np.isinf(estimates.error), [True, False])
 
 
 def test_the_table_of_judges_has_ten_of_those_who_do_not_stand_out():

@@ -118,15 +118,23 @@ def _read_table(
         steps: Steps = []
     else:
         steps = _preparation_steps(vectorizer, X, options, estimator)
+    y, folds = _target_and_folds(file, data, options, estimator)
+    return TrainingSet(
+        file, data, X, y, steps, facts, n_dropped=n_dropped, nuisance=nuisance, folds=folds
+    )
+
+
+def _target_and_folds(
+    file: DataFile, data: RankingData, options: ModelOptions, estimator: BaseEstimator
+) -> tuple[Array | SurvivalGraph | PairGraph, Folds | None]:
+    """What is learned: comparisons with what a search holds out, survival times, or scores."""
     if isinstance(file, PairFile):
-        graph, folds = _comparisons(file, data, options, estimator)
-        return TrainingSet(file, data, X, graph, steps, facts, n_dropped, nuisance, folds)
+        return _comparisons(file, data, options, estimator)
     assert data.y is not None  # a file without scores was refused
     if data.event is not None:
-        graph_of_times = SurvivalGraph(data.y, data.event, data.groups, data.weight)
-        return TrainingSet(file, data, X, graph_of_times, steps, facts, n_dropped, nuisance)
+        return SurvivalGraph(data.y, data.event, data.groups, data.weight), None
     terminal.note(skew_note(data.y, estimator))
-    return TrainingSet(file, data, X, data.y, steps, facts, n_dropped, nuisance)
+    return data.y, None
 
 
 def _split_column_names(file: DataFile, usage: FeatureOptions) -> ColumnNames:

@@ -392,12 +392,12 @@ def _winning_sides(rows: ComparisonRows) -> Array:
     assert rows.columns.outcome is not None
     outcome = rows.labels[rows.columns.outcome]
     words = outcome.texts
-    by_item, is_item = _winners_by_item(rows, outcome)
-    sides = comparison_words.meanings(words)
+    sign_by_item, is_item = _winners_by_item(rows, outcome)
+    side_of_known_word = comparison_words.meanings(words)
     names = rows.names(rows.columns.items)
     side_of_column = {names[0].lower(): 1.0, names[1].lower(): -1.0}
     side_of_word = np.full(len(words), np.nan)
-    for k, (word, side) in enumerate(zip(words, sides, strict=True)):
+    for k, (word, side) in enumerate(zip(words, side_of_known_word, strict=True)):
         if word.lower() in side_of_column:
             side_of_word[k] = side_of_column[word.lower()]
         elif not is_item[k] and side is not None:
@@ -405,10 +405,10 @@ def _winning_sides(rows: ComparisonRows) -> Array:
     unknown = np.flatnonzero(np.isnan(side_of_word) & ~is_item)
     if len(unknown):
         _refuse_words(rows, outcome, unknown, names)
-    by_word = outcome.per_row(side_of_word)
-    sign = np.where(np.isnan(by_word), by_item, by_word)
+    sign_by_word = outcome.per_row(side_of_word)
+    sign = np.where(np.isnan(sign_by_word), sign_by_item, sign_by_word)
     rows.refuse(
-        ~np.isnan(by_item) & (by_item != sign),
+        ~np.isnan(sign_by_item) & (sign_by_item != sign),
         "the winner {} can be understood in two ways: as an item, and as a word for a side or a "
         "tie. Rename the item or the column.",
         outcome,

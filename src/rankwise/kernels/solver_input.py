@@ -198,41 +198,64 @@ def _factor_kernel(K: Array, on_items: KernelFeatures) -> SolverInput:
     by its eigenvectors instead. K is overwritten.
     """
     K = center_kernel(K)
-    first = first_equal_rows(K)
+    first_equal_row = first_equal_rows(K)
     probe = np.random.default_rng(0).standard_normal(len(K))
     product = K @ probe
     diagonal = np.diagonal(K).copy()
-    columns_first = K
+    factor, pivot_order, rank = _pivoted_cholesky(K)
+    R = _rows_of_factor(factor, pivot_order, rank)
+    if first_equal_row is not None:
+        R = R[first_equal_row]
+    error = np.linalg.norm(R @ (R.T @ probe) - product)
+    if error <= DEFINITE_TOLERANCE * np.linalg.norm(product):
+        return _input_of_pivots(R, pivot_order[:rank], on_items)
+    _restore_kernel(factor, diagonal)
+    return _input_of_eigenvectors(factor, on_items)
+
+
+def _pivoted_cholesky(K: Array) -> tuple[Array, Indices, int]:
+    """The factor in the lower triangle of the memory of K, the order of the pivots, and the rank.
+
+    The upper triangle keeps the entries of K.
+    """
+    columns_first = K  # the order of LAPACK, which then overwrites K instead of a copy
     if not K.flags.f_contiguous:
         columns_first = K.T
     with allow_threads(len(K) ** 3):
         factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(columns_first, lower=1, overwrite_a=1)
-    pivot_order = pivots - 1
-    R = _rows_of_factor(factor, pivot_order, rank)
-    if first is not None:
-        R = R[first]
-    error = np.linalg.norm(R @ (R.T @ probe) - product)
-    if error <= DEFINITE_TOLERANCE * np.linalg.norm(product):
-        pivot_items = pivot_order[:rank]
+    return factor, pivots - 1, rank
 
-        def coefficients_of_pivots(w: Array) -> Array:
-            dual_coef = np.zeros((len(R), *w.shape[1:]))
-            triangle = R[pivot_items]
-            solution = scipy.linalg.solve_triangular(triangle, w, lower=True, trans="T")
-            dual_coef[pivot_items] = solution
-            return _centered(dual_coef)
 
-        return SolverInput("primal", R, on_items, coefficients_of_pivots)
-
-    for row in range(1, len(factor)):  # dpstrf overwrites the lower triangle only
+def _restore_kernel(factor: Array, diagonal: Array) -> None:
+    """Turn the memory of `_pivoted_cholesky` into the kernel matrix again."""
+    for row in range(1, len(factor)):
         factor[row, :row] = factor[:row, row]
     factor[np.diag_indices(len(factor))] = diagonal
-    root = basis_root(factor)
+
+
+def _input_of_pivots(R: Array, pivot_items: Indices, on_items: KernelFeatures) -> SolverInput:
+    """Features of a Cholesky factor, whose solutions become coefficients of the pivots."""
+
+    def coefficients_of_pivots(w: Array) -> Array:
+        dual_coef = np.zeros((len(R), *w.shape[1:]))
+        triangle = R[pivot_items]
+        solution = scipy.linalg.solve_triangular(triangle, w, lower=True, trans="T")
+        dual_coef[pivot_items] = solution
+        return _centered(dual_coef)
+
+    return SolverInput("primal", R, on_items, coefficients_of_pivots)
+
+
+def _input_of_eigenvectors(K: Array, on_items: KernelFeatures) -> SolverInput:
+    """Features of the eigenvectors of K with positive eigenvalues."""
+    root = basis_root(K)
 
     def coefficients_of_eigenvectors(w: Array) -> Array:
         return _centered(root @ w)
 
-    return SolverInput("primal", factor @ root, on_items, coefficients_of_eigenvectors, False)
+    return SolverInput(
+        "primal", K @ root, on_items, coefficients_of_eigenvectors, is_definite=False
+    )
 
 
 def _rows_of_factor(factor: Array, pivot_order: Indices, rank: int) -> Array:

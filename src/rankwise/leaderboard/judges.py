@@ -178,7 +178,8 @@ def _slopes(outcome: Array, margin: Array, codes: Indices) -> _Estimates:
         error = np.sqrt(influence * n / np.maximum(1, n - 1)) / margin_squares
         noise = np.mean((outcome - average * margin) ** 2)
         error = np.maximum(error, np.sqrt(noise / margin_squares))  # few may agree by chance
-    error[n < 2] = np.inf
+    has_no_margin = margin_squares == 0  # only comparisons of items with equal ratings
+    error[has_no_margin | (n < 2)] = np.inf
     return _Estimates(np.nan_to_num(slope) / average, error / average, average)
 
 

@@ -72,7 +72,7 @@ class ExponentialLoss(StrictPairLoss):
         centered = self._sums.center(f)
         offset = value - float(gradient @ centered)
         offset_terms = value + scale * float((won + lost) @ np.abs(centered))
-        plane = Plane(offset, offset_terms, 2 * scale)
+        plane = Plane(offset, offset_terms, gradient_terms=2 * scale)
         return LossValue(value, gradient, hessian_product, plane)
 
 

@@ -268,7 +268,7 @@ class Solution:
         if point.value < self.objective:
             self.w = point.w
             self.objective = point.value
-        self.bound = max(bound, self.bound)
+        self.bound = max(self.bound, bound)  # this order keeps the old bound if the new one is NaN
         if self.bound > self.objective:
             rounding = self.bundle.rounding_of(point.value, point.loss.plane, point.w)
             if self.bound <= self.objective + rounding:

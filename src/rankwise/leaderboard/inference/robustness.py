@@ -96,11 +96,11 @@ class PairInfluence:
         counts = self.counts
         n_removed = 0
         while not self.is_closed:
-            falls = self._falls()
-            best = int(np.argmax(falls))
-            if not falls[best] > LEAST_FALL * self.gap:
+            decreases = self._gap_decreases()
+            best = int(np.argmax(decreases))
+            if not decreases[best] > LEAST_FALL * self.gap:
                 break
-            if np.isinf(falls[best]):  # the last connection of the two items
+            if np.isinf(decreases[best]):  # the last connection of the two items
                 self.remaining[best] -= 1
                 self.gap = 0.0
                 break
@@ -121,19 +121,24 @@ class PairInfluence:
     def _errors(self) -> Array:
         return self.counts.target - self.margins[self.counts.pair]
 
-    def _falls(self) -> Array:
-        """Fall of the gap without one vote of each outcome; infinite for a bridge."""
+    def _gap_decreases(self) -> Array:
+        """How much the gap decreases without one vote of each outcome; infinite for a bridge.
+
+        Exact, by the error that the vote would have if it were left out: its error divided by one
+        minus its leverage.
+        """
         counts = self.counts
-        slope = self.slopes[counts.pair]
-        slack = 1 - counts.weight * self.resistances[counts.pair]
+        slope = self.slopes[counts.pair]  # of the gap in the target of the pair
+        leverage = counts.weight * self.resistances[counts.pair]
+        slack = 1 - leverage
         is_unsupported = slack < LEAST_SLACK
         is_bridge = is_unsupported & (np.abs(slope) > LEAST_SLACK * np.abs(self.slopes).max())
         with np.errstate(divide="ignore", invalid="ignore"):
-            falls = counts.weight * slope * self._errors() / slack
-        falls[is_unsupported] = 0.0
-        falls[is_bridge] = np.inf
-        falls[self.remaining <= 0] = -np.inf
-        return np.asarray(falls)
+            decreases = counts.weight * slope * self._errors() / slack
+        decreases[is_unsupported] = 0.0
+        decreases[is_bridge] = np.inf
+        decreases[self.remaining <= 0] = -np.inf
+        return np.asarray(decreases)
 
     def _number_at_once(self, outcome: int, n_removed: int) -> int:
         """Return how many votes of an outcome to remove.
