@@ -9,6 +9,7 @@ leave-group-out selects for the metric. Both have the same members.
 """
 
 import time
+from unittest.mock import patch
 
 import numpy as np
 from scipy.stats import t as student
@@ -31,11 +32,11 @@ def as_grades(y, y_train):
 
 def measure(split, scoring, strengths):
     """The metric and the error in each test group, and the seconds of the fit."""
-    stacking.STRENGTHS = strengths
     is_one_list = len(np.unique(split.groups)) == 1
     start = time.process_time()
     model = AutoRanker(scoring=scoring)
-    model.fit(split.X, split.y, None if is_one_list else split.groups)
+    with patch.object(stacking, "STRENGTHS", strengths):
+        model.fit(split.X, split.y, None if is_one_list else split.groups)
     seconds = time.process_time() - start
     scores = model.predict(split.X_test, None if is_one_list else split.groups_test)
     values = [

@@ -61,7 +61,8 @@ def t_test(difference, codes=None):
 
 def flip_test(difference, codes=None):
     """The randomization test of a mean over groups or clusters."""
-    return randomization_tests([make_clusters(difference, codes)], CONFIDENCE)[0]
+    (test,) = randomization_tests([make_clusters(difference, codes)], CONFIDENCE, n_draws=N_DRAWS)
+    return test
 
 
 def cluster_rows(n_samples):
@@ -135,7 +136,6 @@ def main(arguments=None):
     parser = make_parser(__doc__)
     parser.add_argument("--samples", type=int, default=2000)
     options = parser.parse_args(arguments)
-    paired_tests.N_DRAWS = N_DRAWS
     header = ["clusters", "t", "randomization", "t, clusters\nignored"]
     print_table("Type I error with clusters", header, cluster_rows(options.samples), digits=3)
     header = ["seeds", "groups", "both\nvariances", "seeds\naveraged"]

@@ -188,7 +188,9 @@ def student_test(mean: float, error: MeanError, confidence: float) -> MeanTest:
     return MeanTest(p, mean - half_width, mean + half_width)
 
 
-def randomization_tests(clusters: list[Clusters], confidence: float) -> list[MeanTest]:
+def randomization_tests(
+    clusters: list[Clusters], confidence: float, *, n_draws: int = N_DRAWS
+) -> list[MeanTest]:
     """Randomization tests of means by random signs of the units, and their inversion.
 
     Reversing the signs of a set S of units gives a sum at least as far above δ as the observed one
@@ -205,12 +207,14 @@ def randomization_tests(clusters: list[Clusters], confidence: float) -> list[Mea
         One for each pair; all have the same sizes.
     confidence : float
         1 − α.
+    n_draws : int, default=100_000
+        Number of random sets if there are more than 16 units; a multiple of 1,000.
     """
     sizes = clusters[0].sizes
     tests = []
     for start in range(0, len(clusters), PAIRS_AT_ONCE):
         sums = np.column_stack([pair.sums for pair in clusters[start : start + PAIRS_AT_ONCE]])
-        subset_sums, subset_sizes, n_subsets = _sum_over_subsets(sums, sizes)
+        subset_sums, subset_sizes, n_subsets = _sum_over_subsets(sums, sizes, n_draws)
         tolerance = RELATIVE_ROUNDING * np.abs(sums).sum(axis=0)
         subset_sums[np.abs(subset_sums) <= tolerance] = 0.0
         for column in subset_sums.T:
@@ -232,7 +236,7 @@ def _invert(means: Array, n_subsets: int, confidence: float) -> MeanTest:
     return MeanTest(p, float(ordered[n_outside - 1]), float(ordered[-n_outside]))
 
 
-def _sum_over_subsets(sums: Array, sizes: Array) -> tuple[Array, Array, int]:
+def _sum_over_subsets(sums: Array, sizes: Array, n_draws: int) -> tuple[Array, Array, int]:
     """Sums over the nonempty sets of units, all sets or random ones, and the number of sets.
 
     The empty set, which stands for the observed signs, is one of the sets.
@@ -242,7 +246,7 @@ def _sum_over_subsets(sums: Array, sizes: Array) -> tuple[Array, Array, int]:
         of_subsets = _sums_of_all_subsets(columns)
         n_subsets = len(of_subsets)
     else:
-        of_subsets = _sums_of_random_subsets(columns)
+        of_subsets = _sums_of_random_subsets(columns, n_draws)
         n_subsets = len(of_subsets) + 1
     of_subsets = of_subsets[of_subsets[:, -1] > 0.0]
     return of_subsets[:, :-1], of_subsets[:, -1], n_subsets
@@ -256,12 +260,12 @@ def _sums_of_all_subsets(columns: Array) -> Array:
     return sums
 
 
-def _sums_of_random_subsets(columns: Array) -> Array:
-    """Sums of columns over random sets of rows, shape (N_DRAWS, n_columns); the seed is fixed."""
+def _sums_of_random_subsets(columns: Array, n_draws: int) -> Array:
+    """Sums of columns over random sets of rows, shape (n_draws, n_columns); the seed is fixed."""
     rng = np.random.default_rng(0)
     n_units = len(columns)
-    sums = np.empty((N_DRAWS, columns.shape[1]))
-    for start in range(0, N_DRAWS, BATCH):
+    sums = np.empty((n_draws, columns.shape[1]))
+    for start in range(0, n_draws, BATCH):
         bits = np.unpackbits(np.frombuffer(rng.bytes(BATCH * ((n_units + 7) // 8)), np.uint8))
         is_in = bits.reshape(BATCH, -1)[:, :n_units]
         sums[start : start + BATCH] = is_in @ columns
