@@ -269,7 +269,7 @@ def print_errors(title, outcomes, tried=NUS):
         rows,
     )
     print(f"\nAgainst {CO_RANK_RLS}, Wilcoxon's signed-rank test over test groups:\n")
-    print(compare(errors, baseline=CO_RANK_RLS, test="wilcoxon"))
+    print(compare(errors, baseline=CO_RANK_RLS, test="wilcoxon", greater_is_better=False))
     print_draws(flat)
     chosen, apart = np.mean([each.disagreement for each in flat], axis=0)
     print(

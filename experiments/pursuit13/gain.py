@@ -65,7 +65,7 @@ def make_rows(errors):
     ]
     for variant in VARIANTS:
         values = {f"{nu:g}": errors[variant.name, nu] for nu in NUS}
-        tests = compare(values, baseline="0", test="wilcoxon").rows
+        tests = compare(values, baseline="0", test="wilcoxon", greater_is_better=False).rows
         best = min(tests, key=lambda row: row.mean_a)
         means = [float(np.nanmean(each)) for each in values.values()]
         rows.append([variant.name, *means, f"{best.p_adjusted:.2g}"])
@@ -109,7 +109,7 @@ def print_confirmation(ratings, options):
         found = [measure(method, group, widths=options.widths) for group in runs]
         errors[name] = by_user(runs, [each.values["error"] for each in found])
     print(f"\nOther users, {SHARES[-1]:.0%} of the training jokes scored, halves of the jokes:\n")
-    print(compare(errors, baseline=names[-1], test="wilcoxon"))
+    print(compare(errors, baseline=names[-1], test="wilcoxon", greater_is_better=False))
 
 
 def main(argv=None):

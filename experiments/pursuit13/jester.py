@@ -80,7 +80,7 @@ def print_comparison(runs, results, baseline, measure="error"):
         for name, of_group in results.items()
     }
     print(f"\nAgainst {baseline}, Wilcoxon's signed-rank test over users, groups taken together:\n")
-    print(compare(values, baseline=baseline, test="wilcoxon"))
+    print(compare(values, baseline=baseline, test="wilcoxon", greater_is_better=False))
 
 
 def print_half_scored(table, ratings, options, published, seed):

@@ -83,7 +83,9 @@ def main(argv=None):
     )
     print_table(title, ["", "error"], rows)
     print("\nAgainst the agreement on other queries, Wilcoxon's signed-rank test over queries:\n")
-    print(compare(errors, baseline="other queries unscored", test="wilcoxon"))
+    print(
+        compare(errors, baseline="other queries unscored", test="wilcoxon", greater_is_better=False)
+    )
     print_notes("The paper has no figures.")
 
 

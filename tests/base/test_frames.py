@@ -173,9 +173,11 @@ def test_graphs_take_columns(kind):
 
 def test_comparisons_take_frames(kind):
     errors = {"a": [*np.arange(3.0, 14.0), np.nan], "b": [0.0, 0.1, 0.1, 0.2] * 3}
-    assert str(compare(FRAMES[kind](errors))) == str(compare(errors))
+    assert str(compare(FRAMES[kind](errors), greater_is_better=False)) == str(
+        compare(errors, greater_is_better=False)
+    )
     with pytest.raises(ValueError, match="mapping with at least two rankers"):
-        compare(FRAMES[kind]({"a": [1.0]}))
+        compare(FRAMES[kind]({"a": [1.0]}), greater_is_better=False)
 
 
 # What columns may be

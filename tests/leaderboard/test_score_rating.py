@@ -67,7 +67,7 @@ def test_two_arms_agree_with_compare():
 
     scores = scores_of(n_models=2)
     difference = rate_scores(wide_frame(scores), item="model", score=TASKS).difference("m0", "m1")
-    comparison = compare({"m0": scores[0], "m1": scores[1]})
+    comparison = compare({"m0": scores[0], "m1": scores[1]}, greater_is_better=False)
     (row,) = comparison.rows
     np.testing.assert_allclose(abs(row.difference), abs(difference.value), rtol=1e-12)
     interval = sorted([abs(row.low), abs(row.high)])

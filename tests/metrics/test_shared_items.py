@@ -193,7 +193,7 @@ def test_paired_tests_of_comparisons_allow_for_shared_items():
         "poor": 1.0 * (poor[first] < poor[second]),
     }
     sides = np.column_stack([first, second])
-    comparison = compare(values, items=sides)
+    comparison = compare(values, items=sides, greater_is_better=False)
     expected = dyadic_robust_mean(values["good"] - values["poor"], first, second)
     (row,) = comparison.rows
     np.testing.assert_allclose(
@@ -203,16 +203,20 @@ def test_paired_tests_of_comparisons_allow_for_shared_items():
     assert comparison.n_items == 30
     assert comparison.to_dict()["items"] == 30
     swapped = sides[:, ::-1]
-    assert compare(values, items=swapped).rows == comparison.rows
+    assert compare(values, items=swapped, greater_is_better=False).rows == comparison.rows
     values["good"][:5] = np.nan
-    complete = compare({name: column[5:] for name, column in values.items()}, items=sides[5:])
-    assert compare(values, items=sides).rows == complete.rows
+    complete = compare(
+        {name: column[5:] for name, column in values.items()},
+        items=sides[5:],
+        greater_is_better=False,
+    )
+    assert compare(values, items=sides, greater_is_better=False).rows == complete.rows
     with pytest.raises(ValueError, match="share items"):
-        compare(values, items=sides, test="wilcoxon")
+        compare(values, items=sides, test="wilcoxon", greater_is_better=False)
     with pytest.raises(ValueError, match="clusters"):
-        compare(values, items=sides, clusters=first)
+        compare(values, items=sides, clusters=first, greater_is_better=False)
     with pytest.raises(ValueError, match="two items"):
-        compare(values, items=first)
+        compare(values, items=first, greater_is_better=False)
 
 
 @pytest.mark.filterwarnings("ignore:the best alpha")

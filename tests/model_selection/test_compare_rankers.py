@@ -52,19 +52,19 @@ LONG = {"arm": "model", "group": "task", "score": "score"}
 
 
 def test_layouts_of_frames_give_the_same_comparison(values):
-    expected = compare(values).rows
+    expected = compare(values, greater_is_better=False).rows
     frame = pd.DataFrame(values)
     by_row = frame.T.rename_axis("model")
     named = by_row.reset_index().rename(columns=str)
     layouts = [
-        compare(frame),
-        compare(pl.DataFrame(values)),
-        compare(by_row.rename(columns=str)),
-        compare(named),
-        compare(pl.DataFrame(named)),
-        compare(named.rename(columns={"model": "x"}), arm="x"),
-        compare(long_frame(values), **LONG),
-        compare(pl.DataFrame(long_frame(values)), **LONG),
+        compare(frame, greater_is_better=False),
+        compare(pl.DataFrame(values), greater_is_better=False),
+        compare(by_row.rename(columns=str), greater_is_better=False),
+        compare(named, greater_is_better=False),
+        compare(pl.DataFrame(named), greater_is_better=False),
+        compare(named.rename(columns={"model": "x"}), arm="x", greater_is_better=False),
+        compare(long_frame(values), **LONG, greater_is_better=False),
+        compare(pl.DataFrame(long_frame(values)), **LONG, greater_is_better=False),
     ]
     for result in layouts:
         for row, other in zip(result.rows, expected, strict=True):
@@ -80,28 +80,31 @@ def test_rows_with_names_and_columns_that_differ_more_are_reported(values):
     table.columns = [f"task{k}" for k in range(12)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        compare(table)
+        compare(table, greater_is_better=False)
     assert any("frame.T" in str(warning.message) for warning in caught)
     queries = pd.DataFrame(values, index=[f"q{k}" for k in range(24)])
-    assert compare(queries).rows == compare(values).rows
+    assert (
+        compare(queries, greater_is_better=False).rows
+        == compare(values, greater_is_better=False).rows
+    )
 
 
 def test_clusters_are_given_by_position_by_name_or_as_a_column(values):
     codes = np.arange(24) // 3
-    expected = compare(values, clusters=codes).rows
-    assert expected != compare(values).rows
+    expected = compare(values, clusters=codes, greater_is_better=False).rows
+    assert expected != compare(values, greater_is_better=False).rows
     frame = long_frame(values)
     by_name = {f"g{k:02}": f"family {k // 3}" for k in range(24)}
     for result in (
-        compare(frame, **LONG, cluster="family"),
-        compare(frame, **LONG, clusters=by_name),
-        compare(values, clusters=[str(code) for code in codes]),
+        compare(frame, **LONG, cluster="family", greater_is_better=False),
+        compare(frame, **LONG, clusters=by_name, greater_is_better=False),
+        compare(values, clusters=[str(code) for code in codes], greater_is_better=False),
     ):
         assert result.n_clusters == 8
         for row, other in zip(result.rows, expected, strict=True):
             assert (row.low, row.p) == pytest.approx((other.low, other.p))
     assert "24 groups in 8 clusters" in str(result)
-    flipped = compare(values, clusters=codes, test="randomization").rows[0]
+    flipped = compare(values, clusters=codes, test="randomization", greater_is_better=False).rows[0]
     assert (flipped.p <= 0.05) == (flipped.low > 0 or flipped.high < 0)
 
 
@@ -111,49 +114,58 @@ def test_seeds_are_matrices_or_a_column(values):
         name: array + 0.05 * rng.normal(size=(3, 1)) + 0.02 * rng.normal(size=(3, 24))
         for name, array in values.items()
     }
-    result = compare(trained)
-    averaged = compare({name: array.mean(axis=0) for name, array in trained.items()})
+    result = compare(trained, greater_is_better=False)
+    averaged = compare(
+        {name: array.mean(axis=0) for name, array in trained.items()}, greater_is_better=False
+    )
     for row, of_means in zip(result.rows, averaged.rows, strict=True):
         assert row.difference == pytest.approx(of_means.difference)
         assert row.high - row.low > of_means.high - of_means.low
     assert result.n_seeds == {"new": 3, "old": 3, "third": 3}
     frame = long_frame(values, n_seeds=3)
-    (row, *_) = compare(frame, **LONG, seed="seed").rows
+    (row, *_) = compare(frame, **LONG, seed="seed", greater_is_better=False).rows
     shifted = {name: array + np.array([[0.0], [0.01], [0.02]]) for name, array in values.items()}
-    assert row.p == pytest.approx(compare(shifted).rows[0].p)
+    assert row.p == pytest.approx(compare(shifted, greater_is_better=False).rows[0].p)
     with pytest.raises(ValueError, match="3 values in the group"):
-        compare(frame, **LONG)
+        compare(frame, **LONG, greater_is_better=False)
     for test in ("randomization", "wilcoxon"):
         with pytest.raises(ValueError, match="seeds"):
-            compare(trained, test=test)
+            compare(trained, test=test, greater_is_better=False)
     with pytest.raises(ValueError, match="clusters"):
-        compare(values, test="wilcoxon", clusters=np.arange(24) // 2)
+        compare(values, test="wilcoxon", clusters=np.arange(24) // 2, greater_is_better=False)
 
 
 def test_a_single_trained_ranker_is_compared_with_a_fixed_one(values):
-    result = compare({"trained": np.vstack([values["new"]] * 4), "fixed": values["old"]})
+    result = compare(
+        {"trained": np.vstack([values["new"]] * 4), "fixed": values["old"]}, greater_is_better=False
+    )
     assert "1 to 4 seeds" in str(result)
     assert result.rows[0].difference == pytest.approx(np.mean(values["new"] - values["old"]))
 
 
 def test_power_is_reported_and_the_number_of_groups_on_request(values):
-    row = compare(values).rows[0]
+    row = compare(values, greater_is_better=False).rows[0]
     assert row.groups_needed is None
-    result = compare(values, difference=row.detectable)
+    result = compare(values, difference=row.detectable, greater_is_better=False)
     assert result.rows[0].groups_needed == pytest.approx(24, abs=1)
     assert "would detect a difference of" in str(result)
     assert "groups to detect" in str(result)
-    assert compare(values, difference=row.detectable / 2).rows[0].groups_needed > 80
+    assert (
+        compare(values, difference=row.detectable / 2, greater_is_better=False)
+        .rows[0]
+        .groups_needed
+        > 80
+    )
     with pytest.raises(ValueError, match="difference"):
-        compare(values, difference=-0.1)
+        compare(values, difference=-0.1, greater_is_better=False)
 
 
 def test_without_correction_the_mark_is_that_of_the_unadjusted_p(values):
-    result = compare(values, correction="none")
+    result = compare(values, correction="none", greater_is_better=False)
     assert [row.p for row in result] == [row.p_adjusted for row in result]
     assert "Holm" not in str(result)
     with pytest.raises(ValueError, match="correction"):
-        compare(values, correction="bonferroni")
+        compare(values, correction="bonferroni", greater_is_better=False)
 
 
 def test_few_different_groups_and_skewed_differences_are_reported():
@@ -161,10 +173,10 @@ def test_few_different_groups_and_skewed_differences_are_reported():
     few = same.copy()
     few[:4] = 0.9
     with pytest.warns(UserWarning, match="fewer than 10 groups differ between a and b"):
-        compare({"a": few, "b": np.r_[0.4, same[1:]]})
+        compare({"a": few, "b": np.r_[0.4, same[1:]]}, greater_is_better=False)
     skewed = np.r_[3.0, 0.001 * np.random.default_rng(0).normal(size=39)]
     with pytest.warns(UserWarning, match="a few groups decide"):
-        compare({"a": skewed, "b": np.r_[0.1, np.zeros(39)]})
+        compare({"a": skewed, "b": np.r_[0.1, np.zeros(39)]}, greater_is_better=False)
 
 
 def test_runs_are_compared_by_the_values_of_evaluate_runs(retrieval):
@@ -179,8 +191,13 @@ def test_runs_are_compared_by_the_values_of_evaluate_runs(retrieval):
     assert clustered.n_clusters == 10
     with pytest.raises(ValueError, match="two runs"):
         compare(runs["one"], qrels=qrels)
+    assert result.rows == compare(by_run, metric="nDCG@5").rows
     with pytest.raises(ValueError, match="qrels="):
-        compare(by_run, metric="nDCG@5")
+        compare(runs, metric="nDCG@5")
+    with pytest.raises(ValueError, match="qrels="):
+        compare({"one": "one.run", "two": "two.run"}, metric="nDCG@5")
+    with pytest.raises(ValueError, match="qrels="):
+        compare(by_run, metric="nDCG@5", unjudged="bounds")
 
 
 def test_runs_are_compared_over_all_grades_of_unjudged_documents(retrieval):
@@ -212,20 +229,25 @@ def test_runs_are_compared_over_all_grades_of_unjudged_documents(retrieval):
 )
 def test_columns_that_are_missing_are_named(values, arguments, word):
     with pytest.raises(ValueError, match=word):
-        compare(long_frame(values), **arguments)
+        compare(long_frame(values), **arguments, greater_is_better=False)
 
 
 def test_bad_clusters_are_refused(values):
     with pytest.raises(ValueError, match="3 labels"):
-        compare(values, clusters=[1, 2, 3])
+        compare(values, clusters=[1, 2, 3], greater_is_better=False)
     with pytest.raises(ValueError, match="no names"):
-        compare(values, clusters={"q": 1})
+        compare(values, clusters={"q": 1}, greater_is_better=False)
     frame = long_frame(values)
     with pytest.raises(ValueError, match="no entry for g01"):
-        compare(frame, **LONG, clusters={f"g{k:02}": 0 for k in range(24) if k != 1})
+        compare(
+            frame,
+            **LONG,
+            clusters={f"g{k:02}": 0 for k in range(24) if k != 1},
+            greater_is_better=False,
+        )
     frame["family"] = range(len(frame))
     with pytest.raises(ValueError, match="a group is in the clusters"):
-        compare(frame, **LONG, cluster="family")
+        compare(frame, **LONG, cluster="family", greater_is_better=False)
     one_arm = frame[frame["model"] == "new"]
     with pytest.raises(ValueError, match="one ranker only"):
-        compare(one_arm, **LONG)
+        compare(one_arm, **LONG, greater_is_better=False)

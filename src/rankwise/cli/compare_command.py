@@ -196,7 +196,7 @@ def _compare_rankers(
         comparisons[tested_metric.name] = paired_test(
             values,
             items=items,
-            greater_is_better=tested_metric.greater_is_better,
+            metric=tested_metric,
             **options._asdict(),
         )
     if survival_scores and groups is None:

@@ -13,9 +13,11 @@ from rankwise.arrays import Array
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.errors import warn_user
 from rankwise.formatting import join_words
-from rankwise.metrics import evaluate_runs
+from rankwise.metrics import evaluate_runs, get_metric
+from rankwise.metrics.registry import MetricName
 from rankwise.metrics.run_input import RunInput, RunsInput, read_judgments, read_runs
 from rankwise.metrics.run_metric_names import RunMetricName, get_run_metric
+from rankwise.metrics.run_metrics import RunMetric
 from rankwise.metrics.unjudged import bounds_of_runs, check_bounded
 from rankwise.model_selection.comparison import (
     Comparison,
@@ -34,6 +36,7 @@ from rankwise.model_selection.comparison_input import (
 from rankwise.model_selection.paired_tests import make_clusters
 from rankwise.runtime.threads import single_threaded
 
+DEFAULT_RUN_METRIC = "nDCG@10"
 FEWEST_FOR_TEST = 6  # groups; with fewer no signed-rank p-value is below 0.05
 FEW_DIFFERENT = 10  # groups that differ; with fewer Student's interval is too narrow
 LARGE_SKEW = 0.15  # skewness² / n above which Student's interval is too narrow
@@ -50,14 +53,14 @@ def compare(
     correction: str = "holm",
     confidence: float = DEFAULT_CONFIDENCE,
     difference: float | None = None,
-    greater_is_better: bool = False,
+    greater_is_better: bool | None = None,
     arm: str | None = None,
     group: str | None = None,
     score: str | None = None,
     seed: str | None = None,
     cluster: str | None = None,
     qrels: RunInput | None = None,
-    metric: RunMetricName | None = None,
+    metric: MetricName | RunMetricName | None = None,
     unjudged: str = "zero",
 ) -> Comparison:
     """Compare rankers by their values in the same groups.
@@ -97,17 +100,19 @@ def compare(
         Level of the intervals; 1 − confidence is the level of significance.
     difference : float, optional
         Also report how many groups detect this difference with a power of 80%.
-    greater_is_better : bool, default=False
-        True if the values are scores such as NDCG; only wins and losses depend on it. Runs are
-        compared by metrics that are scores.
+    greater_is_better : bool, optional
+        True if the values are scores such as NDCG, False if they are errors: it decides which
+        ranker wins a group. There is no default; pass it with `values`, or name their `metric`.
+        Runs are compared by metrics that are scores.
     arm, group, score : str, optional
         Columns of a frame with one row per value: rankers, groups and values.
     seed, cluster : str, optional
         Columns of such a frame: training seeds or folds, and clusters of the groups.
     qrels : dict, data frame, TrecRun or path, optional
         Relevance judgments; `values` are then runs, as for `rankwise.metrics.evaluate_runs`.
-    metric : str or object of ir_measures, default="nDCG@10" for runs
-        Metric by which runs are compared.
+    metric : str, Metric, callable or object of ir_measures, optional
+        Metric by which runs are compared, by default nDCG@10. Without `qrels`, the metric that the
+        values are of: it says whether greater values are better, and computes nothing.
     unjudged : {"zero", "judged_only", "bounds"}, default="zero"
         Documents of runs without a judgment, as in `evaluate_runs`. "bounds" also reports each
         difference over all their grades, and how many must be relevant to reverse it.
@@ -143,29 +148,60 @@ def compare(
     >>> from rankwise.model_selection import compare
     >>> linear = [0.1, 0.3, 0.2, 0.4, 0.2, 0.3, 0.1, 0.3, 0.4, 0.2]
     >>> rbf = [0.0, 0.1, 0.1, 0.1, 0.0, 0.0, 0.2, 0.1, 0.2, 0.1]
-    >>> comparison = compare({"linear": linear, "rbf": rbf})
+    >>> comparison = compare({"linear": linear, "rbf": rbf}, greater_is_better=False)
     >>> comparison.rows[0].significant
     True
     >>> print(comparison.summary())
     linear − rbf: +0.1600 (95% interval +0.0760 to +0.2440, p = 0.002; paired t test over 10 groups); 80% of such studies would detect 0.1169.
     """  # noqa: E501
-    settings = ComparisonSettings(
-        test, baseline, correction, confidence, difference, greater_is_better
-    )
+    is_score = _is_greater_better(greater_is_better, metric, are_runs=qrels is not None)
+    settings = ComparisonSettings(is_score, test, baseline, correction, confidence, difference)
     settings.check()
     if qrels is not None:
         if items is not None:
             raise ValueError("items= is for comparisons of two items; omit it for runs.")
         return _compare_runs(
-            cast("RunsInput", values), qrels, metric or "nDCG@10", unjudged, clusters, settings
+            cast("RunsInput", values),
+            qrels,
+            metric or DEFAULT_RUN_METRIC,
+            unjudged,
+            clusters,
+            settings,
         )
-    if metric is not None or unjudged != "zero":
-        raise ValueError("metric= and unjudged= are for runs; pass qrels= with them.")
+    if unjudged != "zero":
+        raise ValueError("unjudged= is for runs; pass qrels= with it.")
     columns = _long_columns(arm, group, score, seed, cluster)
     paired = read_values(cast("CompareInput", values), columns, arm, clusters)
     paired = paired.with_items(items).complete()
     _warn(paired, settings)
     return compare_values(paired, settings)
+
+
+def _is_greater_better(
+    greater_is_better: bool | None,
+    metric: MetricName | RunMetricName | None,
+    *,
+    are_runs: bool,
+) -> bool:
+    """Whether greater values are better; a ValueError unless an argument says so."""
+    if are_runs or isinstance(metric, RunMetric):
+        direction_of_metric = True  # all metrics of runs are scores
+    elif metric is not None:
+        direction_of_metric = get_metric(cast("MetricName", metric)).greater_is_better
+    elif greater_is_better is not None:
+        return bool(greater_is_better)
+    else:
+        raise ValueError(
+            "compare cannot know whether greater values are better; pass greater_is_better=True "
+            "for scores such as NDCG or accuracy, greater_is_better=False for errors, or the "
+            "metric of the values, such as metric='ndcg@10'."
+        )
+    if greater_is_better is not None and bool(greater_is_better) != direction_of_metric:
+        raise ValueError(
+            f"greater_is_better={greater_is_better!r} contradicts the metric "
+            f"{str(metric or DEFAULT_RUN_METRIC)!r}; omit greater_is_better."
+        )
+    return direction_of_metric
 
 
 def _long_columns(
@@ -196,7 +232,6 @@ def _compare_runs(
     run_metric = get_run_metric(metric)
     if unjudged == "bounds":
         check_bounded(run_metric, n_runs=2)
-    settings = settings._replace(greater_is_better=True)
     judgments = read_judgments(qrels)
     runs_by_name = read_runs(runs)
     if len(runs_by_name) < 2:
@@ -229,25 +264,19 @@ def _warn(paired: PairedValues, settings: ComparisonSettings) -> None:
 
 
 def _warn_about_constant_values(paired: PairedValues, greater_is_better: bool) -> None:
-    """Warn about a ranker with the same value in all groups, unless that is a score of 1.
-
-    An error of 0 in all groups would be perfect, too, but scores of 0 that are passed without
-    greater_is_better=True look the same.
-    """
+    """Warn about a ranker with the same value in all groups, unless it is a perfect one."""
+    perfect_value = 0.0
+    if greater_is_better:
+        perfect_value = 1.0
     for name, values in paired.values.items():
         n_groups = values.shape[1]
         value = values[0, 0]
         is_constant = n_groups >= FEWEST_FOR_TEST and bool((values == value).all())
-        is_perfect = greater_is_better and value == 1.0
-        if not is_constant or is_perfect:
-            continue
-        message = (
-            f"the value of {name!r} is {value:g} in each of the {n_groups} groups, as if all its "
-            "scores were equal; check the scores before you read the p-value"
-        )
-        if not greater_is_better:
-            message += ", and pass greater_is_better=True unless the values are errors"
-        warn_user(f"{message}.")
+        if is_constant and value != perfect_value:
+            warn_user(
+                f"the value of {name!r} is {value:g} in each of the {n_groups} groups, as if all "
+                "its scores were equal; check the scores before you read the p-value."
+            )
 
 
 def _warn_about_differences(paired: PairedValues, settings: ComparisonSettings) -> None:

@@ -109,16 +109,16 @@ class ComparisonSettings(NamedTuple):
 
     Attributes
     ----------
-    test, baseline, correction, confidence, difference, greater_is_better
+    greater_is_better, test, baseline, correction, confidence, difference
         The arguments of `compare`.
     """
 
+    greater_is_better: bool
     test: str = "t"
     baseline: str | None = None
     correction: str = "holm"
     confidence: float = DEFAULT_CONFIDENCE
     difference: float | None = None
-    greater_is_better: bool = False
 
     def check(self) -> None:
         """Raise a ValueError for an argument that is not accepted."""
@@ -159,7 +159,7 @@ class Comparison:
     --------
     >>> from rankwise.model_selection import compare
     >>> new, old = [0.1, 0.2, 0.15, 0.1, 0.3, 0.2] * 2, [0.2, 0.3, 0.21, 0.3, 0.35, 0.4] * 2
-    >>> (row,) = compare({"new": new, "old": old}).rows
+    >>> (row,) = compare({"new": new, "old": old}, greater_is_better=False).rows
     >>> row.wins, row.losses
     (12, 0)
     """

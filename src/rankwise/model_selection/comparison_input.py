@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -211,7 +212,7 @@ def _read_arrays(values: Mapping[str, ArrayLike]) -> dict[str, Array]:
         )
     arrays: dict[str, Array] = {}
     for name, entries in values.items():
-        if isinstance(entries, (Mapping, TrecRun)):
+        if isinstance(entries, (Mapping, TrecRun, str, PathLike)):
             raise ValueError(
                 f"{str(name)!r} is a {type(entries).__name__}, like a retrieval run; pass the "
                 "relevance judgments as qrels= to compare runs, or an array of values by group."

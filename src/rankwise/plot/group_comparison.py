@@ -84,9 +84,8 @@ class GroupComparisonDisplay(Display):
         self.names = (str(names[0]), str(names[1]))
         self.metric = get_metric(metric)
         self.confidence = confidence
-        better = self.metric.greater_is_better
         values = dict(zip(self.names, (values_a, values_b), strict=True))
-        result = compare(values, confidence=confidence, greater_is_better=better)
+        result = compare(values, confidence=confidence, metric=self.metric)
         self.row: ComparisonRow = result.rows[0]
         self.n_dropped = result.n_dropped
         all_a = np.asarray(values_a, dtype=np.float64)

@@ -115,7 +115,7 @@ def _difference_to_previous(
         if baseline.kind is BaselineKind.PREVIOUS:
             values = {"this": result.values[None], "previous": baseline_result.values[None]}
             paired = PairedValues(values, None, None, items=compared).complete()
-            settings = ComparisonSettings(confidence=confidence)
+            settings = ComparisonSettings(result.metric.greater_is_better, confidence=confidence)
             comparison = compare_values(paired, settings).rows[0]
             interval = ""
             if not np.isnan(comparison.low):
