@@ -12,6 +12,7 @@ from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from rankwise.arrays import Array, Matrix
@@ -156,15 +157,46 @@ def solve_shifted(
         return _solve_with_limit(A, t, shifts)
     with allow_threads(len(A) ** 3):
         if len(shifts) > 1 and len(A) > 2:
-            return solve_reduced(A, t, shifts, overwrite=overwrite)
+            if A.flags.f_contiguous:  # to the order of rows; A is symmetric
+                A = A.T
+            x, are_definite = solve_reduced(A[None], t[None], shifts, overwrite=overwrite)
+            return x[0], bool(are_definite[0])
         overwrite = overwrite and len(shifts) == 1
         solutions = []
-        are_definite = True
+        all_definite = True
         for shift in shifts:
-            x, is_definite = solve_symmetric(A, t, float(shift), overwrite=overwrite)
-            solutions.append(x)
-            are_definite = are_definite and is_definite
-    return np.stack(solutions), are_definite
+            solution, is_definite = solve_symmetric(A, t, float(shift), overwrite=overwrite)
+            solutions.append(solution)
+            all_definite = all_definite and is_definite
+    return np.stack(solutions), all_definite
+
+
+def solve_shifted_systems(A: Array, t: Array, shifts: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Solve ``(A + λI) x = t`` of several systems of one size for every λ.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n_systems, n, n)
+        Symmetric.
+    t : ndarray of shape (n_systems, n, n_outputs)
+        Right-hand sides.
+    shifts : ndarray of shape (n_shifts,)
+        The λ.
+
+    Returns
+    -------
+    x : ndarray of shape (n_systems, n_shifts, n, n_outputs)
+        Solutions; nan for an A that is not finite.
+    is_definite : ndarray of bool, shape (n_systems,)
+        Whether every A + λI of the system was positive definite.
+    """
+    n = A.shape[1]
+    is_finite = bool(np.isfinite(np.diagonal(A, axis1=1, axis2=2)).all())
+    if len(shifts) > 1 and n > 2 and is_finite and shifts.all():
+        with allow_threads(n**3):
+            return solve_reduced(A, t, shifts)
+    solved = [solve_shifted(A_k, t_k, shifts) for A_k, t_k in zip(A, t, strict=True)]
+    return np.stack([x for x, _ in solved]), np.array([is_definite for _, is_definite in solved])
 
 
 def _solve_with_limit(A: Array, t: Array, shifts: Array) -> tuple[Array, bool]:
@@ -220,7 +252,9 @@ def solve_symmetric(
     on_diagonal = np.diag_indices(len(A))
     diagonal = A[on_diagonal]
     A[on_diagonal] += shift
-    factor, info = lapack.dpotrf(_columns_first(A), lower=0, clean=0, overwrite_a=1)
+    if not A.flags.f_contiguous:  # to the memory order of LAPACK; A is symmetric
+        A = A.T
+    factor, info = lapack.dpotrf(A, lower=0, clean=0, overwrite_a=1)
     if info == 0:
         x, _ = lapack.dpotrs(factor, t, lower=0)
         return np.asarray(x).reshape(t.shape), True
@@ -236,17 +270,17 @@ def solve_symmetric(
 
 def solve_reduced(
     A: Array, t: Array, shifts: Array, *, overwrite: bool = False
-) -> tuple[Array, bool]:
-    """The same for many λ and at least three rows, by ``A = Q T Qᵀ`` with T tridiagonal.
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Solve systems of at least three rows for many λ, by ``A = Q T Qᵀ`` with T tridiagonal.
 
     About 4/3 n³ operations, a quarter of a full eigendecomposition; afterwards each λ costs one
     tridiagonal solve and one rotation. Q is stored as the Householder vectors of LAPACK's sytrd.
 
     Parameters
     ----------
-    A : ndarray of shape (n, n)
+    A : ndarray of shape (n_systems, n, n)
         Symmetric.
-    t : ndarray of shape (n, n_outputs)
+    t : ndarray of shape (n_systems, n, n_outputs)
         Right-hand sides.
     shifts : ndarray of shape (n_shifts,)
         The λ.
@@ -255,45 +289,46 @@ def solve_reduced(
 
     Returns
     -------
-    x : ndarray of shape (n_shifts, n, n_outputs)
+    x : ndarray of shape (n_systems, n_shifts, n, n_outputs)
         Solutions.
-    is_definite : bool
-        Whether every A + λI was positive definite.
+    is_definite : ndarray of bool, shape (n_systems,)
+        Whether every A + λI of the system was positive definite.
     """
-    n = len(A)
+    n_systems, n, n_outputs = t.shape
     n_shifts = len(shifts)
-    n_outputs = t.shape[1]
-    vectors, diagonal, off_diagonal, scales, _ = lapack.dsytrd(
-        _columns_first(A), lower=1, lwork=LAPACK_BLOCK * n, overwrite_a=int(overwrite)
-    )
-
-    def rotate(transpose: str, V: Array) -> Array:
-        """``Qᵀ V`` for "T", ``Q V`` for "N"; Q leaves the first coordinate unchanged."""
-        rotated = np.array(V, order="F")
-        work_size = LAPACK_BLOCK * (V.shape[1] + LAPACK_BLOCK + 1)
-        rotated[1:], _, _ = lapack.dormqr(
-            "L", transpose, vectors[1:, :-1], scales, rotated[1:], lwork=work_size
+    x = np.empty((n_systems, n_shifts, n, n_outputs))
+    is_definite = np.ones(n_systems, dtype=bool)
+    for k in range(n_systems):
+        vectors, diagonal, off_diagonal, scales, _ = lapack.dsytrd(
+            A[k].T, lower=1, lwork=LAPACK_BLOCK * n, overwrite_a=int(overwrite)
         )
-        return rotated
+        reflections = vectors[1:, :-1]  # Q leaves the first coordinate unchanged
 
-    # one tridiagonal system with the diagonal blocks T + λI
-    block_diagonal = (diagonal + shifts[:, None]).ravel()
-    block_off_diagonal = np.tile(np.append(off_diagonal, 0.0), n_shifts)[:-1]
-    target = np.tile(rotate("T", t), (n_shifts, 1))
-    _, _, x, info = lapack.dptsv(block_diagonal, block_off_diagonal, target)
-    is_definite = info == 0
-    if not is_definite:
-        *_, x, _ = lapack.dgtsv(block_off_diagonal, block_diagonal, block_off_diagonal, target)
-    by_row = np.asarray(x).reshape(n_shifts, n, n_outputs).transpose(1, 0, 2)
-    rotated = rotate("N", by_row.reshape(n, -1))
-    return rotated.reshape(n, n_shifts, n_outputs).transpose(1, 0, 2), is_definite
+        rotated_t = t[k].copy(order="F")  # Qᵀ t
+        work_size = LAPACK_BLOCK * (n_outputs + LAPACK_BLOCK + 1)
+        rotated_t[1:], _, _ = lapack.dormqr(
+            "L", "T", reflections, scales, rotated_t[1:], lwork=work_size
+        )
 
+        # one tridiagonal system with the diagonal blocks T + λI
+        block_diagonal = (diagonal + shifts[:, None]).ravel()
+        block_off_diagonal = np.tile(np.append(off_diagonal, 0.0), n_shifts)[:-1]
+        right_hand_sides = np.tile(rotated_t, (n_shifts, 1))
+        _, _, rotated_x, info = lapack.dptsv(block_diagonal, block_off_diagonal, right_hand_sides)
+        if info != 0:  # not positive definite
+            is_definite[k] = False
+            *_, rotated_x, _ = lapack.dgtsv(
+                block_off_diagonal, block_diagonal, block_off_diagonal, right_hand_sides
+            )
 
-def _columns_first(A: Array) -> Array:
-    """The same symmetric matrix in the memory order of LAPACK, without a copy."""
-    if A.flags.f_contiguous:
-        return A
-    return A.T
+        by_row = np.asarray(rotated_x).reshape(n_shifts, n, n_outputs).transpose(1, 0, 2)
+        columns = np.array(by_row.reshape(n, -1), order="F")
+        work_size = LAPACK_BLOCK * (columns.shape[1] + LAPACK_BLOCK + 1)
+        columns[1:], _, _ = lapack.dormqr(
+            "L", "N", reflections, scales, columns[1:], lwork=work_size
+        )
+        x[k] = columns.reshape(n, n_shifts, n_outputs).transpose(1, 0, 2)
+    return x, is_definite
 
 
 class Solutions(NamedTuple):

@@ -25,7 +25,7 @@ from rankwise.caching import cached_property
 from rankwise.graphs.laplacian_roots import GraphRoot
 from rankwise.losses.profiled import partial_out
 from rankwise.runtime.threads import allow_threads
-from rankwise.solvers.least_squares import solve_shifted
+from rankwise.solvers.least_squares import solve_shifted_systems
 
 Fold = Indices
 BATCH_ENTRIES = 2**18  # numbers in a batch of folds, so that they stay in the cache
@@ -71,15 +71,21 @@ class WhitenedTerm:
         with allow_threads(self.white.size * self.white.shape[1]):
             return self.white.T @ self.white
 
-    def gram_without(self, fold: Fold) -> Array:
-        """``Rᵀ A R − R_Uᵀ A_U R_U``, from the other rows if the difference would cancel."""
-        white_fold = self.white[fold]
-        gram_fold = white_fold.T @ white_fold
-        difference = self.gram - gram_fold
-        if difference.trace() >= gram_fold.trace():
-            return difference
-        white_rest = np.delete(self.white, fold, axis=0)
-        return white_rest.T @ white_rest
+    def grams_without(self, folds: Sequence[Fold]) -> Array:
+        """``Rᵀ A R − R_Uᵀ A_U R_U`` of each fold U, shape (n_folds, p, p).
+
+        If the difference would cancel digits, the sum over the other rows is computed instead.
+        """
+        gram = self.gram
+        grams_without = np.empty((len(folds), *gram.shape))
+        for k, fold in enumerate(folds):
+            white_fold = self.white[fold]
+            gram_fold = white_fold.T @ white_fold
+            grams_without[k] = gram - gram_fold
+            if grams_without[k].trace() < gram_fold.trace():
+                other_rows = np.delete(self.white, fold, axis=0)
+                grams_without[k] = other_rows.T @ other_rows
+        return grams_without
 
     def weights_without(self, folds: Sequence[Fold]) -> Array:
         """``share/(T − T_U)`` for each fold."""
@@ -191,33 +197,56 @@ def _weights_by_grams(
 
     The Gram matrix of a fold is subtracted from that of all items.
     """
+    n_features = R.shape[1]
+    n_outputs = terms[0].target.shape[1]
+    n_alphas = len(alphas)
     moments = [R.T @ term.target for term in terms]
     factors = [term.weights_without(folds) for term in terms]
-    batch_size = max(1, BATCH_ENTRIES // max(1, moments[0].size * len(alphas)))
+    n_entries_of_fold = n_features * (n_features + n_outputs * n_alphas)
+    batch_size = max(1, BATCH_ENTRIES // max(1, n_entries_of_fold))
     for start in range(0, len(folds), batch_size):
         numbers = list(range(start, min(start + batch_size, len(folds))))
-        weights = []
-        for number in numbers:
-            fold = folds[number]
-            gram = np.zeros((R.shape[1], R.shape[1]))
-            moment = np.zeros_like(moments[0])
-            for term, term_moment, factor in zip(terms, moments, factors, strict=True):
-                gram += factor[number] * term.gram_without(fold)
-                moment += factor[number] * (term_moment - R[fold].T @ term.target[fold])
-            if n_free:
-                gram, moment = partial_out(gram, moment, n_free)
-            weights.append(_solve_semidefinite(gram, moment, alphas))
-        yield numbers, np.stack(weights)
+        folds_of_batch = [folds[number] for number in numbers]
+        grams_without = np.zeros((len(numbers), n_features, n_features))
+        moments_without = np.zeros((len(numbers), n_features, n_outputs))
+        for term, moment, factor_of_fold in zip(terms, moments, factors, strict=True):
+            factor = factor_of_fold[numbers, None, None]
+            moments_of_folds = [R[fold].T @ term.target[fold] for fold in folds_of_batch]
+            grams_without += factor * term.grams_without(folds_of_batch)
+            moments_without += factor * (moment - np.stack(moments_of_folds))
+        if n_free:
+            systems = zip(grams_without, moments_without, strict=True)
+            penalized = [partial_out(gram, moment, n_free) for gram, moment in systems]
+            grams_without = np.stack([gram for gram, _ in penalized])
+            moments_without = np.stack([moment for _, moment in penalized])
+        yield numbers, _solve_semidefinite(grams_without, moments_without, alphas)
 
 
-def _solve_semidefinite(gram: Array, moment: Array, alphas: Array) -> Array:
-    """``(G + αI)⁻¹ m``, shape (p, n_outputs, n_alphas); G is semidefinite up to rounding."""
-    solutions, is_definite = solve_shifted(gram, moment, alphas)
-    if is_definite:
-        return solutions.transpose(1, 2, 0)
-    values, Q = scipy.linalg.eigh(gram, check_finite=False)
-    shrinkage = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
-    return np.asarray(np.einsum("ij,jo,jk->iok", Q, Q.T @ moment, shrinkage, optimize=True))
+def _solve_semidefinite(grams: Array, moments: Array, alphas: Array) -> Array:
+    """``(G + αI)⁻¹ m`` of k systems whose G is semidefinite up to rounding.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (k, p, p)
+        G.
+    moments : ndarray of shape (k, p, n_outputs)
+        m.
+    alphas : ndarray of shape (n_alphas,)
+        Regularization.
+
+    Returns
+    -------
+    ndarray of shape (k, p, n_outputs, n_alphas)
+        Solutions.
+    """
+    by_alpha, is_definite = solve_shifted_systems(grams, moments, alphas)
+    solutions = by_alpha.transpose(0, 2, 3, 1)
+    for k in np.flatnonzero(~is_definite):  # negative eigenvalues are rounding errors of zeros
+        eigenvalues, vectors = scipy.linalg.eigh(grams[k], check_finite=False)
+        shrinkage = 1.0 / (np.maximum(eigenvalues, 0.0)[:, None] + alphas)
+        rotated = vectors.T @ moments[k]
+        solutions[k] = np.einsum("ij,jo,jk->iok", vectors, rotated, shrinkage, optimize=True)
+    return solutions
 
 
 def _weights_by_downdates(
