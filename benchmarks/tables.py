@@ -24,8 +24,8 @@ def complete(size: str) -> Works:
     def hold_out() -> None:
         sides = kernel_side(G), kernel_side(K, is_centered=True)
         table = DyadicProblem(DyadicLoss(Y), *sides)
-        table.without_rows(ALPHAS)
-        table.without_columns(ALPHAS)
+        table.leave_row_out_scores(ALPHAS)
+        table.leave_column_out_scores(ALPHAS)
 
     def floor() -> None:
         _, U = scipy.linalg.eigh(G)

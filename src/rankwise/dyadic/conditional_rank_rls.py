@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, CrossValidation, MatrixLike, ParameterValue
 from rankwise.dyadic.cross_validation import DyadicTask
-from rankwise.dyadic.fitting import check_table, solve_problem, table_loss
+from rankwise.dyadic.fitting import check_table, make_table_loss, solve_with_progress
 from rankwise.dyadic.frame_encoding import encode_items, fit_vectorizer
 from rankwise.dyadic.solver import DyadicProblem
 from rankwise.dyadic.table_items import ExpectedFeatures, TableItems
@@ -39,7 +39,7 @@ from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_float_array, check_option, restored_on_failure
 
-TABLES = 8.0  # tables of the size of Y in memory at a time
+TABLES_IN_MEMORY = 8.0  # tables of the size of Y at a time
 RANKED = ("columns", "rows", "cells")
 
 
@@ -203,7 +203,8 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         ConditionalRankRLS
             The fitted estimator.
         """
-        return self._fit_task(self._prepare(rows, columns, Y, "rows", sample_weight))
+        task = self._make_task(rows, columns, Y, "rows", sample_weight)
+        return self._fit_to_task(task)
 
     @single_threaded
     def predict(self, rows: MatrixLike, columns: MatrixLike = None) -> Array:
@@ -227,27 +228,32 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = encode_items(self.row_vectorizer_, rows)
-        if columns is not None:
+        if columns is not None:  # None: the training columns, which are kept encoded
             columns = encode_items(self.column_vectorizer_, columns)
         return self._predict_encoded(rows, columns)
 
     def _predict_encoded(self, rows: MatrixLike, columns: MatrixLike = None) -> Array:
         """Scores of cells, from features."""
         row_names, column_names = self.feature_names_
-        row_items = TableItems.read(
-            "rows", self._row_kernel(), rows, ExpectedFeatures(self.n_features_in_, row_names)
-        )
+        expected_of_rows = ExpectedFeatures(self.n_features_in_, row_names)
+        row_items = TableItems.read("rows", self._make_row_kernel(), rows, expected_of_rows)
+        column_kernel = self._make_column_kernel()
         if columns is None:
-            column_items = TableItems("columns", self._column_kernel(), self.columns_fit_, None)
+            column_items = TableItems("columns", column_kernel, self.columns_fit_, None)
         else:
-            expected = ExpectedFeatures(self.n_column_features_, column_names)
-            column_items = TableItems.read("columns", self._column_kernel(), columns, expected)
-        fitted_rows = getattr(self, "rows_fit_", None)
-        weights = np.column_stack([self.coef_, self.row_coef_])
-        scores_by_row = row_items.scores(fitted_rows, weights)
-        column_weights = np.ascontiguousarray((scores_by_row[:, :-1] + self.column_coef_).T)
+            expected_of_columns = ExpectedFeatures(self.n_column_features_, column_names)
+            column_items = TableItems.read("columns", column_kernel, columns, expected_of_columns)
+        training_rows = getattr(self, "rows_fit_", None)
+
+        # F = (G coef_ + 1 column_coef_ᵀ) Kᵀ + G row_coef_ 1ᵀ + intercept_, with the kernel values
+        # (linear kernels: features) G of the rows and K of the columns
+        row_weights = np.column_stack([self.coef_, self.row_coef_])
+        row_products = row_items.scores(training_rows, row_weights)
+        row_times_coef = row_products[:, :-1]
+        row_offsets = row_products[:, -1:]
+        column_weights = np.ascontiguousarray((row_times_coef + self.column_coef_).T)
         scores = column_items.scores(self.columns_fit_, column_weights).T
-        return np.asarray(scores + scores_by_row[:, -1:] + self.intercept_)
+        return np.asarray(scores + row_offsets + self.intercept_)
 
     def rank(self, rows: MatrixLike, columns: MatrixLike = None) -> NDArray[np.intp]:
         """Ranks of the columns for each row, or of what `ranked` says; 1 is best.
@@ -263,8 +269,8 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             Ranks; equal scores share the smallest of their ranks.
         """
         scores = self.predict(rows, columns)
-        axis = {"rows": 0, "columns": 1, "cells": None}[self.ranked]
-        ranks = rankdata(-scores, method="min", axis=axis)
+        ranked_axis = {"rows": 0, "columns": 1, "cells": None}[self.ranked]
+        ranks = rankdata(-scores, method="min", axis=ranked_axis)
         return np.asarray(ranks, dtype=np.intp).reshape(scores.shape)
 
     def score(  # type: ignore[override]
@@ -297,6 +303,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             raise ValueError(f"Y has shape {Y.shape}; expected {scores.shape}.")
         is_observed = ~np.isnan(Y)
         row_of_cell, column_of_cell = np.nonzero(is_observed)
+        # Ranked rows are compared within a column, ranked columns within a row.
         groups = {"rows": column_of_cell, "columns": row_of_cell, "cells": None}[self.ranked]
         return float(get_metric(metric)(Y[is_observed], scores[is_observed], groups))
 
@@ -335,7 +342,8 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             model was trained on, so that columns of different folds can be compared; if cells are
             ranked, they are on the scale of Y.
         """
-        return self.hold_out_task(rows, columns, Y, leave, sample_weight).leave_out(alphas, cv)
+        task = self.hold_out_task(rows, columns, Y, leave, sample_weight)
+        return task.leave_out(alphas, cv)
 
     def hold_out_task(
         self,
@@ -358,15 +366,15 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             Task with a copy of the estimator.
         """
         model: ConditionalRankRLS = clone(self)
-        return model._prepare(rows, columns, Y, leave, sample_weight)
+        return model._make_task(rows, columns, Y, leave, sample_weight)
 
-    def _row_kernel(self) -> Kernel:
+    def _make_row_kernel(self) -> Kernel:
         return make_kernel(self.row_kernel, self.row_gamma, self.row_kernel_params)
 
-    def _column_kernel(self) -> Kernel:
+    def _make_column_kernel(self) -> Kernel:
         return make_kernel(self.column_kernel, self.column_gamma, self.column_kernel_params)
 
-    def _prepare(
+    def _make_task(
         self,
         rows: MatrixLike,
         columns: MatrixLike,
@@ -378,6 +386,50 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
 
         The problem ranks the columns of its rows, so the table is transposed if rows are ranked.
         """
+        self._check_options(sample_weight)
+        check_same_index(rows=rows, Y=Y)
+        Y = _read_scores(Y)
+        row_items, column_items = self._read_items(rows, columns)
+
+        # A list is what is ranked, with the items of the other side: the columns of one row.
+        is_transposed = self.ranked == "rows"
+        if is_transposed:
+            lists = column_items
+            items = row_items
+            Y = check_table(Y.T, "column", "row")
+            leave = {"rows": "columns", "columns": "rows"}.get(leave, leave)
+        else:
+            lists = row_items
+            items = column_items
+            Y = check_table(Y, "row", "column")
+        n_lists, n_items = Y.shape
+        advice = "train on fewer rows or columns"
+        check_matrix_fits(n_lists, n_items, "a table", advice, n_matrices=TABLES_IN_MEMORY)
+        lists.check_n_items(n_lists)
+        items.check_n_items(n_items)
+
+        is_one_list = self.ranked == "cells"
+        loss = make_table_loss(
+            Y,
+            cost=self.cost,
+            ties=self.ties,
+            group_weight=self.group_weight,
+            sample_weight=sample_weight,
+            one_list=is_one_list,
+        )
+        list_side = lists.make_side(
+            has_constant=self._has_constant(lists.kernel), weight=loss.weight
+        )
+        # Pairs within lists do not determine a constant of the items; pairs of any two cells do.
+        item_side = items.make_side(
+            has_constant=is_one_list and self._has_constant(items.kernel),
+            is_centered=not is_one_list,
+        )
+        problem = DyadicProblem(loss, list_side, item_side, self.tol, self.max_iter)
+        return ConditionalTask(self, problem, lists, items, leave, is_transposed=is_transposed)
+
+    def _check_options(self, sample_weight: ArrayLike | None) -> None:
+        """Check `ranked`, `fit_intercept`, and whether rows can have weights."""
         check_option("ranked", self.ranked, RANKED)
         if not isinstance(self.fit_intercept, bool):
             check_option("fit_intercept", self.fit_intercept, ("auto",))
@@ -386,48 +438,19 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
                 f"ranked={self.ranked!r}: only rows that are lists have weights; drop "
                 "sample_weight, or use ranked='columns'."
             )
-        check_same_index(rows=rows, Y=Y)
-        Y = _read_scores(Y)
-        row_kernel = self._row_kernel()
-        column_kernel = self._column_kernel()
+
+    def _read_items(self, rows: MatrixLike, columns: MatrixLike) -> tuple[TableItems, TableItems]:
+        """The checked rows and columns; fits the vectorizers of data frames."""
+        row_kernel = self._make_row_kernel()
+        column_kernel = self._make_column_kernel()
         self.row_vectorizer_ = fit_vectorizer(rows, row_kernel)
         self.column_vectorizer_ = fit_vectorizer(columns, column_kernel)
-        rows = encode_items(self.row_vectorizer_, rows)
-        columns = encode_items(self.column_vectorizer_, columns)
-        lists = TableItems.read("rows", row_kernel, rows)
-        items = TableItems.read("columns", column_kernel, columns)
-        is_transposed = self.ranked == "rows"
-        if is_transposed:
-            lists, items = items, lists
-            leave = {"rows": "columns", "columns": "rows"}.get(leave, leave)
-            Y = check_table(Y.T, "column", "row")
-        else:
-            Y = check_table(Y, "row", "column")
-        n_lists, n_items = Y.shape
-        advice = "train on fewer rows or columns"
-        check_matrix_fits(n_lists, n_items, "a table", advice, n_matrices=TABLES)
-        lists.check_number(n_lists)
-        items.check_number(n_items)
-        is_one_list = self.ranked == "cells"
-        loss = table_loss(
-            Y,
-            cost=self.cost,
-            ties=self.ties,
-            group_weight=self.group_weight,
-            sample_weight=sample_weight,
-            one_list=is_one_list,
+        encoded_rows = encode_items(self.row_vectorizer_, rows)
+        encoded_columns = encode_items(self.column_vectorizer_, columns)
+        return (
+            TableItems.read("rows", row_kernel, encoded_rows),
+            TableItems.read("columns", column_kernel, encoded_columns),
         )
-        problem = DyadicProblem(
-            loss,
-            lists.make_side(has_constant=self._has_constant(lists.kernel), weight=loss.weight),
-            items.make_side(
-                has_constant=is_one_list and self._has_constant(items.kernel),
-                is_centered=not is_one_list,
-            ),
-            self.tol,
-            self.max_iter,
-        )
-        return ConditionalTask(self, problem, lists, items, leave, is_transposed=is_transposed)
 
     def _has_constant(self, kernel: Kernel) -> bool:
         """Whether a constant is added to this kernel."""
@@ -435,31 +458,25 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             return kernel.is_linear
         return bool(self.fit_intercept)
 
-    def _fit_task(self, task: ConditionalTask) -> Self:
-        """Set the fitted attributes."""
+    def _fit_to_task(self, task: ConditionalTask) -> Self:
+        """Solve the problem of the task, and set the fitted attributes."""
         problem = task.problem
         kernels = (self.row_kernel, self.column_kernel)
-        solution = solve_problem(problem, self.alpha, type(self).__name__, kernels)
-        list_weights, list_constant = task.lists.split_constant(solution.coef[0], problem.rows)
-        stacked = np.vstack([list_weights, list_constant])
-        item_weights, item_constant = task.items.split_constant(
-            stacked.T, problem.decomposed_columns
-        )
-        coef = item_weights.T[:-1]
-        shared_coef = item_weights.T[-1].copy()  # order of the items that all lists share
-        list_coef = item_constant[:-1]
+        solution = solve_with_progress(problem, self.alpha, type(self).__name__, kernels)
+        coef, list_coef, item_coef = task.split_constants(solution.coef[0])
         if task.is_transposed:
             rows = task.items
             columns = task.lists
             self.coef_ = np.ascontiguousarray(coef.T)
-            self.row_coef_ = shared_coef
+            self.row_coef_ = item_coef
             self.column_coef_ = list_coef
         else:
             rows = task.lists
             columns = task.items
             self.coef_ = np.ascontiguousarray(coef)
             self.row_coef_ = list_coef
-            self.column_coef_ = shared_coef
+            self.column_coef_ = item_coef
+
         self.feature_names_ = [rows.names, columns.names]
         self.n_features_in_ = rows.items.shape[1]
         self.n_columns_, self.n_column_features_ = columns.items.shape
@@ -467,18 +484,21 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         self.n_iter_ = solution.n_iter
         self.columns_fit_ = columns.items
         vars(self).pop("rows_fit_", None)  # of an earlier fit with another kernel
-        if not (rows.kernel.is_precomputed or rows.kernel.is_linear):
+        needs_training_rows = not (rows.kernel.is_precomputed or rows.kernel.is_linear)
+        if needs_training_rows:
             self.rows_fit_ = rows.items
+
         self.intercept_ = 0.0
-        if problem.loss.one_list:
-            self.intercept_ = float(np.nanmean(problem.loss.Y - self._predict_encoded(rows.items)))
+        if problem.loss.one_list:  # puts the scores on the scale of Y
+            residuals = problem.loss.Y - self._predict_encoded(rows.items)
+            self.intercept_ = float(np.nanmean(residuals))
         return self
 
     def _check_fitted(self) -> None:
-        rows = vars(self).get("rows_fit_")
-        columns = vars(self).get("columns_fit_")
-        check_kernel_items(rows, self.row_kernel, self.row_kernel_params)
-        check_kernel_items(columns, self.column_kernel, self.column_kernel_params)
+        training_rows = vars(self).get("rows_fit_")
+        training_columns = vars(self).get("columns_fit_")
+        check_kernel_items(training_rows, self.row_kernel, self.row_kernel_params)
+        check_kernel_items(training_columns, self.column_kernel, self.column_kernel_params)
 
 
 class ConditionalTask(DyadicTask):
@@ -510,10 +530,26 @@ class ConditionalTask(DyadicTask):
         self.lists = lists
         self.items = items
 
+    def split_constants(self, B: Array) -> tuple[Array, Array, Array]:
+        """Weights of products of list and item functions, of list functions, and of item functions.
+
+        The last two belong to the constants of the items and of the lists.
+        """
+        list_weights, weights_of_list_constant = self.lists.split_constant(B, self.problem.rows)
+        # Split the constant of the items off the weights of the list constant, too: the last row.
+        stacked_weights = np.vstack([list_weights, weights_of_list_constant])
+        item_weights, weights_of_item_constant = self.items.split_constant(
+            stacked_weights.T, self.problem.decomposed_columns
+        )
+        coef = item_weights.T[:-1]
+        item_coef = item_weights.T[-1].copy()
+        list_coef = weights_of_item_constant[:-1]
+        return coef, list_coef, item_coef
+
     def train(self, **values: ParameterValue) -> ConditionalRankRLS:
         """ConditionalRankRLS fitted to all data with this alpha."""
         model: ConditionalRankRLS = self.learner.set_params(**values)
-        return model._fit_task(self)
+        return model._fit_to_task(self)
 
 
 class ConditionalRankRLSCV(RankerMixin, BaseSearch):
@@ -706,10 +742,11 @@ group_weight, fit_intercept, tol, max_iter
 
 def make_kernel(function: Any, gamma: Any, params: dict[str, Any] | None) -> Kernel:
     """The checked kernel of one side of a table."""
-    params = params or {}
+    if params is None:
+        params = {}
     if callable(function) or function == "ngram":
         return Kernel(function, params=params)
-    return Kernel(function, gamma, **params)
+    return Kernel(function, gamma, **params)  # params has degree and coef0
 
 
 def _read_scores(Y: ArrayLike) -> Array:

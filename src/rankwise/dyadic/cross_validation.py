@@ -1,16 +1,17 @@
 """Cross-validation of tables: rows, columns or both are held out, each row is a group.
 
-=========  ================================================  =====================================
-held out   complete table, one at a time                     all other cases
-=========  ================================================  =====================================
-rows       `DyadicProblem.without_rows`                      refits for folds of rows; one row at
-                                                             a time by the exact leave-group-out of
-                                                             RankRLS on the features of all cells,
-                                                             if these are few
-columns    `DyadicProblem.without_columns`                   refits for folds of columns
-both       folds of rows, for each fold                      refits for folds of rows times folds
-           `DyadicProblem.without_columns_at` its rows       of columns
-=========  ================================================  =====================================
+=========  ============================================  =====================================
+held out   complete table, one at a time                 all other cases
+=========  ============================================  =====================================
+rows       `DyadicProblem.leave_row_out_scores`          refits for folds of rows; one row at
+                                                         a time by the exact leave-group-out of
+                                                         RankRLS on the features of all cells,
+                                                         if these are few
+columns    `DyadicProblem.leave_column_out_scores`       refits for folds of columns
+both       folds of rows, for each fold                  refits for folds of rows times folds
+           `DyadicProblem.leave_column_out_scores_at`    of columns
+           its rows
+=========  ============================================  =====================================
 
 Held-out scores must be comparable between folds. Those of a row are therefore centered at its mean
 score over the training columns; those of one list of cells are on the scale of Y.
@@ -113,11 +114,12 @@ class DyadicTask(TableTask):
 
     def default_values(self, name: str) -> Array:
         """40 alphas from rounding to 1e4 times the mean squared distance in a pair."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            scale = self.problem.rows.spread() * self.problem.columns.spread()
-        if not np.isfinite(scale):
+        # The kernel of cells is a product, and so is the mean squared distance of two cells.
+        with np.errstate(over="ignore", invalid="ignore"):  # reported below
+            mean_squared_distance = self.problem.rows.spread() * self.problem.columns.spread()
+        if not np.isfinite(mean_squared_distance):
             raise ValueError(OVERFLOW)
-        return default_alphas(scale)
+        return default_alphas(mean_squared_distance)
 
     def held_out(self, alphas: Array, cv: CrossValidation) -> HeldOutTable:
         """Held-out scores of all cells.
@@ -139,28 +141,31 @@ class DyadicTask(TableTask):
         if isinstance(cv, str):
             check_option("cv", cv, ("auto",))
         holds_out_one = cv is None or isinstance(cv, str)
-        if holds_out_one and self.leave == "rows":
+        if self.leave == "rows" and holds_out_one:
             return self._leave_one_row_out(alphas, cv)
-        if not self.problem.has_closed_form:
-            return self._refit_folds(alphas, cv)
-        if holds_out_one and self.leave == "columns":
-            return self._leave_one_column_out(alphas)
-        if self.leave == "both" and (holds_out_one or isinstance(cv, int)):
-            return self._row_folds_without_columns(alphas, cv)
+        if self.problem.has_closed_form:
+            if self.leave == "columns" and holds_out_one:
+                return self._leave_one_column_out(alphas)
+            if self.leave == "both" and (holds_out_one or isinstance(cv, int)):
+                return self._leave_one_column_out_of_row_folds(alphas, cv)
         return self._refit_folds(alphas, cv)
 
     def leave_out(self, alphas: ArrayLike | None, cv: CrossValidation) -> Array:
         """Held-out scores of all cells for several alphas, or for that of the learner."""
         if alphas is None:
-            alpha = check_alphas([self.learner.alpha], "alphas")
-            return np.asarray(self._as_passed(self.held_out(alpha, cv).scores)[:, :, 0])
-        return self._as_passed(self.held_out(check_alphas(alphas, "alphas"), cv).scores)
+            only_alpha = check_alphas([self.learner.alpha], "alphas")
+            scores = self._by_rows_of_user(self.held_out(only_alpha, cv).scores)
+            return np.asarray(scores[:, :, 0])
+        checked_alphas = check_alphas(alphas, "alphas")
+        return self._by_rows_of_user(self.held_out(checked_alphas, cv).scores)
 
-    def gaps(self, alpha: float, cv: CrossValidation = "auto") -> Array:
+    def gaps_to_best_column(self, alpha: float, cv: CrossValidation = "auto") -> Array:
         """Distances from the top score of each held-out row to its best column; see `best_sets`."""
-        scores = self.held_out(np.array([alpha]), cv).scores[:, :, 0]
+        held_out = self.held_out(np.array([alpha]), cv)
+        scores = held_out.scores[:, :, 0]  # of the only alpha
         Y = self.problem.loss.Y
-        row_of_cell = np.repeat(np.arange(len(Y)), Y.shape[1])
+        n_rows, n_columns = Y.shape
+        row_of_cell = np.repeat(np.arange(n_rows), n_columns)
         return held_out_gaps(Y.ravel(), scores.ravel(), row_of_cell)
 
     def evaluate(
@@ -170,92 +175,99 @@ class DyadicTask(TableTask):
         held_out = self.held_out(candidates.axes["alpha"], cv)
         loss = self.problem.loss
         is_scored = loss.is_observed & ~np.isnan(held_out.scores).any(axis=2)
-        row_of_cell = np.nonzero(is_scored)[0]
-        group_of_cell = row_of_cell
+
+        # Each row is a group, unless all cells are one list.
+        group_of_cell, _ = np.nonzero(is_scored)
         if loss.one_list:
-            group_of_cell = np.zeros_like(row_of_cell)
-        labels, codes = np.unique(group_of_cell, return_inverse=True)
+            group_of_cell = np.zeros_like(group_of_cell)
+        group_labels, group_codes = np.unique(group_of_cell, return_inverse=True)
+        groups = Groups(group_codes, group_labels)
+
+        # `metric_by_group` expects an axis of outputs, here one.
         y = loss.Y[is_scored][:, None]
-        scores = held_out.scores[is_scored][:, None]
-        values = {
-            metric.name: metric_by_group(metric, y, Groups(codes, labels), None, scores)
-            for metric in metrics
+        scores = held_out.scores[is_scored][:, None]  # (n_cells, 1, n_alphas)
+        values_by_metric = {
+            metric.name: metric_by_group(metric, y, groups, None, scores) for metric in metrics
         }
-        predictions = self._as_passed(held_out.scores).reshape(-1, 1, len(candidates))
+        predictions = self._by_rows_of_user(held_out.scores).reshape(-1, 1, len(candidates))
         return CrossValidationResult(
             candidates,
-            values,
-            labels,
+            values_by_metric,
+            group_labels,
             held_out.scheme,
             held_out.n_folds,
             held_out.refits,
             predictions,
         )
 
-    def _as_passed(self, scores: Array) -> Array:
+    def _by_rows_of_user(self, scores: Array) -> Array:
         """Scores by the rows and columns that the user passed."""
-        if self.is_transposed:
+        if self.is_transposed:  # the rows of the problem are columns of the user's table
             return scores.swapaxes(0, 1)
         return scores
 
     def _leave_one_row_out(self, alphas: Array, cv: CrossValidation) -> HeldOutTable:
         """Models without each row, by refits if there is no shortcut."""
         if self.problem.has_closed_form:
-            scores = self.problem.without_rows(alphas)
-        elif _has_few_features(self.problem):
-            scores = _without_rows_of_features(self.problem, alphas)
+            scores = self.problem.leave_row_out_scores(alphas)
+        elif _cell_features_fit_in_memory(self.problem):
+            scores = _leave_row_out_by_cell_features(self.problem, alphas)
         else:
             return self._refit_folds(alphas, cv)
-        n_rows = self.problem.loss.shape[0]
+        n_rows, _ = self.problem.loss.shape
         check_rest(n_rows > 1)
         return HeldOutTable(scores, f"leave-{self._row_name}-out", n_rows, refits=False)
 
     def _leave_one_column_out(self, alphas: Array) -> HeldOutTable:
-        n_columns = self.problem.loss.shape[1]
-        check_rest(n_columns > 2)
-        scores = self.problem.without_columns(alphas)
+        _, n_columns = self.problem.loss.shape
+        check_rest(n_columns > 2)  # two columns to compare remain
+        scores = self.problem.leave_column_out_scores(alphas)
         return HeldOutTable(scores, f"leave-{self._column_name}-out", n_columns, refits=False)
 
-    def _row_folds_without_columns(self, alphas: Array, cv: CrossValidation) -> HeldOutTable:
+    def _leave_one_column_out_of_row_folds(
+        self, alphas: Array, cv: CrossValidation
+    ) -> HeldOutTable:
         """Models without each fold of rows, and of these the ones without each column."""
         problem = self.problem
         n_rows, n_columns = problem.loss.shape
-        check_rest(n_columns > 2)
-        folds = _folds(cv, n_rows, EXACT_FOLDS)
+        check_rest(n_columns > 2)  # two columns to compare remain
+        all_columns = np.arange(n_columns)
+        folds = _make_folds_of_side(cv, n_rows, EXACT_FOLDS)
         scores = np.empty((n_rows, n_columns, len(alphas)))
         for held_rows in track(folds, f"refitting without some {self._row_name}s"):
             train_rows = np.setdiff1d(np.arange(n_rows), held_rows)
-            new_rows = problem.rows.functions_at(held_rows, train_rows)
-            rest = problem.subset(train_rows, np.arange(n_columns))
-            scores[held_rows] = rest.without_columns_at(new_rows, alphas)
+            held_row_functions = problem.rows.functions_at(held_rows, train_rows)
+            train_problem = problem.subset(train_rows, all_columns)
+            scores[held_rows] = train_problem.leave_column_out_scores_at(held_row_functions, alphas)
         scheme = f"folds of {self._row_name}s, leave-{self._column_name}-out"
         return HeldOutTable(scores, scheme, len(folds), refits=False)
 
     def _refit_folds(self, alphas: Array, cv: CrossValidation) -> HeldOutTable:
         """Refits without folds of rows, of columns, or of rows times columns."""
-        nothing: Folds = [np.empty(0, np.intp)]
-        row_folds = nothing
-        column_folds = nothing
         n_rows, n_columns = self.problem.loss.shape
-        units = []
+        hold_out_nothing: Folds = [np.empty(0, np.intp)]
+        row_folds = hold_out_nothing
+        column_folds = hold_out_nothing
+        held_out_names = []
         if self.leave in ("rows", "both"):
-            row_folds = _folds(cv, n_rows, REFIT_FOLDS)
-            units.append(f"{self._row_name}s")
+            row_folds = _make_folds_of_side(cv, n_rows, REFIT_FOLDS)
+            held_out_names.append(self._row_name)
         if self.leave in ("columns", "both"):
-            column_folds = _folds(cv, n_columns, REFIT_FOLDS)
-            units.append(f"{self._column_name}s")
-        unit = " and ".join(units)
+            column_folds = _make_folds_of_side(cv, n_columns, REFIT_FOLDS)
+            held_out_names.append(self._column_name)
+
         folds = list(itertools.product(row_folds, column_folds))
+        held_out_units = " and ".join(f"{name}s" for name in held_out_names)
+        scheme = f"folds of {held_out_units}"
+        if cv is None and self.leave != "both":
+            scheme = f"leave-{held_out_names[0]}-out"
         scores = np.empty((n_rows, n_columns, len(alphas)))
-        for held_rows, held_columns in track(folds, f"refitting without some {unit}"):
-            _refit_without(self.problem, held_rows, held_columns, alphas, scores)
-        scheme = f"folds of {unit}"
-        if cv is None and len(units) == 1:
-            scheme = f"leave-{unit.removesuffix('s')}-out"
+        for held_rows, held_columns in track(folds, f"refitting without some {held_out_units}"):
+            _fill_scores_of_refits(self.problem, held_rows, held_columns, alphas, scores)
         return HeldOutTable(scores, scheme, len(folds), refits=True)
 
 
-def _refit_without(
+def _fill_scores_of_refits(
     problem: DyadicProblem,
     held_rows: Indices,
     held_columns: Indices,
@@ -266,72 +278,84 @@ def _refit_without(
 
     If no rows, or no columns, are held out, all of them are scored.
     """
-    all_rows = np.arange(problem.loss.shape[0])
-    all_columns = np.arange(problem.loss.shape[1])
-    train_rows = np.setdiff1d(all_rows, held_rows)
-    train_columns = np.setdiff1d(all_columns, held_columns)
-    scored_rows = all_rows
-    scored_columns = all_columns
-    if len(held_rows):
-        scored_rows = held_rows
-    if len(held_columns):
-        scored_columns = held_columns
-    rest = problem.subset(train_rows, train_columns)
-    check_rest(rest.loss.n_pairs > 0)
-    new_rows = problem.rows.functions_at(scored_rows, train_rows)
-    solutions = rest.solve(alphas).coef
-    if not isinstance(problem.columns, DecomposedSide):
-        for k, B in enumerate(solutions):
-            fold_scores = np.asarray(new_rows @ B)
+    n_rows, n_columns = problem.loss.shape
+    train_rows = np.setdiff1d(np.arange(n_rows), held_rows)
+    train_columns = np.setdiff1d(np.arange(n_columns), held_columns)
+    scored_rows = held_rows
+    if not len(held_rows):
+        scored_rows = train_rows
+    scored_columns = held_columns
+    if not len(held_columns):
+        scored_columns = train_columns
+    scored_cells = np.ix_(scored_rows, scored_columns)
+
+    train_problem = problem.subset(train_rows, train_columns)
+    check_rest(train_problem.loss.n_pairs > 0)
+    coef_per_alpha = train_problem.solve(alphas).coef
+    row_functions = problem.rows.functions_at(scored_rows, train_rows)
+
+    if not isinstance(problem.columns, DecomposedSide):  # labels: a column of weights for each
+        for alpha_index, coef in enumerate(coef_per_alpha):
+            fold_scores = np.asarray(row_functions @ coef)
             fold_scores -= fold_scores.mean(axis=1, keepdims=True)
-            scores[scored_rows[:, None], scored_columns, k] = fold_scores
+            scores[:, :, alpha_index][scored_cells] = fold_scores
         return
-    new_columns = np.asarray(problem.columns.functions_at(scored_columns, train_columns))
+
+    column_functions = np.asarray(problem.columns.functions_at(scored_columns, train_columns))
     if not problem.loss.one_list:  # scores are centered at their mean over the training columns
-        trained = np.asarray(problem.columns.functions_at(train_columns, train_columns))
-        new_columns = new_columns - trained.mean(axis=0)
-    for k, B in enumerate(solutions):
-        fold_scores = np.linalg.multi_dot([new_rows, B, new_columns.T])
-        if problem.loss.one_list:
-            fold_scores = fold_scores + rest.mean_residual(B)
-        scores[scored_rows[:, None], scored_columns, k] = fold_scores
+        train_functions = np.asarray(problem.columns.functions_at(train_columns, train_columns))
+        column_functions = column_functions - train_functions.mean(axis=0)
+    for alpha_index, coef in enumerate(coef_per_alpha):
+        fold_scores = np.linalg.multi_dot([row_functions, coef, column_functions.T])
+        if problem.loss.one_list:  # scores are on the scale of Y
+            fold_scores = fold_scores + train_problem.mean_residual(coef)
+        scores[:, :, alpha_index][scored_cells] = fold_scores
 
 
-def _has_few_features(problem: DyadicProblem) -> bool:
+def _cell_features_fit_in_memory(problem: DyadicProblem) -> bool:
     """Whether the features of all observed cells fit in little memory."""
     if not problem.rows.is_decomposed or problem.loss.one_list:
         return False
-    n_features = min(problem.rows.matrix.shape)
+    n_row_features = min(problem.rows.matrix.shape)
+    _, n_column_features = problem.loss.shape  # labels: one feature each
     if isinstance(problem.columns, DecomposedSide):
-        n_features *= min(problem.columns.matrix.shape)
-    else:
-        n_features *= problem.loss.shape[1]
-    return bool(n_features * problem.loss.is_observed.sum() <= FEW_ENTRIES)
+        n_column_features = min(problem.columns.matrix.shape)
+    n_cells = problem.loss.is_observed.sum()
+    return bool(n_row_features * n_column_features * n_cells <= FEW_ENTRIES)
 
 
-def _without_rows_of_features(problem: DyadicProblem, alphas: Array) -> Array:
+def _leave_row_out_by_cell_features(problem: DyadicProblem, alphas: Array) -> Array:
     """Leave-row-out as leave-group-out of RankRLS on the features of all observed cells."""
-    n_columns = problem.loss.shape[1]
     rows, columns = problem.preconditioned_sides()
     column_features = columns.features
-    if column_features is None:
+    if column_features is None:  # labels
+        _, n_columns = problem.loss.shape
         column_features = np.eye(n_columns)
-    i, j = np.nonzero(problem.loss.is_observed)
-    products = rows.features[i][:, :, None] * column_features[j][:, None, :]
-    R = products.reshape(len(i), -1)
+
+    # The features of a cell are all products of a feature of its row and one of its column.
+    row_of_cell, column_of_cell = np.nonzero(problem.loss.is_observed)
+    n_cells = len(row_of_cell)
+    row_features_of_cell = rows.features[row_of_cell][:, :, None]
+    column_features_of_cell = column_features[column_of_cell][:, None, :]
+    R = (row_features_of_cell * column_features_of_cell).reshape(n_cells, -1)
     features = SolverInput("primal", R, ColumnFeatures(None, R.shape[1]))
-    folds = np.split(np.arange(len(i)), np.flatnonzero(np.diff(i)) + 1)
+
+    # One fold per row: cells are sorted by row, so a fold starts where the row changes.
+    fold_starts = np.flatnonzero(np.diff(row_of_cell)) + 1
+    folds = np.split(np.arange(n_cells), fold_starts)
     loss = SquaredLoss(problem.loss.graph)
     no_limits: IterationLimits = {}  # the solver is direct
+    cell_scores = cross_val_scores(loss, features, folds, alphas, no_limits)
     scores = np.full((*problem.loss.shape, len(alphas)), np.nan)
-    scores[i, j] = cross_val_scores(loss, features, folds, alphas, no_limits)[:, 0]
+    scores[row_of_cell, column_of_cell] = cell_scores[:, 0]  # of the only output
     return scores
 
 
-def _folds(cv: CrossValidation, n: int, n_default: int) -> Folds:
-    """Folds of n rows or columns; None for one at a time, "auto" for `n_default` folds."""
-    if isinstance(cv, str):
-        cv = min(n_default, n)
+def _make_folds_of_side(cv: CrossValidation, n_rows: int, n_default_folds: int) -> Folds:
+    """Folds of rows (or columns); None for one at a time, "auto" for the default number."""
+    if isinstance(cv, str):  # "auto"
+        cv = min(n_default_folds, n_rows)
     if cv is None:
-        return list(np.arange(n)[:, None])
-    return make_folds(cv, ScoreGraph(np.zeros(n)))
+        return [np.array([row]) for row in range(n_rows)]
+    one_list = ScoreGraph(np.zeros(n_rows))  # `make_folds` splits the items of a graph
+    return make_folds(cv, one_list)

@@ -15,37 +15,38 @@ from rankwise.solvers import Solutions
 from rankwise.validation import check_alphas, check_sample_weight
 
 
-def check_table(Y: Array, row: str, column: str) -> Array:
+def check_table(Y: Array, row_name: str, column_name: str) -> Array:
     """Return Y if it has two columns, finite scores, and a score in each row and column.
 
-    `row` and `column` are the words for rows and columns in messages, such as "instance" and
-    "label".
+    `row_name` and `column_name` are the words for rows and columns in messages, such as "instance"
+    and "label".
     """
     if Y.ndim != 2:
-        raise ValueError(f"Y has shape {Y.shape}; expected a table, a {row} in each row.")
+        raise ValueError(f"Y has shape {Y.shape}; expected a table, a {row_name} in each row.")
     if Y.shape[1] < 2:
         raise ValueError(
-            f"Y has the scores of one {column} only; expected at least two {column}s to rank for "
-            f"each {row}. To rank a list with one score per {row}, use RankRLS."
+            f"Y has the scores of one {column_name} only; expected at least two {column_name}s to "
+            f"rank for each {row_name}. To rank a list with one score per {row_name}, use RankRLS."
         )
     if np.isinf(Y).any():
-        i, j = np.argwhere(np.isinf(Y))[0]
+        row_number, column_number = np.argwhere(np.isinf(Y))[0]
         raise ValueError(
-            f"Y contains infinity, the first in row {i}, column {j}; pass finite scores, and NaN "
-            "where a score is unknown."
+            f"Y contains infinity, the first in row {row_number}, column {column_number}; pass "
+            "finite scores, and NaN where a score is unknown."
         )
     is_missing = np.isnan(Y)
-    for axis, unit in ((1, row), (0, column)):
-        empty = np.flatnonzero(is_missing.all(axis=axis))
+    empty_rows = np.flatnonzero(is_missing.all(axis=1))
+    empty_columns = np.flatnonzero(is_missing.all(axis=0))
+    for empty, name in ((empty_rows, row_name), (empty_columns, column_name)):
         if len(empty):
             raise ValueError(
-                f"Y has no score for {count(len(empty), unit)}, the first is number {empty[0]}; "
-                f"drop each {unit} without a score."
+                f"Y has no score for {count(len(empty), name)}, the first is number {empty[0]}; "
+                f"drop each {name} without a score."
             )
     return Y
 
 
-def table_loss(
+def make_table_loss(
     Y: Array,
     *,
     cost: str,
@@ -58,18 +59,19 @@ def table_loss(
 
     A row of weight 2 counts as two equal rows.
     """
-    weight = None
+    row_weight = None
     if sample_weight is not None:
-        weight = check_sample_weight(sample_weight, len(Y))
-    if weight is not None and group_weight == "groups":
-        raise ValueError(
-            "sample_weight needs group_weight='pairs'; with group_weight='groups' all rows have "
-            "equal weight."
-        )
-    if weight is not None and (weight == weight[0]).all():
-        weight = None
+        row_weight = check_sample_weight(sample_weight, len(Y))
+        if group_weight == "groups":
+            raise ValueError(
+                "sample_weight needs group_weight='pairs'; with group_weight='groups' all rows "
+                "have equal weight."
+            )
+        has_equal_weights = (row_weight == row_weight[0]).all()
+        if has_equal_weights:  # the same as no weights, for which there are closed forms
+            row_weight = None
     loss = DyadicLoss(
-        Y, cost=cost, ties=ties, group_weight=group_weight, one_list=one_list, weight=weight
+        Y, cost=cost, ties=ties, group_weight=group_weight, one_list=one_list, weight=row_weight
     )
     if not loss.n_pairs:
         raise ValueError(
@@ -79,13 +81,16 @@ def table_loss(
     return loss
 
 
-def solve_problem(problem: DyadicProblem, alpha: float, name: str, kernel: object) -> Solutions:
+def solve_with_progress(
+    problem: DyadicProblem, alpha: float, estimator_name: str, kernel: object
+) -> Solutions:
     """The solution for one alpha, with a progress line and warnings.
 
-    `name` is the name of the estimator, and `kernel` what a warning calls its kernel.
+    `kernel` is what a warning calls the kernel.
     """
-    progress = Progress(name)
-    solution = problem.solve(check_alphas([alpha], "alpha"), watch=progress.iteration)
+    progress = Progress(estimator_name)
+    alphas = check_alphas([alpha], "alpha")
+    solution = problem.solve(alphas, watch=progress.iteration)
     progress.close()
     warn_about_solutions(solution, kernel, problem.tol)
     return solution

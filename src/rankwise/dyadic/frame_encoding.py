@@ -19,18 +19,21 @@ def fit_vectorizer(items: MatrixLike, kernel: Kernel) -> TableVectorizer | None:
     columns = frame_columns(items)
     if columns is None or kernel.is_precomputed or kernel.takes_objects:
         return None
-    if all(has_only_numbers(as_array(column)) for column in columns.values()):
+    needs_no_encoding = all(has_only_numbers(as_array(column)) for column in columns.values())
+    if needs_no_encoding:
         return None
     return TableVectorizer(scale=True).fit(items)
 
 
 def has_only_numbers(values: AnyArray) -> bool:
     """Whether a column has numbers or bools only, none of them missing."""
-    return values.dtype.kind in "biuf" and not np.isnan(values).any()
+    is_numeric = values.dtype.kind in "biuf"  # bool, signed and unsigned integers, floats
+    return is_numeric and not np.isnan(values).any()
 
 
 def encode_items(vectorizer: TableVectorizer | None, items: MatrixLike) -> MatrixLike:
     """Features of the items; items that are not a data frame are features already."""
-    if vectorizer is None or frame_columns(items) is None:
+    is_frame = frame_columns(items) is not None
+    if vectorizer is None or not is_frame:
         return items
     return vectorizer.transform(items)

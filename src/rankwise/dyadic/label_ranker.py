@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, CrossValidation, Labels, MatrixLike, ParameterValue, RandomState
 from rankwise.dyadic.cross_validation import DyadicTask
-from rankwise.dyadic.fitting import solve_problem, table_loss
+from rankwise.dyadic.fitting import make_table_loss, solve_with_progress
 from rankwise.dyadic.frame_encoding import encode_items, fit_vectorizer
 from rankwise.dyadic.label_target import read_labels
 from rankwise.dyadic.sides import (
@@ -191,7 +191,7 @@ class LabelRanker(KernelModel):
         LabelRanker
             The fitted estimator.
         """
-        return self._fit_task(self._prepare(X, y, sample_weight))
+        return self._fit_to_task(self._make_task(X, y, sample_weight))
 
     def predict(self, X: MatrixLike) -> Array:
         """Predict scores of all labels; only differences within an instance have a meaning.
@@ -207,8 +207,9 @@ class LabelRanker(KernelModel):
             Scores, larger is better; columns in the order of `labels_`.
         """
         check_is_fitted(self)
-        scores = super().predict(encode_items(self.vectorizer_, X))
-        return np.asarray(scores + self.intercept_.astype(scores.dtype))
+        scores_without_offsets = super().predict(encode_items(self.vectorizer_, X))
+        label_offsets = self.intercept_.astype(scores_without_offsets.dtype)
+        return np.asarray(scores_without_offsets + label_offsets)
 
     def rank(self, X: MatrixLike) -> NDArray[np.intp]:  # type: ignore[override]
         """Rank of every label for each instance, 1 is best.
@@ -223,7 +224,9 @@ class LabelRanker(KernelModel):
         ndarray of shape (n_instances, n_labels)
             Ranks; labels with equal scores share the smallest of their ranks.
         """
-        return np.asarray(rankdata(-self.predict(X), method="min", axis=1), dtype=np.intp)
+        scores = self.predict(X)
+        ranks = rankdata(-scores, method="min", axis=1)
+        return np.asarray(ranks, dtype=np.intp)
 
     def predict_order(self, X: MatrixLike, k: int | None = None) -> NDArray[Any]:
         """The labels in order, best first.
@@ -242,8 +245,9 @@ class LabelRanker(KernelModel):
         """
         if k is not None:
             k = check_int("k", k, least=1)
-        order = np.argsort(-self.predict(X), axis=1, kind="stable")
-        return np.asarray(self.labels_[order[:, :k]])
+        scores = self.predict(X)
+        label_numbers_best_first = np.argsort(-scores, axis=1, kind="stable")
+        return np.asarray(self.labels_[label_numbers_best_first[:, :k]])
 
     def predict_set(self, X: MatrixLike, level: float = 0.9) -> list[NDArray[Any]]:
         """A set of labels that contains the best one with the requested probability.
@@ -292,11 +296,12 @@ class LabelRanker(KernelModel):
             )
         scores = self.predict(X)
         n_instances, n_labels = scores.shape
-        instance = np.repeat(np.arange(n_instances), n_labels)
-        is_in_set = in_best_set(scores.ravel(), instance, self.gaps_, level)
-        sizes = is_in_set.reshape(scores.shape).sum(axis=1)
-        orders = self.predict_order(X)
-        return [order[:size] for order, size in zip(orders, sizes, strict=True)]
+        instance_of_score = np.repeat(np.arange(n_instances), n_labels)
+        is_in_set = in_best_set(scores.ravel(), instance_of_score, self.gaps_, level)
+        set_sizes = is_in_set.reshape(scores.shape).sum(axis=1)
+        # A set has the labels of the highest scores, so its size is enough.
+        labels_best_first = self.predict_order(X)
+        return [labels[:size] for labels, size in zip(labels_best_first, set_sizes, strict=True)]
 
     def score(self, X: MatrixLike, y: ArrayLike, metric: MetricName = "tau") -> float:  # type: ignore[override]
         """Mean of a ranking metric over the instances, by default Kendall's τ.
@@ -322,8 +327,9 @@ class LabelRanker(KernelModel):
         if len(Y) != len(scores):
             raise ValueError(f"Y has {len(Y)} rows but X has {len(scores)}.")
         is_observed = ~np.isnan(Y)
-        instance = np.nonzero(is_observed)[0]
-        return float(get_metric(metric)(Y[is_observed], scores[is_observed], instance))
+        instance_of_score, _ = np.nonzero(is_observed)
+        mean_of_metric = get_metric(metric)(Y[is_observed], scores[is_observed], instance_of_score)
+        return float(mean_of_metric)
 
     @single_threaded
     def leave_out(
@@ -356,7 +362,8 @@ class LabelRanker(KernelModel):
         ndarray of shape (n_instances, n_labels) or (n_instances, n_labels, n_alphas)
             Held-out scores; NaN for unknown labels if only the known ones were scored.
         """
-        return self.hold_out_task(X, y, None, sample_weight).leave_out(alphas, cv)
+        task = self.hold_out_task(X, y, sample_weight=sample_weight)
+        return task.leave_out(alphas, cv)
 
     @single_threaded
     def calibrate(self, X: MatrixLike, y: ArrayLike, *, cv: CrossValidation = "auto") -> Self:
@@ -377,7 +384,7 @@ class LabelRanker(KernelModel):
             The estimator, with `gaps_`.
         """
         check_is_fitted(self)
-        self.gaps_ = self.hold_out_task(X, y).gaps(self.alpha, cv)
+        self.gaps_ = self.hold_out_task(X, y).gaps_to_best_column(self.alpha, cv)
         return self
 
     def hold_out_task(
@@ -404,9 +411,9 @@ class LabelRanker(KernelModel):
         if groups is not None:
             raise ValueError("each instance is a group of its labels; do not pass groups.")
         model: LabelRanker = clone(self)
-        return model._prepare(X, y, sample_weight)
+        return model._make_task(X, y, sample_weight)
 
-    def _prepare(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None) -> LabelTask:
+    def _make_task(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None) -> LabelTask:
         """Check the parameters and the data, and set up the problem."""
         kernel = self.make_kernel()
         self.vectorizer_ = fit_vectorizer(X, kernel)
@@ -414,26 +421,32 @@ class LabelRanker(KernelModel):
         target = read_labels(y, self.values)
         if len(target.Y) != X.shape[0]:
             raise ValueError(f"Y has {len(target.Y)} rows but X has {X.shape[0]}.")
-        loss = table_loss(
+        ties = self.ties
+        if target.is_class:  # all labels but one are tied, and say nothing about each other
+            ties = "exclude"
+        loss = make_table_loss(
             target.Y,
             cost=self.cost,
-            ties="exclude" if target.is_class else self.ties,
+            ties=ties,
             group_weight=self.group_weight,
             sample_weight=sample_weight,
+        )
+        solver_method = choose_method(
+            kernel, X, self.solver, has_basis=has_basis(self.n_basis, self.basis)
         )
         features = make_solver_input(
             kernel,
             X,
-            choose_method(kernel, X, self.solver, has_basis=has_basis(self.n_basis, self.basis)),
+            solver_method,
             n_basis=self.n_basis,
             basis=self.basis,
             random_state=self.random_state,
         ).stored()
-        instances = self._instance_side(features, loss.weight)
+        instances = self._make_instance_side(features, loss.weight)
         problem = DyadicProblem(loss, instances, LabelSide(), self.tol, self.max_iter)
         return LabelTask(self, problem, target.labels, features)
 
-    def _instance_side(
+    def _make_instance_side(
         self, features: SolverInput, weight: Array | None
     ) -> FeatureSide | KernelSide:
         """The instances for the solver."""
@@ -446,21 +459,21 @@ class LabelRanker(KernelModel):
             is_decomposed=features.method != "iterative",
         )
 
-    def _fit_task(self, task: LabelTask) -> Self:
-        """Set the fitted attributes."""
+    def _fit_to_task(self, task: LabelTask) -> Self:
+        """Solve the problem of the task, and set the fitted attributes."""
         problem = task.problem
-        solution = solve_problem(problem, self.alpha, type(self).__name__, self.kernel)
-        B = solution.coef[0]
-        if not np.isfinite(B).all():
+        solution = solve_with_progress(problem, self.alpha, type(self).__name__, self.kernel)
+        coef = solution.coef[0]  # of the only alpha
+        if not np.isfinite(coef).all():
             raise ValueError(OVERFLOW)
+        feature_weights, self.intercept_ = problem.rows.split_constant(coef)
         self.labels_ = task.labels
         self.output_shape_ = (len(task.labels),)
         self.n_pairs_ = problem.loss.n_pairs
         self.solver_ = task.features.method
         self.n_iter_ = solution.n_iter
-        weights, self.intercept_ = problem.rows.split_constant(B)
         self._store_features(task.features.map)
-        self._store(task.features.coefficients(weights))
+        self._store(task.features.coefficients(feature_weights))
         return self
 
 
@@ -493,8 +506,8 @@ class LabelTask(DyadicTask):
     def train(self, **values: ParameterValue) -> LabelRanker:
         """LabelRanker fitted to all data with this alpha, and calibrated."""
         model: LabelRanker = self.learner.set_params(**values)
-        model._fit_task(self)
-        model.gaps_ = self.gaps(model.alpha)
+        model._fit_to_task(self)
+        model.gaps_ = self.gaps_to_best_column(model.alpha)
         return model
 
 
@@ -616,7 +629,8 @@ solver, tol, max_iter, random_state
         LabelRankerCV
             The fitted estimator.
         """
-        self._search(X, y, None, sample_weight)
+        groups = None  # each instance is a group of its labels
+        self._search(X, y, groups, sample_weight)
         return self
 
     def rank(self, X: MatrixLike) -> NDArray[np.intp]:  # type: ignore[override]

@@ -51,22 +51,24 @@ def read_labels(Y: MatrixLike, values: str, fitted_labels: Labels | None = None)
         )
     if sp.issparse(Y):
         Y = Y.toarray()
-    names = column_names(Y)
+    names_in_frame = column_names(Y)
     if isinstance(Y, list | tuple):
         type_of_target(Y)  # refuses a list of labels for each instance
     Y = as_array(Y, "Y")
     array = np.asarray(Y)
-    if array.ndim == 1 and names is None:
+    if array.ndim == 1 and names_in_frame is None:
         return _read_classes(array, fitted_labels)
-    if names is None:
+
+    if names_in_frame is None:
         labels: Labels = np.arange(array.shape[1])
     else:
-        labels = _label_array(names)
+        labels = _make_label_array(names_in_frame)
     advice = "encode the labels as numbers, larger ones for better labels"
     scores = check_float_array("Y", Y, advice)
     if values == "ranks":
         scores = _scores_of_ranks(scores)
-    target = LabelTarget(check_table(scores, "instance", "label"), labels, False)
+    scores = check_table(scores, "instance", "label")
+    target = LabelTarget(scores, labels, is_class=False)
     if fitted_labels is None:
         return target
     return _order_columns(target, fitted_labels)
@@ -77,32 +79,34 @@ def _read_classes(y: Labels, fitted_labels: Labels | None) -> LabelTarget:
     check_classification_targets(y)
     labels = fitted_labels
     if labels is None:
-        labels = _label_array(np.unique(y).tolist())
+        labels = _make_label_array(np.unique(y).tolist())
     if len(labels) < 2:
         raise ValueError(
             f"all instances are of one class, {labels.tolist()[0]!r}; expected at least two "
             "classes, or scores of all labels."
         )
-    classes = y
-    if labels.dtype.kind not in "iu":
-        classes = y.astype(str)
-    is_class = classes[:, None] == labels
-    unknown = y[~is_class.any(axis=1)].tolist()
-    if unknown:
+    class_of_instance = y
+    has_integer_labels = labels.dtype.kind in "iu"
+    if not has_integer_labels:
+        class_of_instance = y.astype(str)
+    is_class_of_instance = class_of_instance[:, None] == labels  # (n_instances, n_labels)
+    unknown_classes = y[~is_class_of_instance.any(axis=1)].tolist()
+    if unknown_classes:
         raise ValueError(
-            f"the class {unknown[0]!r} is unknown to the model, which knows "
+            f"the class {unknown_classes[0]!r} is unknown to the model, which knows "
             f"{join_words(map(repr, labels.tolist()), LISTED_LABELS)}."
         )
-    return LabelTarget(is_class.astype(np.float64), labels, True)
+    return LabelTarget(is_class_of_instance.astype(np.float64), labels, is_class=True)
 
 
 def _scores_of_ranks(ranks: Array) -> Array:
     """Minus the ranks; those of a row must be 1, 2, … without gaps or duplicates."""
     sorted_ranks = np.sort(ranks, axis=1)  # NaN is last
-    expected = np.arange(1.0, ranks.shape[1] + 1)
-    is_wrong = ((sorted_ranks != expected) & ~np.isnan(sorted_ranks)).any(axis=1)
-    if is_wrong.any():
-        row = int(np.argmax(is_wrong))
+    expected_ranks = np.arange(1.0, ranks.shape[1] + 1)
+    is_wrong_rank = (sorted_ranks != expected_ranks) & ~np.isnan(sorted_ranks)
+    wrong_rows = np.flatnonzero(is_wrong_rank.any(axis=1))
+    if len(wrong_rows):
+        row = int(wrong_rows[0])
         listed = join_words((f"{rank:g}" for rank in sorted_ranks[row]), LISTED_RANKS)
         raise ValueError(
             f"the ranks of row {row} have gaps or duplicates: {listed}; expected 1 (best), 2, … up "
@@ -114,10 +118,10 @@ def _scores_of_ranks(ranks: Array) -> Array:
 
 def _order_columns(target: LabelTarget, fitted_labels: Labels) -> LabelTarget:
     """The target with its columns in the order of the labels of a fitted model."""
-    column_of_label = {label: k for k, label in enumerate(target.labels.tolist())}
+    column_of_label = {label: column for column, label in enumerate(target.labels.tolist())}
     if column_of_label.keys() != set(fitted_labels.tolist()):
-        has_no_names = list(column_of_label) == list(range(len(fitted_labels)))
-        if has_no_names:  # an array, whose columns are in the order of those in fit
+        has_numbered_columns = list(column_of_label) == list(range(len(fitted_labels)))
+        if has_numbered_columns:  # an array, whose columns are in the order of those in fit
             return target._replace(labels=fitted_labels)
         passed = join_words(map(repr, target.labels.tolist()), LISTED_LABELS)
         expected = join_words(map(repr, fitted_labels.tolist()), LISTED_LABELS)
@@ -125,11 +129,11 @@ def _order_columns(target: LabelTarget, fitted_labels: Labels) -> LabelTarget:
             f"Y has the labels {passed}, but the model was trained with {expected}; pass a column "
             "for each label of the model."
         )
-    order = [column_of_label[label] for label in fitted_labels.tolist()]
-    return target._replace(Y=target.Y[:, order], labels=fitted_labels)
+    columns_in_fitted_order = [column_of_label[label] for label in fitted_labels.tolist()]
+    return target._replace(Y=target.Y[:, columns_in_fitted_order], labels=fitted_labels)
 
 
-def _label_array(names: Sequence[object]) -> Labels:
+def _make_label_array(names: Sequence[object]) -> Labels:
     """Distinct labels, as integers if all are, else as text."""
     if len(set(names)) < len(names):
         raise ValueError("two columns of Y have the same name; give each label one column.")

@@ -68,8 +68,8 @@ class DyadicLoss:
         self.weight = weight
         self.shape: tuple[int, int] = (Y.shape[0], Y.shape[1])
         self.is_observed = ~np.isnan(Y)
-        self._cells = np.flatnonzero(self.is_observed)
-        self._options = {"cost": cost, "ties": ties, "group_weight": group_weight}
+        self._observed_cells = np.flatnonzero(self.is_observed)  # numbers in the flattened table
+        self._graph_options = {"cost": cost, "ties": ties, "group_weight": group_weight}
         compares_differences = cost == "magnitude" and ties == "include"
         has_equal_rows = weight is None and not one_list and group_weight in ("pairs", "groups")
         self.is_complete = bool(self.is_observed.all()) and compares_differences and has_equal_rows
@@ -82,34 +82,37 @@ class DyadicLoss:
     @cached_property
     def graph(self) -> ScoreGraph:
         """The pairs of the observed cells, row by row."""
-        row_of_cell = self._cells // self.shape[1]
+        _, n_columns = self.shape
+        row_of_cell = self._observed_cells // n_columns
         cell_weight = None
         if self.weight is not None:  # the weight of a pair is the product of those of its cells
             cell_weight = np.sqrt(self.weight)[row_of_cell]
         group_of_cell = row_of_cell
         if self.one_list:
             group_of_cell = np.zeros_like(row_of_cell)
-        labels, codes = np.unique(group_of_cell, return_inverse=True)
-        target = Relevance(self.Y.take(self._cells), Groups(codes, labels), cell_weight)
-        return ScoreGraph(target, **self._options)
+        group_labels, group_codes = np.unique(group_of_cell, return_inverse=True)
+        groups = Groups(group_codes, group_labels)
+        y = self.Y.take(self._observed_cells)
+        return ScoreGraph(Relevance(y, groups, cell_weight), **self._graph_options)
 
     @cached_property
     def target(self) -> Array:
-        """T."""
+        """T, the linear part of the loss."""
         return self.to_table(self.graph.divergence)
 
     def times_A(self, F: Array) -> Array:
-        """A(F)."""
-        return self.to_table(self.graph.laplacian(F.take(self._cells)))
+        """A(F), the quadratic part of the loss: the Laplacian of the pairs times the scores F."""
+        observed_scores = F.take(self._observed_cells)
+        return self.to_table(self.graph.laplacian(observed_scores))
 
     def subset(self, rows: Indices, columns: Indices) -> DyadicLoss:
         """The loss of a smaller table."""
-        weight = take_weights(self.weight, rows)
         Y = self.Y[np.ix_(rows, columns)]
-        return DyadicLoss(Y, **self._options, one_list=self.one_list, weight=weight)
+        weight = take_weights(self.weight, rows)
+        return DyadicLoss(Y, **self._graph_options, one_list=self.one_list, weight=weight)
 
     def to_table(self, values: Array) -> Array:
         """Values of the observed cells, divided by W, as a table with 0 in all other cells."""
-        table = np.zeros(self.Y.size)
-        table[self._cells] = values / self.graph.total_weight
-        return table.reshape(self.Y.shape)
+        flat_table = np.zeros(self.Y.size)
+        flat_table[self._observed_cells] = values / self.graph.total_weight
+        return flat_table.reshape(self.Y.shape)

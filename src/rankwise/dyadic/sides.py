@@ -169,62 +169,71 @@ class FeatureSide(DecomposedSide):
 
     def precondition(self, weight: Array) -> PreconditionedSide:
         """Features with diagonal ``Rᵀ H R``; features that are too large stay as they are."""
-        if not self.is_decomposed:
+        if not self.is_decomposed:  # keep the features, and use only the diagonal of Rᵀ H R
             if sp.issparse(self.matrix):
-                squares = self.matrix.power(2)
+                squared_features = self.matrix.power(2)
             else:
-                squares = np.square(self.matrix)
-            return PreconditionedSide(self.matrix, np.asarray(squares.T @ weight))
-        root = np.sqrt(weight)[:, None]
-        left, singular, right = decompose_features(root * self.centered_features)
-        features = np.ascontiguousarray(left * singular / root)
-        return PreconditionedSide(features, singular**2, right)
+                squared_features = np.square(self.matrix)
+            return PreconditionedSide(self.matrix, np.asarray(squared_features.T @ weight))
+
+        # With H^½ R = U Σ Vᵀ, the features H^(−½) U Σ = R V have the diagonal Σ².
+        root_weight = np.sqrt(weight)[:, None]
+        left, singular, right = decompose_features(root_weight * self.centered_features)
+        features = np.ascontiguousarray(left * singular / root_weight)
+        return PreconditionedSide(features, norms=singular**2, to_functions=right)
 
     def spread(self) -> float:
         """Sum of the variances of the features."""
         R = self.matrix
         if sp.issparse(R):
-            mean = np.asarray(R.mean(axis=0)).ravel()
-            lengths = np.asarray(R.multiply(R).mean(axis=0)).ravel()
-            spreads = lengths - mean**2
-            rounding = ROUNDING_OF_SQUARES
+            means = np.asarray(R.mean(axis=0)).ravel()
+            mean_squares = np.asarray(R.multiply(R).mean(axis=0)).ravel()
+            variances = mean_squares - means**2
+            relative_rounding = ROUNDING_OF_SQUARES
         else:
-            lengths = np.square(R).mean(axis=0)
-            spreads = np.square(R - R.mean(axis=0)).mean(axis=0)
-            rounding = ROUNDING_OF_DEVIATIONS
-        return _pair_spread(spreads, lengths, rounding, R.shape[0], self.is_centered)
+            mean_squares = np.square(R).mean(axis=0)
+            variances = np.square(R - R.mean(axis=0)).mean(axis=0)
+            relative_rounding = ROUNDING_OF_DEVIATIONS
+        return _total_spread(
+            variances, mean_squares, relative_rounding, R.shape[0], is_centered=self.is_centered
+        )
 
     @cached_property
     def centered_features(self) -> Array:
         """Dense features, less their means if the side is centered."""
-        R = dense_rows(self.matrix)
+        features = dense_rows(self.matrix)
         if self.is_centered:
-            return np.asarray(R - R.mean(axis=0))
-        return R
+            return np.asarray(features - features.mean(axis=0))
+        return features
 
     @cached_property
-    def _singular_values(self) -> tuple[Array, Array, Array]:
+    def _singular_value_decomposition(self) -> tuple[Array, Array, Array]:
         return decompose_features(self.centered_features)
 
     @cached_property
     def spectrum(self) -> Spectrum:
         """Eigenvalues and vectors of ``R Rᵀ``, without zeros."""
-        left, singular, right = self._singular_values
-        return Spectrum(singular**2, left, np.ones(len(left)), right=right)
+        left, singular, right = self._singular_value_decomposition
+        n_items = len(left)
+        return Spectrum(values=singular**2, vectors=left, weight=np.ones(n_items), right=right)
 
     @property
     def vectors_to_functions(self) -> Array:
         """``Rᵀ U``, from the singular vectors: products of R and U would cancel."""
-        _, singular, right = self._singular_values
+        _, singular, right = self._singular_value_decomposition
         return right * singular
 
     def split_constant(self, B: Array) -> tuple[Array, Array]:
         """Weights of the features before the reflection, and the scores that the constant adds."""
-        if self.reflector is not None:
+        if self.reflector is not None:  # (I − 2 u uᵀ) B: a reflection is its own inverse
             B = B - 2.0 * np.outer(self.reflector, self.reflector @ B)
         if not self.constant:
-            return B, np.zeros(B.shape[1])
-        return B[1:], np.sqrt(self.constant) * B[0]
+            n_outputs = B.shape[1]
+            return B, np.zeros(n_outputs)
+        # The first feature is √constant in every item.
+        feature_weights = B[1:]
+        scores_of_constant = np.sqrt(self.constant) * B[0]
+        return feature_weights, scores_of_constant
 
     def normal_equations(self, target: Array) -> tuple[Array, Array]:
         """``Rᵀ R`` and ``Rᵀ Y``."""
@@ -267,38 +276,50 @@ class KernelSide(DecomposedSide):
         K = self.matrix
         if self.is_centered:
             K = center_kernel(K.copy())
-        root = np.sqrt(weight)[:, None]
-        with allow_threads(len(K) ** 3):
-            values, vectors = scipy.linalg.eigh(
-                root * K * root.T, check_finite=False, overwrite_a=True
+        n_items = len(K)
+        root_weight = np.sqrt(weight)[:, None]
+        weighted_kernel = root_weight * K * root_weight.T  # H^½ K H^½
+        with allow_threads(n_items**3):
+            eigenvalues, vectors = scipy.linalg.eigh(
+                weighted_kernel, check_finite=False, overwrite_a=True
             )
-        is_positive = values > len(values) * EPSILON * values.max(initial=0.0)
-        values = values[is_positive]
+        rounding = n_items * EPSILON * eigenvalues.max(initial=0.0)
+        is_positive = eigenvalues > rounding
+        eigenvalues = eigenvalues[is_positive]
         vectors = vectors[:, is_positive]
-        features = np.ascontiguousarray(vectors / root * np.sqrt(values))
-        to_functions = vectors * root / np.sqrt(values)
+
+        features = np.ascontiguousarray(vectors / root_weight * np.sqrt(eigenvalues))
+        to_functions = vectors * root_weight / np.sqrt(eigenvalues)
         if self.is_centered:
             to_functions -= to_functions.mean(axis=0)
-        return PreconditionedSide(features, values, to_functions)
+        return PreconditionedSide(features, eigenvalues, to_functions)
 
     def spread(self) -> float:
         """Mean squared distance of the items from their mean, in feature space."""
-        length = np.trace(self.matrix) / len(self.matrix)
-        spreads = np.array([length - self.matrix.mean()])
-        lengths = np.array([length])
-        return _pair_spread(
-            spreads, lengths, ROUNDING_OF_SQUARES, len(self.matrix), self.is_centered
+        n_items = len(self.matrix)
+        mean_square = np.trace(self.matrix) / n_items  # mean of k(x, x)
+        variance = mean_square - self.matrix.mean()
+        return _total_spread(
+            np.array([variance]),
+            np.array([mean_square]),
+            ROUNDING_OF_SQUARES,
+            n_items,
+            is_centered=self.is_centered,
         )
 
     @cached_property
     def spectrum(self) -> Spectrum:
         """Eigenvalues and vectors of the kernel matrix, without those that are zero."""
-        values, vectors, weight, *_ = find_spectrum(
-            self.matrix, is_kernel=True, centered=self.is_centered
+        spectrum = find_spectrum(self.matrix, is_kernel=True, centered=self.is_centered)
+        n_items = len(spectrum.vectors)
+        magnitudes = np.abs(spectrum.values)
+        rounding = n_items * EPSILON * magnitudes.max(initial=0.0)
+        is_nonzero = magnitudes > rounding
+        return Spectrum(
+            spectrum.values[is_nonzero],
+            np.ascontiguousarray(spectrum.vectors[:, is_nonzero]),
+            spectrum.weight,
         )
-        magnitude = np.abs(values)
-        is_nonzero = magnitude > len(vectors) * EPSILON * magnitude.max(initial=0.0)
-        return Spectrum(values[is_nonzero], np.ascontiguousarray(vectors[:, is_nonzero]), weight)
 
     @property
     def vectors_to_functions(self) -> Array:
@@ -307,7 +328,9 @@ class KernelSide(DecomposedSide):
 
     def split_constant(self, B: Array) -> tuple[Array, Array]:
         """Weights of the kernel values, and the scores that the constant of the kernel adds."""
-        return B, self.constant * B.sum(axis=0)
+        # The constant is added to every kernel value, so each weight adds it to every score.
+        scores_of_constant = self.constant * B.sum(axis=0)
+        return B, scores_of_constant
 
     def normal_equations(self, target: Array) -> tuple[Array, Array]:
         """K and Y."""
@@ -331,17 +354,20 @@ def feature_side(
     """
     constant = 0.0
     if has_constant:
-        constant = _mean_square(matrix, weight)
+        constant = _mean_squared_length(matrix, weight)
     is_sparse = sp.issparse(matrix)
     if not is_sparse and not is_centered and is_decomposed:
-        matrix, reflector = _reflect_mean(np.asarray(matrix, dtype=np.float64), constant)
-        return FeatureSide(matrix, constant=constant, reflector=reflector)
+        features = np.asarray(matrix, dtype=np.float64)
+        reflected, reflector = _reflect_mean(features, constant)
+        return FeatureSide(reflected, constant=constant, reflector=reflector)
+
     if has_constant:
-        column = np.full((matrix.shape[0], 1), np.sqrt(constant))
+        n_items = matrix.shape[0]
+        constant_column = np.full((n_items, 1), np.sqrt(constant))
         if is_sparse:
-            matrix = sp.hstack([column, matrix], format="csr")
+            matrix = sp.hstack([constant_column, matrix], format="csr")
         else:
-            matrix = np.hstack([column, matrix])
+            matrix = np.hstack([constant_column, matrix])
     return FeatureSide(matrix, is_centered, is_decomposed, constant)
 
 
@@ -355,7 +381,8 @@ def kernel_side(
     """A side with these kernel values; the constant is the mean of k(x, x)."""
     if not has_constant:
         return KernelSide(K, is_centered)
-    constant = _mean_or_one(np.diagonal(K), weight)
+    squared_lengths = np.diagonal(K)
+    constant = _mean_or_one(squared_lengths, weight)
     return KernelSide(K + constant, is_centered, constant=constant)
 
 
@@ -366,59 +393,69 @@ def decompose_features(R: Array) -> tuple[Array, Array, Array]:
     """
     n_rows, n_columns = R.shape
     if n_rows < n_columns:
-        R = np.vstack([R, np.zeros((n_columns - n_rows, n_columns))])
+        rows_of_zeros = np.zeros((n_columns - n_rows, n_columns))
+        R = np.vstack([R, rows_of_zeros])
     left, singular, right = decompose_columns(R)
     is_positive = singular > 0
-    left = np.ascontiguousarray(left[:n_rows, is_positive])
-    return left, singular[is_positive], right[:, is_positive]
+    left_of_rows = np.ascontiguousarray(left[:n_rows, is_positive])  # without the rows of zeros
+    return left_of_rows, singular[is_positive], right[:, is_positive]
 
 
 def _reflect_mean(R: Array, constant: float) -> tuple[Array, Array | None]:
     """Features ``[√constant, R]`` reflected, and the unit vector of the reflection."""
+    # Deviations from the mean are reflected apart from the mean, so that they keep their digits.
     mean = R.mean(axis=0)
-    reflected = R - mean
-    if constant:
+    deviations = R - mean
+    if constant:  # the constant feature comes first; it does not deviate from its mean
         mean = np.concatenate([[np.sqrt(constant)], mean])
-        reflected = np.hstack([np.zeros((len(R), 1)), reflected])
+        deviations = np.hstack([np.zeros((len(R), 1)), deviations])
     if not mean.any():
-        return reflected, None
+        return deviations, None
+
+    # Householder reflection I − 2 u uᵀ that maps the mean to (−signed_length, 0, …, 0)
     with np.errstate(over="ignore"):  # an overflow is reported below
-        length = np.copysign(np.linalg.norm(mean), mean[0])
-    if not np.isfinite(length):
+        signed_length = np.copysign(np.linalg.norm(mean), mean[0])
+    if not np.isfinite(signed_length):
         raise ValueError(OVERFLOW)
     reflector = mean.copy()
-    reflector[0] += length
+    reflector[0] += signed_length
     reflector /= np.linalg.norm(reflector)
-    reflected -= 2.0 * np.outer(reflected @ reflector, reflector)
-    reflected[:, 0] -= length
+    reflected = deviations - 2.0 * np.outer(deviations @ reflector, reflector)
+    reflected[:, 0] -= signed_length
     return reflected, reflector
 
 
-def _mean_square(matrix: Matrix, weight: Array | None) -> float:
+def _mean_squared_length(matrix: Matrix, weight: Array | None) -> float:
     """Mean squared length of the rows; 1 if all are zero."""
     if sp.issparse(matrix):
-        lengths = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
-    else:
-        lengths = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64)
-    return _mean_or_one(lengths, weight)
+        squared_lengths = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
+    else:  # sum of squares of each row, in double precision
+        squared_lengths = np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64)
+    return _mean_or_one(squared_lengths, weight)
 
 
-def _mean_or_one(lengths: Array, weight: Array | None) -> float:
+def _mean_or_one(squared_lengths: Array, weight: Array | None) -> float:
     """Weighted mean, or 1 if it is zero."""
-    mean = float(np.average(lengths, weights=weight))
+    mean = float(np.average(squared_lengths, weights=weight))
     if mean == 0.0:
         return 1.0
     return mean
 
 
-def _pair_spread(
-    spreads: Array, lengths: Array, rounding: float, n_items: int, is_centered: bool
+def _total_spread(
+    variances: Array,
+    mean_squares: Array,
+    relative_rounding: float,
+    n_items: int,
+    *,
+    is_centered: bool,
 ) -> float:
-    """Sum of the spreads above rounding, or of the mean squared lengths if there is none."""
-    spreads = np.where(spreads > rounding * lengths, spreads, 0.0)
-    total = spreads.sum()
-    if not spreads.any():
-        total = lengths.sum()
-    if is_centered:
+    """Sum of the variances above rounding, or of the mean squares if there is none."""
+    is_above_rounding = variances > relative_rounding * mean_squares
+    variances = np.where(is_above_rounding, variances, 0.0)
+    total = variances.sum()
+    if not variances.any():  # all items are equal
+        total = mean_squares.sum()
+    if is_centered:  # the mean squared distance in a pair is twice the unbiased variance
         total *= 2 * n_items / max(n_items - 1, 1)
     return float(total)

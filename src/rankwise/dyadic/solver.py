@@ -33,7 +33,13 @@ from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
 from rankwise.dyadic.loss import DyadicLoss
 from rankwise.dyadic.sides import DecomposedSide, PreconditionedSide, Side
-from rankwise.solvers.least_squares import Solutions, Watch, conjugate_gradients, solve_shifted
+from rankwise.solvers.least_squares import (
+    IterativeSolution,
+    Solutions,
+    Watch,
+    conjugate_gradients,
+    solve_shifted,
+)
 
 INDEFINITE = -1e-8  # eigenvalue, relative to the largest, that is more negative than rounding
 LEAST_WEIGHT = 0.1  # of a row or column with few scores in the preconditioner, relative to the mean
@@ -48,21 +54,21 @@ class Diagonalization(NamedTuple):
         U.
     column_vectors : ndarray of shape (t, b) or None
         V; None for the identity.
-    target : ndarray of shape (a, b)
+    rotated_target : ndarray of shape (a, b)
         ``Z = Uᵀ Y V``.
-    values : ndarray of shape (a, b)
+    eigenvalues : ndarray of shape (a, b)
         The products γ_a σ_b.
     """
 
     row_vectors: Array
     column_vectors: Array | None
-    target: Array
-    values: Array
+    rotated_target: Array
+    eigenvalues: Array
 
     @property
-    def largest(self) -> float:
-        """Largest magnitude of a product."""
-        return float(np.abs(self.values).max(initial=0.0))
+    def largest_eigenvalue(self) -> float:
+        """Largest magnitude of an eigenvalue."""
+        return float(np.abs(self.eigenvalues).max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,28 +111,33 @@ class DyadicProblem:
     def solve(self, alphas: Array, watch: Watch | None = None) -> Solutions:
         """B for every alpha, shape (n_alphas, n_row_functions, n_column_functions)."""
         if not self.has_closed_form:
-            return self.solve_iteratively(*self.preconditioned_sides(), alphas, watch)
+            rows, columns = self.preconditioned_sides()
+            return self.solve_iteratively(rows, columns, alphas, watch)
+        ridge_penalties = self._ridge_penalties(alphas)
         if not isinstance(self.columns, DecomposedSide):
-            system, target = self.rows.normal_equations(self._centered_target)
-            shifts = self._shifts(alphas)
-            return Solutions(*solve_shifted(system, target, shifts, overwrite=True))
+            # Labels have no features: one ridge regression per label, all with the same matrix.
+            matrix, target = self.rows.normal_equations(self._centered_target)
+            coef, is_definite = solve_shifted(matrix, target, ridge_penalties, overwrite=True)
+            return Solutions(coef, is_definite)
+
+        # In the basis of both eigenvectors the system is diagonal: Z_ab / (ρ + γ_a σ_b).
         diagonal = self._diagonalization
         to_row_functions = self.rows.vectors_to_functions
         to_column_functions = self.columns.vectors_to_functions
-        coef = []
-        for shift in self._shifts(alphas):
-            weights = diagonal.target / (shift + diagonal.values)
-            coef.append(to_row_functions @ weights @ to_column_functions.T)
-        smallest = diagonal.values.min(initial=0.0)
-        is_definite = bool(smallest >= INDEFINITE * diagonal.largest)
-        return Solutions(np.stack(coef), is_definite)
+        coef_per_alpha = []
+        for penalty in ridge_penalties:
+            weights = diagonal.rotated_target / (penalty + diagonal.eigenvalues)
+            coef_per_alpha.append(to_row_functions @ weights @ to_column_functions.T)
+        smallest_eigenvalue = diagonal.eigenvalues.min(initial=0.0)
+        is_definite = bool(smallest_eigenvalue >= INDEFINITE * diagonal.largest_eigenvalue)
+        return Solutions(np.stack(coef_per_alpha), is_definite)
 
     def mean_residual(self, B: Array) -> float:
         """Mean of Y − F: the intercept that puts the scores of one list on the scale of Y."""
-        F = np.linalg.multi_dot([self.rows.matrix, B, self.decomposed_columns.matrix.T])
-        return float(np.nanmean(self.loss.Y - F))
+        scores = np.linalg.multi_dot([self.rows.matrix, B, self.decomposed_columns.matrix.T])
+        return float(np.nanmean(self.loss.Y - scores))
 
-    def without_rows(self, alphas: Array) -> Array:
+    def leave_row_out_scores(self, alphas: Array) -> Array:
         """Scores of each row by models without it, shape (q, t, n_alphas), for complete tables.
 
         Each direction V_b is a ridge regression over the rows. With ``R = γσ/(ρ + γσ)`` and the
@@ -137,90 +148,123 @@ class DyadicProblem:
         If ρ is small, ``1 − H`` is the sum of its own terms, which do not cancel.
         """
         diagonal = self._diagonalization
-        U = diagonal.row_vectors
-        V = diagonal.column_vectors
-        target = self._centered_target if V is None else self._centered_target @ V
-        squares = np.square(U)
-        target_off_span = target - U @ diagonal.target
-        length_off_span = np.maximum(1.0 - squares.sum(axis=1, keepdims=True), 0.0)
+        row_vectors = diagonal.row_vectors
+        column_vectors = diagonal.column_vectors
+        eigenvalues = diagonal.eigenvalues
+        target = self._centered_target
+        if column_vectors is not None:
+            target = target @ column_vectors  # (n_rows, n_directions)
+        squared_vectors = np.square(row_vectors)
+        # The part of the target, and of the unit vector of each row, outside of the row vectors.
+        target_off_span = target - row_vectors @ diagonal.rotated_target
+        unit_off_span = np.maximum(1.0 - squared_vectors.sum(axis=1, keepdims=True), 0.0)
+
         held_out = np.empty((len(alphas), *self.loss.shape))
-        for k, shift in enumerate(self._shifts(alphas, n_rows=self.loss.shape[0] - 1)):
-            shrinkage = diagonal.values / (shift + diagonal.values)
-            if shift > diagonal.largest:
-                leverage = squares @ shrinkage
-                fitted = U @ (shrinkage * diagonal.target)
+        ridge_penalties = self._ridge_penalties(alphas, n_rows=self.loss.shape[0] - 1)
+        for alpha_index, penalty in enumerate(ridge_penalties):
+            # Leave-one-out of ridge regression, in two forms, so that no difference cancels.
+            if penalty > diagonal.largest_eigenvalue:
+                shrinkage = eigenvalues / (penalty + eigenvalues)
+                leverage = squared_vectors @ shrinkage
+                fitted = row_vectors @ (shrinkage * diagonal.rotated_target)
                 scores = (fitted - leverage * target) / (1.0 - leverage)
             else:
-                complement = shift / (shift + diagonal.values)
-                residual = target_off_span + U @ (complement * diagonal.target)
-                scores = target - residual / (length_off_span + squares @ complement)
-            held_out[k] = scores if V is None else scores @ V.T
+                one_minus_shrinkage = penalty / (penalty + eigenvalues)
+                one_minus_leverage = unit_off_span + squared_vectors @ one_minus_shrinkage
+                residual = target_off_span + row_vectors @ (
+                    one_minus_shrinkage * diagonal.rotated_target
+                )
+                scores = target - residual / one_minus_leverage
+            if column_vectors is not None:
+                scores = scores @ column_vectors.T  # back to (n_rows, n_columns)
+            held_out[alpha_index] = scores
         return held_out.transpose(1, 2, 0)
 
-    def without_columns(self, alphas: Array) -> Array:
+    def leave_column_out_scores(self, alphas: Array) -> Array:
         """Scores of each column by models without it, minus the mean score of the other columns.
 
         Shape (q, t, n_alphas), for complete tables. Each direction U_a is a ridge regression over
-        the columns with a free intercept. With R as in `without_rows`, ``H = R (V∘V)ᵀ`` and
-        ``k = 1 − 1/t``,
+        the columns with a free intercept. With R as in `leave_row_out_scores`, ``H = R (V∘V)ᵀ``
+        and ``k = 1 − 1/t``,
 
             Uᵀ F = ((R∘Z) Vᵀ − H∘(Uᵀ Y C)/k) / (k − H)
         """
+        row_vectors = self.rows.spectrum.vectors
         held_out = np.empty((len(alphas), *self.loss.shape))
-        for k, shift in enumerate(self._shifts(alphas, n_columns=self.loss.shape[1] - 1)):
-            held_out[k] = self.rows.spectrum.vectors @ self._scores_without_columns(shift)
+        ridge_penalties = self._ridge_penalties(alphas, n_columns=self.loss.shape[1] - 1)
+        for alpha_index, penalty in enumerate(ridge_penalties):
+            scores_of_directions = self._leave_column_out_in_row_directions(penalty)
+            held_out[alpha_index] = row_vectors @ scores_of_directions
         return held_out.transpose(1, 2, 0)
 
-    def without_columns_at(self, new_rows: Array, alphas: Array) -> Array:
-        """As `without_columns`, for rows that the table does not have.
+    def leave_column_out_scores_at(self, new_rows: Array, alphas: Array) -> Array:
+        """As `leave_column_out_scores`, for rows that the table does not have.
 
         `new_rows` are the functions of the rows at these, shape (n, n_row_functions). Their scores
-        are those of `without_columns` divided by γ_a; where γ_a is small, they are computed from
-        ``R/γ = σ/(ρ + γσ)``.
+        are those of `leave_column_out_scores` divided by γ_a; where γ_a is small, they are computed
+        from ``R/γ = σ/(ρ + γσ)``.
         """
-        gamma = self.rows.spectrum.values
-        sigma = self.decomposed_columns.spectrum.values
-        largest_sigma = np.abs(sigma).max(initial=0.0)
-        features = np.asarray(new_rows @ self.rows.vectors_to_functions)
-        held_out = np.empty((len(alphas), len(features), self.loss.shape[1]))
-        for k, shift in enumerate(self._shifts(alphas, n_columns=self.loss.shape[1] - 1)):
-            scores = self._scores_without_columns(shift)
-            is_small = np.abs(gamma) * largest_sigma < shift
-            scores[~is_small] /= gamma[~is_small, None]
-            scores[is_small] = self._weights_without_columns(shift, is_small)
-            held_out[k] = features @ scores
+        row_eigenvalues = self.rows.spectrum.values
+        column_eigenvalues = self.decomposed_columns.spectrum.values
+        largest_column_eigenvalue = np.abs(column_eigenvalues).max(initial=0.0)
+        new_row_features = np.asarray(new_rows @ self.rows.vectors_to_functions)
+
+        held_out = np.empty((len(alphas), len(new_row_features), self.loss.shape[1]))
+        ridge_penalties = self._ridge_penalties(alphas, n_columns=self.loss.shape[1] - 1)
+        for alpha_index, penalty in enumerate(ridge_penalties):
+            # Weights of the row directions, (n_directions, n_columns): their scores / eigenvalue
+            weights = self._leave_column_out_in_row_directions(penalty)
+            is_small = np.abs(row_eigenvalues) * largest_column_eigenvalue < penalty
+            weights[~is_small] /= row_eigenvalues[~is_small, None]
+            weights[is_small] = self._leave_column_out_weights(penalty, is_small)
+            held_out[alpha_index] = new_row_features @ weights
         return held_out.transpose(1, 2, 0)
 
-    def _scores_without_columns(self, shift: float) -> Array:
-        """``Uᵀ F`` of `without_columns`, shape (a, t)."""
+    def _leave_column_out_in_row_directions(self, penalty: float) -> Array:
+        """``Uᵀ F`` of `leave_column_out_scores`, shape (a, t)."""
         diagonal = self._diagonalization
-        V = self.decomposed_columns.spectrum.vectors
+        eigenvalues = diagonal.eigenvalues
+        column_vectors = self.decomposed_columns.spectrum.vectors
+        squared_vectors = np.square(column_vectors).T
         target = self._target_of_row_directions
-        squares = np.square(V).T
-        k = 1.0 - 1.0 / self.loss.shape[1]
-        if shift > diagonal.largest:
-            shrinkage = diagonal.values / (shift + diagonal.values)
-            leverage = shrinkage @ squares
-            fitted = (shrinkage * diagonal.target) @ V.T
-            return np.asarray((fitted - leverage * target / k) / (k - leverage))
-        complement = shift / (shift + diagonal.values)
-        target_off_span = self._target_off_columns
-        length_off_span = np.maximum(k - squares.sum(axis=0), 0.0)
-        residual = target_off_span + (complement * diagonal.target) @ V.T
-        return np.asarray(target / k - residual / (length_off_span + complement @ squares))
+        # 1 − 1/t: squared length of the unit vector of a column after centering
+        centered_length = 1.0 - 1.0 / self.loss.shape[1]
 
-    def _weights_without_columns(self, shift: float, directions: Array) -> Array:
-        """``Γ⁻¹ Uᵀ F`` of `without_columns` for the selected directions of the rows."""
+        # Leave-one-out of ridge regression, in two forms, so that no difference cancels.
+        if penalty > diagonal.largest_eigenvalue:
+            shrinkage = eigenvalues / (penalty + eigenvalues)
+            leverage = shrinkage @ squared_vectors
+            fitted = (shrinkage * diagonal.rotated_target) @ column_vectors.T
+            scores = (fitted - leverage * target / centered_length) / (centered_length - leverage)
+            return np.asarray(scores)
+        one_minus_shrinkage = penalty / (penalty + eigenvalues)
+        length_off_span = np.maximum(centered_length - squared_vectors.sum(axis=0), 0.0)
+        length_minus_leverage = length_off_span + one_minus_shrinkage @ squared_vectors
+        residual = (
+            self._target_off_columns
+            + (one_minus_shrinkage * diagonal.rotated_target) @ column_vectors.T
+        )
+        return np.asarray(target / centered_length - residual / length_minus_leverage)
+
+    def _leave_column_out_weights(self, penalty: float, directions: Array) -> Array:
+        """``Γ⁻¹ Uᵀ F`` of `leave_column_out_scores` for the selected directions of the rows."""
         diagonal = self._diagonalization
-        sigma, V = self.decomposed_columns.spectrum[:2]
-        gamma = self.rows.spectrum.values[directions, None]
-        Z = diagonal.target[directions]
+        column_eigenvalues = self.decomposed_columns.spectrum.values
+        column_vectors = self.decomposed_columns.spectrum.vectors
+        row_eigenvalues = self.rows.spectrum.values[directions, None]
+        eigenvalues = diagonal.eigenvalues[directions]
+        rotated_target = diagonal.rotated_target[directions]
         target = self._target_of_row_directions[directions]
-        k = 1.0 - 1.0 / self.loss.shape[1]
-        gain = sigma / (shift + diagonal.values[directions])
-        leverage = gain @ np.square(V).T
-        fitted = (gain * Z) @ V.T
-        return np.asarray((fitted - leverage * target / k) / (k - gamma * leverage))
+        centered_length = 1.0 - 1.0 / self.loss.shape[1]
+
+        # Shrinkage, leverage and fitted scores, each divided by the eigenvalue of the row direction
+        shrinkage = column_eigenvalues / (penalty + eigenvalues)
+        leverage = shrinkage @ np.square(column_vectors).T
+        fitted = (shrinkage * rotated_target) @ column_vectors.T
+        return np.asarray(
+            (fitted - leverage * target / centered_length)
+            / (centered_length - row_eigenvalues * leverage)
+        )
 
     @property
     def decomposed_columns(self) -> DecomposedSide:
@@ -242,44 +286,57 @@ class DyadicProblem:
     @cached_property
     def _target_off_columns(self) -> Array:
         """The part of ``Uᵀ Y C`` outside of V and the constant, shape (a, t)."""
-        V = self.decomposed_columns.spectrum.vectors
-        return np.asarray(self._target_of_row_directions - self._diagonalization.target @ V.T)
+        column_vectors = self.decomposed_columns.spectrum.vectors
+        projected_target = self._diagonalization.rotated_target @ column_vectors.T
+        return np.asarray(self._target_of_row_directions - projected_target)
 
     @cached_property
     def _diagonalization(self) -> Diagonalization:
-        gamma = self.rows.spectrum.values
-        U = self.rows.spectrum.vectors
-        target = U.T @ self._centered_target
+        row_eigenvalues = self.rows.spectrum.values
+        row_vectors = self.rows.spectrum.vectors
+        target = row_vectors.T @ self._centered_target
         if not isinstance(self.columns, DecomposedSide):
-            values = np.repeat(gamma[:, None], target.shape[1], axis=1)
-            return Diagonalization(U, None, target, values)
-        sigma = self.columns.spectrum.values
-        V = self.columns.spectrum.vectors
-        return Diagonalization(U, V, target @ V, np.outer(gamma, sigma))
+            # The kernel of labels is the identity: no vectors, and eigenvalues of 1.
+            eigenvalues = np.repeat(row_eigenvalues[:, None], target.shape[1], axis=1)
+            return Diagonalization(row_vectors, None, target, eigenvalues)
+        column_eigenvalues = self.columns.spectrum.values
+        column_vectors = self.columns.spectrum.vectors
+        return Diagonalization(
+            row_vectors,
+            column_vectors,
+            rotated_target=target @ column_vectors,
+            eigenvalues=np.outer(row_eigenvalues, column_eigenvalues),
+        )
 
-    def _shifts(
+    def _ridge_penalties(
         self, alphas: Array, n_rows: int | None = None, n_columns: int | None = None
     ) -> Array:
         """ρ of a table with these numbers of rows and columns, by default those of the table."""
-        q = self.loss.shape[0] if n_rows is None else n_rows
-        t = self.loss.shape[1] if n_columns is None else n_columns
-        return np.asarray(alphas * q * (t - 1) / 2)
+        if n_rows is None:
+            n_rows = self.loss.shape[0]
+        if n_columns is None:
+            n_columns = self.loss.shape[1]
+        # alpha is relative to the mean over pairs; the closed forms minimize sums of squares.
+        return np.asarray(alphas * n_rows * (n_columns - 1) / 2)
 
     def preconditioned_sides(self) -> tuple[PreconditionedSide, PreconditionedSide]:
         """Features of both sides with weights from the observed cells, ``A ≈ diag(h) ⊗ diag(g)``.
 
         A row of n cells has the degrees of n cells times n/(n − 1): its mean has no degree.
         """
-        n_observed = self.loss.is_observed.sum(axis=1)
-        n_cells = n_observed.sum()
-        n_differences = max(n_cells - np.count_nonzero(n_observed), 1)
-        degrees = self.loss.to_table(self.loss.graph.degrees)
-        row_degrees = degrees.sum(axis=1)
-        column_degrees = degrees.sum(axis=0)
-        h = np.maximum(row_degrees / row_degrees.mean(), LEAST_WEIGHT)
-        g = np.maximum(column_degrees, LEAST_WEIGHT * column_degrees.mean())
-        g *= (n_cells / n_differences) / len(h)
-        return self.rows.precondition(h), self.columns.precondition(g)
+        n_observed_per_row = self.loss.is_observed.sum(axis=1)
+        n_observed = n_observed_per_row.sum()
+        n_nonempty_rows = np.count_nonzero(n_observed_per_row)
+        n_differences = max(n_observed - n_nonempty_rows, 1)
+
+        # Degree of a cell: the total weight of its pairs, which is the diagonal of A.
+        degree_of_cell = self.loss.to_table(self.loss.graph.degrees)
+        row_degrees = degree_of_cell.sum(axis=1)
+        column_degrees = degree_of_cell.sum(axis=0)
+        row_weight = np.maximum(row_degrees / row_degrees.mean(), LEAST_WEIGHT)
+        column_weight = np.maximum(column_degrees, LEAST_WEIGHT * column_degrees.mean())
+        column_weight *= (n_observed / n_differences) / len(row_weight)
+        return self.rows.precondition(row_weight), self.columns.precondition(column_weight)
 
     def solve_iteratively(
         self,
@@ -288,58 +345,74 @@ class DyadicProblem:
         alphas: Array,
         watch: Watch | None = None,
     ) -> Solutions:
-        """Conjugate gradients; the largest alpha first, whose solution starts the next one.
-
-        The unknowns are scaled by the root of the preconditioner. The norm of the residual is then
-        the preconditioned one, in which features in small units count as those in large ones.
-        """
-        shape = (len(rows.norms), len(columns.norms))
-        target = _to_features(self.loss.target, rows, columns)
-        curvature = np.outer(rows.norms, columns.norms)
-        coef = np.empty((len(alphas), *shape))
-        previous: Array | None = None
+        """Conjugate gradients; the largest alpha first, whose solution starts the next one."""
+        coef = np.empty((len(alphas), len(rows.norms), len(columns.norms)))
+        previous_coef: Array | None = None
         n_iter = 1
-        unfinished = []
-        for k in np.argsort(alphas)[::-1]:
-            alpha = float(alphas[k])
-            scale = 1.0 / np.sqrt(curvature + alpha)
+        unfinished_alphas = []
+        for alpha_index in np.argsort(alphas)[::-1]:
+            alpha = float(alphas[alpha_index])
+            solution = self._solve_for_alpha(rows, columns, alpha, previous_coef, watch)
+            previous_coef = solution.x
+            coef[alpha_index] = previous_coef
+            n_iter = max(n_iter, solution.n_iter)
+            if not solution.converged:
+                unfinished_alphas.append(alpha)
 
-            def product(x: Array, alpha: float = alpha, scale: Array = scale) -> Array:
-                B = scale * x.reshape(shape)
-                F = _scores(B, rows, columns)
-                gradient = _to_features(self.loss.times_A(F), rows, columns) + alpha * B
-                return np.reshape(scale * gradient, (-1, 1))
-
-            result = conjugate_gradients(
-                product,
-                np.reshape(scale * target, (-1, 1)),
-                np.ones(target.size),
-                tol=self.tol,
-                max_iter=self.max_iter,
-                start=None if previous is None else np.reshape(previous / scale, (-1, 1)),
-                watch=watch,
-            )
-            previous = scale * result.x.reshape(shape)
-            coef[k] = previous
-            n_iter = max(n_iter, result.n_iter)
-            if not result.converged:
-                unfinished.append(alpha)
+        # From weights of the preconditioned features to weights of the functions of each side
         if rows.to_functions is not None:
             coef = rows.to_functions @ coef
         if columns.to_functions is not None:
             coef = coef @ columns.to_functions.T
-        return Solutions(coef, True, n_iter, tuple(unfinished))
+        return Solutions(coef, True, n_iter, tuple(unfinished_alphas))
+
+    def _solve_for_alpha(
+        self,
+        rows: PreconditionedSide,
+        columns: PreconditionedSide,
+        alpha: float,
+        start_coef: Array | None,
+        watch: Watch | None,
+    ) -> IterativeSolution:
+        """The solution B for one alpha by conjugate gradients.
+
+        The unknowns are scaled by the root of the preconditioner. The norm of the residual is then
+        the preconditioned one, in which features in small units count as those in large ones.
+        """
+        # Root of the preconditioner: conjugate gradients solve for x, with B = scale * x.
+        scale = 1.0 / np.sqrt(np.outer(rows.norms, columns.norms) + alpha)
+
+        def times_system_matrix(x: Array) -> Array:
+            B = scale * x.reshape(scale.shape)
+            scores = _scores_of_cells(B, rows, columns)
+            half_gradient = _times_features(self.loss.times_A(scores), rows, columns) + alpha * B
+            return np.reshape(scale * half_gradient, (-1, 1))
+
+        target = _times_features(self.loss.target, rows, columns)
+        start = None
+        if start_coef is not None:
+            start = np.reshape(start_coef / scale, (-1, 1))
+        result = conjugate_gradients(
+            times_system_matrix,
+            np.reshape(scale * target, (-1, 1)),
+            np.ones(target.size),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            start=start,
+            watch=watch,
+        )
+        return result._replace(x=scale * result.x.reshape(scale.shape))
 
 
-def _scores(B: Array, rows: PreconditionedSide, columns: PreconditionedSide) -> Array:
-    """``R B Sᵀ``."""
-    if columns.features is None:
+def _scores_of_cells(B: Array, rows: PreconditionedSide, columns: PreconditionedSide) -> Array:
+    """``R B Sᵀ``: the scores of all cells by the weights B."""
+    if columns.features is None:  # labels, whose features are the identity
         return np.asarray(rows.features @ B)
     return np.asarray(np.linalg.multi_dot([rows.features, B, columns.features.T]))
 
 
-def _to_features(F: Array, rows: PreconditionedSide, columns: PreconditionedSide) -> Array:
-    """``Rᵀ F S``."""
-    if columns.features is None:
-        return np.asarray(rows.features.T @ F)
-    return np.asarray(np.linalg.multi_dot([rows.features.T, F, columns.features]))
+def _times_features(table: Array, rows: PreconditionedSide, columns: PreconditionedSide) -> Array:
+    """``Rᵀ F S``: a table of cells, multiplied by the features of both sides."""
+    if columns.features is None:  # labels, whose features are the identity
+        return np.asarray(rows.features.T @ table)
+    return np.asarray(np.linalg.multi_dot([rows.features.T, table, columns.features]))

@@ -56,41 +56,49 @@ class TableItems(NamedTuple):
     ) -> Self:
         """Check the items, of a fit or as the fitted model expects them."""
         reject_dtype(argument, items)
-        objects = None
         if kernel.takes_objects:
             objects = as_objects(argument, items)
-        if objects is not None:
-            return cls(argument, kernel, objects, None)
-        names = None if kernel.is_precomputed else column_names(items)
+            if objects is not None:
+                return cls(argument, kernel, objects, None)
+
+        if kernel.is_precomputed:
+            feature_names = None
+            accept_sparse: str | bool = False
+            feature_unit = "kernel values to the training items"
+        else:
+            feature_names = column_names(items)
+            accept_sparse = "csr"
+            feature_unit = "features"
+        is_fit = expected is None
         if expected is not None:
-            _check_names(argument, names, expected.names)
-        checked = check_array(
+            _check_names(argument, feature_names, expected.names)
+        checked_items = check_array(
             as_array(items, argument),
-            accept_sparse=False if kernel.is_precomputed else "csr",
+            accept_sparse=accept_sparse,
             dtype=[np.float64, np.float32],
             input_name=argument,
-            copy=expected is None,  # the fitted model keeps the items, which the caller may change
+            copy=is_fit,  # the fitted model keeps the items, which the caller may change
         )
-        if expected is not None and checked.shape[1] != expected.n_features:
-            unit = "kernel values to the training items" if kernel.is_precomputed else "features"
+        n_features = checked_items.shape[1]
+        if expected is not None and n_features != expected.n_features:
             raise ValueError(
-                f"{argument} has {checked.shape[1]} columns; the model was trained with "
-                f"{expected.n_features} {unit}."
+                f"{argument} has {n_features} columns; the model was trained with "
+                f"{expected.n_features} {feature_unit}."
             )
-        return cls(argument, kernel, checked, names)
+        return cls(argument, kernel, checked_items, feature_names)
 
-    def check_number(self, n: int) -> None:
-        """Check that there are n items, and values between n items if they are kernel values."""
+    def check_n_items(self, n_items: int) -> None:
+        """Check the number of items, and of values between them if they are kernel values."""
         shape = self.items.shape
         if self.kernel.is_precomputed:
-            is_valid = shape == (n, n)
-            expected = f"the kernel values between them, ({n}, {n})"
+            is_valid = shape == (n_items, n_items)
+            expected = f"the kernel values between them, ({n_items}, {n_items})"
         else:
-            is_valid = shape[0] == n
+            is_valid = shape[0] == n_items
             expected = "one for each"
         if not is_valid:
             raise ValueError(
-                f"{self.argument} has shape {shape}, but Y has {n} {self.argument}; pass "
+                f"{self.argument} has shape {shape}, but Y has {n_items} {self.argument}; pass "
                 f"{expected}, and check whether rows and columns were swapped."
             )
 
@@ -128,18 +136,23 @@ class TableItems(NamedTuple):
 
         For a linear kernel the functions are the features, also if the solver used kernel values.
         """
-        weights, constant = side.split_constant(B)
+        weights, scores_of_constant = side.split_constant(B)
         if self.kernel.is_linear and isinstance(side, KernelSide):
+            # from weights of kernel values to the items, X Xᵀ, to weights of their features
             weights = np.asarray(self.items.T @ weights)
-        return weights, constant
+        return weights, scores_of_constant
 
-    def scores(self, fitted_items: Any, weights: Array) -> Array:
-        """``k(items, fitted_items) weights``, by blocks; weights of features if linear."""
-        features: FeatureMap = ColumnFeatures(None, len(weights))
-        if not self.kernel.is_linear:
-            items = None if self.kernel.is_precomputed else fitted_items
-            features = KernelFeatures(self.kernel, None, len(weights), None, items)
-        return np.asarray(features.scores(self.items, weights))
+    def scores(self, training_items: Any, weights: Array) -> Array:
+        """``k(items, training_items) weights``, by blocks; weights of features if linear."""
+        n_functions = len(weights)
+        feature_map: FeatureMap
+        if self.kernel.is_linear:
+            feature_map = ColumnFeatures(None, n_functions)
+        elif self.kernel.is_precomputed:  # the items are kernel values to the training items
+            feature_map = KernelFeatures(self.kernel, None, n_functions, None, None)
+        else:
+            feature_map = KernelFeatures(self.kernel, None, n_functions, None, training_items)
+        return np.asarray(feature_map.scores(self.items, weights))
 
 
 def _check_names(argument: str, names: list[str] | None, expected: list[str] | None) -> None:
