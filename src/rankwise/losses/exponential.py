@@ -45,7 +45,7 @@ class ExponentialLoss(StrictPairLoss):
 
     def __init__(self, graph: PreferenceGraph) -> None:
         super().__init__(graph)
-        self._sums = exponential_sums(self.preferences)
+        self._sums = make_pair_sums(self.preferences)
 
     def at(self, f: NDArray[Any]) -> LossValue:
         """Value and derivatives; a Hessian product costs about as much.
@@ -61,23 +61,27 @@ class ExponentialLoss(StrictPairLoss):
             Value, gradient and Hessian products.
         """
         f = np.asarray(f, dtype=np.float64)
-        log_loss, won, lost = self._sums.shares(f)
+        log_loss, share_won, share_lost = self._sums.loss_shares(f)
+
+        # above e¹⁰⁰ the loss is continued by its tangent, of slope e¹⁰⁰ in log_loss
+        excess = max(log_loss - MAX_LOG_LOSS, 0.0)
         scale = float(np.exp(min(log_loss, MAX_LOG_LOSS)))
-        value = scale * (1 + max(log_loss - MAX_LOG_LOSS, 0.0))
-        gradient = scale * (lost - won)
+        value = scale * (1 + excess)
+        gradient = scale * (share_lost - share_won)
 
         def hessian_product(v: Array) -> Array:
-            return scale * self._sums.laplacian(f, log_loss, v)
+            return scale * self._sums.laplacian_product(f, log_loss, v)
 
+        # centered scores make the terms of the offset smaller, and do not change it
         centered = self._sums.center(f)
         offset = value - float(gradient @ centered)
-        offset_terms = value + scale * float((won + lost) @ np.abs(centered))
+        offset_terms = value + scale * float((share_won + share_lost) @ np.abs(centered))
         plane = Plane(offset, offset_terms, gradient_terms=2 * scale)
         return LossValue(value, gradient, hessian_product, plane)
 
 
-class Shares(NamedTuple):
-    """The exponential loss at some scores.
+class LossShares(NamedTuple):
+    """The exponential loss at some scores, and how it is shared by the items.
 
     Attributes
     ----------
@@ -92,111 +96,132 @@ class Shares(NamedTuple):
     lost: Array
 
 
-class EdgeSums:
-    """Sums over listed edges."""
+class ListedPairSums:
+    """Sums over listed pairs."""
 
     def __init__(self, pairs: EdgePairs) -> None:
-        self._pairs = pairs
+        self._winner = pairs.winner
+        self._loser = pairs.loser
         self._n_items = pairs.graph.n_items
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # log 0 = −∞: a pair of weight 0 adds nothing
             self._log_weight = np.log(pairs.weight / pairs.total_weight)
 
     def center(self, f: Array) -> Array:
         """Subtract the mean, which changes no difference."""
         return np.asarray(f - f.mean())
 
-    def shares(self, f: Array) -> Shares:
+    def loss_shares(self, f: Array) -> LossShares:
         """Logarithm of the loss, and the shares of the items."""
-        exponent = self._exponent(f)
-        log_loss = float(logsumexp(exponent))
-        share = np.exp(exponent - log_loss)
-        won = np.bincount(self._pairs.winner, share, self._n_items)
-        lost = np.bincount(self._pairs.loser, share, self._n_items)
-        return Shares(log_loss, won.astype(np.float64), lost.astype(np.float64))
+        log_pair_losses = self._log_pair_losses(f)
+        log_loss = float(logsumexp(log_pair_losses))
+        share_of_pair = np.exp(log_pair_losses - log_loss)
+        won = np.bincount(self._winner, share_of_pair, self._n_items)
+        lost = np.bincount(self._loser, share_of_pair, self._n_items)
+        return LossShares(log_loss, won.astype(np.float64), lost.astype(np.float64))
 
-    def laplacian(self, f: Array, log_loss: float, v: Array) -> Array:
-        """Product of v with the Laplacian of the pairs, weighted by their shares of the loss."""
-        share = np.exp(self._exponent(f) - log_loss)
-        flow = share * (v[self._pairs.winner] - v[self._pairs.loser])
-        inflow = np.bincount(self._pairs.winner, flow, self._n_items)
-        return np.asarray(inflow - np.bincount(self._pairs.loser, flow, self._n_items))
+    def laplacian_product(self, f: Array, log_loss: float, v: Array) -> Array:
+        """``Σ share_k (v_i − v_j) (e_i − e_j)`` over the pairs k = (i → j)."""
+        share_of_pair = np.exp(self._log_pair_losses(f) - log_loss)
+        flow = share_of_pair * (v[self._winner] - v[self._loser])
+        to_winners = np.bincount(self._winner, flow, self._n_items)
+        from_losers = np.bincount(self._loser, flow, self._n_items)
+        return np.asarray(to_winners - from_losers)
 
-    def _exponent(self, f: Array) -> Array:
-        return np.asarray(self._log_weight - (f[self._pairs.winner] - f[self._pairs.loser]))
+    def _log_pair_losses(self, f: Array) -> Array:
+        """Logarithm of ``ω/W exp(−(f_i − f_j))`` for each pair i → j."""
+        return np.asarray(self._log_weight - (f[self._winner] - f[self._loser]))
 
 
-class OrderedSums:
+class OrderedPairSums:
     """Sums over all pairs of different level, from logarithms of running sums by level."""
 
     def __init__(self, pairs: OrderedPairs) -> None:
         n_items = pairs.n_items
         self._pairs = pairs
+        self._group_bounds = np.append(pairs.starts, n_items).tolist()
+
+        # sorted by group, and by level inside a group
         self._order = np.lexsort((pairs.level, pairs.group))
-        self._bounds = np.append(pairs.starts, n_items).tolist()
+        sorted_level = pairs.level[self._order]
+
+        # first and end position of the items that have the group and level of a sorted item
         starts_level = np.ones(n_items, dtype=bool)
-        starts_level[1:] = np.diff(pairs.level[self._order]) != 0
-        starts_level[pairs.starts[pairs.size > 0]] = True
-        level_starts = np.flatnonzero(starts_level)
-        level = np.cumsum(starts_level) - 1
-        self._level_start = level_starts[level]
-        self._level_end = np.append(level_starts, n_items)[level + 1]
-        loser_weight = weights_or_ones(pairs.item_weights, n_items)
+        starts_level[1:] = np.diff(sorted_level) != 0
+        starts_level[pairs.starts[pairs.size > 0]] = True  # neighbors of two groups
+        first_of_level = np.flatnonzero(starts_level)
+        end_of_level = np.append(first_of_level[1:], n_items)
+        level_number = np.cumsum(starts_level) - 1
+        self._level_start = first_of_level[level_number]
+        self._level_end = end_of_level[level_number]
+
+        # the weight of a pair is the product of a weight of its winner and one of its loser
         winner_weight = weights_or_ones(pairs.weight_of_item, n_items)
+        loser_weight = weights_or_ones(pairs.item_weights, n_items)
         if pairs.can_lose is not None:
             loser_weight = np.where(pairs.can_lose, loser_weight, 0.0)
-        with np.errstate(divide="ignore"):
-            self._log_winner = np.log(winner_weight / pairs.total_weight)[self._order]
-            self._log_loser = np.log(loser_weight)[self._order]
+        with np.errstate(divide="ignore"):  # log 0 = −∞: an item of weight 0 adds nothing
+            self._log_winner_weight = np.log(winner_weight / pairs.total_weight)[self._order]
+            self._log_loser_weight = np.log(loser_weight)[self._order]
 
     def center(self, f: Array) -> Array:
         """Subtract the mean of each group."""
         return self._pairs.center(f)
 
-    def shares(self, f: Array) -> Shares:
+    def loss_shares(self, f: Array) -> LossShares:
         """Logarithm of the loss, and the shares of the items."""
-        log_won, log_lost = self._log_sums(f, np.zeros(len(f)))
+        log_won, log_lost = self._log_sums(f, log_factor=np.zeros(len(f)))
         log_loss = float(logsumexp(log_won))
-        won = self._to_items(np.exp(log_won - log_loss))
-        lost = self._to_items(np.exp(log_lost - log_loss))
-        return Shares(log_loss, won, lost)
+        won = self._in_order_of_items(np.exp(log_won - log_loss))
+        lost = self._in_order_of_items(np.exp(log_lost - log_loss))
+        return LossShares(log_loss, won, lost)
 
-    def laplacian(self, f: Array, log_loss: float, v: Array) -> Array:
-        """Product of v with the Laplacian of the pairs, weighted by their shares of the loss."""
-        v = v - v.min()  # the logarithms of the sums need positive terms
+    def laplacian_product(self, f: Array, log_loss: float, v: Array) -> Array:
+        """``Σ share_k (v_i − v_j) (e_i − e_j)`` over the pairs k = (i → j)."""
+        # a constant does not change the product, and logarithms of sums need positive terms
+        v = v - v.min()
         with np.errstate(divide="ignore"):
             log_v = np.log(v)
-        shares = self.shares(f)
-        log_won, log_lost = self._log_sums(f, log_v)
-        sum_over_partners = self._to_items(np.exp(log_won - log_loss) + np.exp(log_lost - log_loss))
-        return (shares.won + shares.lost) * v - sum_over_partners
+        log_won, log_lost = self._log_sums(f, log_factor=log_v)
+        sorted_sums = np.exp(log_won - log_loss) + np.exp(log_lost - log_loss)
+        share_times_v_of_partners = self._in_order_of_items(sorted_sums)
+        _, share_won, share_lost = self.loss_shares(f)
+        return (share_won + share_lost) * v - share_times_v_of_partners
 
-    def _log_sums(self, f: Array, log_factor: Array) -> tuple[Array, Array]:
+    def _log_sums(self, f: Array, *, log_factor: Array) -> tuple[Array, Array]:
         """For each sorted item the logarithm of the sum over the pairs that it wins, or loses.
 
-        The other item of a pair has a factor, of which the logarithm is given.
+        A term of the sum is the loss of the pair times a factor of the other item of the pair.
         """
-        scores = self._pairs.center(f)[self._order]
-        factor = log_factor[self._order]
-        lower = np.full(len(scores), -np.inf)
-        higher = np.full(len(scores), -np.inf)
-        of_losers = self._log_loser + scores + factor
-        of_winners = self._log_winner - scores + factor
-        for start, stop in itertools.pairwise(self._bounds):
-            group = slice(start, stop)
-            below = np.logaddexp.accumulate(np.append(-np.inf, of_losers[group]))
-            above = np.logaddexp.accumulate(np.append(-np.inf, of_winners[group][::-1]))
-            lower[group] = below[self._level_start[group] - start]
-            higher[group] = above[stop - self._level_end[group]]
-        return self._log_winner - scores + lower, self._log_loser + scores + higher
+        sorted_scores = self._pairs.center(f)[self._order]
+        sorted_factor = log_factor[self._order]
 
-    def _to_items(self, sorted_values: Array) -> Array:
+        # the loss of a pair is the product of a term of its winner and a term of its loser
+        log_winner_term = self._log_winner_weight - sorted_scores
+        log_loser_term = self._log_loser_weight + sorted_scores
+        log_sum_of_lower = np.full(len(f), -np.inf)  # over the items of lower level in the group
+        log_sum_of_higher = np.full(len(f), -np.inf)
+        for start, stop in itertools.pairwise(self._group_bounds):
+            group = slice(start, stop)
+            log_losers = log_loser_term[group] + sorted_factor[group]
+            log_winners = log_winner_term[group] + sorted_factor[group]
+
+            # entry k is the sum over the lowest, or the highest, k items of the group
+            log_sum_of_lowest = np.logaddexp.accumulate(np.append(-np.inf, log_losers))
+            log_sum_of_highest = np.logaddexp.accumulate(np.append(-np.inf, log_winners[::-1]))
+            n_lower = self._level_start[group] - start
+            n_higher = stop - self._level_end[group]
+            log_sum_of_lower[group] = log_sum_of_lowest[n_lower]
+            log_sum_of_higher[group] = log_sum_of_highest[n_higher]
+        return log_winner_term + log_sum_of_lower, log_loser_term + log_sum_of_higher
+
+    def _in_order_of_items(self, sorted_values: Array) -> Array:
         values = np.empty_like(sorted_values)
         values[self._order] = sorted_values
         return values
 
 
-def exponential_sums(pairs: EdgePairs | OrderedPairs) -> EdgeSums | OrderedSums:
+def make_pair_sums(pairs: EdgePairs | OrderedPairs) -> ListedPairSums | OrderedPairSums:
     """Sums over pairs that are listed, or ordered by levels."""
     if isinstance(pairs, OrderedPairs):
-        return OrderedSums(pairs)
-    return EdgeSums(pairs)
+        return OrderedPairSums(pairs)
+    return ListedPairSums(pairs)

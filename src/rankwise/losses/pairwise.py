@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -58,6 +58,7 @@ class Plane(NamedTuple):
         Plane
             With the offset ``value − gradientᵀ f``.
         """
+        # estimates of the sizes of the terms, which are not known here
         offset = value - float(np.vdot(gradient, f))
         offset_terms = abs(offset) + 2 * abs(value)
         gradient_terms = max(float(np.abs(gradient).sum()), 2 * abs(offset))
@@ -155,7 +156,9 @@ class PairwiseLoss(ABC):
             True if all pairs are in the right order.
         """
         for block in pair_blocks(self.graph):
-            if block.lost.any() or not (block.differences(f) > 0).all():
+            has_contradiction = block.lost.any()
+            is_in_order = block.differences(f) > 0
+            if has_contradiction or not is_in_order.all():
                 return False
         return True
 
@@ -179,17 +182,18 @@ class PairwiseLoss(ABC):
         graph = self.graph
         if graph.n_items < MIN_SAMPLE_ITEMS * step:
             return None
-        order = graph.sampling_order()
-        if order is None:
+        item_order = graph.sampling_order()
+        if item_order is None:  # explicit edges
             return None
         if graph.n_groups >= MIN_SAMPLE_GROUPS * step:
-            rows = np.flatnonzero(graph.groups % step == 0)
+            is_sampled = graph.groups % step == 0
+            rows = np.flatnonzero(is_sampled)
         else:
-            rows = np.sort(order[::step])
-        loss = self.of_items(rows, graph.subset(rows))
-        if not loss.graph.n_pairs:
+            rows = np.sort(item_order[::step])
+        sample_loss = self.of_items(rows, graph.subset(rows))
+        if not sample_loss.graph.n_pairs:
             return None
-        return rows, loss
+        return rows, sample_loss
 
 
 class StrictPairLoss(PairwiseLoss):
@@ -283,20 +287,22 @@ class PairFunctionLoss(StrictPairLoss):
         value = 0.0
         offset_terms = 0.0
         gradient_terms = 0.0
-        curvatures = []
+        curvatures_of_blocks = []
         for block in pair_blocks(self.graph):
-            g = block.differences(f)
-            values, slopes, curvature = self._at_differences(block, g)
+            differences = block.differences(f)
+            values, slopes, curvatures = self._evaluate_pairs(block, differences)
             value += float(values.sum())
-            offset_terms += float(np.abs(values).sum() + np.abs(slopes * g).sum())
-            gradient_terms += 2 * float(np.abs(slopes).sum())
+            # a pair adds its slope to the gradient of the first item, and subtracts it of the other
             block.add_flows(slopes, gradient)
-            curvatures.append(curvature)
+            offset_terms += float(np.abs(values).sum() + np.abs(slopes * differences).sum())
+            gradient_terms += 2 * float(np.abs(slopes).sum())
+            curvatures_of_blocks.append(curvatures)
 
         def hessian_product(v: Array) -> Array:
             product = np.zeros_like(f)
-            for block, curvature in zip(pair_blocks(self.graph), curvatures, strict=True):
-                block.add_flows(curvature * block.differences(v), product)
+            blocks = pair_blocks(self.graph)
+            for block, curvatures in zip(blocks, curvatures_of_blocks, strict=True):
+                block.add_flows(curvatures * block.differences(v), product)
             return np.asarray(product / self.total_weight)
 
         value /= self.total_weight
@@ -309,22 +315,24 @@ class PairFunctionLoss(StrictPairLoss):
         """The loss of these items, with their graph."""
         return PairFunctionLoss(graph, self.function)
 
-    def _at_differences(self, block: PairBlock, g: Array) -> tuple[Array, Array, Array]:
+    def _evaluate_pairs(self, block: PairBlock, differences: Array) -> tuple[Array, Array, Array]:
         """Weighted value, slope and curvature of each pair of a block.
 
         Explicit comparisons may contradict each other: a part of the weight then prefers the second
         item.
         """
-        value, slope, curvature = self.function.at(g)
-        won = block.weight - block.lost
-        if not block.lost.any():
-            return won * value, won * slope, won * curvature
-        lost_value, lost_slope, lost_curvature = self.function.at(-g)
-        return (
-            won * value + block.lost * lost_value,
-            won * slope - block.lost * lost_slope,
-            won * curvature + block.lost * lost_curvature,
-        )
+        weight_of_second = block.lost
+        weight_of_first = block.weight - block.lost
+        value, slope, curvature = self.function.at(differences)
+        values = weight_of_first * value
+        slopes = weight_of_first * slope
+        curvatures = weight_of_first * curvature
+        if weight_of_second.any():
+            value, slope, curvature = self.function.at(-differences)
+            values += weight_of_second * value
+            slopes -= weight_of_second * slope
+            curvatures += weight_of_second * curvature
+        return values, slopes, curvatures
 
 
 LossFactory = PairFunction | type[PairwiseLoss]
@@ -371,10 +379,11 @@ class HingeLoss(StrictPairLoss):
         violated = self.preferences.violated(f)
         value = max(violated.slack / self.total_weight, 0.0)
         gradient = violated.divergence / -self.total_weight
-        offset = violated.weight / self.total_weight
         # a violated pair adds its weight to the offset and to two entries of the gradient
+        offset = violated.weight / self.total_weight
         gradient_terms = max(float(np.abs(gradient).sum()), 2 * offset)
-        return LossValue(value, gradient, np.zeros_like, Plane(offset, offset, gradient_terms))
+        plane = Plane(offset, offset_terms=offset, gradient_terms=gradient_terms)
+        return LossValue(value, gradient, hessian_product=np.zeros_like, plane=plane)
 
 
 class SquaredHingeLoss(StrictPairLoss):
@@ -411,9 +420,11 @@ class SquaredHingeLoss(StrictPairLoss):
         LossValue
             Value, gradient and Hessian products.
         """
-        violated = self.preferences.violated(f)
         total_weight = self.total_weight
+        violated = self.preferences.violated(f)
         squares = violated.squares()
+        value = max(squares.value / total_weight, 0.0)
+        gradient = squares.flow * (-2 / total_weight)
 
         def hessian_product(v: Array) -> Array:
             return violated.laplacian(v) * (2 / total_weight)
@@ -423,8 +434,6 @@ class SquaredHingeLoss(StrictPairLoss):
             offset_terms=squares.offset_terms / total_weight,
             gradient_terms=2 * squares.flow_terms / total_weight,
         )
-        value = max(squares.value / total_weight, 0.0)
-        gradient = squares.flow * (-2 / total_weight)
         return LossValue(value, gradient, hessian_product, plane)
 
 
@@ -476,31 +485,28 @@ class LogisticLoss(PairwiseLoss):
             Value, gradient and Hessian products.
         """
         f = np.asarray(f, dtype=np.float64)
-        flow = np.zeros_like(f)
+        negative_gradient = np.zeros_like(f)
         sums = np.zeros(4)
         for block in self._blocks():
-            sums += _add_logistic_block(block, f, flow)
-        value, *plane_sums = (sums / self.total_weight).tolist()
-        gradient = flow / -self.total_weight
-        return LossValue(value, gradient, self._hessian_product(f), Plane(*plane_sums))
+            sums += _add_logistic_block(block, f, negative_gradient)
+        value, offset, offset_terms, gradient_terms = (sums / self.total_weight).tolist()
+        gradient = negative_gradient / -self.total_weight
+        plane = Plane(offset, offset_terms, gradient_terms)
+        return LossValue(value, gradient, self._hessian_product(f), plane)
 
     def _hessian_product(self, f: Array) -> Callable[[Array], Array]:
         """Product of the Hessian at f with a vector; the curvatures of stored pairs are kept."""
-        stored_curvatures: list[Array] = []
-
-        def blocks_and_curvatures() -> Iterator[tuple[PairBlock, Array]]:
-            if self._stored_blocks is None:
-                for block in pair_blocks(self.graph):
-                    yield block, _logistic_curvatures(block, f)
-                return
-            if not stored_curvatures:
-                for block in self._stored_blocks:
-                    stored_curvatures.append(_logistic_curvatures(block, f))
-            yield from zip(self._stored_blocks, stored_curvatures, strict=True)
+        stored_curvatures: list[Array] = []  # of each stored block, since the first product
 
         def product(v: Array) -> Array:
             result = np.zeros_like(v)
-            for block, curvatures in blocks_and_curvatures():
+            for number, block in enumerate(self._blocks()):
+                if number < len(stored_curvatures):
+                    curvatures = stored_curvatures[number]
+                else:
+                    curvatures = _logistic_curvatures(block, f)
+                    if self._stored_blocks is not None:
+                        stored_curvatures.append(curvatures)
                 block.add_flows(curvatures * block.differences(v), result)
             return np.asarray(result / self.total_weight)
 
@@ -512,11 +518,11 @@ class LogisticLoss(PairwiseLoss):
         return self._stored_blocks
 
 
-def _add_logistic_block(block: PairBlock, f: Array, flow: Array) -> Array:
-    """Add minus the gradient of the pairs of a block to `flow`.
+def _add_logistic_block(block: PairBlock, f: Array, negative_gradient: Array) -> Array:
+    """Add minus the gradient of the pairs of a block, times W, to `negative_gradient`.
 
-    A pair of weight ω, of which the share b prefers the second item, has the loss ``ω ℓ(g) + b g``
-    with ℓ(g) = log(1 + e^−g).
+    A pair of weight ω, of which the part b prefers the second item, has the loss ``ω ℓ(g) + b g``
+    with ℓ(g) = log(1 + e^−g), and the derivative ``b − ω σ(−g)`` in g.
 
     Returns
     -------
@@ -524,21 +530,25 @@ def _add_logistic_block(block: PairBlock, f: Array, flow: Array) -> Array:
         Value, offset, offset terms and gradient terms, times W.
     """
     g = block.differences(f)
-    decay = np.exp(-np.abs(g))  # never overflows
-    pair_loss = np.log1p(decay) - np.minimum(g, 0.0)
-    sigmoid = np.where(g >= 0, decay, 1.0) / (1 + decay)  # σ(−g)
-    flows = block.weight * sigmoid
-    products = flows * g
-    weighted_loss = float(block.weight @ pair_loss)
-    block.add_flows(flows - block.lost, flow)
+    exp_of_minus_abs = np.exp(-np.abs(g))  # never overflows
+    log_loss = np.log1p(exp_of_minus_abs) - np.minimum(g, 0.0)  # ℓ(g) = log(1 + e^−g)
+    probability_of_second = np.where(g >= 0, exp_of_minus_abs, 1.0) / (1 + exp_of_minus_abs)
+    weighted_probability = block.weight * probability_of_second  # ω σ(−g)
+    block.add_flows(weighted_probability - block.lost, negative_gradient)
+
+    weighted_loss = float(block.weight @ log_loss)
     value = weighted_loss + float(block.lost @ g)
-    offset = weighted_loss + float(products.sum())
-    offset_terms = weighted_loss + float(np.abs(products).sum())
-    gradient_terms = 2 * float(flows.sum() + block.lost.sum())
+
+    # value − gradientᵀ f, in which the terms b g cancel
+    offset_terms_of_pairs = weighted_probability * g
+    offset = weighted_loss + float(offset_terms_of_pairs.sum())
+    offset_terms = weighted_loss + float(np.abs(offset_terms_of_pairs).sum())
+    gradient_terms = 2 * float(weighted_probability.sum() + block.lost.sum())
     return np.array([value, offset, offset_terms, gradient_terms])
 
 
 def _logistic_curvatures(block: PairBlock, f: Array) -> Array:
     """``ω σ(g) σ(−g)`` of each pair of a block."""
-    decay = np.exp(-np.abs(block.differences(f)))
-    return np.asarray(block.weight * decay / (1 + decay) ** 2)
+    exp_of_minus_abs = np.exp(-np.abs(block.differences(f)))
+    weighted = block.weight * exp_of_minus_abs
+    return np.asarray(weighted / (1 + exp_of_minus_abs) ** 2)  # σ(g) σ(−g) = e^−|g| / (1 + e^−|g|)²

@@ -31,40 +31,46 @@ class PaddedRankings(NamedTuple):
         Number of the ranking.
     start, end : ndarray of int
         First and last position of the block.
-    share : ndarray
+    removed_share : ndarray
         l/d.
     weight : ndarray
         ω of the choice; 0 for items without a place.
-    opens : ndarray
-        1 at the first position of a block, else 0.
+    is_block_start : ndarray
+        1.0 at the first position of a block, else 0.0.
     """
 
     rows: Indices
     ranking: Indices
     start: Indices
     end: Indices
-    share: Array
+    removed_share: Array
     weight: Array
-    opens: Array
+    is_block_start: Array
 
-    def at(self, f: Array) -> ChoiceProbabilities:
+    def choice_probabilities(self, f: Array) -> ChoiceProbabilities:
         """Probabilities of the candidates of every choice, for scores f of all rows."""
         scores = f[self.rows][:, :, None]
-        log_sums = np.logaddexp.accumulate(scores[::-1], axis=0)[::-1]
-        log_total = np.take_along_axis(log_sums, self.start, 0)
+
+        # log Σ e^f over a position and all later ones, and over its block and all later ones
+        log_sum_from_position = np.logaddexp.accumulate(scores[::-1], axis=0)[::-1]
+        log_total = np.take_along_axis(log_sum_from_position, self.start, axis=0)
+        total_ratio = np.exp(np.diff(log_total, axis=0, prepend=log_total[:1]))
+
         item_share = np.exp(scores - log_total)
-        decrease = np.exp(np.diff(log_total, axis=0, prepend=log_total[:1]))
-        candidate_share = 1 - self.share * self.block_sums(item_share)
-        return ChoiceProbabilities(self, scores, log_total, item_share, decrease, candidate_share)
+        candidate_share = 1 - self.removed_share * self.block_sums(item_share)
+        return ChoiceProbabilities(
+            self, scores, log_total, item_share, total_ratio, candidate_share
+        )
 
     def block_sums(self, values: Array) -> Array:
         """Sum over the block of each position, repeated at all positions of the block."""
-        if self.opens.all():
+        if self.is_block_start.all():  # each block has one item
             return values
-        sums = values.copy()
+        running_sums = values.copy()  # begin anew at each block
         for position in range(1, len(values)):
-            sums[position] += (1 - self.opens[position]) * sums[position - 1]
-        return np.take_along_axis(sums, self.end, 0)
+            continues_block = 1 - self.is_block_start[position]
+            running_sums[position] += continues_block * running_sums[position - 1]
+        return np.take_along_axis(running_sums, self.end, axis=0)
 
 
 class ChoiceProbabilities(NamedTuple):
@@ -80,8 +86,8 @@ class ChoiceProbabilities(NamedTuple):
         Log of the sum of e^f over the block of the position and all later positions.
     item_share : ndarray
         Share of the item in that sum.
-    decrease : ndarray
-        Ratio of the sum to that of the previous position.
+    total_ratio : ndarray
+        Ratio of the sum to that of the previous position, at most 1.
     candidate_share : ndarray
         Share of the sum that belongs to the candidates of the choice, at least 1/d.
     """
@@ -90,38 +96,50 @@ class ChoiceProbabilities(NamedTuple):
     scores: Array
     log_total: Array
     item_share: Array
-    decrease: Array
+    total_ratio: Array
     candidate_share: Array
 
     def expected_weights(self, values: Array) -> Array:
         """``Σ_p v_p π_pj`` of each position j; π_pj is the probability of j in choice p."""
         rankings = self.rankings
         scaled = values / self.candidate_share
-        block_totals = rankings.block_sums(scaled) * np.roll(rankings.opens, -1, axis=0)
-        sums = np.zeros_like(scaled)
+
+        # sum of the scaled values of all earlier blocks, relative to the total of the position
+        is_block_end = np.roll(rankings.is_block_start, -1, axis=0)
+        sum_at_block_end = rankings.block_sums(scaled) * is_block_end
+        earlier_blocks = np.zeros_like(scaled)
         for position in range(1, len(scaled)):
-            np.add(sums[position - 1], block_totals[position - 1], out=sums[position])
-            sums[position] *= self.decrease[position]
-        sums += rankings.block_sums((1 - rankings.share) * scaled)
-        sums *= self.item_share
-        return sums
+            previous = position - 1
+            np.add(
+                earlier_blocks[previous], sum_at_block_end[previous], out=earlier_blocks[position]
+            )
+            earlier_blocks[position] *= self.total_ratio[position]
+
+        # choices of the own block, from which a share of the item was removed
+        own_block = rankings.block_sums((1 - rankings.removed_share) * scaled)
+        expected = earlier_blocks + own_block
+        expected *= self.item_share
+        return expected
 
     def means(self, v: Array) -> Array:
         """``Σ_j π_pj v_j`` of each choice p, for v of shape (m, n_rankings, k)."""
         rankings = self.rankings
-        block_totals = rankings.block_sums(self.item_share * v)
-        counted_once = block_totals * rankings.opens
-        later_blocks = np.zeros_like(block_totals)
+        own_block = rankings.block_sums(self.item_share * v)
+
+        # sum over all later blocks, relative to the total of the position
+        sum_at_block_start = own_block * rankings.is_block_start
+        later_blocks = np.zeros_like(own_block)
         for position in range(len(v) - 2, -1, -1):
+            following = position + 1
             np.add(
-                later_blocks[position + 1],
-                counted_once[position + 1],
-                out=later_blocks[position],
+                later_blocks[following], sum_at_block_start[following], out=later_blocks[position]
             )
-            later_blocks[position] *= self.decrease[position + 1]
-        later_blocks += (1 - rankings.share) * block_totals
-        later_blocks /= self.candidate_share
-        return later_blocks
+            later_blocks[position] *= self.total_ratio[following]
+
+        # candidates of the own block, from which a share of each item was removed
+        means = later_blocks + (1 - rankings.removed_share) * own_block
+        means /= self.candidate_share
+        return means
 
 
 class PlackettLuceLoss(PairwiseLoss):
@@ -166,21 +184,23 @@ class PlackettLuceLoss(PairwiseLoss):
                 "group a ranking; use likelihood='pairs' for comparisons and for weights."
             )
         scores = np.ravel(graph.y)
-        codes = graph.groups
         if placed is None:
-            lowest = np.full(graph.n_groups, np.inf)
-            np.minimum.at(lowest, codes, scores)
-            placed = (scores > lowest[codes]) | (graph.ties == "include")
-        tables = list(_tables(scores, codes, placed))
+            lowest_of_group = np.full(graph.n_groups, np.inf)
+            np.minimum.at(lowest_of_group, graph.groups, scores)
+            placed = scores > lowest_of_group[graph.groups]
+            if graph.ties == "include":
+                placed[:] = True
+        tables = list(_tables_by_length(scores, graph.groups, placed))
         if weight is None:
             weight = np.ones(graph.n_groups)
             if graph.group_weight == "groups":
                 for table in tables:
                     n_choices = table.weight.sum(axis=(0, 2))
                     weight[table.ranking] = 1 / np.maximum(n_choices, 1)
-        self._tables = [
-            table._replace(weight=table.weight * weight[table.ranking, None]) for table in tables
-        ]
+        self._tables = []
+        for table in tables:
+            weight_of_choice = table.weight * weight[table.ranking, None]
+            self._tables.append(table._replace(weight=weight_of_choice))
         self.graph = graph
         self.total_weight = float(sum(table.weight.sum() for table in self._tables))
 
@@ -198,35 +218,40 @@ class PlackettLuceLoss(PairwiseLoss):
             Value, gradient and Hessian products.
         """
         f = np.asarray(f, dtype=np.float64)
-        total = 0.0
-        flow = np.zeros_like(f)
-        choices = []
+        value = 0.0
+        gradient = np.zeros_like(f)
+        probabilities_of_tables = []
         for table in self._tables:
-            probabilities = table.at(f)
-            log_odds = probabilities.log_total - probabilities.scores
-            choice_losses = log_odds + np.log(probabilities.candidate_share)
+            probabilities = table.choice_probabilities(f)
+
+            # − log π of the chosen item
+            log_inverse_share = probabilities.log_total - probabilities.scores
+            choice_losses = log_inverse_share + np.log(probabilities.candidate_share)
+            value += float(np.vdot(table.weight, choice_losses))
+
+            # how often an item is chosen by its probabilities, less how often it is chosen
             expected = probabilities.expected_weights(table.weight)
-            total += float(np.vdot(table.weight, choice_losses))
-            flow[table.rows] = (expected - table.weight)[:, :, 0]
-            choices.append((probabilities, expected))
-        value = total / self.total_weight
-        gradient = flow / self.total_weight
+            gradient[table.rows] = (expected - table.weight)[:, :, 0]
+            probabilities_of_tables.append((probabilities, expected))
+        value /= self.total_weight
+        gradient /= self.total_weight
         plane = Plane.from_difference(value, gradient, f)
-        return LossValue(value, gradient, self._hessian_product(choices), plane)
+        return LossValue(value, gradient, self._hessian_product(probabilities_of_tables), plane)
 
     def _hessian_product(
-        self, choices: list[tuple[ChoiceProbabilities, Array]]
+        self, probabilities_of_tables: list[tuple[ChoiceProbabilities, Array]]
     ) -> Callable[[Array], Array]:
         """Product of the Hessian with a vector: of each choice, a covariance of its candidates."""
 
         def product(v: Array) -> Array:
             result = np.zeros_like(v)
-            for probabilities, expected in choices:
+            for probabilities, expected in probabilities_of_tables:
                 table = probabilities.rankings
                 values = v[table.rows][:, :, None]
+                # (diag(Σ_p ω_p π_p) − Σ_p ω_p π_p π_pᵀ) v
                 weighted_means = table.weight * probabilities.means(values)
-                centered = expected * values - probabilities.expected_weights(weighted_means)
-                result[table.rows] = centered[:, :, 0]
+                covariances = expected * values - probabilities.expected_weights(weighted_means)
+                result[table.rows] = covariances[:, :, 0]
             return np.asarray(result / self.total_weight)
 
         return product
@@ -249,15 +274,20 @@ class PlackettLuceLoss(PairwiseLoss):
             Their Hessians.
         """
         for table in self._tables:
-            probabilities = table.at(f)
+            probabilities = table.choice_probabilities(f)
             expected = probabilities.expected_weights(table.weight)
+            gradients = (expected - table.weight)[:, :, 0].T
+
+            # π of shape (n_rankings, n_candidates, n_choices)
             unit_vectors = np.eye(len(expected))[:, None]
-            # π of shape (ranking, choice, candidate)
-            chances = probabilities.means(unit_vectors).transpose(1, 2, 0)
+            choice_matrix = probabilities.means(unit_vectors).transpose(1, 2, 0)
+
+            # of each ranking diag(Σ_p ω_p π_p) − Σ_p ω_p π_p π_pᵀ
             weights = table.weight[:, :, 0].T[:, None]
-            hessians = chances * -weights @ chances.swapaxes(1, 2)
-            np.einsum("njj->nj", hessians)[:] += expected[:, :, 0].T
-            yield table, (expected - table.weight)[:, :, 0].T, hessians
+            hessians = choice_matrix * -weights @ choice_matrix.swapaxes(1, 2)
+            diagonal = np.arange(len(expected))
+            hessians[:, diagonal, diagonal] += expected[:, :, 0].T
+            yield table, gradients, hessians
 
     def is_separated_by(self, f: Array) -> bool:
         """Whether every placed item has a larger score than all below, and no place is shared.
@@ -273,26 +303,30 @@ class PlackettLuceLoss(PairwiseLoss):
             True if f separates the rankings.
         """
         for table in self._tables:
+            # of each item and the next one in the ranking
             is_placed = table.weight[:-1] > 0
-            is_shared = np.diff(table.start, axis=0) == 0
-            is_wrong = np.diff(f[table.rows], axis=0)[:, :, None] >= 0
-            if (is_placed & (is_wrong | is_shared)).any():
+            shares_place = np.diff(table.start, axis=0) == 0
+            is_not_above_next = np.diff(f[table.rows], axis=0)[:, :, None] >= 0
+            if (is_placed & (is_not_above_next | shares_place)).any():
                 return False
         return True
 
 
-def _tables(scores: Array, codes: Indices, placed: NDArray[np.bool_]) -> Iterator[PaddedRankings]:
+def _tables_by_length(
+    scores: Array, codes: Indices, placed: NDArray[np.bool_]
+) -> Iterator[PaddedRankings]:
     """Tables of rankings of one length each; rankings of one item have no choice."""
+    # by ranking, placed items first, the best item first
     order = np.lexsort((-scores, ~placed, codes))
-    sizes = np.bincount(codes)
-    first_row = np.cumsum(sizes) - sizes
-    for length in np.unique(sizes[sizes > 1]):
-        rankings = np.flatnonzero(sizes == length)
+    lengths = np.bincount(codes)
+    first_position = np.cumsum(lengths) - lengths
+    for length in np.unique(lengths[lengths > 1]):
+        rankings = np.flatnonzero(lengths == length)
         rankings_per_table = max(1, HESSIAN_ENTRIES // length**2)
         n_tables = math.ceil(len(rankings) / rankings_per_table)
-        for numbers in np.array_split(rankings, n_tables):
-            rows = order[first_row[numbers] + np.arange(length)[:, None]]
-            yield _make_table(rows, numbers, scores, placed)
+        for rankings_of_table in np.array_split(rankings, n_tables):
+            positions = first_position[rankings_of_table] + np.arange(length)[:, None]
+            yield _make_table(order[positions], rankings_of_table, scores, placed)
 
 
 def _make_table(
@@ -301,24 +335,32 @@ def _make_table(
     """The rankings of these rows, of shape (m, n_rankings)."""
     length = len(rows)
     is_placed = placed[rows]
+
+    # a block starts where the score of placed items changes, and at the first item without place
     differs_from_previous = np.diff(scores[rows], axis=0) != 0
-    opens = np.ones(rows.shape, bool)
-    opens[1:] = differs_from_previous & is_placed[1:]
-    opens[1:] |= is_placed[:-1] & ~is_placed[1:]
-    closes = np.vstack([opens[1:], opens[:1]])
+    is_first_unplaced = is_placed[:-1] & ~is_placed[1:]
+    is_block_start = np.ones(rows.shape, bool)
+    is_block_start[1:] = (differs_from_previous & is_placed[1:]) | is_first_unplaced
+    is_block_end = np.vstack([is_block_start[1:], is_block_start[:1]])
+
+    # first and last position of the block of each position
     position = np.arange(length)[:, None]
-    start = np.maximum.accumulate(np.where(opens, position, 0), axis=0)
-    end_if_closed = np.where(closes, position, length)
-    end = np.minimum.accumulate(end_if_closed[::-1], axis=0)[::-1]
-    size = end - start + 1
-    has_alternatives = (size > 1) | (end < length - 1)
-    weight = (is_placed & has_alternatives).astype(np.float64)
+    start_or_0 = np.where(is_block_start, position, 0)
+    block_start = np.maximum.accumulate(start_or_0, axis=0)
+    end_or_length = np.where(is_block_end, position, length)
+    block_end = np.minimum.accumulate(end_or_length[::-1], axis=0)[::-1]
+
+    # the last item of a ranking is no choice
+    block_size = block_end - block_start + 1
+    has_alternatives = (block_size > 1) | (block_end < length - 1)
+    weight = is_placed & has_alternatives
+    removed_share = (position - block_start) / block_size
     return PaddedRankings(
         rows,
         ranking,
-        start[:, :, None],
-        end[:, :, None],
-        ((position - start) / size)[:, :, None],
-        weight[:, :, None],
-        opens[:, :, None].astype(np.float64),
+        start=block_start[:, :, None],
+        end=block_end[:, :, None],
+        removed_share=removed_share[:, :, None],
+        weight=weight[:, :, None].astype(np.float64),
+        is_block_start=is_block_start[:, :, None].astype(np.float64),
     )

@@ -32,11 +32,13 @@ RIDGE = 1e-8  # times the mean square of a column: keeps effects of values that 
 def center_in_components(Z: Array, graph: PreferenceGraph) -> Array:
     """The columns less their means in each component; columns constant up to rounding become 0."""
     component = graph.components
+    component_sizes = np.bincount(component)
     membership = sp.csr_array((np.ones(len(Z)), (component, np.arange(len(Z)))))
-    means = (membership @ Z) / np.bincount(component)[:, None]
-    centered = Z - means[component]
-    largest = np.abs(Z).max(axis=0)
-    is_constant = np.abs(centered).max(axis=0) <= CANCELLATION_TOLERANCE * largest
+    component_means = (membership @ Z) / component_sizes[:, None]
+    centered = Z - component_means[component]
+    largest_value = np.abs(Z).max(axis=0)
+    largest_deviation = np.abs(centered).max(axis=0)
+    is_constant = largest_deviation <= CANCELLATION_TOLERANCE * largest_value
     return np.where(is_constant, 0.0, centered)
 
 
@@ -47,38 +49,44 @@ def hstack_columns(R: Any, Z: Array) -> Any:
     return np.hstack([R, Z])
 
 
-def partial_out(gram: Array, moment: Array, n: int) -> tuple[Array, Array]:
-    """Eliminate the last n, unpenalized, columns from normal equations.
+def partial_out(gram: Array, moment: Array, n_nuisance: int) -> tuple[Array, Array]:
+    """Eliminate the last, unpenalized, columns from normal equations.
 
     Parameters
     ----------
-    gram : ndarray of shape (p + n, p + n)
+    gram : ndarray of shape (n_features + n_nuisance, n_features + n_nuisance)
         Gram matrix of all columns.
-    moment : ndarray of shape (p + n, n_outputs)
+    moment : ndarray of shape (n_features + n_nuisance, n_outputs)
         Right-hand side.
-    n : int
+    n_nuisance : int
         Number of columns to eliminate.
 
     Returns
     -------
-    gram : ndarray of shape (p, p)
-        Schur complement. Columns that the last n explain are zero, not their rounding errors.
-    moment : ndarray of shape (p, n_outputs)
+    gram : ndarray of shape (n_features, n_features)
+        Schur complement. Columns that the last ones explain are zero, not their rounding errors.
+    moment : ndarray of shape (n_features, n_outputs)
         Its right-hand side.
     """
-    p = len(gram) - n
-    gram_features = gram[:p, :p]
-    gram_cross = gram[:p, p:]
-    coefficients = _pseudo_inverse(gram[p:, p:]) @ gram[p:, :p]
-    schur = gram_features - gram_cross @ coefficients
-    reduced = moment[:p] - coefficients.T @ moment[p:]
-    terms = np.abs(moment[:p]) + np.abs(coefficients.T) @ np.abs(moment[p:])
-    reduced[np.abs(reduced) <= CANCELLATION_TOLERANCE * terms] = 0.0
-    is_explained = schur.diagonal() <= EXPLAINED_TOLERANCE * gram_features.diagonal()
-    schur[is_explained] = 0.0
-    schur[:, is_explained] = 0.0
-    reduced[is_explained] = 0.0
-    return schur, reduced
+    n_features = len(gram) - n_nuisance
+    features = slice(n_features)
+    nuisance = slice(n_features, None)
+
+    # Schur complement: the residuals of the regression of the features on the nuisance
+    nuisance_inverse = _pseudo_inverse(gram[nuisance, nuisance])
+    coefficients = nuisance_inverse @ gram[nuisance, features]
+    reduced_gram = gram[features, features] - gram[features, nuisance] @ coefficients
+    reduced_moment = moment[features] - coefficients.T @ moment[nuisance]
+
+    # what is only rounding becomes zero
+    terms = np.abs(moment[features]) + np.abs(coefficients.T) @ np.abs(moment[nuisance])
+    reduced_moment[np.abs(reduced_moment) <= CANCELLATION_TOLERANCE * terms] = 0.0
+    squared_norms = gram[features, features].diagonal()
+    is_explained = reduced_gram.diagonal() <= EXPLAINED_TOLERANCE * squared_norms
+    reduced_gram[is_explained] = 0.0
+    reduced_gram[:, is_explained] = 0.0
+    reduced_moment[is_explained] = 0.0
+    return reduced_gram, reduced_moment
 
 
 def nuisance_effects(
@@ -123,50 +131,60 @@ def nuisance_effects(
     n_features = R.shape[1]
     AR = times_A(R)
     AZ = times_A(Z)
-    gram = Z.T @ AZ
-    gamma = _pseudo_inverse(gram) @ (Z.T @ target - AZ.T @ (R @ w))
+
+    # γ from its normal equations Zᵀ A Z γ = Zᵀ (t − A R w)
+    Z_gram = Z.T @ AZ
+    gamma = _pseudo_inverse(Z_gram) @ (Z.T @ target - AZ.T @ (R @ w))
     residual = target - AR @ w - AZ @ gamma
 
+    # u_g: the contribution of each group to the gradient in w and in γ
     residual_by_group = sp.csr_array((residual, (groups, np.arange(len(Z)))))
-    scores_R = residual_by_group @ R
-    scores_Z = residual_by_group @ Z
-    scores_R -= scores_R.mean(axis=0)
-    scores_Z -= scores_Z.mean(axis=0)
+    group_gradient_w = residual_by_group @ R  # (n_groups, n_features)
+    group_gradient_gamma = residual_by_group @ Z  # (n_groups, n_columns)
+    group_gradient_w -= group_gradient_w.mean(axis=0)
+    group_gradient_gamma -= group_gradient_gamma.mean(axis=0)
+
+    # how far each group moves γ: the last entries of H⁺ u_g, by the Schur complement of w
     penalized_gram = R.T @ AR + alpha * np.eye(n_features)
     projection = scipy.linalg.solve(penalized_gram, R.T @ AZ, assume_a="pos")
-    moves = (scores_Z - scores_R @ projection) @ _pseudo_inverse(gram - (AR.T @ Z).T @ projection)
+    reduced_gradient = group_gradient_gamma - group_gradient_w @ projection
+    schur_complement = Z_gram - (AR.T @ Z).T @ projection
+    influence = reduced_gradient @ _pseudo_inverse(schur_complement)
 
-    null = _null_space(gram)
-    gamma = gamma - null @ (null.T @ gamma)
-    moves = moves - (moves @ null) @ null.T
-    n_groups = len(moves)
+    # the solution of smallest norm among those that fit equally well
+    null_space = _null_space(Z_gram)
+    gamma = gamma - null_space @ (null_space.T @ gamma)
+    influence = influence - (influence @ null_space) @ null_space.T
+
+    n_groups = len(influence)
     if n_groups == 1:
         return gamma, np.full(len(gamma), np.nan)
-    error = np.sqrt(n_groups / (n_groups - 1) * np.sum(moves**2, axis=0))
-    return gamma, np.where(gram.diagonal() > 0, error, np.nan)
+    variance = n_groups / (n_groups - 1) * np.sum(influence**2, axis=0)
+    is_identified = Z_gram.diagonal() > 0  # the column differs in some pair
+    return gamma, np.where(is_identified, np.sqrt(variance), np.nan)
 
 
 def _pseudo_inverse(gram: Array) -> Array:
     """Pseudo-inverse of a Gram matrix whose columns may have any scale."""
-    scale, values, vectors = _scaled_spectrum(gram)
-    is_positive = values > RANK_TOLERANCE * len(values)
-    root = scale[:, None] * vectors[:, is_positive] / np.sqrt(values[is_positive])
+    scale, eigenvalues, eigenvectors = _scaled_spectrum(gram)
+    is_positive = eigenvalues > RANK_TOLERANCE * len(eigenvalues)
+    root = scale[:, None] * eigenvectors[:, is_positive] / np.sqrt(eigenvalues[is_positive])
     return root @ root.T
 
 
 def _null_space(gram: Array) -> Array:
     """An orthonormal basis of the null space of a Gram matrix."""
-    scale, values, vectors = _scaled_spectrum(gram)
-    is_null = values <= RANK_TOLERANCE * len(values)
-    return np.asarray(scipy.linalg.orth(scale[:, None] * vectors[:, is_null]))
+    scale, eigenvalues, eigenvectors = _scaled_spectrum(gram)
+    is_null = eigenvalues <= RANK_TOLERANCE * len(eigenvalues)
+    return np.asarray(scipy.linalg.orth(scale[:, None] * eigenvectors[:, is_null]))
 
 
 def _scaled_spectrum(gram: Array) -> tuple[Array, Array, Array]:
     """Scales that give a unit diagonal, and eigenvalues and eigenvectors of the scaled matrix."""
     norms = np.sqrt(np.maximum(gram.diagonal(), 0.0))
     scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-    values, vectors = scipy.linalg.eigh(gram * scale[:, None] * scale)
-    return scale, values, vectors
+    eigenvalues, eigenvectors = scipy.linalg.eigh(gram * scale[:, None] * scale)
+    return scale, eigenvalues, eigenvectors
 
 
 class ProfileLoss(PairwiseLoss):
@@ -199,13 +217,13 @@ class ProfileLoss(PairwiseLoss):
 
     def explains(self, R: Array) -> bool:
         """Whether the columns explain all features, or order all pairs correctly by themselves."""
-        self.at(np.zeros(len(self.Z)))
+        self.at(np.zeros(len(self.Z)))  # sets γ to the effects without features
         if self.loss.is_separated_by(self.Z @ self.gamma):
             return True
         columns = np.hstack([center_in_components(R, self.graph), self.Z])
-        moment = np.zeros(columns.shape[1])
-        unexplained, _ = partial_out(columns.T @ columns, moment, self.Z.shape[1])
-        return not unexplained.any()
+        no_moment = np.zeros(columns.shape[1])
+        unexplained_gram, _ = partial_out(columns.T @ columns, no_moment, self.Z.shape[1])
+        return not unexplained_gram.any()
 
     def of_items(self, items: Indices, graph: PreferenceGraph) -> Self:
         """The loss of these items, with their graph."""
@@ -221,50 +239,57 @@ class ProfileLoss(PairwiseLoss):
         current = self._with_gamma(f, gamma)
         for _ in range(MAX_NEWTON_STEPS):
             HZ = self.times_hessian(current, self.Z)
-            inverse = _pseudo_inverse(self.Z.T @ HZ + 2 * np.diag(self._ridge))
-            slope = self.Z.T @ current.gradient + 2 * self._ridge * gamma
-            step = inverse @ slope
-            if slope @ step <= NEWTON_TOLERANCE * current.value:
+            gradient_gamma = self.Z.T @ current.gradient + 2 * self._ridge * gamma
+            hessian_gamma = self.Z.T @ HZ + 2 * np.diag(self._ridge)
+            inverse_hessian_gamma = _pseudo_inverse(hessian_gamma)
+            newton_step = inverse_hessian_gamma @ gradient_gamma
+            expected_decrease = gradient_gamma @ newton_step
+            if expected_decrease <= NEWTON_TOLERANCE * current.value:
                 break
-            gamma, current = self._search_along(f, gamma, step, current)
+            gamma, current = self._line_search(f, gamma, newton_step, current)
         self.gamma = gamma
 
         def hessian_product(v: Array) -> Array:
+            # H v − H Z (Zᵀ H Z)⁺ Zᵀ H v
             Hv = current.hessian_product(v)
-            return Hv - HZ @ (inverse @ (self.Z.T @ Hv))
+            return Hv - HZ @ (inverse_hessian_gamma @ (self.Z.T @ Hv))
 
         return current._replace(hessian_product=hessian_product)
 
-    def _search_along(
-        self, f: Array, gamma: Array, step: Array, current: LossValue
+    def _line_search(
+        self, f: Array, gamma: Array, newton_step: Array, current: LossValue
     ) -> tuple[Array, LossValue]:
         """γ less a multiple of the Newton step, and the loss there."""
-        largest_move = float(np.abs(self.Z @ step).max())
-        if largest_move <= SAFE_STEP:
-            gamma = gamma - step
+        largest_change_of_score = float(np.abs(self.Z @ newton_step).max())
+        if largest_change_of_score <= SAFE_STEP:
+            gamma = gamma - newton_step
             return gamma, self._with_gamma(f, gamma)
-        length = 1.0 / (1.0 + largest_move)
+
+        # a shortened step, which is doubled as long as that lowers the loss
+        length = 1.0 / (1.0 + largest_change_of_score)
         previous_value = current.value
-        current = self._with_gamma(f, gamma - length * step)
+        current = self._with_gamma(f, gamma - length * newton_step)
         while current.value < previous_value:
             previous_value = current.value
-            trial = self._with_gamma(f, gamma - 2 * length * step)
+            trial = self._with_gamma(f, gamma - 2 * length * newton_step)
             if trial.value < current.value:
                 length = 2 * length
                 current = trial
-        return gamma - length * step, current
+        return gamma - length * newton_step, current
 
     def _with_gamma(self, f: Array, gamma: Array) -> LossValue:
         """The loss at f + Z γ, as a function of f, with the ridge on γ in its value."""
         effect = self.Z @ gamma
-        ridge = float(self._ridge @ gamma**2)
-        at_sum = self.loss.at(f + effect)
+        ridge_penalty = float(self._ridge @ gamma**2)
+        loss = self.loss.at(f + effect)
+
+        # the plane of the loss at f + Z γ, as a plane in f
+        offset = loss.plane.offset + float(loss.gradient @ effect)
+        offset_terms = loss.plane.offset_terms + float(np.abs(loss.gradient) @ np.abs(effect))
         plane = Plane(
-            at_sum.plane.offset + float(at_sum.gradient @ effect) + ridge,
-            at_sum.plane.offset_terms + float(np.abs(at_sum.gradient) @ np.abs(effect)) + ridge,
-            at_sum.plane.gradient_terms,
+            offset + ridge_penalty, offset_terms + ridge_penalty, loss.plane.gradient_terms
         )
-        return at_sum._replace(value=at_sum.value + ridge, plane=plane)
+        return loss._replace(value=loss.value + ridge_penalty, plane=plane)
 
     @staticmethod
     def times_hessian(loss_value: LossValue, V: Array) -> Array:
@@ -274,10 +299,11 @@ class ProfileLoss(PairwiseLoss):
 
     def effects(self, R: Array, w: Array, f: Array, alpha: float) -> tuple[Array, Array]:
         """γ and its standard errors at f = R w + Z γ, from the quadratic approximation there."""
-        at_scores = self.loss.at(f)
+        loss = self.loss.at(f)
 
+        # near f the loss is vᵀ A v − 2 vᵀ t up to a constant, with A half its Hessian
         def times_A(V: Array) -> Array:
-            return self.times_hessian(at_scores, V) / 2
+            return self.times_hessian(loss, V) / 2
 
-        target = times_A(f[:, None])[:, 0] - at_scores.gradient / 2
+        target = times_A(f[:, None])[:, 0] - loss.gradient / 2
         return nuisance_effects(R, w, self.Z, times_A, target, self.graph.groups, alpha)

@@ -80,9 +80,9 @@ class SquaredLoss:
     @property
     def _item_factor(self) -> float:
         """``β/s``."""
-        weight = self.graph.item_weights
-        total = self.graph.n_items if weight is None else float(weight.sum())
-        return self.beta / total
+        if self.graph.item_weights is None:
+            return self.beta / self.graph.n_items
+        return self.beta / float(self.graph.item_weights.sum())
 
     def _times_D(self, V: Array) -> Array:
         """``D V``; V itself, not a copy, without weights."""
@@ -117,10 +117,15 @@ class SquaredLoss:
             Value, gradient and Hessian products.
         """
         half_gradient = self.times_A(f) - self.target
-        value = float(np.sum(f * (half_gradient - self.target))) + self.at_zero
         gradient = 2 * half_gradient
+        # fᵀ A f − 2 fᵀ t = fᵀ ((A f − t) − t)
+        value = float(np.sum(f * (half_gradient - self.target))) + self.at_zero
+
+        def hessian_product(v: Array) -> Array:
+            return 2 * self.times_A(v)
+
         plane = Plane.from_difference(value, gradient, f)
-        return LossValue(value, gradient, lambda v: 2 * self.times_A(v), plane)
+        return LossValue(value, gradient, hessian_product, plane)
 
     def times_A(self, V: Array) -> Array:
         """``A V``, half the Hessian times V.
@@ -176,13 +181,14 @@ class SquaredLoss:
         if self.beta == 1:
             gram, moment = plain_system(R, self.target, item_weights)
             return self._item_factor * gram, moment
+        pair_factor = self._pair_factor
         if self.beta == 0:  # scaled afterwards: no second copy of d
             gram, moment = self.graph.system(R, self.graph.divergence)
-            return self._pair_factor * gram, self._pair_factor * moment
+            return pair_factor * gram, pair_factor * moment
         gram, moment = self.graph.system(R, self.target)
         no_target = np.empty((R.shape[0], 0))
         item_gram, _ = plain_system(R, no_target, item_weights)
-        gram *= self._pair_factor
+        gram *= pair_factor
         gram += self._item_factor * item_gram
         return gram, moment
 
@@ -201,7 +207,9 @@ class SquaredLoss:
         SquaredLoss
             The loss.
         """
-        y = None if self.y is None else self.y[items]
+        y = None
+        if self.y is not None:
+            y = self.y[items]
         nuisance = None
         if self.nuisance is not None:
             nuisance = center_in_components(self.nuisance[items], graph)
@@ -225,9 +233,9 @@ class SquaredLoss:
         if sp.issparse(R):
             return self._sparse_norms(R)
         norms = np.zeros(R.shape[1])
-        width = max(1, n_entries // R.shape[0])
-        for start in range(0, R.shape[1], width):
-            columns = slice(start, start + width)
+        columns_per_block = max(1, n_entries // R.shape[0])
+        for start in range(0, R.shape[1], columns_per_block):
+            columns = slice(start, start + columns_per_block)
             V = np.asarray(R[:, columns], dtype=np.float64)
             norms[columns] = np.sum(V * self.times_A(V), axis=0)
         return norms
@@ -276,14 +284,19 @@ class SquaredLoss:
         graph = self.graph
         terms = []
         if self.beta < 1:
-            pairs = LossTerm(1 - self.beta, graph.root(), graph.divergence, 0.5 * graph.degrees)
-            terms.append(pairs)
-        if self.beta > 0 and self.y is not None:
-            items = LossTerm(
-                self.beta,
-                graph.root(0.0, 1.0),
-                self._times_D(self.y),
-                self._times_D(np.ones(graph.n_items)),
+            sum_over_pairs = LossTerm(
+                share=1 - self.beta,
+                root=graph.root(),
+                target=graph.divergence,
+                amount=0.5 * graph.degrees,
             )
-            terms.append(items)
+            terms.append(sum_over_pairs)
+        if self.beta > 0 and self.y is not None:
+            sum_over_items = LossTerm(
+                share=self.beta,
+                root=graph.root(0.0, 1.0),  # of D alone
+                target=self._times_D(self.y),
+                amount=self._times_D(np.ones(graph.n_items)),
+            )
+            terms.append(sum_over_items)
         return terms
