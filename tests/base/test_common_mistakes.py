@@ -132,7 +132,7 @@ def test_subpackages_are_attributes_after_import_rankwise(name):
 
 @pytest.mark.parametrize(
     "constant, greater_is_better",
-    [(0.0, True), (0.5, False), (0.5, True), (1.0, False)],
+    [(0.0, True), (0.0, None), (0.5, False), (0.5, True), (1.0, None), (1.0, False)],
 )
 def test_compare_warns_of_a_ranker_with_one_value_in_all_groups(constant, greater_is_better):
     values = np.random.default_rng(0).uniform(0.3, 0.9, 40)

@@ -168,9 +168,12 @@ def test_undefined_groups_are_dropped_for_all_and_counted(errors):
     assert "28 groups, 2 dropped as undefined" in str(result)
 
 
-def test_values_need_a_direction(errors):
-    with pytest.raises(ValueError, match=r"greater_is_better=True .* metric='ndcg@10'"):
-        compare(errors)
+def test_without_a_direction_smaller_values_win_and_the_table_says_so(errors):
+    result = compare(errors)
+    expected = compare(errors, greater_is_better=False)
+    assert result.rows == expected.rows
+    assert "smaller values win" in str(result)
+    assert "smaller values win" not in str(expected)
 
 
 @pytest.mark.parametrize(

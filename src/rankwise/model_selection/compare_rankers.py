@@ -102,8 +102,8 @@ def compare(
         Also report how many groups detect this difference with a power of 80%.
     greater_is_better : bool, optional
         True if the values are scores such as NDCG, False if they are errors: it decides which
-        ranker wins a group. There is no default; pass it with `values`, or name their `metric`.
-        Runs are compared by metrics that are scores.
+        ranker wins a group, and nothing else. By default the `metric` decides; without one the
+        smaller value wins, as for errors, and the table says so.
     arm, group, score : str, optional
         Columns of a frame with one row per value: rankers, groups and values.
     seed, cluster : str, optional
@@ -154,8 +154,8 @@ def compare(
     >>> print(comparison.summary())
     linear − rbf: +0.1600 (95% interval +0.0760 to +0.2440, p = 0.002; paired t test over 10 groups); 80% of such studies would detect 0.1169.
     """  # noqa: E501
-    is_score = _is_greater_better(greater_is_better, metric, are_runs=qrels is not None)
-    settings = ComparisonSettings(is_score, test, baseline, correction, confidence, difference)
+    direction = _direction(greater_is_better, metric, are_runs=qrels is not None)
+    settings = ComparisonSettings(direction, test, baseline, correction, confidence, difference)
     settings.check()
     if qrels is not None:
         if items is not None:
@@ -177,25 +177,19 @@ def compare(
     return compare_values(paired, settings)
 
 
-def _is_greater_better(
+def _direction(
     greater_is_better: bool | None,
     metric: MetricName | RunMetricName | None,
     *,
     are_runs: bool,
-) -> bool:
-    """Whether greater values are better; a ValueError unless an argument says so."""
+) -> bool | None:
+    """Whether greater values are better; None if no argument says so."""
     if are_runs or isinstance(metric, RunMetric):
         direction_of_metric = True  # all metrics of runs are scores
     elif metric is not None:
         direction_of_metric = get_metric(cast("MetricName", metric)).greater_is_better
-    elif greater_is_better is not None:
-        return bool(greater_is_better)
     else:
-        raise ValueError(
-            "compare cannot know whether greater values are better; pass greater_is_better=True "
-            "for scores such as NDCG or accuracy, greater_is_better=False for errors, or the "
-            "metric of the values, such as metric='ndcg@10'."
-        )
+        return greater_is_better
     if greater_is_better is not None and bool(greater_is_better) != direction_of_metric:
         raise ValueError(
             f"greater_is_better={greater_is_better!r} contradicts the metric "
@@ -263,11 +257,14 @@ def _warn(paired: PairedValues, settings: ComparisonSettings) -> None:
         _warn_about_differences(paired, settings)
 
 
-def _warn_about_constant_values(paired: PairedValues, greater_is_better: bool) -> None:
+def _warn_about_constant_values(paired: PairedValues, greater_is_better: bool | None) -> None:
     """Warn about a ranker with the same value in all groups, unless it is a perfect one."""
-    perfect_value = 0.0
-    if greater_is_better:
+    if greater_is_better is None:
+        perfect_value = np.nan  # a value of 0 in all groups may be errors or scores
+    elif greater_is_better:
         perfect_value = 1.0
+    else:
+        perfect_value = 0.0
     for name, values in paired.values.items():
         n_groups = values.shape[1]
         value = values[0, 0]

@@ -68,7 +68,8 @@ class ComparisonRow(NamedTuple):
         if ``p <= 1 − confidence``. NaN for a single group and for Wilcoxon's test, which has no
         interval of the mean; infinite if a randomization test has too few groups.
     wins, ties, losses : int
-        Number of groups in which a is better than, equal to, and worse than b.
+        Number of groups in which a is better than, equal to, and worse than b. If `compare` was
+        not told whether greater values are better, smaller values are.
     groups_to_flip : int
         Smallest number of groups whose removal makes the difference of the means zero or reverses
         its sign. Exact. 0 if the means are equal.
@@ -113,7 +114,7 @@ class ComparisonSettings(NamedTuple):
         The arguments of `compare`.
     """
 
-    greater_is_better: bool
+    greater_is_better: bool | None = None
     test: str = "t"
     baseline: str | None = None
     correction: str = "holm"
@@ -327,13 +328,16 @@ class Comparison:
         first = self._sample_size()
         if self.n_dropped:
             first += f", {self.n_dropped} dropped as undefined"
-        outcomes = "groups where the value of a is smaller, equal, larger"
         if self.settings.greater_is_better:
             outcomes = "groups where a won, tied, lost"
+        else:
+            outcomes = "groups where the value of a is smaller, equal, larger"
         notes = [
             f"{first}; {TEST_TITLES[self.test]} at {alpha}; w/t/l: {outcomes}",
             GROUPS_TO_FLIP,
         ]
+        if self.settings.greater_is_better is None:
+            notes.append("smaller values win; for scores pass greater_is_better=True or the metric")
         detectable = [row.detectable for row in self.rows]
         if not np.isnan(detectable).any():
             notes.append(
