@@ -21,11 +21,13 @@ from rankwise.auto.tree_features import blocks_of_groups
 from rankwise.auto.tree_member import evaluate_trees
 from rankwise.graphs.supervision import make_target
 from rankwise.metrics.by_group import check_defined, check_scoring, nanmean
+from rankwise.model_selection.candidate_grid import CandidateGrid
 from rankwise.model_selection.folds import fold_of_item
 from rankwise.model_selection.scorer import predict_items
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.out_of_core import SufficientStatistics
 from rankwise.rankers.pipelines import final_estimator, transform_step
+from rankwise.rankers.rank_rls import RankRLSTask
 from rankwise.runtime.threads import ENTRY_OF_TREE, n_threads_for
 
 N_ALPHAS = 13  # decades from the largest default alpha; more are not needed for scaled features
@@ -113,10 +115,12 @@ def _evaluate_candidate(entry: CandidateMember, hold_out: HoldOut, seed: int) ->
     """Select alpha, one value per decade, by exact hold-out."""
     data = hold_out.data
     features = candidate_features(entry, data, seed)
-    task: Any = entry.ranker(features.R).hold_out_task(features.R, data.target)
-    default_alphas = task.candidates(alpha=None).axes["alpha"]
+    ranker = entry.ranker(features.R)
+    ranker.n_features_in_ = features.R.shape[1]
+    task = RankRLSTask(ranker, features.R, data.loss(entry.cost, entry.ties))
+    default_alphas = task.default_values("alpha")
     alphas = default_alphas[::-2][:N_ALPHAS]  # descending: of equal values the largest is selected
-    scores = task.held_out(hold_out.folds, task.candidates(alpha=alphas))[:, 0]
+    scores = task.held_out(hold_out.folds, CandidateGrid({"alpha": alphas}))[:, 0]
     by_unit = hold_out.evaluate(scores)
     best = _best_column(by_unit, scores, hold_out)
     alpha = float(alphas[best])

@@ -8,14 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.preprocessing import StandardScaler
 
 from rankwise.arrays import Array
 from rankwise.auto.members import CandidateMember, n_knots
 from rankwise.auto.training_data import TrainingData
-from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.preprocessing.hinge_features import HingeFeatures
-from rankwise.rankers.pipelines import fit_transform
 from rankwise.runtime.memory import check_matrix_fits
 
 N_BASIS = 300  # basis items of a kernel
@@ -39,15 +36,7 @@ def candidate_features(entry: CandidateMember, data: TrainingData, seed: int) ->
         advice = "drop it from members="
         n_rows, n_columns = feature_shape(entry, data)
         check_matrix_fits(n_rows, n_columns, description, advice, n_matrices=FEATURE_COPIES)
-    scaler = _scaler(entry, is_sparse=sp.issparse(X))
-    scaled = fit_transform(scaler, X, data.groups)
-    n_dense = scaled.shape[1]
-    hinged_columns = None  # all of them
-    if entry.view == "wide":  # do not give rare values and words more weight than frequent ones
-        n_dense = data.views["dense"].shape[1]
-        hinged_columns = n_dense
-        scaler.scale_[n_dense:] = 1.0
-        scaled = scaler.transform(X)
+    scaler, scaled = data.scaled(entry.view, entry.scaling)
     if entry.expansion == "linear":
         return MemberFeatures([scaler], scaled)
     expansion: Any
@@ -57,8 +46,11 @@ def candidate_features(entry: CandidateMember, data: TrainingData, seed: int) ->
             n_components=min(N_BASIS, X.shape[0]),
             random_state=seed,
         )
+    elif entry.view == "wide":  # values and words have no hinges
+        n_dense = data.views["dense"].shape[1]
+        expansion = HingeFeatures(n_knots(n_dense), n_columns=n_dense)
     else:
-        expansion = HingeFeatures(n_knots(n_dense), n_columns=hinged_columns)
+        expansion = HingeFeatures(n_knots(scaled.shape[1]))
     return MemberFeatures([scaler, expansion], expansion.fit_transform(scaled))
 
 
@@ -73,15 +65,6 @@ def feature_shape(entry: CandidateMember, data: TrainingData) -> tuple[int, int]
     elif entry.expansion == "hinges":
         n_columns += n_dense * n_knots(n_dense)
     return int(n_rows), int(n_columns)
-
-
-def _scaler(entry: CandidateMember, *, is_sparse: bool) -> Any:
-    scaling = entry.scaling
-    if not scaling.in_groups and not scaling.with_log:
-        return StandardScaler(with_mean=not is_sparse)
-    return GroupScaler(
-        with_log=scaling.with_log, with_standard=scaling.with_standard, with_mean=not is_sparse
-    )
 
 
 def _median_squared_distance(scaled: Array, seed: int) -> float:

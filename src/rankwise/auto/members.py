@@ -12,6 +12,14 @@ from typing import Any, NamedTuple
 
 import scipy.sparse as sp
 
+from rankwise.auto.scaling import (
+    GROUP,
+    LOG_GROUP,
+    LOG_STANDARD,
+    STANDARD,
+    STANDARD_GROUP,
+    Scaling,
+)
 from rankwise.auto.training_data import WIDE, TrainingData
 from rankwise.rankers.rank_rls import RankRLS
 from rankwise.validation import check_option
@@ -20,39 +28,6 @@ MAX_HINGES = 1000  # columns of an expansion by hinges
 MAX_KNOTS = 4
 MIN_ITEMS_FOR_TREES = 500
 TOL = 1e-4  # of iterations, for wide sparse items only: the order converges long before 1e-8
-
-
-class Scaling(NamedTuple):
-    """How features are scaled.
-
-    Attributes
-    ----------
-    name : str
-        Name in the names of members.
-    in_groups : bool
-        Whether features are scaled inside their groups.
-    with_log : bool
-        Whether the logarithm of features is taken first.
-    with_standard : bool
-        Whether features with standard scaling are added to those scaled in groups.
-    """
-
-    name: str
-    in_groups: bool = False
-    with_log: bool = False
-    with_standard: bool = False
-
-    @property
-    def has_standard(self) -> bool:
-        """Whether there are features that are scaled over all items."""
-        return not self.in_groups or self.with_standard
-
-
-STANDARD = Scaling("standard")
-LOG_STANDARD = Scaling("log+standard", with_log=True)
-GROUP = Scaling("group", in_groups=True)
-LOG_GROUP = Scaling("log+group", in_groups=True, with_log=True)
-STANDARD_GROUP = Scaling("standard+group", in_groups=True, with_standard=True)
 
 
 class CandidateMember(NamedTuple):

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
+from rankwise.auto.scaling import ScaledView, Scaling, scale_view
 from rankwise.auto.tree_features import TreeFeatures
 from rankwise.caching import cached_property
 from rankwise.graphs import PreferenceGraph
@@ -20,6 +21,7 @@ from rankwise.graphs.supervision import (
     read_y,
     unpack_target,
 )
+from rankwise.losses import SquaredLoss
 from rankwise.metrics import Metric
 from rankwise.metrics.by_group import check_scoring
 from rankwise.metrics.grades import are_grades
@@ -57,6 +59,8 @@ class TrainingData:
     groups: Indices | None
     graph: PreferenceGraph
     trees: TreeFeatures = field(default_factory=TreeFeatures)
+    _losses: dict[tuple[str, str], SquaredLoss] = field(default_factory=dict, init=False)
+    _scaled_views: dict[tuple[Scaling, str], ScaledView] = field(default_factory=dict, init=False)
 
     @property
     def X(self) -> Any:
@@ -74,6 +78,22 @@ class TrainingData:
         if not isinstance(self.target, Relevance):
             raise TypeError("the target is a preference graph, which has no relevance.")
         return self.target
+
+    def loss(self, cost: str, ties: str) -> SquaredLoss:
+        """The squared loss of the pairs, which members of equal cost share."""
+        options = cost, ties
+        if options not in self._losses:
+            n_items = self.graph.n_items
+            self._losses[options], _ = ranking_loss(n_items, self.target, cost, ties, "pairs", 0.0)
+        return self._losses[options]
+
+    def scaled(self, view: str, scaling: Scaling) -> ScaledView:
+        """A view with scaled columns, which members of equal scaling share."""
+        key = scaling, view
+        if key not in self._scaled_views:
+            n_dense = self.views["dense"].shape[1]
+            self._scaled_views[key] = scale_view(self.views[view], n_dense, scaling, self.groups)
+        return self._scaled_views[key]
 
     def labels(self, rows: Indices) -> Indices | None:
         """Group numbers of the selected items; None if there are no groups."""
