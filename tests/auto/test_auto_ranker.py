@@ -43,7 +43,7 @@ from rankwise.auto.expected_time import ExpectedSeconds
 from rankwise.auto.member_evaluation import evaluate_member, fit_any
 from rankwise.auto.member_features import candidate_features
 from rankwise.auto.members import CANDIDATE_MEMBERS, TREES, candidate_members
-from rankwise.auto.stacking import Stack, Stacking
+from rankwise.auto.stacking import ProposedWeights, Stacking
 from rankwise.auto.training_data import HoldOut, check_data
 from rankwise.auto.tree_member import STAGES
 from rankwise.datasets import make_ranking
@@ -689,11 +689,15 @@ def test_few_items_get_a_mean_since_weights_would_be_noise(data):
 def test_a_stack_that_is_clearly_worse_gives_way_and_says_so(data, monkeypatch):
     monkeypatch.setattr(stacking, "LEAST_FOR_STACK", 0)
 
-    def bad(combiner, drawn, proposed, by_unit):
-        weights = np.full(2, -1.0)
-        return Stack("stack", weights, combiner._hold_out.evaluate(combiner._Z @ weights))
+    propose_weights = Stacking._propose_weights
 
-    monkeypatch.setattr(Stacking, "_best_stack", bad)
+    def reverse_the_order(combiner, counts):
+        proposed = propose_weights(combiner, counts)
+        return ProposedWeights(
+            np.full_like(proposed.weights, -1.0), np.full_like(proposed.weights_without, -1.0)
+        )
+
+    monkeypatch.setattr(Stacking, "_propose_weights", reverse_the_order)
     model = AutoRanker(LINEAR, n_resamples=0).fit(*data)
     assert model.combine_ == "best"
     assert "the best member replaces the stack" in model.notes_[0]

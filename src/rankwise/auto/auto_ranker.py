@@ -611,8 +611,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.weights_ = np.array([trained.weights[name] for name in in_use])
         self.combine_ = trained.stack.how
         self.score_ = float(nanmean(trained.stack.by_unit))
-        gains = [hold_out.sign * float(nanmean(member.by_unit)) for member in evaluated.values()]
-        self.best_member_ = list(evaluated)[int(np.argmax(gains))]
+        metric_of_members = np.stack([member.by_unit for member in evaluated.values()], axis=1)
+        mean_gain = hold_out.sign * nanmean(metric_of_members)
+        self.best_member_ = list(evaluated)[int(np.argmax(mean_gain))]
         self.held_out_scores_ = np.stack([member.scores for member in evaluated.values()], axis=1)
         for row in self.members_:
             if row["name"] in trained.weights:

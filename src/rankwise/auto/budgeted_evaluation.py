@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 
 from rankwise.auto.evaluated_member import EvaluatedMember
-from rankwise.auto.expected_time import can_run_together, expected_seconds, first_tree_seconds
+from rankwise.auto.expected_time import (
+    ExpectedSeconds,
+    can_run_together,
+    expected_seconds,
+    first_tree_seconds,
+)
 from rankwise.auto.member_evaluation import evaluate_member
 from rankwise.auto.members import CandidateMember
 from rankwise.auto.time_budget import TimeBudget
@@ -92,11 +97,12 @@ def plan_hold_out(
     if n_items >= MANY_ITEMS:
         n_sample = min(MAX_SAMPLE, n_items // MIN_SAMPLING)
     while True:
-        rows = None
+        rows = None  # all of them
         if n_sample < n_items:
             rows = data.sample(n_sample, rng)
         hold_out = HoldOut.of(data, scoring, rows)
-        is_affordable = budget.affords(expected_seconds(first_member, hold_out).total, FIRST_SHARE)
+        expected = expected_seconds(first_member, hold_out)
+        is_affordable = budget.affords(expected.total, FIRST_SHARE)
         n_sample = min(n_sample, hold_out.graph.n_items) // 2
         if is_affordable or n_sample < MIN_SAMPLE:
             return hold_out
@@ -113,30 +119,42 @@ def evaluate_members(
     `report` is called after each member, by the thread that evaluated it.
     """
     names = list(members)
+    hold_out = plan.hold_out
+    expected = {name: expected_seconds(member, hold_out) for name, member in members.items()}
 
-    def evaluate(block: list[str]) -> list[Evaluated | Skipped]:
+    def evaluate_in_turn(block: list[str]) -> list[Evaluated | Skipped]:
         results = []
         for name in block:
             tree_share = TREE_SHARE
             if name == names[-1]:
                 tree_share = 1.0
             is_first = name == names[0]
-            result = evaluate_one(name, members[name], plan, tree_share, is_required=is_first)
+            result = evaluate_one(
+                name, members[name], expected[name], plan, tree_share, is_required=is_first
+            )
             report(result)
             results.append(result)
         return results
 
-    n_alone = int(plan.time_limit is not None)
-    first = evaluate(names[:n_alone])
-    work = 0.0
-    if can_run_together(members, plan.hold_out):
-        work = LARGE_STEP * sum_of_expected_seconds(members, plan.hold_out)
-    blocks = map_in_threads(evaluate, names[n_alone:], work, one_by_one=True)
-    return list(itertools.chain(first, *blocks))
+    n_alone = 0
+    if plan.time_limit is not None:
+        n_alone = 1
+    first_results = evaluate_in_turn(names[:n_alone])
+    work = 0.0  # too little for several threads
+    if can_run_together(members, hold_out):
+        work = LARGE_STEP * sum(seconds.total for seconds in expected.values())
+    blocks = map_in_threads(evaluate_in_turn, names[n_alone:], work, one_by_one=True)
+    return list(itertools.chain(first_results, *blocks))
 
 
 def evaluate_one(
-    name: str, member: Any, plan: EvaluationPlan, tree_share: float, *, is_required: bool
+    name: str,
+    member: Any,
+    expected: ExpectedSeconds,
+    plan: EvaluationPlan,
+    tree_share: float,
+    *,
+    is_required: bool,
 ) -> Evaluated | Skipped:
     """Evaluate a member, unless there is no time for it.
 
@@ -146,6 +164,8 @@ def evaluate_one(
         Name of the member.
     member : CandidateMember or estimator
         The member.
+    expected : ExpectedSeconds
+        Expected time of the member.
     plan : EvaluationPlan
         Data, seed and budget.
     tree_share : float
@@ -155,30 +175,32 @@ def evaluate_one(
     """
     start = perf_counter()
     budget = plan.budget
-    expected = expected_seconds(member, plan.hold_out)
-    is_entry = isinstance(member, CandidateMember)
-    is_trees = is_entry and member.is_trees
-    if is_trees:
+    is_candidate = isinstance(member, CandidateMember)
+    is_trees = is_candidate and member.is_trees
+    share = 1.0
+    least_seconds = expected.total
+    if is_trees:  # they grow as long as there is time
         share = tree_share
-        needed_seconds = first_tree_seconds(plan.hold_out)
-    else:
-        share = 1.0
-        needed_seconds = expected.total
-    available = share * budget.left()
-    if not is_required and not budget.affords(needed_seconds, share):
+        least_seconds = first_tree_seconds(plan.hold_out)
+    available_seconds = share * budget.left()
+    if not is_required and not budget.affords(least_seconds, share):
         reason = f"the time limit of {plan.time_limit:g} s was over"
         return Skipped(name, reason, perf_counter() - start)
-    training_share = expected.training / expected.total
-    budget.reserve(name, training_share * min(available, budget.pace * expected.total))
+
+    # reserve time for training, as expected until the evaluation has measured it
+    pace = budget.pace
+    seconds = min(available_seconds, pace * expected.total)
+    budget.reserve(name, seconds * expected.training / expected.total)
     try:
-        evaluated = evaluate_member(member, plan.hold_out, plan.seed, available, budget.pace)
-    except Exception as error:  # other models may raise any error
+        evaluated = evaluate_member(member, plan.hold_out, plan.seed, available_seconds, pace)
+    except Exception as error:  # rankers that are not ours may raise any error
         budget.reserve(name, 0.0)
+        reason = str(error).rstrip(".")
         seconds = perf_counter() - start
-        return Skipped(name, str(error).rstrip("."), seconds, is_foreign_error=not is_entry)
+        return Skipped(name, reason, seconds, is_foreign_error=not is_candidate)
     seconds = perf_counter() - start
     budget.reserve(name, seconds * expected.training / expected.evaluation)
-    if not is_trees:
+    if not is_trees:  # the time of trees depends on how long they may grow
         budget.observe(seconds, expected.evaluation)
     return Evaluated(name, evaluated, seconds)
 

@@ -46,22 +46,34 @@ class ExpectedSeconds(NamedTuple):
 def expected_seconds(member: Any, hold_out: HoldOut) -> ExpectedSeconds:
     """Expected time of an entry of the menu or of any ranker."""
     n_all = hold_out.all_data.graph.n_items
-    growth = n_all / hold_out.data.graph.n_items
+    n_evaluated = hold_out.graph.n_items
     if not isinstance(member, CandidateMember):
-        return ExpectedSeconds(FOREIGN_SECONDS, growth / (FOREIGN_FOLDS - 1))
-    n_rows, n_columns = feature_shape(member, hold_out.data)
+        training = FOREIGN_SECONDS * n_all / n_evaluated / (FOREIGN_FOLDS - 1)
+        return ExpectedSeconds(FOREIGN_SECONDS, training)
     if member.is_trees:
-        seconds_per_row = TREE_SECONDS * n_columns
-        if growth == 1:
-            evaluation = seconds_per_row * n_rows
-            return ExpectedSeconds(evaluation, evaluation / 2)
-        evaluation = seconds_per_row * n_all / 4
-        is_refitted = n_rows > SEEN_TREE_SHARE * n_all
-        return ExpectedSeconds(evaluation, evaluation if is_refitted else 0.0)
-    row_seconds = SECONDS_PER_PRODUCT * n_columns**2
-    hold_out_work = n_rows * PRODUCT_COST + n_columns * CUBE_COST
-    evaluation = LEAST_SECONDS + row_seconds * hold_out_work
-    return ExpectedSeconds(evaluation, row_seconds * n_all * SUMS_COST if growth > 1 else 0.0)
+        return _expected_seconds_of_trees(hold_out)
+    n_rows, n_columns = feature_shape(member, hold_out.data)
+    seconds_per_row = SECONDS_PER_PRODUCT * n_columns**2
+    hold_out_rows = n_rows * PRODUCT_COST + n_columns * CUBE_COST
+    evaluation = LEAST_SECONDS + seconds_per_row * hold_out_rows
+    training = 0.0  # the hold-out of all items trains the model, too
+    if n_evaluated < n_all:
+        training = seconds_per_row * n_all * SUMS_COST
+    return ExpectedSeconds(evaluation, training)
+
+
+def _expected_seconds_of_trees(hold_out: HoldOut) -> ExpectedSeconds:
+    """Expected time of boosted trees, which are evaluated in folds or on a sample."""
+    n_all = hold_out.all_data.graph.n_items
+    n_evaluated, n_columns = feature_shape(TREES, hold_out.data)
+    seconds_of_all = TREE_SECONDS * n_columns * n_all
+    if n_evaluated == n_all:
+        return ExpectedSeconds(seconds_of_all, seconds_of_all / 2)
+    evaluation = seconds_of_all / 4
+    training = 0.0  # trees that were grown on nearly all items are not grown again
+    if n_evaluated > SEEN_TREE_SHARE * n_all:
+        training = evaluation
+    return ExpectedSeconds(evaluation, training)
 
 
 def first_tree_seconds(hold_out: HoldOut) -> float:
@@ -82,5 +94,6 @@ def can_run_together(members: dict[str, Any], hold_out: HoldOut) -> bool:
         if not isinstance(member, CandidateMember):
             return False
         n_entries += math.prod(feature_shape(member, hold_out.data))
-    n_free = available_bytes()
-    return n_free is None or 8 * FEATURE_COPIES * n_entries < n_free
+    free_bytes = available_bytes()
+    needed_bytes = 8 * FEATURE_COPIES * n_entries
+    return free_bytes is None or needed_bytes < free_bytes

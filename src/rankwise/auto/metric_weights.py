@@ -63,69 +63,95 @@ class MetricWeights:
         """Maximize the metric, starting from the weights that count pairs."""
         start = scaled_weights(pairwise)
 
-        def loss_and_gradient(w: Array) -> tuple[float, Array]:
-            result = metric.at(w)
+        def loss_and_gradient(weights: Array) -> tuple[float, Array]:
+            """Negative mean of the metric plus the pull to the start, and its gradient."""
+            result = metric.at(weights)
             is_defined = ~np.isnan(result.values)
-            value = result.values[is_defined].mean() - strength * ((w - start) ** 2).sum()
-            gradient = result.gradients[is_defined].mean(axis=0) - 2 * strength * (w - start)
-            return -float(value), -gradient
+            departure = weights - start
+            objective = result.values[is_defined].mean() - strength * (departure**2).sum()
+            mean_gradient = result.gradients[is_defined].mean(axis=0)
+            return -float(objective), -(mean_gradient - 2 * strength * departure)
 
         options = {"maxiter": MAX_ITERATIONS, "ftol": TOLERANCE}
         optimum = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options=options).x
         result = metric.at(optimum)
         is_defined = ~np.isnan(result.values)
-        hessian = _mean_hessian(metric, optimum, result.gradients[is_defined].mean(axis=0))
+        mean_gradient = result.gradients[is_defined].mean(axis=0)
+        hessian = _mean_hessian(metric, optimum, mean_gradient)
         curvature = _concave_part(hessian) + 2 * strength * np.eye(len(optimum))
         return cls(strength, optimum, result.gradients, is_defined, curvature)
 
     def weights(self, counts: NDArray[np.intp], pairwise: Array) -> Array:
-        """Weights for units that count several times, shape (n_members,).
+        """Weights for units that count several times, shape (..., n_members).
 
         Parameters
         ----------
-        counts : ndarray of int of shape (n_units,)
+        counts : ndarray of int of shape (..., n_units)
             How often each unit counts.
-        pairwise : ndarray of shape (n_members,)
+        pairwise : ndarray of shape (..., n_members)
             Weights that count pairs, for the same counts.
         """
         counts = counts * self.is_defined
-        mean_gradient = counts @ self.gradients / max(counts.sum(), 1)
+        n_counted = np.maximum(counts.sum(axis=-1, keepdims=True), 1)
+        mean_gradient = counts @ self.gradients / n_counted
         return self._newton_step(mean_gradient, pairwise)
 
     def weights_without_units(self, counts: NDArray[np.intp], pairwise: Array) -> Array:
-        """The same without each unit, shape (n_units, n_members).
+        """The same without each unit, shape (..., n_units, n_members).
 
         Parameters
         ----------
-        counts : ndarray of int of shape (n_units,)
+        counts : ndarray of int of shape (..., n_units)
             How often each unit counts.
-        pairwise : ndarray of shape (n_units, n_members)
+        pairwise : ndarray of shape (..., n_units, n_members)
             Weights that count pairs, without each unit.
         """
         counts = counts * self.is_defined
-        remaining = np.maximum(counts.sum() - counts, 1)
-        total = counts @ self.gradients - counts[:, None] * self.gradients
-        return self._newton_step(total / remaining[:, None], pairwise)
+        n_remaining = np.maximum(counts.sum(axis=-1, keepdims=True) - counts, 1)
+        gradients_of_units = counts[..., None] * self.gradients
+        sum_of_gradients = (counts @ self.gradients)[..., None, :]
+        mean_gradient = (sum_of_gradients - gradients_of_units) / n_remaining[..., None]
+        return self._newton_step(mean_gradient, pairwise)
 
     def _newton_step(self, mean_gradient: Array, pairwise: Array) -> Array:
-        distance = self.optimum - scaled_weights(pairwise)
-        gradient = mean_gradient - 2 * self.strength * distance
-        step = np.linalg.solve(self.curvature, gradient.T).T
-        return np.asarray(self.optimum + step)
+        """Weights one Newton step from the optimum, for other gradients of the metric.
+
+        Parameters
+        ----------
+        mean_gradient : ndarray of shape (..., n_members)
+            Gradients of the mean metric at the optimum.
+        pairwise : ndarray of shape (..., n_members)
+            Weights that count pairs, to which the objective pulls.
+        """
+        pull = 2 * self.strength * (self.optimum - scaled_weights(pairwise))
+        gradient_of_objective = (mean_gradient - pull).reshape(-1, len(self.optimum))
+        steps = np.linalg.solve(self.curvature, gradient_of_objective.T).T
+        return np.asarray(self.optimum + steps.reshape(mean_gradient.shape))
 
 
-def _mean_hessian(metric: SmoothMetric, w: Array, gradient: Array) -> Array:
-    """Hessian of the mean of the metric, by differences to its gradient at w."""
+def _mean_hessian(metric: SmoothMetric, weights: Array, mean_gradient: Array) -> Array:
+    """Hessian of the mean of the metric, by finite differences of its gradient.
+
+    Parameters
+    ----------
+    metric : SmoothMetric
+        The metric.
+    weights : ndarray of shape (n_members,)
+        Where the Hessian is computed.
+    mean_gradient : ndarray of shape (n_members,)
+        Gradient of the mean at these weights.
+    """
     rows = []
-    for direction in DIFFERENCE * np.eye(len(w)):
-        result = metric.at(w + direction)
-        is_defined = ~np.isnan(result.values)
-        rows.append((result.gradients[is_defined].mean(axis=0) - gradient) / DIFFERENCE)
+    for step in DIFFERENCE * np.eye(len(weights)):
+        shifted = metric.at(weights + step)
+        is_defined = ~np.isnan(shifted.values)
+        shifted_gradient = shifted.gradients[is_defined].mean(axis=0)
+        rows.append((shifted_gradient - mean_gradient) / DIFFERENCE)
     hessian = np.stack(rows)
-    return np.asarray((hessian + hessian.T) / 2)
+    return np.asarray((hessian + hessian.T) / 2)  # the differences are symmetric only roughly
 
 
 def _concave_part(hessian: Array) -> Array:
     """The negative of a symmetric matrix, without its negative eigenvalues."""
-    values, vectors = np.linalg.eigh(-hessian)
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+    eigenvalues, eigenvectors = np.linalg.eigh(-hessian)
+    return np.asarray((eigenvectors * np.maximum(eigenvalues, 0.0)) @ eigenvectors.T)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +24,19 @@ REPLACEMENT_ERRORS = 3.0  # standard errors by which a member must beat the stac
 BATCH_ENTRIES = 2**23  # held-out scores of stacks that are evaluated at once
 
 
-def is_worse(scores: Array, rival: Array, sign: float, n_errors: float = 1.0) -> bool:
-    """Whether values in units are worse than those of a rival by this number of standard errors."""
-    gain = sign * (scores - rival)
+def is_worse(metric: Array, metric_of_rival: Array, sign: float, n_errors: float = 1.0) -> bool:
+    """Whether the metric in units is worse than that of a rival, by a number of standard errors.
+
+    Parameters
+    ----------
+    metric, metric_of_rival : ndarray of shape (n_units,)
+        Values in each unit, NaN where the metric is undefined.
+    sign : float
+        1 if larger values are better, else −1.
+    n_errors : float, default=1.0
+        Number of standard errors of the mean difference.
+    """
+    gain = sign * (metric - metric_of_rival)
     gain = gain[~np.isnan(gain)]
     if len(gain) < 2:
         return False
@@ -57,18 +67,18 @@ class Stack:
 
 
 class ProposedWeights(NamedTuple):
-    """Weights of the members from the same units, by each of several criteria.
+    """Weights of the members for several draws of units, by each of several criteria.
 
     Attributes
     ----------
-    weights : list of ndarray of shape (n_members,)
+    weights : ndarray of shape (n_draws, n_criteria, n_members)
         Weights from all drawn units; those that count pairs are the first.
-    weights_without : list of ndarray of shape (n_units, n_members)
+    weights_without : ndarray of shape (n_draws, n_criteria, n_units, n_members)
         The same without each unit.
     """
 
-    weights: list[Array]
-    weights_without: list[Array]
+    weights: Array
+    weights_without: Array
 
 
 class UnitSystems(NamedTuple):
@@ -89,34 +99,55 @@ class UnitSystems(NamedTuple):
     pair_weights: Array
 
     @property
-    def scale(self) -> float:
+    def mean_square(self) -> float:
         """Mean square of a column over pairs; 1 if all are zero."""
         n_members = self.moments.shape[1]
-        scale = np.trace(self.grams.sum(axis=0)) / self.pair_weights.sum() / n_members
-        if not scale:
+        mean_square = np.trace(self.grams.sum(axis=0)) / self.pair_weights.sum() / n_members
+        if not mean_square:
             return 1.0
-        return float(scale)
+        return float(mean_square)
 
     def weights(self, counts: NDArray[Any], alpha: float) -> Array:
-        """Weights of the members from units that count several times, shape (n_members,)."""
-        total = (counts * self.pair_weights).sum()
-        if total == 0:
-            total = 1.0
-        gram = np.tensordot(counts, self.grams, 1) / total
-        moment = counts @ self.moments / total
-        return np.asarray(np.linalg.solve(gram + alpha * np.eye(len(gram)), moment))
+        """Weights of the members from units that count several times.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_draws, n_units)
+            How often each unit counts.
+        alpha : float
+            Regularization.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_members)
+            Weights for each draw.
+        """
+        total_weight = counts @ self.pair_weights
+        total_weight = np.where(total_weight > 0, total_weight, 1.0)[:, None]
+        gram = np.tensordot(counts, self.grams, 1) / total_weight[:, :, None]
+        moment = counts @ self.moments / total_weight
+        return _solve_ridge(gram, moment, alpha)
 
     def weights_without_units(self, counts: NDArray[Any], alpha: float) -> Array:
-        """The same without each unit, shape (n_units, n_members)."""
-        grams = counts[:, None, None] * self.grams
-        moments = counts[:, None] * self.moments
+        """The same without each unit, shape (n_draws, n_units, n_members)."""
+        grams = counts[:, :, None, None] * self.grams
+        moments = counts[:, :, None] * self.moments
         pair_weights = counts * self.pair_weights
-        rest = pair_weights.sum() - pair_weights
-        rest = np.where(rest > 0, rest, np.inf)
-        ridge = alpha * np.eye(grams.shape[1])
-        gram_without = (grams.sum(axis=0) - grams) / rest[:, None, None] + ridge
-        moment_without = (moments.sum(axis=0) - moments) / rest[:, None]
-        return np.asarray(np.linalg.solve(gram_without, moment_without[:, :, None])[:, :, 0])
+        remaining_weight = pair_weights.sum(axis=1, keepdims=True) - pair_weights
+        remaining_weight = np.where(remaining_weight > 0, remaining_weight, np.inf)[:, :, None]
+        remaining_gram = grams.sum(axis=1, keepdims=True) - grams
+        remaining_moment = moments.sum(axis=1, keepdims=True) - moments
+        return _solve_ridge(
+            remaining_gram / remaining_weight[:, :, :, None],
+            remaining_moment / remaining_weight,
+            alpha,
+        )
+
+
+def _solve_ridge(gram: Array, moment: Array, alpha: float) -> Array:
+    """``(G + αI)⁻¹ m`` for stacks of G of shape (…, p, p) and m of shape (…, p)."""
+    system = gram + alpha * np.eye(gram.shape[-1])
+    return np.asarray(np.linalg.solve(system, moment[..., None])[..., 0])
 
 
 class Stacking:
@@ -141,20 +172,21 @@ class Stacking:
     """
 
     def __init__(self, members: Sequence[EvaluatedMember], hold_out: HoldOut, how: str) -> None:
+        held_out_scores = np.stack([member.scores for member in members], axis=1)
         self._hold_out = hold_out
         self._how = how
-        self._by_unit = np.stack([member.by_unit for member in members], axis=1)
-        self._Z = hold_out.scaled(np.stack([member.scores for member in members], axis=1))
-        self.n_units = len(self._by_unit)
+        self._metric_of_members = np.stack([member.by_unit for member in members], axis=1)
+        self._scaled_scores = hold_out.scaled(held_out_scores)
+        self.n_units = len(self._metric_of_members)
         if self._has_stack:
-            self._systems = unit_systems(self._Z, hold_out)
+            self._systems = unit_systems(self._scaled_scores, hold_out)
             self._alpha = self._select_alpha()
             self._metric_weights = self._fit_metric_weights()
 
     @property
     def _has_stack(self) -> bool:
         """Whether members are stacked; weights from few items are noise."""
-        n_items, n_members = self._Z.shape
+        n_items, n_members = self._scaled_scores.shape
         return self._how == "stack" and n_members > 1 and n_items >= LEAST_FOR_STACK
 
     def combine(self, drawn: NDArray[np.intp] | None = None) -> Stack:
@@ -166,118 +198,141 @@ class Stacking:
         """
         if drawn is None:
             drawn = np.arange(self.n_units)
-        return next(self._combinations([drawn]))
+        (combination,) = self._combinations([drawn])
+        return combination
 
     def out_of_bag(self, n_resamples: int, rng: np.random.Generator) -> Array:
         """Mean metric in each unit, by combinations from bootstrap samples without the unit."""
-        total = np.zeros(self.n_units)
-        n_values = np.zeros(self.n_units)
+        sum_of_metric = np.zeros(self.n_units)
+        n_evaluated = np.zeros(self.n_units)
         draws = [rng.integers(self.n_units, size=self.n_units) for _ in range(n_resamples)]
         for drawn, combination in zip(draws, self._combinations(draws), strict=True):
             is_out_of_bag = ~np.isnan(combination.by_unit)
             is_out_of_bag[drawn] = False
-            total[is_out_of_bag] += combination.by_unit[is_out_of_bag]
-            n_values += is_out_of_bag
-        return np.where(n_values > 0, total / np.maximum(n_values, 1.0), np.nan)
+            sum_of_metric[is_out_of_bag] += combination.by_unit[is_out_of_bag]
+            n_evaluated += is_out_of_bag
+        return np.where(n_evaluated > 0, sum_of_metric / np.maximum(n_evaluated, 1.0), np.nan)
 
     def _combinations(self, draws: Sequence[Indices]) -> Iterator[Stack]:
-        """The combination for each draw of units; stacks of many draws are evaluated at once."""
+        """The combination for each draw of units."""
         if not self._has_stack:
             for drawn in draws:
-                yield self._without_stack(drawn)
+                yield self._best_or_mean(drawn)
             return
-        n_columns = len(self._Z) * (1 + len(self._metric_weights))
-        n_together = max(1, BATCH_ENTRIES // n_columns)
-        for start in range(0, len(draws), n_together):
-            batch = draws[start : start + n_together]
-            proposals = [self._propose_weights(drawn) for drawn in batch]
-            scores = [
-                self._scores_by_unit(weights)
-                for proposed in proposals
-                for weights in proposed.weights_without
-            ]
-            by_unit = self._hold_out.evaluate(np.stack(scores, axis=1))
-            of_draws = np.split(by_unit, len(batch), axis=1)
-            for drawn, proposed, values in zip(batch, proposals, of_draws, strict=True):
-                stack = self._best_stack(drawn, proposed, values)
-                yield self._stack_or_best(stack, drawn)
+        n_items, n_members = self._scaled_scores.shape
+        n_criteria = 1 + len(self._metric_weights)
+        n_entries_of_draw = max(n_items * n_criteria, self.n_units * n_members**2)
+        n_draws_at_once = max(1, BATCH_ENTRIES // n_entries_of_draw)
+        for start in range(0, len(draws), n_draws_at_once):
+            yield from self._stacks(draws[start : start + n_draws_at_once])
 
-    def _without_stack(self, drawn: Indices) -> Stack:
-        """The best member, or the mean of the best members."""
-        n_items, n_members = self._Z.shape
-        order = self._best_first(drawn)
+    def _best_or_mean(self, drawn: Indices) -> Stack:
+        """The best member in the drawn units, or the mean of the best members."""
+        n_items, n_members = self._scaled_scores.shape
+        mean_gain = self._hold_out.sign * nanmean(self._metric_of_members[drawn])
+        best_first = np.argsort(-np.nan_to_num(mean_gain, nan=-np.inf), kind="stable")
         if self._how == "best" or n_members == 1:
-            return self._single(order[0])
-        mean = self._mean_of(order[:N_AVERAGED])
-        if self._how == "mean":
-            return mean
-        note = (
-            "the mean of the best members replaces the stack: "
-            f"{n_items} items are too few for its weights"
-        )
-        return replace(mean, note=note)
+            return self._single_member(best_first[0])
+        averaged = best_first[:N_AVERAGED]
+        weights = np.bincount(averaged, minlength=n_members) / len(averaged)
+        by_unit = self._hold_out.evaluate(self._scaled_scores @ weights)
+        note = ""
+        if self._how == "stack":
+            note = (
+                "the mean of the best members replaces the stack: "
+                f"{n_items} items are too few for its weights"
+            )
+        return Stack("mean", weights, by_unit, note)
 
-    def _best_first(self, drawn: Indices) -> Indices:
-        """Numbers of the members, those with the best metric in these units first."""
-        mean_gain = self._hold_out.sign * nanmean(self._by_unit[drawn])
-        return np.argsort(-np.nan_to_num(mean_gain, nan=-np.inf), kind="stable")
+    def _single_member(self, member: int, note: str = "") -> Stack:
+        n_members = self._scaled_scores.shape[1]
+        weights = np.eye(n_members)[member]
+        return Stack("best", weights, self._metric_of_members[:, member], note)
 
-    def _single(self, member: int) -> Stack:
-        weights = np.eye(self._Z.shape[1])[member]
-        return Stack("best", weights, self._by_unit[:, member])
+    def _stacks(self, draws: Sequence[Indices]) -> Iterator[Stack]:
+        """The stack, or the best member if that is clearly better, for each draw of units."""
+        n_draws = len(draws)
+        n_units, n_members = self._metric_of_members.shape
+        counts = np.stack([np.bincount(drawn, minlength=n_units) for drawn in draws])
+        proposed = self._propose_weights(counts)
+        weights_without = proposed.weights_without.reshape(-1, n_units, n_members)
+        metric_of_stacks = self._hold_out.evaluate(self._held_out_scores(weights_without))
 
-    def _mean_of(self, members: Indices) -> Stack:
-        weights = np.bincount(members, minlength=self._Z.shape[1]) / len(members)
-        return Stack("mean", weights, self._hold_out.evaluate(self._Z @ weights))
+        # columns of each draw: the stacks of its criteria, then the members
+        metric_of_stacks = metric_of_stacks.reshape(n_units, n_draws, -1)
+        metric_of_members = np.repeat(self._metric_of_members[:, None], n_draws, axis=1)
+        metric = np.concatenate([metric_of_stacks, metric_of_members], axis=2)
+        drawn_units = np.stack(draws, axis=1)[:, :, None]
+        metric_of_drawn = np.take_along_axis(metric, drawn_units, axis=0)
+        means = nanmean(metric_of_drawn)
+        for k in range(n_draws):
+            yield self._stack_or_best(
+                proposed.weights[k], metric[:, k], metric_of_drawn[:, k], means[k]
+            )
 
-    def _propose_weights(self, drawn: Indices) -> ProposedWeights:
-        """Weights of the stack from these units, by pairs and by the requested metric."""
-        counts = np.bincount(drawn, minlength=self.n_units)
+    def _propose_weights(self, counts: NDArray[np.intp]) -> ProposedWeights:
+        """Weights for units that count several times, by pairs and by the requested metric.
+
+        Parameters
+        ----------
+        counts : ndarray of int of shape (n_draws, n_units)
+            How often each unit counts.
+        """
         pairwise = self._systems.weights(counts, self._alpha)
         pairwise_without = self._systems.weights_without_units(counts, self._alpha)
         weights = [pairwise]
         weights_without = [pairwise_without]
-        for metric_weights in self._metric_weights:
-            weights.append(metric_weights.weights(counts, pairwise))
-            weights_without.append(metric_weights.weights_without_units(counts, pairwise_without))
-        return ProposedWeights(weights, weights_without)
+        for criterion in self._metric_weights:
+            weights.append(criterion.weights(counts, pairwise))
+            weights_without.append(criterion.weights_without_units(counts, pairwise_without))
+        return ProposedWeights(np.stack(weights, axis=1), np.stack(weights_without, axis=1))
 
-    def _best_stack(self, drawn: Indices, proposed: ProposedWeights, by_unit: Array) -> Stack:
-        """The proposed weights with the best metric by leave-group-out, in columns of `by_unit`."""
-        mean_gains = self._hold_out.sign * nanmean(by_unit[drawn])
-        best = int(np.argmax(np.nan_to_num(mean_gains, nan=-np.inf)))
-        return Stack("stack", _with_sum_one(proposed.weights[best]), by_unit[:, best])
+    def _stack_or_best(
+        self, weights: Array, metric: Array, metric_of_drawn: Array, mean_of_drawn: Array
+    ) -> Stack:
+        """The best of the stacks, unless it is zero or the best member is clearly better.
 
-    def _stack_or_best(self, stack: Stack, drawn: Indices) -> Stack:
-        """The stack, unless it is zero or the best member is clearly better."""
-        best = self._single(self._best_first(drawn)[0])
+        Parameters
+        ----------
+        weights : ndarray of shape (n_criteria, n_members)
+            Weights of each stack.
+        metric : ndarray of shape (n_units, n_criteria + n_members)
+            Metric of each stack, whose weights were computed without the unit, and each member.
+        metric_of_drawn : ndarray of shape (n_drawn, n_criteria + n_members)
+            The same in the drawn units, by which stacks and members are compared.
+        mean_of_drawn : ndarray of shape (n_criteria + n_members,)
+            Its mean over units.
+        """
         sign = self._hold_out.sign
-        stack_values = stack.by_unit[drawn]
-        best_values = best.by_unit[drawn]
-        is_replaced = is_worse(stack_values, best_values, sign, REPLACEMENT_ERRORS)
-        if stack.weights.any() and not is_replaced:
-            return stack
+        n_stacks = len(weights)
+        mean_gain = np.nan_to_num(sign * mean_of_drawn, nan=-np.inf)
+        stack = int(np.argmax(mean_gain[:n_stacks]))
+        member = n_stacks + int(np.argmax(mean_gain[n_stacks:]))
+        is_clearly_worse = is_worse(
+            metric_of_drawn[:, stack], metric_of_drawn[:, member], sign, REPLACEMENT_ERRORS
+        )
+        size = np.abs(weights[stack]).sum()
+        if size > 0 and not is_clearly_worse:
+            return Stack("stack", weights[stack] / size, metric[:, stack])
         note = (
             f"the best member replaces the stack: {self._hold_out.metric.name} "
-            f"{float(nanmean(best_values)):.4f} against {float(nanmean(stack_values)):.4f} on "
-            "held-out data"
+            f"{mean_of_drawn[member]:.4f} against {mean_of_drawn[stack]:.4f} on held-out data"
         )
-        return replace(best, note=note)
+        return self._single_member(member - n_stacks, note)
 
     def _select_alpha(self) -> float:
         """The alpha with the smallest share of wrong pairs by leave-group-out.
 
         The cost is about that share, and it varies less than other metrics.
         """
-        alphas = STACK_ALPHAS * self._systems.scale
-        counts = np.ones(self.n_units, dtype=np.intp)
-        scores = [
-            self._scores_by_unit(self._systems.weights_without_units(counts, alpha))
-            for alpha in alphas
+        alphas = STACK_ALPHAS * self._systems.mean_square
+        every_unit_once = np.ones((1, self.n_units), dtype=np.intp)
+        weights_without = [
+            self._systems.weights_without_units(every_unit_once, alpha)[0] for alpha in alphas
         ]
-        disagreement = check_scoring("disagreement")
-        wrong = nanmean(self._hold_out.evaluate(np.stack(scores, axis=1), disagreement))
-        return float(alphas[np.nanargmin(wrong)])
+        scores = self._held_out_scores(weights_without)
+        wrong_share = nanmean(self._hold_out.evaluate(scores, check_scoring("disagreement")))
+        return float(alphas[np.nanargmin(wrong_share)])
 
     def _fit_metric_weights(self) -> list[MetricWeights]:
         """Weights for the requested metric; none if it has no smooth version.
@@ -289,37 +344,56 @@ class Stacking:
         has_groups = graph.has_relevance and graph.n_groups > 1
         if rank_function is None or not has_groups or graph.item_weights is not None:
             return []
-        metric = SmoothMetric(self._Z, graph.y, self._hold_out.unit, rank_function)
-        if np.isnan(metric.at(np.zeros(self._Z.shape[1])).values).all():
+        metric = SmoothMetric(self._scaled_scores, graph.y, self._hold_out.unit, rank_function)
+        no_weights = np.zeros(self._scaled_scores.shape[1])
+        if np.isnan(metric.at(no_weights).values).all():  # no unit has a relevant item
             return []
-        counts = np.ones(self.n_units, dtype=np.intp)
-        pairwise = self._systems.weights(counts, self._alpha)
+        every_unit_once = np.ones((1, self.n_units), dtype=np.intp)
+        pairwise = self._systems.weights(every_unit_once, self._alpha)[0]
         return [MetricWeights.fit(metric, pairwise, strength) for strength in STRENGTHS]
 
-    def _scores_by_unit(self, weights: Array) -> Array:
-        """Scores of all items by the weights of their units, of shape (n_units, n_members)."""
-        return np.asarray(np.einsum("ij,ij->i", self._Z, weights[self._hold_out.unit]))
+    def _held_out_scores(self, weights_without: Iterable[Array]) -> Array:
+        """Scores of all items by several stacks, shape (n_items, n_stacks).
+
+        Parameters
+        ----------
+        weights_without : iterable of ndarray of shape (n_units, n_members)
+            Weights of each stack without each unit. An item is scored by those without its own.
+        """
+        columns = [
+            np.einsum("ij,ij->i", self._scaled_scores, weights[self._hold_out.unit])
+            for weights in weights_without
+        ]
+        return np.stack(columns, axis=1)
 
 
-def _with_sum_one(weights: Array) -> Array:
-    """Weights with Σ|w| = 1; zero weights stay zero."""
-    size = np.abs(weights).sum()
-    if size == 0:
-        return weights
-    return np.asarray(weights / size)
+def unit_systems(scaled_scores: Array, hold_out: HoldOut) -> UnitSystems:
+    """``Zᵀ L Z``, ``Zᵀ d`` and W of each unit, for the cost "sign" or explicit preferences.
 
-
-def unit_systems(Z: Array, hold_out: HoldOut) -> UnitSystems:
-    """``Zᵀ L Z``, ``Zᵀ d`` and W of each unit, for the cost "sign" or explicit preferences."""
+    Parameters
+    ----------
+    scaled_scores : ndarray of shape (n_items, n_members)
+        Z.
+    hold_out : HoldOut
+        Units, and the graph with Laplacian L and divergence d.
+    """
     unit = hold_out.unit
     graph = hold_out.graph
     if graph.has_relevance:
         graph = ScoreGraph(graph.y, unit, cost="sign", sample_weight=graph.item_weights)
     order = np.argsort(unit, kind="stable")
-    starts = np.flatnonzero(np.diff(unit[order], prepend=-1))
-    Z_of_units = np.split(Z[order], starts[1:])
-    LZ_of_units = np.split(np.asarray(graph.laplacian(Z))[order], starts[1:])
+    start_of_unit = np.flatnonzero(np.diff(unit[order], prepend=-1))
+
+    # Zᵀ L Z: no pair joins two units, so that L Z of a unit depends on its own items only
+    Z = scaled_scores[order]
+    LZ = np.asarray(graph.laplacian(scaled_scores))[order]
+    Z_of_units = np.split(Z, start_of_unit[1:])
+    LZ_of_units = np.split(LZ, start_of_unit[1:])
     grams = [Z_u.T @ LZ_u for Z_u, LZ_u in zip(Z_of_units, LZ_of_units, strict=True)]
-    flow = Z[order] * graph.divergence.reshape(-1, 1)[order]
-    moments = np.add.reduceat(flow, starts)
-    return UnitSystems(np.stack(grams), moments, np.bincount(unit, graph.degrees) / 2)
+
+    # Zᵀ d
+    divergence = graph.divergence.reshape(-1, 1)[order]
+    moments = np.add.reduceat(Z * divergence, start_of_unit)
+
+    pair_weights = np.bincount(unit, graph.degrees) / 2  # a pair adds to the degrees of two items
+    return UnitSystems(np.stack(grams), moments, pair_weights)

@@ -42,16 +42,18 @@ class TimeBudget:
     def left(self) -> float:
         """Seconds for further members, without those reserved for training."""
         with self._lock:
-            return float(self._end - perf_counter() - sum(self._reserved.values()))
+            reserved = sum(self._reserved.values())
+            return float(self._end - perf_counter() - reserved)
 
     def is_spent(self, share: float) -> bool:
         """Whether this share of the limit is over."""
-        return bool(perf_counter() - self._start > share * (self._end - self._start))
+        limit = self._end - self._start
+        return bool(perf_counter() - self._start > share * limit)
 
-    def affords(self, expected: float, share: float) -> bool:
-        """Whether work of this expected time fits into a share of what is left."""
-        left = self.left()
-        return left > 0 and self.pace * expected <= share * left
+    def affords(self, expected_seconds: float, share: float) -> bool:
+        """Whether work of this expected time fits into a share of the time that is left."""
+        seconds_left = self.left()
+        return seconds_left > 0 and self.pace * expected_seconds <= share * seconds_left
 
     def reserve(self, name: str, seconds: float) -> None:
         """Reserve time for the training of a member, in place of what it had reserved."""
@@ -63,10 +65,10 @@ class TimeBudget:
         with self._lock:
             self._reserved.clear()
 
-    def observe(self, seconds: float, expected: float) -> None:
-        """Update the pace by work that took these seconds."""
+    def observe(self, seconds: float, expected_seconds: float) -> None:
+        """Update the pace by work that took these seconds; it at most halves at a time."""
         with self._lock:
-            self._pace = max(seconds / expected, self._pace / 2)
+            self._pace = max(seconds / expected_seconds, self._pace / 2)
 
 
 def measure_pace() -> float:
@@ -75,5 +77,6 @@ def measure_pace() -> float:
     start = perf_counter()
     for _ in range(PROBE_PRODUCTS):
         block @ block
-    typical = PROBE_PRODUCTS * SECONDS_PER_MULTIPLICATION * PROBE_ROWS**3
-    return max(1.0, (perf_counter() - start) / typical)
+    seconds = perf_counter() - start
+    n_multiplications = PROBE_PRODUCTS * PROBE_ROWS**3
+    return max(1.0, seconds / (n_multiplications * SECONDS_PER_MULTIPLICATION))

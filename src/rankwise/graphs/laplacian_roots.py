@@ -125,7 +125,9 @@ class LevelRoot(GraphRoot):
 
     def _offset(self, V: Array, factors: Array) -> Array:
         """Constant of each level that is added to the factor of the level times V."""
-        within, between, of_groups = (row_factors(factor, V) for factor in factors)
+        if V.ndim == 2:
+            factors = factors[:, :, None]  # the same for all columns of V
+        within, between, of_groups = factors
         level_mean, group_mean = self._levels.means(V, self._root_weight)
         offset: Array = (between - within) * level_mean + (of_groups - between) * group_mean
         return offset

@@ -273,14 +273,9 @@ class SquaredLoss:
         """
         return self.graph.root(self._pair_factor, self._item_factor)
 
+    @cached_property
     def terms(self) -> list[LossTerm]:
-        """The sum over pairs and the sum over items, those with a positive share.
-
-        Returns
-        -------
-        list of LossTerm
-            One or two sums.
-        """
+        """The sum over pairs and the sum over items, those with a positive share."""
         graph = self.graph
         terms = []
         if self.beta < 1:

@@ -559,7 +559,7 @@ def coefficients_without(
 def _terms(loss: SquaredLoss, folds: Folds) -> list[LossTerm]:
     """Terms of the loss, with targets of two dimensions; no fold contains all of a term."""
     terms = []
-    for term in loss.terms():
+    for term in loss.terms:
         total = term.amount.sum()
         held_out = np.array([term.amount[fold].sum() for fold in folds])
         check_rest(bool((total - held_out > RELATIVE_ROUNDING * total).all()))
