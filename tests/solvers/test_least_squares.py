@@ -55,7 +55,7 @@ def test_kernel_matrices_are_overwritten_only_if_the_caller_permits_it():
     K = R @ R.T
     given = K.copy()
     loss = SquaredLoss(ScoreGraph(rng.normal(size=12), np.repeat([0, 1, 2], 4)))
-    (term,) = loss.terms()
+    (term,) = loss.terms
     folds = [np.arange(4), np.arange(4, 8)]
     alphas = np.array([0.1, 1.0])
     matrices = (given, term.root, loss.graph.components)
