@@ -66,18 +66,19 @@ def row_factors(factors: Array, V: Array) -> Array:
     """Factors of the rows of V in a shape that multiplies V: a column if V is a matrix."""
     if V.ndim == 1:
         return factors
-    return factors[:, None]
+    return factors[:, None]  # broadcasts over the columns of V
 
 
 def as_matrix(X: MatrixLike) -> Matrix:
     """A sparse matrix by rows, or an array."""
-    if hasattr(X, "tocsr"):
+    is_sparse = hasattr(X, "tocsr")
+    if is_sparse:
         return X.tocsr()
     return np.asarray(X)
 
 
 def dense_rows(R: Matrix) -> Array:
     """Features as a dense float64 array."""
-    if not isinstance(R, np.ndarray):
+    if not isinstance(R, np.ndarray):  # a sparse matrix
         R = R.toarray()
     return np.asarray(R, dtype=np.float64)

@@ -29,9 +29,9 @@ else:
             self.__doc__ = function.__doc__
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
-            if instance is None:
+            if instance is None:  # read from the class
                 return self
-            cache = instance.__dict__
+            cache = instance.__dict__  # where Python looks before it calls this method again
             if self.name not in cache:  # a read through super() comes here every time
                 cache[self.name] = self.function(instance)
             return cache[self.name]

@@ -40,6 +40,14 @@ def describe_environment() -> dict[str, Any]:
     """
     from threadpoolctl import threadpool_info  # comes with scikit-learn
 
+    blas_libraries = []
+    for pool in threadpool_info():
+        if pool["user_api"] == "blas":
+            library = f"{pool['internal_api']} {pool.get('version')}"
+            blas_libraries.append(f"{library}, {pool['num_threads']} threads")
+    is_installed = {}
+    for extra, packages in EXTRAS.items():
+        is_installed[extra] = all(importlib.util.find_spec(package) for package in packages)
     n_bytes = available_bytes()
     available_gib = None
     if n_bytes is not None:
@@ -48,22 +56,18 @@ def describe_environment() -> dict[str, Any]:
         "versions": package_versions(),
         "platform": platform.platform(),
         "compiled": IS_COMPILED,
-        "blas": [
-            f"{pool['internal_api']} {pool.get('version')}, {pool['num_threads']} threads"
-            for pool in threadpool_info()
-            if pool["user_api"] == "blas"
-        ],
-        "extras": {
-            name: all(importlib.util.find_spec(package) for package in packages)
-            for name, packages in EXTRAS.items()
-        },
+        "blas": blas_libraries,
+        "extras": is_installed,
         "available_gib": available_gib,
     }
 
 
 def package_versions() -> dict[str, str]:
     """Versions of Python and of the packages that numbers depend on."""
-    return {"python": platform.python_version()} | {p: _version(p) for p in PACKAGES}
+    versions = {"python": platform.python_version()}
+    for package in PACKAGES:
+        versions[package] = _installed_version(package)
+    return versions
 
 
 def require(module: str, purpose: str) -> ModuleType:
@@ -85,7 +89,7 @@ def require(module: str, purpose: str) -> ModuleType:
 
 
 @cache
-def _version(package: str) -> str:
+def _installed_version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:  # run from a source tree that was not installed

@@ -16,17 +16,18 @@ import warnings
 from pathlib import Path
 
 # A context manager used as a decorator adds a contextlib frame to the stack.
-_OURS = (str(Path(__file__).parent) + os.sep, contextlib.__file__)
+_OWN_PATHS = (str(Path(__file__).parent) + os.sep, contextlib.__file__)
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn with the line of the nearest caller outside this package."""
+    # `warnings.warn` shows the line `stacklevel` frames up: here the first outside of rankwise.
     frame = sys._getframe(1)
-    level = 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+    stacklevel = 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_PATHS):
         frame = frame.f_back
-        level += 1
-    warnings.warn(message, category, stacklevel=level)
+        stacklevel += 1
+    warnings.warn(message, category, stacklevel=stacklevel)
 
 
 class UngroupedRowsWarning(UserWarning):
@@ -61,8 +62,10 @@ class DataFileError(ValueError):
     def __init__(self, path: str, line: int | None, problem: str) -> None:
         self.path = path
         self.line = line
-        where = path if line is None else f"{path}:{line}"
-        super().__init__(f"{where}: {problem}")
+        location = path
+        if line is not None:
+            location = f"{path}:{line}"
+        super().__init__(f"{location}: {problem}")
 
 
 class LetorFormatError(DataFileError):

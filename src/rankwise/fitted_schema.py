@@ -94,13 +94,17 @@ class ArrayField(Field):
         """Check the type, the shape and the entries of an array."""
         if value is None and self.optional:
             return
-        if () in self.shapes and _is_finite_number(value):
+        may_be_number = () in self.shapes
+        if may_be_number and _is_finite_number(value):
             return
         array = self._as_array(value)
         if array is None or array.dtype.kind not in self.dtype_kinds:
             raise ValueError(f"{name} is not an array of {type(self).__name__.lower()}")
         self._check_shape(name, array.shape, lengths)
-        self._check_entries(name, array.data if sp.issparse(array) else array)
+        entries = array
+        if sp.issparse(array):
+            entries = array.data
+        self._check_entries(name, entries)
 
     def _as_array(self, value: object) -> Matrix | None:
         """The value if it is an array, or a sparse matrix where one is allowed; else None."""
@@ -109,11 +113,15 @@ class ArrayField(Field):
         return None
 
     def _check_shape(self, name: str, shape: tuple[int, ...], lengths: AxisLengths) -> None:
-        candidates = [axes for axes in self.shapes if len(axes) == len(shape)]
-        if not candidates:
-            raise ValueError(f"{name} has {len(shape)} dimensions")
-        for axis, length in zip(candidates[0], shape, strict=True):
-            if lengths.setdefault(axis, length) != length:
+        n_dimensions = len(shape)
+        declared_shapes = [axes for axes in self.shapes if len(axes) == n_dimensions]
+        if not declared_shapes:
+            raise ValueError(f"{name} has {n_dimensions} dimensions")
+        # The first array with an axis, such as "features", sets its length for all others.
+        axis_names = declared_shapes[0]
+        for axis, length in zip(axis_names, shape, strict=True):
+            expected_length = lengths.setdefault(axis, length)
+            if length != expected_length:
                 raise ValueError(f"{name} has shape {shape}, which does not fit the model")
 
     def _check_entries(self, name: str, entries: AnyArray) -> None:
@@ -327,8 +335,11 @@ class ListOf(Field):
         if type(value) is not list:
             raise ValueError(f"{name} is not a list")
         for position, entry in enumerate(value):
-            shared = {axis: lengths[axis] for axis in ("features",) if axis in lengths}
-            self.entry.check(f"{name}[{position}]", entry, shared)
+            # Entries have the same number of features; all their other axes may differ.
+            lengths_of_entry: AxisLengths = {}
+            if "features" in lengths:
+                lengths_of_entry["features"] = lengths["features"]
+            self.entry.check(f"{name}[{position}]", entry, lengths_of_entry)
 
 
 @dataclass(frozen=True)
@@ -339,15 +350,16 @@ class Either(Field):
 
     def check(self, name: str, value: object, lengths: AxisLengths) -> None:
         """Check that one of the kinds accepts the value; the last one explains a refusal."""
-        for kind in self.kinds[:-1]:
-            lengths_of_kind = dict(lengths)
+        *first_kinds, last_kind = self.kinds
+        for kind in first_kinds:
+            lengths_of_kind = dict(lengths)  # a failed check does not set lengths
             try:
                 kind.check(name, value, lengths_of_kind)
             except ValueError:
                 continue
             lengths.update(lengths_of_kind)
             return
-        self.kinds[-1].check(name, value, lengths)
+        last_kind.check(name, value, lengths)  # raises its error if no kind fits
 
 
 # What scikit-learn's base class and its mixins set.
@@ -372,8 +384,9 @@ def fitted_schema(estimator_class: type) -> dict[str, Field]:
     schema: dict[str, Field] = {}
     if issubclass(estimator_class, BaseEstimator):
         schema.update(ESTIMATOR_SCHEMA)
-    for base in reversed(estimator_class.__mro__):
-        schema.update(vars(base).get(SCHEMA_ATTRIBUTE, {}))
+    for base_class in reversed(estimator_class.__mro__):  # a subclass overrides its bases
+        schema_of_base = vars(base_class).get(SCHEMA_ATTRIBUTE, {})
+        schema.update(schema_of_base)
     return schema
 
 
@@ -413,17 +426,21 @@ def check_kernel_items(
 
     Only the kernel "ngram" compares texts. Their n-grams together must not be too long.
     """
-    is_matrix = isinstance(items, np.ndarray) and items.ndim == 2
-    if not is_matrix and not sp.issparse(items):
+    is_dense_matrix = isinstance(items, np.ndarray) and items.ndim == 2
+    if not is_dense_matrix and not sp.issparse(items):
         return
-    takes_text = isinstance(kernel, str) and kernel == "ngram"
-    if (items.dtype == object) != takes_text:
+    are_texts = items.dtype == object
+    compares_texts = isinstance(kernel, str) and kernel == "ngram"
+    if are_texts != compares_texts:
         raise ValueError(f"the kernel {kernel!r:.40} does not compare such items")
-    if takes_text:
-        shortest, longest = (kernel_params or {}).get("ngram_range", (1, 3))
-        characters_per_position = (longest - shortest + 1) * (longest + shortest) // 2
-        n_characters = sum(len(text) for text in items.flat)
-        if n_characters * characters_per_position > MAX_NGRAM_CHARACTERS:
+    if compares_texts:
+        if kernel_params is None:
+            kernel_params = {}
+        shortest, longest = kernel_params.get("ngram_range", (1, 3))
+        # shortest + … + longest: at each position of a text starts one n-gram of each length
+        ngram_characters_per_position = (longest - shortest + 1) * (longest + shortest) // 2
+        n_text_characters = sum(len(text) for text in items.flat)
+        if n_text_characters * ngram_characters_per_position > MAX_NGRAM_CHARACTERS:
             raise ValueError(
                 f"the n-grams of the texts have more than {MAX_NGRAM_CHARACTERS:,} characters"
             )

@@ -76,30 +76,34 @@ class TextTable:
             Width of the terminal. Names are wrapped until the table fits; numbers are not. A word
             that is too long is cut.
         """
-        cells = self._cells()
-        widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
+        rows = self._header_and_rows()
+        column_widths = [max(map(text_width, column)) for column in zip(*rows, strict=True)]
         if width is not None:
-            self._narrow_names(widths, width)
-        return [line for row in cells for line in self._lines_of_row(row, widths)]
+            self._narrow_name_columns(column_widths, width)
+        lines = []
+        for row in rows:
+            lines += self._lines_of_row(row, column_widths)
+        return lines
 
-    def _narrow_names(self, widths: list[int], width: int) -> None:
+    def _narrow_name_columns(self, column_widths: list[int], table_width: int) -> None:
         """Reduce the widths of columns of names until the table fits, as far as possible."""
-        gaps = len(GAP) * (len(widths) - 1)
-        while self.names and sum(widths) + gaps > width:
-            widest = max(self.names, key=widths.__getitem__)
-            if widths[widest] <= MIN_NAME_WIDTH:
+        width_of_gaps = len(GAP) * (len(column_widths) - 1)
+        while self.names and sum(column_widths) + width_of_gaps > table_width:
+            widest_column = max(self.names, key=lambda column: column_widths[column])
+            if column_widths[widest_column] <= MIN_NAME_WIDTH:
                 return
-            widths[widest] -= 1
+            column_widths[widest_column] -= 1
 
     def _lines_of_row(self, row: Sequence[str], widths: Sequence[int]) -> list[str]:
         """Lines of one row, several if a name is wrapped."""
-        wrapped_cells = [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
+        lines_of_cells = [_wrap_words(cell, width) for cell, width in zip(row, widths, strict=True)]
         lines = []
-        for line_of_cells in zip_longest(*wrapped_cells, fillvalue=""):
-            padded = []
-            for column, (text, width) in enumerate(zip(line_of_cells, widths, strict=True)):
-                padded.append(_padded(text, width, align_left=column in self.names))
-            lines.append(GAP.join(padded).rstrip())
+        for cells_of_line in zip_longest(*lines_of_cells, fillvalue=""):
+            padded_cells = []
+            for column, text in enumerate(cells_of_line):
+                is_name = column in self.names
+                padded_cells.append(_pad_or_shorten(text, widths[column], align_left=is_name))
+            lines.append(GAP.join(padded_cells).rstrip())
         return lines
 
     def text(self) -> str:
@@ -111,9 +115,12 @@ class TextTable:
 
     def markdown(self) -> str:
         """A table of GitHub's Markdown, its title in bold, its notes as a list."""
-        header, *rows = [_markdown_row(row) for row in self._cells()]
-        alignment = [":--" if k in self.names else "--:" for k in range(len(self.header))]
-        lines = [header, "| " + " | ".join(alignment) + " |", *rows]
+        header, *rows = [_markdown_row(row) for row in self._header_and_rows()]
+        alignments = []
+        for column in range(len(self.header)):
+            is_name = column in self.names
+            alignments.append(":--" if is_name else "--:")
+        lines = [header, "| " + " | ".join(alignments) + " |", *rows]
         if self.title:
             lines = [f"**{self.title}**", "", *lines]
         if self.notes:
@@ -122,10 +129,13 @@ class TextTable:
 
     def latex(self) -> str:
         """A tabular, its title and notes as comments."""
-        header, *rows = [_latex_row(row) for row in self._cells()]
-        columns = "".join("l" if k in self.names else "r" for k in range(len(self.header)))
+        header, *rows = [_latex_row(row) for row in self._header_and_rows()]
+        alignments = ""
+        for column in range(len(self.header)):
+            is_name = column in self.names
+            alignments += "l" if is_name else "r"
         lines = [
-            r"\begin{tabular}{" + columns + "}",
+            r"\begin{tabular}{" + alignments + "}",
             r"\hline",
             header,
             r"\hline",
@@ -141,8 +151,8 @@ class TextTable:
 
     def html(self) -> str:
         """A table element, its title as a caption, its notes as a paragraph."""
-        header, *rows = self._cells()
-        body = "".join([_html_row(header, "th"), *(_html_row(row, "td") for row in rows)])
+        header, *rows = self._header_and_rows()
+        body = _html_row(header, "th") + "".join(_html_row(row, "td") for row in rows)
         caption = ""
         if self.title:
             caption = f"<caption>{html.escape(self.title)}</caption>"
@@ -151,7 +161,7 @@ class TextTable:
             notes = f"<p>{'<br>'.join(map(html.escape, self.notes))}</p>"
         return f"<table>{caption}{body}</table>{notes}"
 
-    def _cells(self) -> list[list[str]]:
+    def _header_and_rows(self) -> list[list[str]]:
         """Header and rows, each cell on one line."""
         return [[one_line(cell) for cell in row] for row in (self.header, *self.rows)]
 
@@ -171,20 +181,21 @@ def _html_row(cells: Sequence[str], tag: str) -> str:
     return f"<tr>{elements}</tr>"
 
 
-def _wrapped(cell: str, width: int) -> list[str]:
+def _wrap_words(cell: str, width: int) -> list[str]:
     """Lines of whole words; a single line if the cell fits or a word is too long."""
     if text_width(cell) <= width:
         return [cell]
     lines = textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
-    if any(text_width(line) > width for line in lines):
+    has_long_word = any(text_width(line) > width for line in lines)
+    if has_long_word:
         return [cell]
     return lines
 
 
-def _padded(text: str, width: int, *, align_left: bool) -> str:
+def _pad_or_shorten(text: str, width: int, *, align_left: bool) -> str:
     """The text in exactly `width` columns of the terminal, cut if it is longer."""
     if text_width(text) > width:
-        while text_width(text) > width - 1:
+        while text_width(text) > width - 1:  # leave room for the ellipsis
             text = text[:-1]
         text += "…"
     blanks = " " * (width - text_width(text))
@@ -216,21 +227,26 @@ def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
 
 def one_line(name: object) -> str:
     """Replace line breaks and other control characters by blanks."""
-    return "".join(" " if category(char) in CONTROL_CATEGORIES else char for char in str(name))
+    characters = []
+    for character in str(name):
+        is_control = category(character) in CONTROL_CATEGORIES
+        characters.append(" " if is_control else character)
+    return "".join(characters)
 
 
 def text_width(text: str) -> int:
     """Columns of a terminal: two for a wide character, none for a mark on the one before."""
+    # Wide and full-width characters take two cells, combining marks and format characters none.
     n_wide = sum(east_asian_width(char) in "WF" for char in text)
-    n_marks = sum(category(char) in ("Mn", "Me", "Cf") for char in text)
-    return len(text) + n_wide - n_marks
+    n_without_width = sum(category(char) in ("Mn", "Me", "Cf") for char in text)
+    return len(text) + n_wide - n_without_width
 
 
-def join_words(names: Iterable[object], n: int = 10) -> str:
+def join_words(names: Iterable[object], max_listed: int = 10) -> str:
     """The first `n` names and the number of the other names: ``"a, b, c and 4 more"``."""
     all_names = list(map(str, names))
-    listed = ", ".join(all_names[:n])
-    n_more = len(all_names) - n
+    listed = ", ".join(all_names[:max_listed])
+    n_more = len(all_names) - max_listed
     if n_more <= 0:
         return listed
     return f"{listed} and {n_more:,} more"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DataFrame: TypeAlias = "IntoDataFrame"  # a data frame of any library that narwhals supports
 
-PLAIN = {"builtins", "numpy", "scipy", "rankwise"}  # packages that have no frames
+PACKAGES_WITHOUT_FRAMES = {"builtins", "numpy", "scipy", "rankwise"}
 FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
 MOST_SHOWN = 50  # columns that a message names one by one
 
@@ -45,7 +45,7 @@ def as_array(values: object, name: str = "values") -> Any:
     import narwhals.stable.v2 as nw
 
     if isinstance(wrapped, nw.Series):
-        return _array(wrapped)
+        return _column_to_array(wrapped)
     if isinstance(wrapped, nw.DataFrame):
         return frame_matrix(name, values)
     return values
@@ -55,7 +55,8 @@ def with_names(frame: Frame) -> object:
     """An object from which scikit-learn reads the column names of a narwhals frame."""
     from sklearn import __version__
 
-    reads_all_frames = tuple(map(int, __version__.split(".")[:2])) >= (1, 9)
+    major, minor = map(int, __version__.split(".")[:2])
+    reads_all_frames = (major, minor) >= (1, 9)
     if reads_all_frames or frame.implementation.is_pandas_like():
         return frame.to_native()
     return ColumnNames(frame)
@@ -91,7 +92,9 @@ def narwhals_frame(values: object) -> Frame | None:
         return None
     import narwhals.stable.v2 as nw
 
-    return wrapped if isinstance(wrapped, nw.DataFrame) else None
+    if isinstance(wrapped, nw.DataFrame):
+        return wrapped
+    return None  # a single column
 
 
 def _wrap(values: object) -> Frame | Column | None:
@@ -100,7 +103,7 @@ def _wrap(values: object) -> Frame | Column | None:
     Other values may be returned unchanged.
     """
     package = type(values).__module__.partition(".")[0]
-    if package in PLAIN:
+    if package in PACKAGES_WITHOUT_FRAMES:
         return None
     if type(values).__name__ == "LazyFrame":
         raise TypeError("the frame is a lazy LazyFrame; pass frame.collect().")
@@ -126,11 +129,13 @@ def take_rows(X: MatrixLike, rows: Indices) -> MatrixLike:
     frame = narwhals_frame(X)
     if frame is not None:
         return frame[rows.tolist()].to_native()
-    if hasattr(X, "tocsr"):
+    if hasattr(X, "tocsr"):  # a sparse matrix
         return X.tocsr()[rows]
     from sklearn.utils import _safe_indexing
 
-    return _safe_indexing(X if hasattr(X, "__getitem__") else np.asarray(X), rows)
+    if not hasattr(X, "__getitem__"):
+        X = np.asarray(X)
+    return _safe_indexing(X, rows)
 
 
 def column_names(X: object) -> list[str] | None:
@@ -141,7 +146,7 @@ def column_names(X: object) -> list[str] | None:
     return list(columns)
 
 
-def frame_matrix(name: str, X: object, *, gaps: bool = True) -> Matrix:
+def frame_matrix(name: str, X: object, *, allow_missing: bool = True) -> Matrix:
     """Convert the columns of a frame to one matrix, stored by columns.
 
     The type is float32 if it can represent all columns, otherwise float64. A frame of pandas or
@@ -168,34 +173,36 @@ def frame_matrix(name: str, X: object, *, gaps: bool = True) -> Matrix:
     native = frame.to_native()
     if getattr(native, "sparse", None) is not None:  # pandas, and all columns are sparse
         return native.sparse.to_coo().tocsr()
-    columns = _read_number_columns(name, frame, allow_missing=gaps)
+    columns = _read_number_columns(name, frame, allow_missing=allow_missing)
     stored_matrix = _stored_matrix(frame, columns)
     if stored_matrix is not None:
         return stored_matrix
     dtype: type[np.float32 | np.float64] = np.float64
     if columns and np.result_type(*columns) == np.float32:
         dtype = np.float32
-    return np.array(columns, dtype).reshape(len(columns), len(frame)).T
+    columns_as_rows = np.array(columns, dtype).reshape(len(columns), len(frame))
+    return columns_as_rows.T
 
 
 def _read_number_columns(name: str, frame: Frame, *, allow_missing: bool) -> list[Numbers]:
     """The columns as numbers; a ValueError names all columns that are not numbers."""
-    arrays = []
-    problems = {}
+    columns_of_numbers = []
+    problem_of_column = {}
     for column in frame.iter_columns():
         content = _read_column(column)
         if content.numbers is None:
-            problems[str(column.name)] = content.kind
+            problem_of_column[str(column.name)] = content.kind
         elif not allow_missing and np.isnan(content.numbers).any():
-            problems[str(column.name)] = "missing values"
+            problem_of_column[str(column.name)] = "missing values"
         else:
-            arrays.append(content.numbers)
-    if not problems:
-        return arrays
-    if set(problems.values()) == {"missing values"}:
-        problem = f"contains NaN, in the columns {join_words(problems, MOST_SHOWN)}"
+            columns_of_numbers.append(content.numbers)
+    if not problem_of_column:
+        return columns_of_numbers
+
+    if set(problem_of_column.values()) == {"missing values"}:
+        problem = f"contains NaN, in the columns {join_words(problem_of_column, MOST_SHOWN)}"
     else:
-        columns = [f"{column} ({kind})" for column, kind in problems.items()]
+        columns = [f"{column} ({kind})" for column, kind in problem_of_column.items()]
         problem = f"has columns that are not numbers: {join_words(columns, MOST_SHOWN)}"
     raise ValueError(
         f"Input {name} {problem}. Put rankwise.TableVectorizer() in front of the ranker in a "
@@ -206,13 +213,17 @@ def _read_number_columns(name: str, frame: Frame, *, allow_missing: bool) -> lis
 def _stored_matrix(frame: Frame, columns: list[Numbers]) -> Numbers | None:
     """The matrix of floats as which pandas or polars stores a frame, not copied; else None."""
     library = frame.implementation
-    if not (library.is_pandas_like() or library.is_polars()):
+    may_store_matrix = library.is_pandas_like() or library.is_polars()
+    if not may_store_matrix:
         return None
     has_one_type = len({column.dtype for column in columns}) == 1
-    if not has_one_type or not all(column.dtype.is_float() for column in frame.iter_columns()):
+    has_only_floats = all(column.dtype.is_float() for column in frame.iter_columns())
+    if not has_one_type or not has_only_floats:
         return None
     matrix = np.asarray(frame.to_numpy())
-    return matrix if matrix.dtype in FLOATS else None
+    if matrix.dtype not in FLOATS:
+        return None
+    return matrix
 
 
 def check_same_index(**inputs: object) -> None:
@@ -221,38 +232,47 @@ def check_same_index(**inputs: object) -> None:
     Rows are matched by position, as in scikit-learn. Indices in different orders mean that the rows
     of one of the objects were sorted or sampled.
     """
-    names = [name for name, values in inputs.items() if hasattr(values, "iloc")]
-    for first, second in itertools.combinations(names, 2):
-        if _are_reordered(inputs[first], inputs[second]):
+    pandas_names = [name for name, values in inputs.items() if hasattr(values, "iloc")]
+    for name, other_name in itertools.combinations(pandas_names, 2):
+        if _has_reordered_index(inputs[name], inputs[other_name]):
             raise ValueError(
-                f"{first} and {second} have the same pandas index, but in different orders. Rows "
-                f"are matched by position, not by the index: pass {second}.loc[{first}.index] "
-                f"if the index is right, {second}.to_numpy() if the order is."
+                f"{name} and {other_name} have the same pandas index, but in different orders. "
+                "Rows are matched by position, not by the index: pass "
+                f"{other_name}.loc[{name}.index] if the index is right, "
+                f"{other_name}.to_numpy() if the order is."
             )
 
 
-def _are_reordered(first: Any, second: Any) -> bool:
+def _has_reordered_index(values: Any, other_values: Any) -> bool:
     """Whether two objects of pandas have the same index in different orders."""
-    if len(first.index) != len(second.index) or first.index.equals(second.index):
+    index = values.index
+    other_index = other_values.index
+    if len(index) != len(other_index) or index.equals(other_index):
         return False
-    return set(first.index) == set(second.index)
+    return set(index) == set(other_index)
 
 
 def refuse_masked(name: str, values: Any) -> None:
     """Raise a ValueError if entries of a masked array are masked."""
-    rows: AnyArray = np.ma.getmaskarray(values)
-    if rows.dtype.names is not None:  # a target of make_target
-        fields = [rows[field].reshape(len(rows), -1) for field in rows.dtype.names]
-        rows = np.concatenate(fields, axis=1)
-    if rows.any():
-        first = int(np.argwhere(rows)[0][0]) if rows.ndim else 0
+    is_masked: AnyArray = np.ma.getmaskarray(values)
+    field_names = is_masked.dtype.names
+    if field_names is not None:  # a target of make_target
+        n_rows = len(is_masked)
+        masks_of_fields = [is_masked[field].reshape(n_rows, -1) for field in field_names]
+        is_masked = np.concatenate(masks_of_fields, axis=1)
+    if is_masked.any():
+        first_row = 0
+        if is_masked.ndim:
+            masked_positions = np.argwhere(is_masked)
+            first_row = int(masked_positions[0, 0])
         raise ValueError(
-            f"{name} is a masked array with masked entries, the first in row {first}; drop these "
-            f"rows, or pass {name}.filled(...) (np.nan if the learner accepts missing values)."
+            f"{name} is a masked array with masked entries, the first in row {first_row}; drop "
+            f"these rows, or pass {name}.filled(...) (np.nan if the learner accepts missing "
+            "values)."
         )
 
 
-def _array(column: Column) -> AnyArray:
+def _column_to_array(column: Column) -> AnyArray:
     """Convert a column and keep its type; integers and bools with missing values become floats."""
     import narwhals.stable.v2 as nw
 
@@ -260,12 +280,14 @@ def _array(column: Column) -> AnyArray:
     if dtype in (nw.Int128, nw.UInt128):
         column = column.cast(nw.Float64)
     array: AnyArray
-    has_gaps = not dtype.is_float() and column.null_count() > 0
-    if has_gaps and (dtype.is_integer() or dtype == nw.Boolean):
-        filled = column.fill_null(0 if dtype.is_integer() else False).to_numpy()
-        return np.where(column.is_null().to_numpy(), np.nan, filled.astype(np.float64))
+    has_nulls = column.null_count() > 0 and not dtype.is_float()  # floats have NaN
+    if has_nulls and (dtype.is_integer() or dtype == nw.Boolean):
+        fill_value = 0 if dtype.is_integer() else False
+        filled = column.fill_null(fill_value).to_numpy()
+        is_null = column.is_null().to_numpy()
+        return np.where(is_null, np.nan, filled.astype(np.float64))
     array = column.to_numpy()
-    if has_gaps and array.dtype == object:  # not the NA of pandas, which equals nothing
+    if has_nulls and array.dtype == object:  # use None; the NA of pandas equals nothing
         array = array.copy()
         array[column.is_null().to_numpy()] = None
     return array
@@ -287,10 +309,10 @@ class _ColumnContent(NamedTuple):
 
 
 def _read_column(column: Column) -> _ColumnContent:
-    kind = _kind_by_dtype(column)
-    if kind:
-        return _ColumnContent(kind)
-    array = _array(column)
+    kind_without_numbers = _kind_by_dtype(column)
+    if kind_without_numbers:
+        return _ColumnContent(kind_without_numbers)
+    array = _column_to_array(column)
     if array.ndim > 1:
         return _ColumnContent("lists")
     if array.dtype == object:
@@ -311,7 +333,8 @@ def _kind_by_dtype(column: Column) -> str:
         return "dates"
     if dtype in (nw.Categorical, nw.Enum):
         return "category"
-    if len(column) and not dtype.is_numeric() and column.null_count() == len(column):
+    is_all_null = len(column) > 0 and column.null_count() == len(column)
+    if is_all_null and not dtype.is_numeric():
         return "no values"
     if dtype == nw.String:
         return "text"

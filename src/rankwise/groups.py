@@ -73,38 +73,42 @@ class Groups:
     def mean(self, values: Array, weight: Array | None = None) -> Array:
         """Mean of the values in each group, weighted if `weight` is passed; 0 for no weight."""
         if weight is None:
-            total: Array = self.sizes.astype(np.float64)
+            weight_of_group: Array = self.sizes.astype(np.float64)
         else:
-            total = self.sum(weight)
-        return group_means(values, self.codes, total, weight)
+            weight_of_group = self.sum(weight)
+        return group_means(values, self.codes, weight_of_group, weight)
 
     def center(self, values: Array, weight: Array | None = None) -> Array:
         """Subtract from each value the mean of its group."""
-        return np.asarray(values - self.mean(values, weight)[self.codes])
+        group_mean_of_item = self.mean(values, weight)[self.codes]
+        return np.asarray(values - group_mean_of_item)
 
     def take(self, rows: Indices) -> Groups:
         """Groups of the items at these positions; groups without such items are dropped."""
-        codes = self.codes[rows]
-        is_present = np.bincount(codes, minlength=self.n_groups) > 0
-        new_code = np.cumsum(is_present) - 1
-        return Groups(new_code[codes], self.labels[is_present])
+        old_codes = self.codes[rows]
+        is_present = np.bincount(old_codes, minlength=self.n_groups) > 0
+        new_code_of_old = np.cumsum(is_present) - 1  # 0, 1, … for the groups that are present
+        return Groups(new_code_of_old[old_codes], self.labels[is_present])
 
     def rank(self, scores: Numbers, equal: float = 0.0) -> Indices:
         """Competition ranks (1, 2, 2, 4) of the scores in each group, the largest score first.
 
         Neighbors whose scores differ by at most `equal` share a rank.
         """
-        order = np.lexsort((-scores, self.codes))
+        order = np.lexsort((-scores, self.codes))  # by group, then by descending score
         sorted_codes = self.codes[order]
         sorted_scores = scores[order]
+        starts_group = np.ones(len(scores), dtype=bool)
+        starts_group[1:] = sorted_codes[1:] != sorted_codes[:-1]
+        starts_rank = starts_group.copy()
+        starts_rank[1:] |= sorted_scores[:-1] - sorted_scores[1:] > equal
+
+        # For each position, the position where its group starts, and where its rank starts
         position = np.arange(len(scores))
-        starts_group = np.r_[True, sorted_codes[1:] != sorted_codes[:-1]]
-        is_lower = np.r_[True, sorted_scores[:-1] - sorted_scores[1:] > equal]
-        starts_rank = starts_group | is_lower
-        first_of_group = np.maximum.accumulate(np.where(starts_group, position, 0))
-        first_of_rank = np.maximum.accumulate(np.where(starts_rank, position, 0))
+        group_start = np.maximum.accumulate(np.where(starts_group, position, 0))
+        rank_start = np.maximum.accumulate(np.where(starts_rank, position, 0))
         ranks = np.empty(len(scores), dtype=np.intp)
-        ranks[order] = first_of_rank - first_of_group + 1
+        ranks[order] = rank_start - group_start + 1
         return ranks
 
 
@@ -135,10 +139,11 @@ def encode_groups(groups: ArrayLike | None, n_items: int, name: str = "groups") 
             f'{name}={groups!r} is the name of a column; pass its values: {name}=frame["{groups}"].'
         )
     if groups is None:
-        return Groups(np.zeros(n_items, dtype=np.intp), np.zeros(min(n_items, 1), dtype=np.intp))
+        n_groups = min(n_items, 1)  # all items in one group
+        return Groups(np.zeros(n_items, dtype=np.intp), np.zeros(n_groups, dtype=np.intp))
     labels = as_array(groups, name)
     if not isinstance(labels, np.ndarray):
-        labels = _array_of_labels(labels, name)
+        labels = _make_label_array(labels, name)
     if labels.ndim != 1 and labels.shape[1:] != (1,):
         raise ValueError(
             f"{name} has shape {labels.shape}; pass one label per row, shape (n_rows,)."
@@ -148,17 +153,27 @@ def encode_groups(groups: ArrayLike | None, n_items: int, name: str = "groups") 
     if labels.dtype == object:
         return _encode_objects(labels, name)
     _check_no_missing_label(labels, name)
+    return _encode_runs(labels)
+
+
+def _encode_runs(labels: Labels) -> Groups:
+    """Codes and distinct labels of an array of numbers, dates or text."""
     # np.unique sorts one label of each run of equal labels: fast if groups are contiguous
-    starts = np.flatnonzero(np.r_[True, labels[1:] != labels[:-1]][:n_items])
-    distinct, codes = np.unique(labels[starts], return_inverse=True)
-    lengths = np.diff(np.r_[starts, n_items])
-    return Groups(np.repeat(codes.astype(np.intp, copy=False), lengths), distinct)
+    n_items = len(labels)
+    starts_run = np.ones(n_items, dtype=bool)
+    starts_run[1:] = labels[1:] != labels[:-1]
+    run_starts = np.flatnonzero(starts_run)
+    distinct_labels, code_of_run = np.unique(labels[run_starts], return_inverse=True)
+    run_lengths = np.diff(run_starts, append=n_items)
+    codes = np.repeat(code_of_run.astype(np.intp, copy=False), run_lengths)
+    return Groups(codes, distinct_labels)
 
 
 def indices_by_group(codes: Indices) -> list[Indices]:
     """Rows of each group in increasing order; an empty array for a code without rows."""
     order = np.argsort(codes, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(codes))[:-1])
+    group_ends = np.cumsum(np.bincount(codes))
+    return np.split(order, group_ends[:-1])
 
 
 def group_sums(values: Numbers | None, codes: Indices, n_groups: int) -> Array:
@@ -185,13 +200,14 @@ def group_means(
     weight : ndarray of shape (n_items,), optional
         Weights of the items; 1 if not given.
     """
-    divisor = np.where(total_weight > 0, total_weight, 1.0)
-    if values.ndim == 1:
-        weighted = values
-        if weight is not None:
-            weighted = weight * values
-        return group_sums(weighted, codes, len(divisor)) / divisor
-    return _column_sums(values, codes, len(divisor), weight) / divisor[:, None]
+    n_groups = len(total_weight)
+    divisor = np.where(total_weight > 0, total_weight, 1.0)  # the mean of no weight is 0
+    if values.ndim > 1:
+        return _column_sums(values, codes, n_groups, weight) / divisor[:, None]
+    weighted_values = values
+    if weight is not None:
+        weighted_values = weight * values
+    return group_sums(weighted_values, codes, n_groups) / divisor
 
 
 def group_center(
@@ -208,9 +224,13 @@ def group_center(
     """
     if out is None:
         out = np.empty(values.shape)
-    rows = np.ascontiguousarray(values.reshape(len(values), -1), dtype=np.float64)
-    columns_of_means = means.reshape(len(scale), -1)
-    scale_rows(rows, codes, columns_of_means, scale, out.reshape(len(out), -1), weight)
+    # `scale_rows` takes matrices, also of one column.
+    n_items = len(values)
+    n_groups = len(scale)
+    value_matrix = np.ascontiguousarray(values.reshape(n_items, -1), dtype=np.float64)
+    mean_matrix = means.reshape(n_groups, -1)
+    out_matrix = out.reshape(n_items, -1)
+    scale_rows(value_matrix, codes, mean_matrix, scale, out_matrix, weight)
     return out
 
 
@@ -218,8 +238,11 @@ def _column_sums(values: Numbers, codes: Indices, n_groups: int, weight: Array |
     n_items, n_columns = values.shape
     sums: Array = np.zeros((n_groups, n_columns))
     rows = np.ascontiguousarray(values, dtype=np.float64)
-    unused_moment = np.zeros(n_columns)
-    add_rows(rows, codes, np.zeros(n_items), sums, unused_moment, weight)
+    # `add_rows` adds the rows to the sums of their groups; it also adds their products with one
+    # more vector, which is zero here.
+    unused_factor = np.zeros(n_items)
+    unused_products = np.zeros(n_columns)
+    add_rows(rows, codes, unused_factor, sums, unused_products, weight)
     return sums
 
 
@@ -233,16 +256,23 @@ def cumulate_rows(rows: Array) -> None:
     if rows.ndim == 1 or n_runs < 2:
         np.cumsum(rows, axis=0, out=rows)
         return
-    end = n_runs * RUN_LENGTH
-    runs = rows[:end].reshape(n_runs, RUN_LENGTH, *rows.shape[1:])
-    for k in range(1, RUN_LENGTH):
-        runs[:, k] += runs[:, k - 1]
-    totals = runs[:-1, -1].copy()
-    cumulate_rows(totals)
-    runs[1:] += totals[:, None]
-    if end < len(rows):
-        rows[end] += rows[end - 1]
-        np.cumsum(rows[end:], axis=0, out=rows[end:])
+
+    # Cumulative sums within each run of RUN_LENGTH rows, for all runs side by side
+    n_rows_in_runs = n_runs * RUN_LENGTH
+    runs = rows[:n_rows_in_runs].reshape(n_runs, RUN_LENGTH, *rows.shape[1:])  # a view
+    for position in range(1, RUN_LENGTH):
+        runs[:, position] += runs[:, position - 1]
+
+    # Add the sum of all earlier runs to each run.
+    sums_of_earlier_runs = runs[:-1, -1].copy()
+    cumulate_rows(sums_of_earlier_runs)
+    runs[1:] += sums_of_earlier_runs[:, None]
+
+    # The rows after the last whole run
+    if n_rows_in_runs < len(rows):
+        rows[n_rows_in_runs] += rows[n_rows_in_runs - 1]
+        last_rows = rows[n_rows_in_runs:]
+        np.cumsum(last_rows, axis=0, out=last_rows)
 
 
 def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
@@ -265,30 +295,33 @@ def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
     >>> groups_from_sizes([2, 3])
     array([0, 0, 1, 1, 1])
     """
-    array = np.asarray(as_array(sizes, "sizes"))
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+    group_sizes = np.asarray(as_array(sizes, "sizes"))
+    are_integers = group_sizes.dtype.kind in "iu" or not group_sizes.size
+    if group_sizes.ndim != 1 or not are_integers:
         raise ValueError(
-            f"sizes must be a flat list of whole numbers, got {array.dtype} of shape "
-            f"{array.shape}; pass the number of rows of each group."
+            f"sizes must be a flat list of whole numbers, got {group_sizes.dtype} of shape "
+            f"{group_sizes.shape}; pass the number of rows of each group."
         )
-    if (array < 0).any():
-        position = int(np.argmax(array < 0))
+    if (group_sizes < 0).any():
+        position = int(np.argmax(group_sizes < 0))
         raise ValueError(
-            f"sizes[{position}] is {array[position]}; a group cannot have fewer than 0 rows."
+            f"sizes[{position}] is {group_sizes[position]}; a group cannot have fewer than 0 rows."
         )
-    if n_items is not None and array.sum() != n_items:
+    if n_items is not None and group_sizes.sum() != n_items:
         raise ValueError(
-            f"the group sizes sum to {array.sum()} but there are {n_items} rows; "
+            f"the group sizes sum to {group_sizes.sum()} but there are {n_items} rows; "
             "each row must belong to exactly one group."
         )
-    return np.repeat(np.arange(len(array), dtype=np.intp), array)
+    group_numbers = np.arange(len(group_sizes), dtype=np.intp)
+    return np.repeat(group_numbers, group_sizes)
 
 
 def _check_number_of_labels(labels: Labels, n_items: int, name: str) -> None:
     if len(labels) == n_items:
         return
     message = f"{name} has {len(labels)} entries but there are {n_items} rows"
-    if labels.dtype.kind in "iu" and (labels >= 0).all() and labels.sum() == n_items:
+    are_counts = labels.dtype.kind in "iu" and (labels >= 0).all()
+    if are_counts and labels.sum() == n_items:
         raise ValueError(
             f"{message}. They sum to {n_items}, so these look like group sizes: pass "
             "rankwise.datasets.groups_from_sizes(groups) to get one label per row."
@@ -298,24 +331,26 @@ def _check_number_of_labels(labels: Labels, n_items: int, name: str) -> None:
 
 def _check_no_missing_label(labels: Labels, name: str) -> None:
     kind = labels.dtype.kind
-    if kind in "mM":
-        missing = np.isnat(labels)
-    elif kind in "fc":
-        missing = np.isnan(labels)
+    if kind in "mM":  # dates and durations
+        is_missing = np.isnat(labels)
+    elif kind in "fc":  # real and complex numbers
+        is_missing = np.isnan(labels)
     else:
         return
-    if missing.any():
-        _raise_missing(int(np.argmax(missing)), name)
+    if is_missing.any():
+        first_row = int(np.argmax(is_missing))
+        _raise_missing_label(first_row, name)
 
 
-def _array_of_labels(groups: ArrayLike, name: str) -> Labels:
+def _make_label_array(groups: ArrayLike, name: str) -> Labels:
     """Labels of a list as an array in which different labels stay different."""
     if isinstance(groups, (list, tuple)):
         if any(isinstance(label, tuple) for label in groups):
+            # NumPy would make a matrix of tuples; keep each of them as one label.
             labels = np.empty(len(groups), dtype=object)
             labels[:] = groups
             return labels
-        if not _keeps_labels_apart(groups):
+        if not _stay_different_in_numpy(groups):
             return np.array(groups, dtype=object)
     try:
         return np.asarray(groups)
@@ -326,46 +361,49 @@ def _array_of_labels(groups: ArrayLike, name: str) -> Labels:
         ) from None
 
 
-def _keeps_labels_apart(groups: Sequence[object]) -> bool:
-    """Whether different labels of a list stay different in a NumPy array.
-
-    NumPy converts mixed labels to text and integers beyond 64 bits to floats, and drops trailing
-    zero bytes of text.
-    """
-    if len({type(label) for label in groups}) > 1:
+def _stay_different_in_numpy(labels: Sequence[object]) -> bool:
+    """Whether different labels of a list stay different in a NumPy array."""
+    has_mixed_types = len({type(label) for label in labels}) > 1
+    if has_mixed_types:  # NumPy converts 1 and "1" to the same text
         return False
-    integers = [label for label in groups if isinstance(label, int)]
-    if integers:
+    integers = [label for label in labels if isinstance(label, int)]
+    if integers:  # NumPy converts integers beyond 64 bits to floats
         return min(integers) >= -(2**63) and max(integers) < 2**63
-    words = (label for label in groups if isinstance(label, (str, bytes)))
-    return not any(word[-1:] in ("\0", b"\0") for word in words)
+    # NumPy drops zero bytes at the end of text.
+    texts = (label for label in labels if isinstance(label, (str, bytes)))
+    return not any(text[-1:] in ("\0", b"\0") for text in texts)
 
 
 def _encode_objects(labels: Labels, name: str) -> Groups:
-    code_of: dict[Hashable, int] = {}
+    # Codes in the order of first appearance
+    code_of_label: dict[Hashable, int] = {}
     codes = np.empty(len(labels), dtype=np.intp)
     for row, label in enumerate(labels):
-        if label is None or type(label).__name__ == "NAType" or label != label:
-            _raise_missing(row, name)
+        is_nan = label != label
+        if label is None or type(label).__name__ == "NAType" or is_nan:
+            _raise_missing_label(row, name)
         try:
-            codes[row] = code_of.setdefault(label, len(code_of))
+            codes[row] = code_of_label.setdefault(label, len(code_of_label))
         except TypeError:
             raise ValueError(
                 f"{name}[{row}] is a {type(label).__name__}, which is not hashable; "
                 "use numbers, strings or tuples as labels."
             ) from None
-    distinct = np.empty(len(code_of), dtype=object)
-    distinct[:] = list(code_of)
+    n_groups = len(code_of_label)
+    distinct_labels = np.empty(n_groups, dtype=object)
+    distinct_labels[:] = list(code_of_label)
+
+    # Codes in the order of the labels, as `numpy.unique` returns them
     try:
-        order = sorted(range(len(distinct)), key=lambda code: distinct[code])
+        codes_by_label = sorted(range(n_groups), key=lambda code: distinct_labels[code])
     except TypeError:  # labels of mixed types keep their order of first appearance
-        return Groups(codes, distinct)
-    sorted_code = np.empty(len(distinct), dtype=np.intp)
-    sorted_code[order] = np.arange(len(distinct))
-    return Groups(sorted_code[codes], distinct[order])
+        return Groups(codes, distinct_labels)
+    new_code = np.empty(n_groups, dtype=np.intp)
+    new_code[codes_by_label] = np.arange(n_groups)
+    return Groups(new_code[codes], distinct_labels[codes_by_label])
 
 
-def _raise_missing(row: int, name: str) -> None:
+def _raise_missing_label(row: int, name: str) -> None:
     raise ValueError(
         f"{name} has no label in row {row} (None or NaN); give every row a label, "
         "or drop the rows that have none."

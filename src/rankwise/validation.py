@@ -29,12 +29,12 @@ def restored_on_failure(fit: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(fit)
     def fit_or_restore(*args: P.args, **kwargs: P.kwargs) -> T:
         estimator = args[0]
-        before = vars(estimator).copy()
+        attributes_before = vars(estimator).copy()
         try:
             return fit(*args, **kwargs)
         except BaseException:  # including KeyboardInterrupt
             vars(estimator).clear()
-            vars(estimator).update(before)
+            vars(estimator).update(attributes_before)
             raise
 
     return fit_or_restore
@@ -52,11 +52,11 @@ def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
 
 def suggestion(value: object, allowed: Sequence[str]) -> str:
     """End a sentence with ``"; did you mean 'x'?"``, or with a point if no word is similar."""
-    words = {word.lower(): word for word in reversed(allowed)}
-    similar = difflib.get_close_matches(str(value).lower(), words, n=1)
-    if not similar:
+    word_by_lowercase = {word.lower(): word for word in reversed(allowed)}
+    closest = difflib.get_close_matches(str(value).lower(), word_by_lowercase, n=1)
+    if not closest:
         return "."
-    return f"; did you mean {words[similar[0]]!r}?"
+    return f"; did you mean {word_by_lowercase[closest[0]]!r}?"
 
 
 def reject_dtype(name: str, X: object) -> None:
@@ -81,12 +81,12 @@ def as_objects(name: str, items: object) -> AnyArray | None:
     if hasattr(values, "tocsr"):  # a sparse matrix
         return None
     try:
-        plain = np.asarray(values)
+        are_numbers = np.asarray(values).dtype.kind not in "OUT"  # objects and text
     except ValueError:  # lists of different lengths
-        plain = np.empty(0, dtype=object)
-    if plain.dtype.kind not in "OUT":
+        are_numbers = False
+    if are_numbers:
         return None
-    objects = _object_matrix(values)
+    objects = _make_object_matrix(values)
     rows_with_missing = []
     for row, entries in enumerate(objects):
         if any(_is_missing(entry) for entry in entries):
@@ -99,19 +99,22 @@ def as_objects(name: str, items: object) -> AnyArray | None:
     return objects
 
 
-def _object_matrix(items: AnyArray | Sequence[object]) -> AnyArray:
+def _make_object_matrix(items: AnyArray | Sequence[object]) -> AnyArray:
     """Items as a matrix of objects; a list becomes one column. Strings are strings of Python."""
     if isinstance(items, np.ndarray) and items.ndim == 2:
         return items.astype(object)
     objects = np.empty((len(items), 1), dtype=object)
     for row, item in enumerate(items):
-        objects[row, 0] = str(item) if isinstance(item, str) else item
+        if isinstance(item, str):
+            item = str(item)  # a string of NumPy becomes one of Python
+        objects[row, 0] = item
     return objects
 
 
 def _is_missing(value: object) -> bool:
     is_nan = isinstance(value, float) and value != value
-    return value is None or is_nan or type(value).__name__ == "NAType"
+    is_pandas_na = type(value).__name__ == "NAType"
+    return value is None or is_nan or is_pandas_na
 
 
 def check_float_array(name: str, values: object, advice: str = "pass real numbers") -> Array:
@@ -129,19 +132,21 @@ def check_float_array(name: str, values: object, advice: str = "pass real number
         entries = [np.nan if _is_missing(value) else value for value in array.flat]
         array = np.array(entries, dtype=object).reshape(array.shape)
     not_numbers = ValueError(f"{name} has dtype {array.dtype}, expected real numbers; {advice}.")
-    if array.dtype.kind in "mMV":
+    if array.dtype.kind in "mMV":  # durations, dates and records
         raise not_numbers
     try:
-        real = array.astype(np.float64)
+        floats = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise not_numbers from None
-    is_large = array.dtype.kind in "iu" and np.abs(real).max(initial=0.0) >= 2.0**53
-    if is_large and len(np.unique(real)) < len(np.unique(array)):
+
+    # Integers from 2**53 on are rounded; it matters only if different ones become equal.
+    has_large_integers = array.dtype.kind in "iu" and np.abs(floats).max(initial=0.0) >= 2.0**53
+    if has_large_integers and len(np.unique(floats)) < len(np.unique(array)):
         raise ValueError(
             f"{name} has integers beyond 2**53, and different integers become equal as float64; "
             "subtract a constant from all of them."
         )
-    return real
+    return floats
 
 
 def refuse_column_name(name: str, values: object) -> None:
@@ -189,7 +194,7 @@ def check_weights(sample_weight: ArrayLike, n_items: int) -> Array:
             f"sample_weight has shape {weights.shape} but there are {n_items} rows; "
             f"pass one weight per row, shape ({n_items},)."
         )
-    is_invalid = ~(weights >= 0) | np.isinf(weights)
+    is_invalid = ~(weights >= 0) | np.isinf(weights)  # NaN is not >= 0
     if is_invalid.any():
         row = int(np.argmax(is_invalid))
         raise ValueError(
@@ -209,9 +214,11 @@ def rescale_weights(name: str, weights: Array) -> Array:
             f"{name} has values from {smallest:g} to {largest:g}; weights must be within a factor "
             "of 1e150. Set the weight of a row that should not count to 0."
         )
-    if smallest > 1e-100 and largest < 1e100:
+    is_safe_from_overflow = smallest > 1e-100 and largest < 1e100
+    if is_safe_from_overflow:
         return weights
-    exponent = np.frexp(largest)[1]
+    # Divide by a power of two, which does not round, so that the largest weight is about 1.
+    _, exponent = np.frexp(largest)
     return np.asarray(np.ldexp(weights, -exponent))
 
 
@@ -238,13 +245,14 @@ def check_y(y: object, *, allow_nan: bool = False) -> Array:
 
 def _read_scores(y: object) -> Array:
     """Convert scores to float64; a float64 array is returned as a read-only view."""
-    if type(y) is np.ndarray and y.dtype == np.float64:
+    if type(y) is np.ndarray and y.dtype == np.float64:  # no copy
         scores = y.view()
         scores.flags.writeable = False
         return scores
     values = as_array(y, "y")
     is_array_like = isinstance(values, (list, tuple)) or hasattr(values, "__array__")
-    if not is_array_like and not np.isscalar(values) and np.ndim(values) == 0:
+    is_other_object = not is_array_like and not np.isscalar(values) and np.ndim(values) == 0
+    if is_other_object:
         raise ValueError(
             f"y is a {type(y).__name__}; expected scores, a target of make_target, or a "
             "PreferenceGraph."
@@ -260,11 +268,14 @@ def _check_finite_scores(scores: Array, allow_nan: bool) -> None:
     try:
         assert_all_finite(scores, allow_nan=allow_nan, input_name="y")
     except ValueError as error:
-        is_invalid = np.isinf(scores) if allow_nan else ~np.isfinite(scores)
-        row = int(np.argmax(is_invalid.reshape(len(scores), -1).any(axis=1)))
+        is_invalid = np.isinf(scores)
+        if not allow_nan:
+            is_invalid |= np.isnan(scores)
+        is_invalid_row = is_invalid.reshape(len(scores), -1).any(axis=1)
+        first_row = int(np.argmax(is_invalid_row))
         raise ValueError(
-            f"{error} The first such row is {row}; pass a finite score for every item or drop the "
-            "row (only the semi-supervised learners accept NaN, as 'not scored')."
+            f"{error} The first such row is {first_row}; pass a finite score for every item or "
+            "drop the row (only the semi-supervised learners accept NaN, as 'not scored')."
         ) from None
 
 
@@ -276,28 +287,28 @@ def check_survival(time: ArrayLike, event: ArrayLike) -> tuple[Array, Mask]:
     times = check_float_array("time", time)
     if times.ndim != 1 or not len(times):
         raise ValueError(f"time has shape {times.shape}; expected one time for each item.")
-    indicator = check_float_array("event", event)
-    if indicator.shape != times.shape:
+    event_indicator = check_float_array("event", event)
+    if event_indicator.shape != times.shape:
         raise ValueError(
-            f"event has shape {indicator.shape} but time has shape {times.shape}; pass one event "
-            "indicator for each time."
+            f"event has shape {event_indicator.shape} but time has shape {times.shape}; pass one "
+            "event indicator for each time."
         )
-    is_invalid = (indicator != 0) & (indicator != 1)
-    if is_invalid.any():
-        row = int(np.argmax(is_invalid))
+    is_invalid_event = (event_indicator != 0) & (event_indicator != 1)
+    if is_invalid_event.any():
+        row = int(np.argmax(is_invalid_event))
         raise ValueError(
-            f"event[{row}] is {indicator[row]:g}; expected 1 (or True) for an observed event and 0 "
-            "(or False) for a censored time. For competing risks choose one of the events."
+            f"event[{row}] is {event_indicator[row]:g}; expected 1 (or True) for an observed event "
+            "and 0 (or False) for a censored time. For competing risks choose one of the events."
         )
-    events = indicator == 1
-    is_invalid = (times < 0) | np.isinf(times) | (np.isnan(times) & events)
-    if is_invalid.any():
-        row = int(np.argmax(is_invalid))
+    has_event = event_indicator == 1
+    is_invalid_time = (times < 0) | np.isinf(times) | (np.isnan(times) & has_event)
+    if is_invalid_time.any():
+        row = int(np.argmax(is_invalid_time))
         raise ValueError(
-            f"time[{row}] is {times[row]:g}, with event {int(events[row])}; expected a finite time "
-            "of at least 0. Only an item without an event may have no time (NaN)."
+            f"time[{row}] is {times[row]:g}, with event {int(has_event[row])}; expected a finite "
+            "time of at least 0. Only an item without an event may have no time (NaN)."
         )
-    return times, events
+    return times, has_event
 
 
 def check_alphas(alphas: ArrayLike, name: str, *, allow_zero: bool = False) -> Array:

@@ -28,10 +28,10 @@ def fit_until_stopped():
         RankRLS().fit(X, y)
 
 def exit_code_of_child():
-    if threads._requested:  # limits of threads that do not exist in this process
+    if threads._blas_requests:  # limits of threads that do not exist in this process
         return 3
     model = RankRLS().fit(X, y)
-    if threads._requested:
+    if threads._blas_requests:
         return 4
     return 0 if np.array_equal(model.coef_, expected) else 5
 

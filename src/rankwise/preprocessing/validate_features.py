@@ -48,7 +48,7 @@ def validate_X(
     if frame is None:
         return validate_data(estimator, X, reset=reset, **options)
     validate_data(estimator, with_names(frame), reset=reset, skip_check_array=True)
-    matrix = frame_matrix("X", X, gaps=False)
+    matrix = frame_matrix("X", X, allow_missing=False)
     return check_array(matrix, estimator=estimator, input_name="X", **options)
 
 

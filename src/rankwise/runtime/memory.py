@@ -9,12 +9,13 @@ def available_bytes() -> int | None:
     """Free memory without swapping; None if the system does not report it."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
-            for line in lines:
+            for line in lines:  # "MemAvailable:   12345678 kB"
                 if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
+                    n_kilobytes = int(line.split()[1])
+                    return n_kilobytes * 1024
+    except OSError:  # not Linux
         pass
-    try:
+    try:  # the whole memory
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
@@ -36,14 +37,15 @@ def check_matrix_fits(
     n_matrices : float, default=1.0
         Number of matrices of this shape that are in memory at the same time.
     """
-    free = available_bytes()
-    needed = 8 * n_rows * n_columns * n_matrices
-    if free is None or needed <= free:
+    n_available_bytes = available_bytes()
+    n_needed_bytes = 8 * n_rows * n_columns * n_matrices  # of double precision
+    if n_available_bytes is None or n_needed_bytes <= n_available_bytes:
         return
-    number = ""
+    needed_gib = f"{n_needed_bytes / 2**30:,.1f} GiB"
+    available_gib = f"{n_available_bytes / 2**30:,.1f} GiB"
     if n_matrices != 1:
-        number = f" ({n_matrices:g} matrices of that size at a time)"
+        needed_gib += f" ({n_matrices:g} matrices of that size at a time)"
     raise ValueError(
-        f"{matrix_name} of {n_rows:,} × {n_columns:,} would take {needed / 2**30:,.1f} "
-        f"GiB{number} but only {free / 2**30:,.1f} GiB of memory are available; {advice}."
+        f"{matrix_name} of {n_rows:,} × {n_columns:,} would take {needed_gib} but only "
+        f"{available_gib} of memory are available; {advice}."
     )

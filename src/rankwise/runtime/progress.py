@@ -46,15 +46,18 @@ class Progress:
 
     def update(self, n_done: int, detail: str = "") -> None:
         """Draw the line for this number of finished steps, unless it was drawn a moment ago."""
-        if not self.is_shown or n_done == self._last_drawn or time.monotonic() < self._next_time:
+        if not self.is_shown or n_done == self._last_drawn:
+            return
+        if time.monotonic() < self._next_time:
             return
         self._last_drawn = n_done
         self._next_time = time.monotonic() + self._pause
         if self._total is None:
             text = f"iteration {n_done}{detail}"
         else:
-            filled = self.WIDTH * n_done // self._total
-            text = "█" * filled + "·" * (self.WIDTH - filled) + f" {n_done}/{self._total}"
+            n_filled = self.WIDTH * n_done // self._total
+            bar = "█" * n_filled + "·" * (self.WIDTH - n_filled)
+            text = f"{bar} {n_done}/{self._total}"
         if self._in_place:
             sys.stderr.write(f"\r{self._title} {text}")
         else:
@@ -68,7 +71,7 @@ class Progress:
     def close(self) -> None:
         """Complete the bar, if there is one, and end the line."""
         if self._last_drawn is not None:
-            self._next_time = 0.0
+            self._next_time = 0.0  # draw the last line at once
         if self._total is not None:
             self.update(self._total)
         if self._last_drawn is not None and self._in_place:

@@ -73,7 +73,7 @@ FIXED_THREADS = read_fixed_threads(os.environ)
 
 _lock = threading.RLock()
 
-_requested: dict[int, int] = {}  # number of threads that each Python thread requests for BLAS
+_blas_requests: dict[int, int] = {}  # number of threads that each Python thread requests
 
 _blas_limits: list[PoolLimit] = []
 
@@ -92,34 +92,40 @@ def limit_threads(n_threads: int) -> Iterator[None]:
     other Python threads that use BLAS. Entering takes ten microseconds, and almost nothing inside
     another context of the same number.
     """
-    outer_limit = getattr(_thread_local, "limit", None)
-    if n_threads == outer_limit:
+    limit_of_caller = getattr(_thread_local, "limit", None)  # of an enclosing limit_threads
+    if n_threads == limit_of_caller:
         yield
         return
     try:
-        _request_threads(n_threads)
+        _set_thread_limit(n_threads)
         yield
     finally:
-        _request_threads(outer_limit)
+        _set_thread_limit(limit_of_caller)
 
 
 single_threaded = limit_threads(1)  # the decorator of every public function that computes
 
 
-def _request_threads(n_threads: int | None) -> None:
+def _set_thread_limit(n_threads: int | None) -> None:
     """Set the limit of this Python thread; None restores what the user has set."""
     pools = _find_pools()
+    this_thread = threading.get_ident()
     with _lock:
-        if not _requested:
+        # Before the first limit, remember the numbers that the user has set.
+        if not _blas_requests:
             _blas_limits[:] = _user_limits(pools, "blas")
         if getattr(_thread_local, "limit", None) is None:
             _thread_local.openmp_limits = _user_limits(pools, "openmp")
+
         if n_threads is None:
-            _requested.pop(threading.get_ident(), None)
+            _blas_requests.pop(this_thread, None)
         else:
-            _requested[threading.get_ident()] = n_threads
+            _blas_requests[this_thread] = n_threads
         _thread_local.limit = n_threads
-        _limit_pools(_blas_limits, min(_requested.values(), default=None))
+
+        # All Python threads share the pools of BLAS; each has its own number for OpenMP.
+        smallest_request = min(_blas_requests.values(), default=None)
+        _limit_pools(_blas_limits, smallest_request)
         _limit_pools(_thread_local.openmp_limits, n_threads)
 
 
@@ -131,7 +137,8 @@ def _user_limits(pools: list[LibController], user_api: str) -> list[PoolLimit]:
 def _find_pools() -> list[LibController]:
     """Pools of threads of the loaded libraries; searched again if modules were imported since."""
     global _loaded
-    if _loaded.n_modules != len(sys.modules):
+    n_modules = len(sys.modules)
+    if _loaded.n_modules != n_modules:  # a new module may have loaded a library
         import scipy.linalg  # noqa: F401  # loads its BLAS
         from threadpoolctl import ThreadpoolController  # the search takes milliseconds
 
@@ -156,11 +163,12 @@ def _forget_other_threads() -> None:
     try:
         this_thread = threading.get_ident()
         _workers.intersection_update({this_thread})
-        missing_threads = _requested.keys() - {this_thread}
+        missing_threads = _blas_requests.keys() - {this_thread}
         for thread in missing_threads:
-            del _requested[thread]
+            del _blas_requests[thread]
         if missing_threads:
-            _limit_pools(_blas_limits, min(_requested.values(), default=None))
+            smallest_request = min(_blas_requests.values(), default=None)
+            _limit_pools(_blas_limits, smallest_request)
     finally:
         _lock.release()
 
@@ -190,27 +198,31 @@ def n_threads_for(n_multiplications: float) -> int:
         return 1
     if FIXED_THREADS is None:
         return count_idle_cores()
-    return 1 if threading.get_ident() in _workers else FIXED_THREADS
+    is_worker = threading.get_ident() in _workers
+    if is_worker:  # the other cores have workers of their own
+        return 1
+    return FIXED_THREADS
 
 
 def count_idle_cores() -> int:
     """Number of cores that no other thread uses, including the core of this thread."""
     n_cores = os.cpu_count() or 1
-    n_running = 1
+    n_running_threads = 1
     with suppress(AttributeError, OSError):  # systems other than Linux
         n_cores = len(os.sched_getaffinity(0))
-        n_running = min(count_running_threads(delay) for delay in LOAD_SAMPLES)
-    n_busy = max(n_running, len(_workers))
-    n_idle = n_cores - n_busy + 1
-    return min(n_cores, max(1, n_idle))
+        n_running_threads = min(count_running_threads(delay) for delay in LOAD_SAMPLES)
+    n_busy_cores = max(n_running_threads, len(_workers))
+    n_idle_cores = n_cores - n_busy_cores + 1  # this thread runs, too, and its core is available
+    return min(n_cores, max(1, n_idle_cores))
 
 
 def count_running_threads(delay: float) -> int:
     """Number of running threads of all programs, including this one, after a delay in seconds."""
     time.sleep(delay)
     with open("/proc/loadavg", encoding="ascii") as file:
-        running_and_total = file.read().split()[3]
-    return int(running_and_total.partition("/")[0]) - count_spinning_threads()
+        running_and_total = file.read().split()[3]  # "0.20 0.18 0.12 1/80 11206": here "1/80"
+    n_running, _, _ = running_and_total.partition("/")
+    return int(n_running) - count_spinning_threads()
 
 
 def count_spinning_threads() -> int:
@@ -222,10 +234,16 @@ def count_spinning_threads() -> int:
     python_threads = {thread.native_id for thread in threading.enumerate()}
     n_spinning = 0
     for task in os.scandir("/proc/self/task"):
-        if int(task.name) in python_threads:
+        is_python_thread = int(task.name) in python_threads
+        if is_python_thread:
             continue
-        with suppress(OSError), open(f"{task.path}/stat", encoding="utf-8") as file:
-            n_spinning += ") R " in file.read()  # OSError if the thread has ended meanwhile
+        try:
+            with open(f"{task.path}/stat", encoding="utf-8") as file:
+                is_running = ") R " in file.read()  # "number (name) state …", R for running
+        except OSError:  # the thread has ended meanwhile
+            is_running = False
+        if is_running:
+            n_spinning += 1
     return n_spinning
 
 
@@ -257,7 +275,7 @@ def map_in_threads(
     """
 
     @single_threaded
-    def compute(run: list[S]) -> T:
+    def compute_in_worker(run: list[S]) -> T:
         _workers.add(threading.get_ident())
         try:
             return function(run)
@@ -265,13 +283,15 @@ def map_in_threads(
             _workers.discard(threading.get_ident())
 
     n_threads = min(n_threads_for(n_multiplications), len(tasks))
-    if _requested:  # in a single-threaded call: no more threads than the user has set
+    if _blas_requests:  # in a single-threaded call: no more threads than the user has set
         user_limit = max((blas.user_limit for blas in _blas_limits), default=1)
         n_threads = min(n_threads, user_limit)
     if n_threads <= 1:
         return [function(tasks)]
-    n_runs = len(tasks) if one_by_one else n_threads
-    bounds = [len(tasks) * k // n_runs for k in range(n_runs + 1)]
-    runs = [tasks[start:stop] for start, stop in itertools.pairwise(bounds)]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(compute, runs))
+    n_runs = n_threads
+    if one_by_one:
+        n_runs = len(tasks)
+    run_bounds = [len(tasks) * number // n_runs for number in range(n_runs + 1)]
+    runs = [tasks[start:stop] for start, stop in itertools.pairwise(run_bounds)]
+    with ThreadPoolExecutor(n_threads) as executor:
+        return list(executor.map(compute_in_worker, runs))
