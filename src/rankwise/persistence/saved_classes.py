@@ -28,11 +28,12 @@ from rankwise.preprocessing.hinge_features import HingeFeatures
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from rankwise.rankers.co_rank_rls import CoRankRLS
 from rankwise.rankers.co_rank_rls_cv import CoRankRLSCV
+from rankwise.rankers.pursuit_function import PursuitFunction
 from rankwise.rankers.rank_logistic import RankLogistic, RankLogisticCV
 from rankwise.rankers.rank_rls import RankRLS
 from rankwise.rankers.rank_rls_cv import RankRLSCV
 from rankwise.rankers.rank_svm import RankSVM, RankSVMCV
-from rankwise.rankers.ranking_pursuit import PursuitFunction, RankingPursuit
+from rankwise.rankers.ranking_pursuit import RankingPursuit
 from rankwise.rankers.ranking_pursuit_cv import RankingPursuitCV
 from rankwise.uncertainty import CalibratedRanker
 

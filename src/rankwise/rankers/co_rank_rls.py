@@ -6,7 +6,7 @@ import copy
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
@@ -231,7 +231,8 @@ class CoRankRLS(TaskModel, KernelParameters):
         target = read_y(y, groups, sample_weight, X=X, allow_nan=True)
         X = check_groups(self, X, y, groups, target)
         task = self._prepare(X, target, agreement)
-        return cast(Self, task.train(alpha=self.alpha, nu=self.nu))
+        task.train(alpha=self.alpha, nu=self.nu)
+        return self
 
     @single_threaded
     def path(
@@ -282,8 +283,8 @@ class CoRankRLS(TaskModel, KernelParameters):
             checked_nus = check_nus(nus, "nus")
         target = read_y(y, groups, sample_weight, X=X, allow_nan=True)
         task = model._prepare(X, target, agreement)
-        coef = task.coefficients(checked_nus, checked_alphas)
-        return CoRankRLSPath(checked_alphas, checked_nus, coef, model, squeeze=nus is None)
+        view_coef = task.coefficients(checked_nus, checked_alphas)
+        return CoRankRLSPath(checked_alphas, checked_nus, view_coef, model, squeeze=nus is None)
 
     @single_threaded
     def predict(self, X: MatrixLike) -> Array:
@@ -300,7 +301,7 @@ class CoRankRLS(TaskModel, KernelParameters):
             Scores.
         """
         check_is_fitted(self)
-        return self._aggregate(self._scores(X, self.view_coef_))
+        return self._mean_of_views(self._scores_of_views(X, self.view_coef_))
 
     def predict_views(self, X: MatrixLike) -> Array:
         """Score items by each view.
@@ -316,7 +317,7 @@ class CoRankRLS(TaskModel, KernelParameters):
             Scores; `predict` is their (weighted) mean.
         """
         check_is_fitted(self)
-        return np.stack(self._scores(X, self.view_coef_), axis=1)
+        return np.stack(self._scores_of_views(X, self.view_coef_), axis=1)
 
     def kernel_expansion(self) -> KernelExpansion:
         """Kernel expansion of the scores: the function of each view.
@@ -326,17 +327,18 @@ class CoRankRLS(TaskModel, KernelParameters):
         KernelExpansion
             Basis items and coefficients.
         """
-        factors = np.ones(len(self.views_))
-        if self.view_weights is not None:
-            factors = len(self.views_) * self._aggregation_weights(len(self.views_))
-        columns = [
-            factor * coef.reshape(len(coef), -1)
+        n_views = len(self.views_)
+        factors = np.ones(n_views)
+        if self.view_weights is not None:  # the expansion is the mean of its functions
+            factors = n_views * self._normalized_view_weights(n_views)
+        coefficients = [
+            factor * coef.reshape(len(coef), -1)  # (n, n_outputs)
             for factor, coef in zip(factors, self.view_coef_, strict=True)
         ]
         output_shape = self.view_coef_[0].shape[1:]
-        return KernelExpansion(list(self.views_), columns, output_shape=output_shape)
+        return KernelExpansion(list(self.views_), coefficients, output_shape=output_shape)
 
-    def _aggregation_weights(self, n_views: int) -> Array:
+    def _normalized_view_weights(self, n_views: int) -> Array:
         """Weights of the views in the prediction; their sum is 1."""
         if self.view_weights is None:
             return np.full(n_views, 1.0 / n_views)
@@ -348,11 +350,12 @@ class CoRankRLS(TaskModel, KernelParameters):
             )
         return np.asarray(weights / weights.sum())
 
-    def _aggregate(self, scores: list[Array]) -> Array:
-        """The weighted mean of the scores of the views."""
+    def _mean_of_views(self, scores_of_views: list[Array]) -> Array:
+        """The (weighted) mean of the scores of the views."""
         if self.view_weights is None:
-            return np.asarray(np.mean(scores, axis=0))
-        return np.tensordot(self._aggregation_weights(len(scores)), np.array(scores), axes=1)
+            return np.asarray(np.mean(scores_of_views, axis=0))
+        weights = self._normalized_view_weights(len(scores_of_views))
+        return np.tensordot(weights, np.array(scores_of_views), axes=1)
 
     def view_disagreement(self, X: MatrixLike, groups: ArrayLike | None = None) -> Array:
         """Share of the pairs of items that two views order differently.
@@ -371,62 +374,69 @@ class CoRankRLS(TaskModel, KernelParameters):
             groups; 0 if they always agree, about 0.5 if they know nothing of each other. Ties of
             one view only count one half; nan if a view ties everything.
         """
-        scores = np.ascontiguousarray(self.predict_views(X).T)
+        scores = np.ascontiguousarray(self.predict_views(X).T)  # (n_views, n_items)
         if scores.ndim > 2:
             raise ValueError(
                 f"view_disagreement compares views of one output, but the model has {len(scores)}; "
                 "fit a model for each column of y."
             )
+        n_views, n_items = scores.shape
+        encoded_groups = encode_groups(groups, n_items)
         metric = get_metric("disagreement")
-        encoded_groups = encode_groups(groups, scores.shape[1])
-        n_views = len(scores)
-        disagreement = np.zeros((n_views, n_views))
+        errors = np.zeros((n_views, n_views))
         for v, u in itertools.permutations(range(n_views), 2):
+            # view v as the truth, view u as the prediction
             ranking = Ranking(GroupedTargets(scores[v], encoded_groups), scores[u])
-            disagreement[v, u] = nanmean_by_group(metric.by_group(ranking).values)
-        return 0.5 * (disagreement + disagreement.T)
+            errors[v, u] = nanmean_by_group(metric.by_group(ranking).values)
+        return 0.5 * (errors + errors.T)
 
     def _prepare(
         self, X: MatrixLike, target: TrainingTarget, agreement: PreferenceGraph | None = None
     ) -> CoTask:
         """Validate the data and choose the bases; the task minimizes the objective."""
         X = validate_X(self, X)
-        if isinstance(target, Preferences):
-            partial: PartialTarget = split_isolated(target.graph, X.shape[0], agreement)
-        else:
-            if has_pairs_of_each_output(target, self.cost, self.ties):
-                raise ValueError(
-                    f"y has shape {target.y.shape}; several outputs need cost='magnitude' and "
-                    f"ties='include', whose pairs are the same in all of them, but got "
-                    f"cost={self.cost!r} and ties={self.ties!r}; fit a model for each column."
-                )
-            partial = split_unscored(target, X.shape[0])
-        if agreement is not None:
-            check_agreement(agreement, X.shape[0])
-            partial = replace(partial, agreement_graph=agreement)
-        loss = partial.loss(self.cost, self.ties, self.group_weight)
-        self.views_ = self._fit_views(X)
-        self._aggregation_weights(len(self.views_))  # refuses weights of another number of views
+        partial_target = self._split_scored(target, X.shape[0], agreement)
+        loss = partial_target.loss(self.cost, self.ties, self.group_weight)
+        self.views_ = self._make_views(X)
+        self._normalized_view_weights(len(self.views_))  # checks the number of weights
         self.view_coef_: list[Array] = []  # set by the task
         self.basis_indices_ = [
             view.basis if isinstance(view, BasisFeatures) else None for view in self.views_
         ]
-        self.n_scored_ = len(partial.scored)
-        self.n_unscored_ = len(partial.unscored)
+        self.n_scored_ = len(partial_target.scored)
+        self.n_unscored_ = len(partial_target.unscored)
         self.n_pairs_ = loss.graph.n_pairs
-        return CoTask(self, X, partial, loss)
+        return CoTask(self, X, partial_target, loss)
 
-    def _fit_views(self, X: MatrixLike) -> list[ViewMap]:
+    def _split_scored(
+        self, target: TrainingTarget, n_items: int, agreement: PreferenceGraph | None
+    ) -> PartialTarget:
+        """Separate scored from unscored rows, or the rows of a graph in a pair from the others."""
+        if isinstance(target, Preferences):
+            partial_target: PartialTarget = split_isolated(target.graph, n_items, agreement)
+        elif has_pairs_of_each_output(target, self.cost, self.ties):
+            raise ValueError(
+                f"y has shape {target.y.shape}; several outputs need cost='magnitude' and "
+                f"ties='include', whose pairs are the same in all of them, but got "
+                f"cost={self.cost!r} and ties={self.ties!r}; fit a model for each column."
+            )
+        else:
+            partial_target = split_unscored(target, n_items)
+        if agreement is None:
+            return partial_target
+        check_agreement(agreement, n_items)
+        return replace(partial_target, agreement_graph=agreement)
+
+    def _make_views(self, X: MatrixLike) -> list[ViewMap]:
         """Feature maps of the views: those of a list of View, or random bases of all items."""
         rng = check_random_state(self.random_state)
         n_basis = check_int("n_basis", self.n_basis, least=1)
-        views = self.views
-        if isinstance(views, int | np.integer):
-            return self._random_views(X, int(views), n_basis, rng)
+        if isinstance(self.views, int | np.integer):
+            return self._random_views(X, int(self.views), n_basis, rng)
+        default_size = min(n_basis, X.shape[0])
         names = getattr(self, "feature_names_in_", None)
         return [
-            self._view_map(view, X, min(n_basis, X.shape[0]), names, rng)
-            for view in check_views(views)
+            self._view_map(view, X, default_size, names, rng) for view in check_views(self.views)
         ]
 
     def _random_views(
@@ -439,16 +449,20 @@ class CoRankRLS(TaskModel, KernelParameters):
                 f"views={n_views}; expected a number of views from 1 to {n_items}, the number of "
                 "training items, or a list of View."
             )
-        size = min(n_basis, n_items // n_views)
-        if n_views > 1 and self.kernel == "linear" and size >= n_features:
+        basis_size = min(n_basis, n_items // n_views)
+        if n_views > 1 and self.kernel == "linear" and basis_size >= n_features:
             warn_user(
-                f"{n_views} linear views of all {n_features} features with {size} basis items each "
-                "are the same view: each of them is the model of RankRLS. Use a kernel, fewer "
-                "basis items than features, or a list of View with different columns.",
+                f"{n_views} linear views of all {n_features} features with {basis_size} basis "
+                "items each are the same view: each of them is the model of RankRLS. Use a kernel, "
+                "fewer basis items than features, or a list of View with different columns.",
             )
-        bases = rng.permutation(n_items)[: n_views * size].reshape(n_views, size)
+        shuffled_rows = rng.permutation(n_items)
+        bases = shuffled_rows[: n_views * basis_size].reshape(n_views, basis_size)
         kernel = self.make_kernel()
-        return [basis_map(kernel, X, None, np.sort(rows), rng) for rows in bases]
+        return [
+            basis_map(kernel, X, n_basis=None, basis=np.sort(rows), random_state=rng)
+            for rows in bases
+        ]
 
     def _view_map(
         self,
@@ -466,13 +480,13 @@ class CoRankRLS(TaskModel, KernelParameters):
         if kernel.is_linear and not has_basis:
             n_columns = n_features if columns is None else len(columns)
             return ColumnFeatures(columns, n_columns)
-        size = view.n_basis if has_basis else default_size
-        return basis_map(kernel, X, size, view.basis, rng, columns)
+        n_basis = view.n_basis if has_basis else default_size
+        return basis_map(kernel, X, n_basis, view.basis, rng, columns)
 
-    def _scores(self, X: MatrixLike, coef: Sequence[Array]) -> list[NDArray[Any]]:
+    def _scores_of_views(self, X: MatrixLike, coef_of_views: Sequence[Array]) -> list[NDArray[Any]]:
         """Scores of each view, for coefficients of shape (n,) or (n, n_columns)."""
         X = validate_X(self, X, reset=False)
-        return [view.scores(X, c) for view, c in zip(self.views_, coef, strict=True)]
+        return [view.scores(X, coef) for view, coef in zip(self.views_, coef_of_views, strict=True)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -516,13 +530,14 @@ class CoRankRLSPath:
         ndarray of shape (n_items, n_nus, n_alphas) or (n_items, n_outputs, n_nus, n_alphas)
             Scores; without the axis of nus if `path` had none.
         """
-        flat = [coef.reshape(len(coef), -1) for coef in self.view_coef]
-        scores = self.template._aggregate(self.template._scores(X, flat))
-        grid: tuple[int, ...] = (len(self.nus), len(self.alphas))
+        columns_of_views = [coef.reshape(len(coef), -1) for coef in self.view_coef]
+        scores_of_views = self.template._scores_of_views(X, columns_of_views)
+        scores = self.template._mean_of_views(scores_of_views)
+        grid_shape: tuple[int, ...] = (len(self.nus), len(self.alphas))
         if self.squeeze:
-            grid = (len(self.alphas),)
+            grid_shape = (len(self.alphas),)
         output_shape = self.view_coef[0].shape[1:-2]
-        return np.asarray(scores.reshape(len(scores), *output_shape, *grid))
+        return np.asarray(scores.reshape(len(scores), *output_shape, *grid_shape))
 
     def model(self, alpha: int, nu: int = 0) -> CoRankRLS:
         """The fitted estimator of ``alphas[alpha]`` and ``nus[nu]``.
@@ -559,7 +574,7 @@ class CoTask(HoldOutTask):
 
     Parameters
     ----------
-    model : CoRankRLS
+    learner : CoRankRLS
         The learner with its parameters and views.
     X : array or sparse matrix
         All items.
@@ -572,85 +587,98 @@ class CoTask(HoldOutTask):
     parameters = ("alpha", "nu")
 
     def __init__(
-        self, model: CoRankRLS, X: MatrixLike, target: PartialTarget, loss: SquaredLoss
+        self, learner: CoRankRLS, X: MatrixLike, target: PartialTarget, loss: SquaredLoss
     ) -> None:
-        super().__init__(model, loss.graph, target.scored, X.shape[0])
+        super().__init__(learner, loss.graph, rows=target.scored, n_rows=X.shape[0])
         self.output_shape = loss.target.shape[1:]
         self._X = X
         self.target = target
         self.loss = loss
-        self.views = model.views_
-        self._sizes = [view.n_features for view in self.views]
+        self.views = learner.views_
+        self._n_features_of_views = [view.n_features for view in self.views]
 
     @cached_property
     def system(self) -> tuple[Array, Array]:
         """B, with one block ``R_vᵀ L R_v / W`` for each view, and E, the stacked ``R_vᵀ d / W``."""
-        n = sum(self._sizes)
+        n_features = sum(self._n_features_of_views)
         advice = "give the views fewer columns or a smaller n_basis, linear ones, too"
-        check_matrix_fits(n, n, "the stacked system of all views", advice)
+        check_matrix_fits(n_features, n_features, "the stacked system of all views", advice)
         X_scored = self._X[self.target.scored]
-        grams = []
-        moments = []
+        gram_of_views = []
+        moment_of_views = []
         for view in self.views:
             gram, moment = self.loss.system(view.transform(X_scored))
-            grams.append(gram)
-            moments.append(moment)
-        return scipy.linalg.block_diag(*grams), np.concatenate(moments)
+            gram_of_views.append(gram)
+            moment_of_views.append(moment)
+        return scipy.linalg.block_diag(*gram_of_views), np.concatenate(moment_of_views)
 
     @cached_property
-    def coupling(self) -> Array:
-        """C for ν = 1: the Hessian of the disagreement between all views, halved.
+    def disagreement_matrix(self) -> Array:
+        """C, with wᵀ C w the disagreement between all views.
 
-            Σ_{v,u} (1/W̄) Σ_{pairs} ((f_v − f_u)_i − (f_v − f_u)_j)² = wᵀ C w
+            wᵀ C w = Σ_{v,u} (1/W̄) Σ_{pairs} ((f_v − f_u)_i − (f_v − f_u)_j)²
 
         so ``C_vv = 2(M−1) R_vᵀ L̄ R_v / W̄`` and ``C_vu = −2 R_vᵀ L̄ R_u / W̄``; all blocks come from
         one Gram matrix of the stacked features, in time linear in the number of items.
         """
-        rows, graph = self.target.agreement(self.loss.graph.group_weight)
         n_views = len(self.views)
-        view = np.repeat(np.arange(n_views), self._sizes)
+        n_features = sum(self._n_features_of_views)
+        rows, graph = self.target.agreement(self.loss.graph.group_weight)
         if n_views == 1 or not graph.n_pairs:
-            return np.zeros((len(view), len(view)))
-        factor = np.where(view[:, None] == view, n_views - 1.0, -1.0)
-        gram = graph.gram(LazyFeatures(self.views, self._X, rows))
-        return factor * gram * (2.0 / graph.total_weight)
+            return np.zeros((n_features, n_features))
 
-    def coefficients(self, nus: Array, alphas: Array, *, warns: bool = True) -> list[Array]:
+        # blocks R_vᵀ L̄ R_u of all views v and u; a factor M − 1 if v = u, else −1
+        stacked_gram = graph.gram(LazyFeatures(self.views, self._X, rows))
+        view_of_feature = np.repeat(np.arange(n_views), self._n_features_of_views)
+        is_same_view = view_of_feature[:, None] == view_of_feature
+        block_factor = np.where(is_same_view, n_views - 1.0, -1.0)
+        return block_factor * stacked_gram * (2.0 / graph.total_weight)
+
+    def coefficients(
+        self, nus: Array, alphas: Array, *, warn_if_raised: bool = True
+    ) -> list[Array]:
         """Coefficients of each view, shape (n, *output_shape, n_nus, n_alphas).
 
         [CoRankRLS10] section 5: one reduction for each nu serves all alphas. An alpha below the
         rounding error of B + ν C is raised to it, with a warning, so that a huge ν cannot make the
         system indefinite.
         """
-        B, E = self.system
+        gram, moment = self.system
         weights_by_nu = []
-        smallest_alpha = 0.0  # that is not lost in rounding
+        smallest_alpha = 0.0
         for nu in nus:
-            A = B + nu * self.coupling
-            rounding = len(A) * np.finfo(float).eps * float(np.diag(A).max())
-            w, _ = solve_shifted(A, E, np.maximum(alphas, rounding))
-            weights_by_nu.append(w.transpose(1, 2, 0))
-            smallest_alpha = max(smallest_alpha, rounding)
-        if warns and alphas.min() < smallest_alpha:
+            A = gram + nu * self.disagreement_matrix
+            rounding_error = len(A) * np.finfo(float).eps * float(np.diag(A).max())
+            smallest_alpha = max(smallest_alpha, rounding_error)
+            w, _ = solve_shifted(A, moment, np.maximum(alphas, rounding_error))
+            weights_by_nu.append(w.transpose(1, 2, 0))  # (n_features, n_outputs, n_alphas)
+        if warn_if_raised and alphas.min() < smallest_alpha:
             warn_user(
                 f"alpha={alphas.min():g} is below the rounding error of a system with "
                 f"nu={nus.max():g}; {smallest_alpha:.2g} is used instead. Use a larger alpha or a "
                 "smaller nu.",
             )
-        stacked_weights = np.stack(weights_by_nu, axis=2)  # (n, n_outputs, n_nus, n_alphas)
-        grid = stacked_weights.shape[2:]
-        first_of_next_view = np.cumsum(self._sizes)[:-1]
+        weights = np.stack(weights_by_nu, axis=2)  # (n_features, n_outputs, n_nus, n_alphas)
+        return self._coefficients_of_weights(weights)
+
+    def _coefficients_of_weights(self, weights: Array) -> list[Array]:
+        """Coefficients of the columns or basis items of each view, from stacked weights of R_v."""
+        grid_shape = weights.shape[2:]
+        view_ends = np.cumsum(self._n_features_of_views)
+        weights_of_views = np.split(weights, view_ends[:-1])
         coefficients = []
-        for view, w in zip(self.views, np.split(stacked_weights, first_of_next_view), strict=True):
-            flat = view.coefficients(w.reshape(len(w), -1))
-            coefficients.append(flat.reshape(-1, *self.output_shape, *grid))
+        for view, view_weights in zip(self.views, weights_of_views, strict=True):
+            columns = view.coefficients(view_weights.reshape(len(view_weights), -1))
+            coefficients.append(columns.reshape(-1, *self.output_shape, *grid_shape))
         return coefficients
 
     def default_values(self, name: str) -> Array:
         """40 alphas as for RankRLS, averaged over the views, and seven nus."""
         if name == "nu":
             return np.array(NUS)
-        return default_alphas(float(np.trace(self.system[0])) / len(self.views))
+        gram, _ = self.system
+        mean_squared_distance = float(np.trace(gram)) / len(self.views)  # in a pair
+        return default_alphas(mean_squared_distance)
 
     def scores_without(self, test_items: Indices, candidates: CandidateGrid) -> Array:
         """Mean of the views, trained without scored rows given by their position among these.
@@ -658,28 +686,32 @@ class CoTask(HoldOutTask):
         Held-out rows do not take part in the agreement of the views either. If the views agree on
         the unscored rows, C is the same for all folds and is computed once.
         """
-        train_positions = np.delete(np.arange(len(self.target.scored)), test_items)
-        loss = SquaredLoss(self.loss.graph.subset(train_positions))
-        check_rest(loss.graph.n_pairs > 0)
-        task = CoTask(self.learner, self._X, self.target.without(test_items), loss)
-        if self.target.agrees_on_unscored:
-            task.coupling = self.coupling
-        coefficients = task.coefficients(
-            candidates.axes["nu"], candidates.axes["alpha"], warns=False
-        )
-        X_held = self._X[self.target.scored[test_items]]
-        scores = [
-            view.scores(X_held, coef.reshape(len(coef), -1))
+        n_scored = len(self.target.scored)
+        train_items = np.delete(np.arange(n_scored), test_items)
+        train_loss = SquaredLoss(self.loss.graph.subset(train_items))
+        check_rest(train_loss.graph.n_pairs > 0)
+        train_task = CoTask(self.learner, self._X, self.target.without(test_items), train_loss)
+        if self.target.agrees_on_unscored:  # the same rows in all folds
+            train_task.disagreement_matrix = self.disagreement_matrix
+        nus = candidates.axes["nu"]
+        alphas = candidates.axes["alpha"]
+        coefficients = train_task.coefficients(nus, alphas, warn_if_raised=False)
+
+        test_rows = self.target.scored[test_items]
+        X_test = self._X[test_rows]
+        scores_of_views = [
+            view.scores(X_test, coef.reshape(len(coef), -1))
             for view, coef in zip(self.views, coefficients, strict=True)
         ]
         learner: CoRankRLS = self.learner
-        aggregated = learner._aggregate(scores)
-        return aggregated.reshape(len(test_items), -1, len(candidates))
+        scores = learner._mean_of_views(scores_of_views)
+        return scores.reshape(len(test_items), -1, len(candidates))
 
     def train(self, **values: ParameterValue) -> CoRankRLS:
         """The learner trained on all data."""
-        model: CoRankRLS = self.learner.set_params(**values)
-        nus = check_nus([model.nu], "nu")
-        alphas = check_alphas([model.alpha], "alpha")
-        model.view_coef_ = [coef[..., 0, 0] for coef in self.coefficients(nus, alphas)]
-        return model
+        learner: CoRankRLS = self.learner.set_params(**values)
+        nus = check_nus([learner.nu], "nu")
+        alphas = check_alphas([learner.alpha], "alpha")
+        coefficients = self.coefficients(nus, alphas)
+        learner.view_coef_ = [coef[..., 0, 0] for coef in coefficients]  # of the only nu and alpha
+        return learner

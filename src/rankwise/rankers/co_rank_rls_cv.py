@@ -32,17 +32,19 @@ def _weights_by_error(
 ) -> Array:
     """How far the held-out error of each view is below 1/2; equal weights if none is."""
     disagreement = get_metric("disagreement")
-    values = {name: np.atleast_1d(value) for name, value in candidate.items()}
+    grid_of_one = {name: np.atleast_1d(value) for name, value in candidate.items()}
     n_views = len(task.views)
     errors = np.empty(n_views)
-    for v in range(n_views):
-        task.learner.set_params(view_weights=np.eye(n_views)[v])
-        result = evaluate_task(task, values, cv, [disagreement])
-        errors[v] = result.overall(disagreement)[0]
-    below_chance = np.maximum(0.5 - errors, 0.0)
-    if not below_chance.any():
+    for view in range(n_views):
+        weight_of_one_view = np.zeros(n_views)
+        weight_of_one_view[view] = 1.0
+        task.learner.set_params(view_weights=weight_of_one_view)
+        result = evaluate_task(task, grid_of_one, cv, [disagreement])
+        errors[view] = result.overall(disagreement)[0]
+    margin_over_chance = np.maximum(0.5 - errors, 0.0)
+    if not margin_over_chance.any():
         return np.ones(n_views)
-    return below_chance
+    return margin_over_chance
 
 
 class CoRankRLSCV(Search):
@@ -205,8 +207,8 @@ random_state
                     "view_weights='held_out' evaluates the views on folds, but time holds out "
                     "later groups; pass an array of weights, or omit time."
                 )
-            view_weights = None
-            if not isinstance(random_state, int | np.integer):  # the views are drawn twice
+            view_weights = None  # alpha and nu are selected for the mean of the views
+            if not isinstance(random_state, int | np.integer):  # the same views are drawn twice
                 random_state = int(check_random_state(random_state).randint(2**31 - 1))
         learner = CoRankRLS(
             views=self.views,

@@ -13,19 +13,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices, Matrix, MatrixLike, Numbers, ParameterValue, RandomState
-from rankwise.fitted_schema import (
-    Either,
-    FittedSchema,
-    Floats,
-    Ints,
-    ListOf,
-    Record,
-    Values,
-    saved_fields,
-)
+from rankwise.fitted_schema import Either, FittedSchema, Floats, Ints, ListOf, Record, Values
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import Preferences, TargetLike, TrainingTarget, read_y
-from rankwise.kernels.feature_maps import ColumnFeatures, KernelFeatures
+from rankwise.kernels.feature_maps import ColumnFeatures
 from rankwise.kernels.kernel import KernelName, KernelParameters
 from rankwise.kernels.views import View, check_views, view_columns
 from rankwise.losses import SquaredLoss
@@ -45,6 +36,7 @@ from rankwise.rankers.pursuit_dictionary import (
     function_values,
     kernel_functions,
 )
+from rankwise.rankers.pursuit_function import PursuitFunction, make_functions
 from rankwise.rankers.ranking_problem import check_beta, one_output, ranking_loss
 from rankwise.rankers.semi_supervised import PartialRelevance, split_unscored_of_one_output
 from rankwise.runtime.threads import single_threaded
@@ -64,64 +56,6 @@ SEARCHES: dict[str, type[SharedIndices | AllPairs | AllCombinations]] = {
     "pairs": AllPairs,
     "all": AllCombinations,
 }
-
-
-@saved_fields(
-    {
-        "basis": Record(ColumnFeatures, KernelFeatures),
-        "choices": Ints("steps"),
-        "coef_path": Floats("states functions"),
-        "intercept_path": Floats("states"),
-    }
-)
-class PursuitFunction(NamedTuple):
-    """The function of one view before the first step and after each.
-
-    Attributes
-    ----------
-    basis : ColumnFeatures or KernelFeatures
-        The chosen functions.
-    choices : ndarray of int, shape (n_steps,)
-        The number of the function that each step chose.
-    coef_path : ndarray of shape (n_steps + 1, n_functions)
-        Their coefficients.
-    intercept_path : ndarray of shape (n_steps + 1,)
-        The intercept.
-    """
-
-    basis: ColumnFeatures | KernelFeatures
-    choices: Indices
-    coef_path: Array
-    intercept_path: Array
-
-    def scores(self, X: MatrixLike, steps: int | slice = -1) -> Array:
-        """Scores after one or more of the steps, by default the last one."""
-        coef = self.coef_path[steps].T
-        intercept = self.intercept_path[steps]
-        if not len(coef):
-            return np.broadcast_to(intercept, (X.shape[0], *np.shape(intercept)))
-        return np.asarray(self.basis.scores(X, coef) + intercept)
-
-
-def make_functions(
-    dictionaries: list[Dictionary], steps: list[Step], mean_score: float | None
-) -> list[PursuitFunction]:
-    """Gather the coefficients of all steps; with `mean_score` there is an intercept."""
-    functions = []
-    for view, dictionary in enumerate(dictionaries):
-        basis_numbers = steps[-1].basis[view] if steps else []
-        choice_numbers = [step.chosen[view] for step in steps]
-        coef_path = np.zeros((len(steps) + 1, len(basis_numbers)))
-        intercept_path = np.full(len(steps) + 1, mean_score or 0.0)
-        for n_steps, step in enumerate(steps, 1):
-            coef = step.coef[view]
-            coef_path[n_steps, : len(coef)] = coef
-            if mean_score is not None:
-                intercept_path[n_steps] -= step.means[view]
-        basis = dictionary.take(np.array(basis_numbers, dtype=np.intp))
-        choices = dictionary.indices[np.array(choice_numbers, dtype=np.intp)]
-        functions.append(PursuitFunction(basis, choices, coef_path, intercept_path))
-    return functions
 
 
 class RankingPursuit(TaskModel, KernelParameters):
@@ -255,6 +189,10 @@ class RankingPursuit(TaskModel, KernelParameters):
 
     allows_unscored = True
 
+    basis_indices_: Indices | list[Indices]
+    dual_coef_: Array | list[Array]
+    coef_path_: Array | list[Array]
+
     def __init__(
         self,
         n_basis: int = 50,
@@ -329,28 +267,30 @@ class RankingPursuit(TaskModel, KernelParameters):
         """
         target = read_y(y, groups, sample_weight, X=X, allow_nan=True)
         X = check_groups(self, X, y, groups, target)
-        X = self._check(X)
+        X = self._check_parameters(X)
         holds_out = self.n_iter_no_change is not None
-        if self.views is None and isinstance(target, Preferences) and not holds_out:
+        if isinstance(target, Preferences) and self.views is None and not holds_out:
             if target.graph.has_relevance:
                 one_output("RankingPursuit", target.graph.y)
-            return self._fit_rows(X, target.graph)
-        scores = split_unscored_of_one_output("RankingPursuit", target, X.shape[0])
-        if not holds_out:
-            return self._fit_rows(X, scores)
-        return self._fit_rows(X, scores, self._validation_rows(scores))
+            return self._fit_target(X, target.graph)
+        relevance = split_unscored_of_one_output("RankingPursuit", target, X.shape[0])
+        validation_items = None
+        if holds_out:
+            validation_items = self._choose_validation_items(relevance)
+        return self._fit_target(X, relevance, validation_items)
 
-    def _validation_rows(self, scores: PartialRelevance) -> Indices:
-        """Scored rows of random groups, or of a single list, that decide when to stop."""
-        codes = scores.groups.codes[scores.scored]
+    def _choose_validation_items(self, relevance: PartialRelevance) -> Indices:
+        """Scored items of random groups, or of a single list, that decide when to stop."""
+        unit_of_item = relevance.groups.codes[relevance.scored]
         fraction = self.validation_fraction
-        has_one_group = not np.ptp(codes)
+        has_one_group = unit_of_item.min() == unit_of_item.max()
         if has_one_group:  # hold out at least two items, which have an order
-            codes = np.arange(len(codes))
-            fraction = max(fraction, 2 / len(codes))
+            n_items = len(unit_of_item)
+            unit_of_item = np.arange(n_items)
+            fraction = max(fraction, 2 / n_items)
         splitter = GroupShuffleSplit(1, test_size=fraction, random_state=self.random_state)
-        _, validation_rows = next(splitter.split(codes, groups=codes))
-        return np.asarray(validation_rows)
+        _, validation_items = next(splitter.split(unit_of_item, groups=unit_of_item))
+        return np.asarray(validation_items)
 
     @single_threaded
     def predict(self, X: MatrixLike) -> Array:
@@ -394,7 +334,7 @@ class RankingPursuit(TaskModel, KernelParameters):
             Basis items and coefficients.
         """
         maps = [function.basis for function in self._functions]
-        coefficients = [function.coef_path[-1][:, None] for function in self._functions]
+        coefficients = [function.coef_path[-1, :, None] for function in self._functions]
         return KernelExpansion(maps, coefficients, self.intercept_)
 
     def staged_predict(self, X: MatrixLike) -> Iterator[Array]:
@@ -411,20 +351,22 @@ class RankingPursuit(TaskModel, KernelParameters):
             Scores.
         """
         check_is_fitted(self)
-        yield from self._staged(validate_X(self, X, reset=False))[:, 1:].T
+        X = validate_X(self, X, reset=False)
+        scores_after_each_step = self._staged_scores(X)[:, 1:]
+        yield from scores_after_each_step.T
 
-    def _staged(self, X: MatrixLike) -> Array:
+    def _staged_scores(self, X: MatrixLike) -> Array:
         """Mean scores of the views before and after each step, shape (n_items, n_steps + 1)."""
-        staged = [function.scores(X, slice(None)) for function in self._functions]
-        return np.asarray(np.mean(staged, axis=0))
+        scores_of_views = [function.staged_scores(X) for function in self._functions]
+        return np.asarray(np.mean(scores_of_views, axis=0))
 
     def _prepare(self, X: MatrixLike, target: TrainingTarget) -> PursuitTask:
-        X = self._check(X)
-        scores = split_unscored_of_one_output("RankingPursuit", target, X.shape[0])
-        return PursuitTask(self, X, scores)
+        X = self._check_parameters(X)
+        relevance = split_unscored_of_one_output("RankingPursuit", target, X.shape[0])
+        return PursuitTask(self, X, relevance)
 
-    def _check(self, X: MatrixLike) -> Matrix:
-        """The items, after all parameters."""
+    def _check_parameters(self, X: MatrixLike) -> Matrix:
+        """Check all parameters, then the items, which are returned."""
         check_beta(self.beta)
         check_int("n_basis", self.n_basis, least=1)
         if self.n_iter_no_change is not None:
@@ -434,61 +376,54 @@ class RankingPursuit(TaskModel, KernelParameters):
         check_nus([self.nu], "nu")
         return validate_X(self, X)
 
-    def _fit_rows(
+    def _fit_target(
         self,
         X: MatrixLike,
         target: PreferenceGraph | PartialRelevance,
-        validation_rows: Indices | None = None,
+        validation_items: Indices | None = None,
     ) -> Self:
-        """Fit to checked data; held-out scored rows decide when to stop."""
-        train = target
+        """Fit to checked data; held-out scored items decide when to stop."""
+        train_target = target
         validation = None
-        if validation_rows is not None and isinstance(target, PartialRelevance):
-            train = target.without(validation_rows)
-            validation = ValidationRows.of(X, target, validation_rows)
-        loss, mean_score = self._loss(X.shape[0], train)
-        rows = scored = np.arange(X.shape[0])
-        if isinstance(train, PartialRelevance):
-            scored = train.scored
-            rows = np.sort(np.concatenate([scored, train.unscored]))
-        dictionaries = self._dictionaries(X, rows, scored)
+        if validation_items is not None and isinstance(target, PartialRelevance):
+            train_target = target.without(validation_items)
+            validation = ValidationRows.of(X, target, validation_items)
+        loss, mean_score = self._make_loss(X.shape[0], train_target)
+        train_rows = np.arange(X.shape[0])
+        scored_rows = train_rows
+        if isinstance(train_target, PartialRelevance):
+            scored_rows = train_target.scored
+            train_rows = np.sort(np.concatenate([scored_rows, train_target.unscored]))
+
+        dictionaries = self._make_dictionaries(X, train_rows, scored_rows)
         self.search_ = choose_search(self.search, dictionaries)
-        problem = self._problem(X, train, scored, dictionaries, loss, mean_score)
+        agreement = None
+        agreeing_rows = None
+        if len(dictionaries) > 1 and isinstance(train_target, PartialRelevance):
+            agreeing_rows, agreement = train_target.agreement(self.group_weight)
+        problem = PursuitProblem(
+            loss,
+            has_free_intercept=self.beta == 0 or mean_score is not None,
+            scored=_values_of_views(dictionaries, X, scored_rows),
+            agreeing=_values_of_views(dictionaries, X, agreeing_rows),
+            agreement=agreement,
+            nu=self.nu,
+        )
+
         norms = problem.norms()
         _check_not_constant(norms)
         search = SEARCHES[self.search_](problem, norms)
         all_steps = pursue(problem, search, int(self.n_basis), self.backfit)
-        self.__dict__.pop("validation_score_", None)
+        self.__dict__.pop("validation_score_", None)  # of an earlier fit
         if validation is None:
             steps = list(all_steps)
         else:
-            steps = self._best_steps(all_steps, validation, dictionaries, mean_score)
-        self.n_pairs_ = problem.loss.graph.n_pairs
+            steps = self._stop_at_best_step(all_steps, validation, dictionaries, mean_score)
+        self.n_pairs_ = loss.graph.n_pairs
         self._store(steps, make_functions(dictionaries, steps, mean_score))
         return self
 
-    def _problem(
-        self,
-        X: MatrixLike,
-        train: PreferenceGraph | PartialRelevance,
-        scored: Indices,
-        dictionaries: list[Dictionary],
-        loss: SquaredLoss,
-        mean_score: float | None,
-    ) -> PursuitProblem:
-        """Loss, and the values of all functions at the items."""
-        at_scored = [function_values(functions, X, scored) for functions in dictionaries]
-        at_agreeing: list[Matrix] = []
-        agreement = None
-        if len(dictionaries) > 1 and isinstance(train, PartialRelevance):
-            agreeing_rows, agreement = train.agreement(self.group_weight)
-            at_agreeing = [
-                function_values(functions, X, agreeing_rows) for functions in dictionaries
-            ]
-        has_free_intercept = self.beta == 0 or mean_score is not None
-        return PursuitProblem(loss, has_free_intercept, at_scored, at_agreeing, agreement, self.nu)
-
-    def _best_steps(
+    def _stop_at_best_step(
         self,
         all_steps: Iterator[Step],
         validation: ValidationRows,
@@ -499,28 +434,33 @@ class RankingPursuit(TaskModel, KernelParameters):
         patience = int(self.n_iter_no_change or 1)
         steps: list[Step] = []
         errors: list[float] = []
+        best_step = -1
         for step in all_steps:
             steps.append(step)
             functions = make_functions(dictionaries, [step], mean_score)
             errors.append(validation.error(functions))
-            best = int(np.argmin(errors))
-            n_steps_without_gain = len(errors) - 1 - best
+            best_step = int(np.argmin(errors))
+            n_steps_without_gain = len(errors) - 1 - best_step
             if n_steps_without_gain >= patience:
                 break
         self.validation_score_ = np.array(errors)
-        if errors:
-            return steps[: int(np.argmin(errors)) + 1]
-        return steps
+        return steps[: best_step + 1]
 
-    def _loss(
-        self, n_items: int, train: PreferenceGraph | PartialRelevance
+    def _make_loss(
+        self, n_items: int, target: PreferenceGraph | PartialRelevance
     ) -> tuple[SquaredLoss, float | None]:
         """Loss of the scored rows, and their mean score if there is an intercept."""
-        options = self.cost, self.ties, self.group_weight
-        if isinstance(train, PartialRelevance):
-            loss = train.loss(*options, beta=self.beta)
+        if isinstance(target, PartialRelevance):
+            loss = target.loss(self.cost, self.ties, self.group_weight, self.beta)
         else:
-            loss, _ = ranking_loss(n_items, Preferences(train), *options, self.beta)
+            loss, _ = ranking_loss(
+                n_items,
+                Preferences(target),
+                self.cost,
+                self.ties,
+                self.group_weight,
+                self.beta,
+            )
         with np.errstate(over="ignore", invalid="ignore"):
             mean_square = loss.at_zero
         if not 0 < mean_square < np.inf and loss.target.any():
@@ -528,54 +468,82 @@ class RankingPursuit(TaskModel, KernelParameters):
                 f"the mean square of the scores or magnitudes is {mean_square:g}; multiply all of "
                 "them by one factor that brings them nearer to 1."
             )
-        if loss.y is None or self.beta == 0 or not self.fit_intercept:
+        has_intercept = self.beta > 0 and self.fit_intercept
+        if loss.y is None or not has_intercept:
             return loss, None
         mean_score = float(np.average(loss.y, weights=loss.graph.item_weights))
-        return SquaredLoss(loss.graph, self.beta, loss.y - mean_score), mean_score
+        centered_loss = SquaredLoss(loss.graph, self.beta, loss.y - mean_score)
+        return centered_loss, mean_score
 
-    def _dictionaries(self, X: MatrixLike, rows: Indices, scored: Indices) -> list[Dictionary]:
-        """The functions of each view, centered at the given rows of X or at points."""
+    def _make_dictionaries(
+        self, X: MatrixLike, train_rows: Indices, scored_rows: Indices
+    ) -> list[Dictionary]:
+        """The functions of each view, centered at rows of X or at points, or columns of X."""
         rng = check_random_state(self.random_state)
-        candidates = choose_functions(self.dictionary, rows, scored, X.shape[1], rng)
-        views = [View(**self.kernel_arguments())]
-        functions_of_views = [candidates.functions]
-        if isinstance(self.views, int | np.integer):
-            views = views * check_int("views", self.views, "or a list of View", least=1)
-            is_scored = np.isin(candidates.functions, scored) & candidates.are_rows
-            functions_of_views = deal_functions(candidates.functions, is_scored, len(views), rng)
-        elif self.views is not None:
+        n_features = X.shape[1]
+        candidates = choose_functions(self.dictionary, train_rows, scored_rows, n_features, rng)
+        if self.views is None or isinstance(self.views, int | np.integer):
+            views = [self._view_of_own_kernel()]
+        else:
             views = check_views(self.views)
-            functions_of_views = functions_of_views * len(views)
+        functions_of_views = [candidates.functions] * len(views)
+        if isinstance(self.views, int | np.integer):
+            n_views = check_int("views", self.views, "or a list of View", least=1)
+            views = views * n_views
+            is_scored = np.isin(candidates.functions, scored_rows) & candidates.are_rows
+            functions_of_views = deal_functions(candidates.functions, is_scored, n_views, rng)
+
         names = getattr(self, "feature_names_in_", None)
         dictionaries: list[Dictionary] = []
         for view, functions in zip(views, functions_of_views, strict=True):
-            columns = view_columns(view, X.shape[1], names)
+            columns = view_columns(view, n_features, names)
             if candidates.are_columns:
-                dictionaries.append(column_functions(view, functions, columns))
+                dictionary: Dictionary = column_functions(view, functions, columns)
             else:
                 view_candidates = candidates._replace(functions=functions)
-                dictionaries.append(kernel_functions(view, view_candidates, X, rows, columns, rng))
+                dictionary = kernel_functions(view, view_candidates, X, train_rows, columns, rng)
+            dictionaries.append(dictionary)
         return dictionaries
+
+    def _view_of_own_kernel(self) -> View:
+        """All columns, with the kernel of the estimator."""
+        return View(
+            kernel=self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+        )
 
     def _store(self, steps: list[Step], functions: list[PursuitFunction]) -> None:
         """Set the fitted attributes."""
         self._functions = functions
         self.n_basis_ = len(steps)
         self.train_error_ = np.array([step.error for step in steps])
-        self.intercept_ = float(np.mean([f.intercept_path[-1] for f in functions]))
-        self.basis_indices_ = [f.basis.indices for f in functions]
-        self.dual_coef_ = [f.coef_path[-1] for f in functions]
-        self.coef_path_ = [f.coef_path[1:] for f in functions]
-        self.choice_path_ = np.stack([f.choices for f in functions], axis=1)
-        self.__dict__.pop("coef_", None)
+        self.intercept_ = float(np.mean([function.intercept_path[-1] for function in functions]))
+        self.basis_indices_ = [function.basis.indices for function in functions]
+        self.dual_coef_ = [function.coef_path[-1] for function in functions]
+        self.coef_path_ = [function.coef_path[1:] for function in functions]
+        self.choice_path_ = np.stack([function.choices for function in functions], axis=1)
+        self.__dict__.pop("coef_", None)  # of an earlier fit
         if isinstance(functions[0].basis, ColumnFeatures):
             self.coef_ = np.zeros(self.n_features_in_)
-            for f in functions:
-                self.coef_[f.basis.indices] += f.coef_path[-1] / len(functions)
-        if self.views is None:
-            for name in ("basis_indices_", "dual_coef_", "coef_path_"):
-                setattr(self, name, getattr(self, name)[0])
+            for function in functions:
+                self.coef_[function.basis.indices] += function.coef_path[-1] / len(functions)
+        if self.views is None:  # no list of views, no axis of views
+            self.basis_indices_ = self.basis_indices_[0]
+            self.dual_coef_ = self.dual_coef_[0]
+            self.coef_path_ = self.coef_path_[0]
             self.choice_path_ = self.choice_path_[:, 0]
+
+
+def _values_of_views(
+    dictionaries: list[Dictionary], X: MatrixLike, rows: Indices | None
+) -> list[Matrix]:
+    """Values of the functions of each view at some rows; an empty list without rows."""
+    if rows is None:
+        return []
+    return [function_values(dictionary, X, rows) for dictionary in dictionaries]
 
 
 class PursuitTask(HoldOutTask):
@@ -589,17 +557,17 @@ class PursuitTask(HoldOutTask):
         Its parameters; it has seen X.
     X : array or sparse matrix of shape (n_items, n_features)
         All items, checked.
-    scores : PartialRelevance
+    relevance : PartialRelevance
         Scores and groups of all rows.
     """
 
     parameters = ("n_basis",)
 
-    def __init__(self, learner: RankingPursuit, X: MatrixLike, scores: PartialRelevance) -> None:
+    def __init__(self, learner: RankingPursuit, X: MatrixLike, relevance: PartialRelevance) -> None:
         self._X = X
-        self._scores = scores
-        graph = scores.graph(learner.cost, learner.ties, learner.group_weight)
-        super().__init__(learner, graph, scores.scored, X.shape[0])
+        self._relevance = relevance
+        graph = relevance.graph(learner.cost, learner.ties, learner.group_weight)
+        super().__init__(learner, graph, rows=relevance.scored, n_rows=X.shape[0])
 
     def default_values(self, _: str) -> Numbers:
         """All numbers of steps up to `n_basis`."""
@@ -607,19 +575,22 @@ class PursuitTask(HoldOutTask):
 
     def scores_without(self, test_items: Indices, candidates: CandidateGrid) -> Array:
         """A pursuit that ended early stays as it is for the steps that are left."""
-        steps = candidates.axes["n_basis"].astype(np.intp)
-        model = self._trained(int(steps.max()), self._scores.without(test_items))
-        staged = model._staged(self._X[self._scores.scored[test_items]])
-        return staged[:, np.minimum(steps, staged.shape[1] - 1)]
+        candidate_steps = candidates.axes["n_basis"].astype(np.intp)
+        train_relevance = self._relevance.without(test_items)
+        model = self._fit_learner(int(candidate_steps.max()), train_relevance)
+        test_rows = self._relevance.scored[test_items]
+        staged_scores = model._staged_scores(self._X[test_rows])
+        last_step = staged_scores.shape[1] - 1
+        return staged_scores[:, np.minimum(candidate_steps, last_step)]
 
     def train(self, **values: ParameterValue) -> RankingPursuit:
         """The learner trained on all data."""
-        return self._trained(int(values["n_basis"]), self._scores)
+        return self._fit_learner(int(values["n_basis"]), self._relevance)
 
-    def _trained(self, n_basis: int, scores: PartialRelevance) -> RankingPursuit:
+    def _fit_learner(self, n_basis: int, relevance: PartialRelevance) -> RankingPursuit:
         model: RankingPursuit = copy.copy(self.learner)
         model.n_basis = n_basis
-        return model._fit_rows(self._X, scores)
+        return model._fit_target(self._X, relevance)
 
 
 class ValidationRows(NamedTuple):
@@ -644,12 +615,16 @@ class ValidationRows(NamedTuple):
 
     @classmethod
     def of(
-        cls, X: MatrixLike, target: PartialRelevance, validation_rows: Indices
+        cls, X: MatrixLike, relevance: PartialRelevance, validation_items: Indices
     ) -> ValidationRows:
-        """Take these of the scored rows."""
-        rows = target.scored[validation_rows]
-        y = target.y[validation_rows]
-        return cls(X[rows], y, target.groups.codes[rows], target.weights_of(rows))
+        """Take the scored rows of these positions."""
+        rows = relevance.scored[validation_items]
+        return cls(
+            X[rows],
+            relevance.y[validation_items],
+            relevance.groups.codes[rows],
+            relevance.weights_of(rows),
+        )
 
     def error(self, functions: list[PursuitFunction]) -> float:
         """Disagreement error of the mean of the views."""
@@ -660,8 +635,8 @@ class ValidationRows(NamedTuple):
 
 def _check_not_constant(norms: list[Array]) -> None:
     """Raise an error if all functions of a view are constant inside groups."""
-    for view, values in enumerate(norms):
-        if not values.any():
+    for view, norms_of_view in enumerate(norms):
+        if not norms_of_view.any():
             raise ValueError(
                 f"all functions of the dictionary (view {view}) are constant inside groups, so "
                 "none of them can order the scored items. Pass features (or columns of the view) "

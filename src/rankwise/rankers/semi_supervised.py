@@ -41,8 +41,8 @@ class PartialTarget(ABC):
     agreement_graph: PreferenceGraph | None = field(default=None, kw_only=True)
 
     @abstractmethod
-    def loss(self, *options: str, beta: float = 0.0) -> SquaredLoss:
-        """The loss of the scored rows; `options` are cost, ties and group_weight."""
+    def loss(self, cost: str, ties: str, group_weight: str, beta: float = 0.0) -> SquaredLoss:
+        """The loss of the scored rows."""
 
     @abstractmethod
     def without(self, test_items: Indices) -> Self:
@@ -58,8 +58,8 @@ class PartialTarget(ABC):
         rows = self.unscored
         if self.weights is not None:
             rows = rows[self.weights[rows] > 0]
-        n_unscored = np.bincount(self.groups.codes[rows])  # of each group
-        return bool(n_unscored.max(initial=0) > 1)
+        n_unscored_of_groups = np.bincount(self.groups.codes[rows])
+        return bool(n_unscored_of_groups.max(initial=0) > 1)
 
     def agreement(self, group_weight: str = "pairs") -> tuple[Indices, PreferenceGraph]:
         """Rows on whose order the views agree, and the graph of their pairs.
@@ -73,9 +73,8 @@ class PartialTarget(ABC):
         rows = self.scored
         if self.agrees_on_unscored:
             rows = self.unscored
-        groups = self.groups.take(rows)
-        zeros = np.zeros(len(rows))  # all pairs of a group, whatever the scores
-        target = Relevance(zeros, groups, self.weights_of(rows))
+        equal_scores = np.zeros(len(rows))  # the graph has all pairs of a group, whatever scores
+        target = Relevance(equal_scores, self.groups.take(rows), self.weights_of(rows))
         return rows, ScoreGraph(target, group_weight=group_weight)
 
 
@@ -97,9 +96,9 @@ class PartialRelevance(PartialTarget):
         target = Relevance(self.y, groups, self.weights_of(self.scored))
         return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
 
-    def loss(self, *options: str, beta: float = 0.0) -> SquaredLoss:
-        """The loss of the scored rows; `options` are those of `graph`."""
-        loss = SquaredLoss(self.graph(*options), beta, self.y)
+    def loss(self, cost: str, ties: str, group_weight: str, beta: float = 0.0) -> SquaredLoss:
+        """The loss of the scored rows."""
+        loss = SquaredLoss(self.graph(cost, ties, group_weight), beta, self.y)
         check_something_to_rank(loss)
         return loss
 
@@ -124,11 +123,10 @@ class PartialPreferences(PartialTarget):
 
     graph: PreferenceGraph
 
-    def loss(self, *options: str, beta: float = 0.0) -> SquaredLoss:
+    def loss(self, cost: str, ties: str, group_weight: str, beta: float = 0.0) -> SquaredLoss:
         """The loss of the rows that are in a pair; the graph has options of its own."""
-        cost, ties, group_weight = options
-        n_items = self.graph.n_items
-        check_graph(self.graph, n_items, {"cost": cost, "ties": ties, "group_weight": group_weight})
+        options = {"cost": cost, "ties": ties, "group_weight": group_weight}
+        check_graph(self.graph, self.graph.n_items, options)
         loss = SquaredLoss(self.graph, beta)
         check_something_to_rank(loss)
         return loss
@@ -179,10 +177,11 @@ def split_unscored(target: TrainingTarget, n_items: int) -> PartialRelevance:
     scores = target.y
     if scores.shape[1:] == (1,):
         scores = scores[:, 0]
-    has_score = ~np.isnan(scores).reshape(len(scores), -1)
+    has_score = ~np.isnan(scores).reshape(len(scores), -1)  # (n_items, n_outputs)
     is_scored = has_score.all(axis=1)
-    if (has_score.any(axis=1) != is_scored).any():
-        row = int(np.flatnonzero(has_score.any(axis=1) != is_scored)[0])
+    is_partly_scored = has_score.any(axis=1) & ~is_scored
+    if is_partly_scored.any():
+        row = int(np.flatnonzero(is_partly_scored)[0])
         raise ValueError(
             f"row {row} of y has a score in some columns only; several outputs need the same "
             "scored rows. Fit a model for each column."
@@ -192,20 +191,21 @@ def split_unscored(target: TrainingTarget, n_items: int) -> PartialRelevance:
             f"none of the {n_items} rows has a score (y is all NaN); there is nothing to learn the "
             "order from. Score the rows of at least one group."
         )
-    rows = PartialRelevance(
+    partial_target = PartialRelevance(
         scored=np.flatnonzero(is_scored),
         unscored=np.flatnonzero(~is_scored),
         groups=target.groups,
         weights=target.weight,
         y=scores[is_scored],
     )
-    if len(rows.unscored) and not rows.agrees_on_unscored:
+    n_unscored = len(partial_target.unscored)
+    if n_unscored and not partial_target.agrees_on_unscored:
         warn_user(
-            f"no two of the {len(rows.unscored)} unscored rows are in one group, so there is "
+            f"no two of the {n_unscored} unscored rows are in one group, so there is "
             "nothing to learn from them, and views agree on the scored rows instead. Give unscored "
             "rows group labels that they share with other unscored rows.",
         )
-    return rows
+    return partial_target
 
 
 def split_unscored_of_one_output(
