@@ -42,7 +42,7 @@ def least_squares(games, alpha):
     alpha = model.select_alpha() if alpha is None else alpha
     model.fit(alpha)
     said = tally.target
-    margin = said - model.leave_out().held_out
+    margin = said - model.leave_one_out().held_out_residuals
     factor = minimize_scalar(
         lambda c: tally.count @ (np.logaddexp(0, -c * margin) + (1 - said) / 2 * c * margin),
         bounds=(0, 20),

@@ -91,21 +91,31 @@ def test_derivatives_are_differences_and_chances_add_up_to_one(ties):
     verdicts = OutcomeLikelihood(ties == "davidson")
     rng = np.random.default_rng(0)
     m, said, theta, h = rng.normal(size=30) * 3, rng.integers(-1, 2, 30) * 1.0, 0.4, 1e-5
-    at = verdicts.at(m, said, theta)
-    ahead, behind = verdicts.at(m + h, said, theta), verdicts.at(m - h, said, theta)
-    np.testing.assert_allclose(at.m, (ahead.value - behind.value) / (2 * h), atol=1e-8)
-    np.testing.assert_allclose(at.mm, (ahead.m - behind.m) / (2 * h), atol=1e-8)
+    at = verdicts.derivatives(m, said, theta)
+    ahead, behind = (
+        verdicts.derivatives(m + h, said, theta),
+        verdicts.derivatives(m - h, said, theta),
+    )
+    np.testing.assert_allclose(at.slope, (ahead.loss - behind.loss) / (2 * h), atol=1e-8)
+    np.testing.assert_allclose(at.curvature, (ahead.slope - behind.slope) / (2 * h), atol=1e-8)
     if verdicts.has_parameter:
-        ahead, behind = verdicts.at(m, said, theta + h), verdicts.at(m, said, theta - h)
-        np.testing.assert_allclose(at.t, (ahead.value - behind.value) / (2 * h), atol=1e-7)
-        np.testing.assert_allclose(at.mt, (ahead.m - behind.m) / (2 * h), atol=1e-7)
-        np.testing.assert_allclose(at.tt, (ahead.t - behind.t) / (2 * h), atol=1e-7)
+        ahead, behind = (
+            verdicts.derivatives(m, said, theta + h),
+            verdicts.derivatives(m, said, theta - h),
+        )
+        np.testing.assert_allclose(at.theta_slope, (ahead.loss - behind.loss) / (2 * h), atol=1e-7)
+        np.testing.assert_allclose(
+            at.mixed_curvature, (ahead.slope - behind.slope) / (2 * h), atol=1e-7
+        )
+        np.testing.assert_allclose(
+            at.theta_curvature, (ahead.theta_slope - behind.theta_slope) / (2 * h), atol=1e-7
+        )
         truth = [oracle_boards.chances(x, theta) for x in m]
         np.testing.assert_allclose(verdicts.probabilities(m, theta), truth, atol=1e-12)
         shown = np.choose((1 - said).astype(int), verdicts.probabilities(m, theta).T)
-        np.testing.assert_allclose(at.value, -np.log(shown), atol=1e-12)
+        np.testing.assert_allclose(at.loss, -np.log(shown), atol=1e-12)
     np.testing.assert_allclose(verdicts.probabilities(m, theta).sum(axis=1), 1.0)
-    extreme = verdicts.at(np.array([800.0, -800.0]), np.array([-1.0, 0.0]), theta)
+    extreme = verdicts.derivatives(np.array([800.0, -800.0]), np.array([-1.0, 0.0]), theta)
     assert all(np.isfinite(part).all() for part in extreme)
 
 
@@ -146,7 +156,7 @@ def _without(data, Z, kept):
 def test_a_newton_step_without_a_comparison_misses_little_of_the_refit(ties):
     data, Z = _games(4, 120, n_covariates=1)
     alpha, model = 1e-3, _model(data, Z, ties)
-    steps = held_out_margins(model.fit(alpha).leave_out(), np.arange(data.n_pairs))
+    steps = held_out_margins(model.fit(alpha).leave_one_out(), np.arange(data.n_pairs))
     tally = model.counts
     inside = model.margins()[tally.pair][tally.outcome]
     for k in range(0, data.n_pairs, 7):
@@ -170,7 +180,9 @@ def test_held_out_log_loss_is_near_that_of_refits(ties):
         for a, alpha in enumerate(alphas):
             again = rest.fit(alpha)
             margin = again.ratings[data.first[k]] - again.ratings[data.second[k]]
-            loss = rest.likelihood.at(np.array([margin]), data.outcome[[k]], again.theta).value[0]
+            loss = rest.likelihood.derivatives(
+                np.array([margin]), data.outcome[[k]], again.theta
+            ).loss[0]
             losses[a] += data.weight[k] * loss / data.weight.sum()
     found = np.array([model.fit(alpha).held_out_log_loss() for alpha in alphas])
     if ties == "half":

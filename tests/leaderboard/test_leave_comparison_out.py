@@ -244,7 +244,7 @@ def test_sketched_leverages_approach_the_exact_ones(alpha, monkeypatch):
     weights = system.counts.pair_weights
     shift = alpha * graph.total_weight
     inverse = np.linalg.inv(system.regularized_gram(weights, shift))
-    B = system.E.toarray()
+    B = system.incidence.toarray()
     exact = weights * np.einsum("ij,jk,ik->i", B, inverse, B)
     monkeypatch.setattr(leave_comparison_out, "N_SKETCHES", 4000)
     found = leave_comparison_out._sketched_leverages(

@@ -149,7 +149,7 @@ def test_effective_clusters_of_a_pair_are_those_that_compared_it():
         judges=np.array(judges),
     )  # fmt: skip
     board = rate(data, model="least-squares", alpha=1e-12)
-    units = effective_clusters(board.fitted.leave_out(), board.inputs.clusters)
+    units = effective_clusters(board.fitted.leave_one_out(), board.inputs.clusters)
     np.testing.assert_allclose(units[:5, :5][~np.eye(5, dtype=bool)], 8, rtol=0.05)
     assert (units[5, :5] < 3).all()
     # the definition, one cluster and one difference at a time

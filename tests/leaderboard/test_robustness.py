@@ -9,7 +9,7 @@ import pytest
 
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
-from rankwise.leaderboard.inference.robustness import PairInfluence
+from rankwise.leaderboard.inference.robustness import VoteRemoval
 
 ALPHA = 1e-2
 
@@ -68,18 +68,18 @@ def test_the_gap_without_each_vote_is_that_of_a_refit(options):
     board = rate(data, model="least-squares", alpha=ALPHA, **options)
     a, b = np.argsort(-board.ratings)[:2]
     found = board.votes_to_flip(a, b)
-    exact = board.fitted.leave_out()
-    case = PairInfluence(exact, exact.system.difference(a, b), 1e9)
+    exact = board.fitted.leave_one_out()
+    case = VoteRemoval(exact, exact.system.difference_contrast(a, b), 1e9)
     kept = np.ones(data.n_pairs, bool)
     for row in found.removed:
         outcome = case.counts.outcome[row]
         of = case.counts.pair[outcome], case.counts.weight[outcome], case.counts.target[outcome]
-        before = case.gap
-        case._downdate(*of)
+        before = case.lead
+        case._update_without(*of)
         kept[row] = False
         ratings = refitted(data, np.flatnonzero(kept), **options)
-        gap = board.ratings[a] - board.ratings[b] + case.gap - 1e9
-        assert case.gap < before
+        gap = board.ratings[a] - board.ratings[b] + case.lead - 1e9
+        assert case.lead < before
         np.testing.assert_allclose(gap, ratings[a] - ratings[b], atol=1e-6)
     np.testing.assert_allclose(case.inverse, case.inverse.T, atol=1e-9)
 

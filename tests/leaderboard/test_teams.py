@@ -179,8 +179,8 @@ def test_the_rows_of_changing_teams_are_sums_over_their_members():
     model = board.fitted
     rows = side_rows(board.comparisons)
     np.testing.assert_array_equal(rows.toarray(), D)
-    values = model.system.components_of(model.unknowns)
-    phi = model.rating_components.coefficients(board.comparisons.times, np.zeros((0, 30), int))
+    values = model.system.component_values(model.unknowns)
+    phi = model.rating_components.weights(board.comparisons.times, np.zeros((0, 30), int))
     margins = (phi.toarray() * (D @ values)).sum(axis=1)
     order = np.argsort(model.counts.cell)
     sign = np.where(board.comparisons.first < board.comparisons.second, 1, -1)
@@ -291,7 +291,7 @@ def test_members_who_always_play_together_have_no_rank():
     assert any("always played" in note for note in board.notes)
 
 
-def test_fixed_pairs_are_components_of_their_own():
+def test_fixed_pairs_are_component_values_their_own():
     frame = {"a": [("a", "b"), ("a", "b")], "b": [("c", "d"), ("c", "d")], "w": ["a", "b"]}
     with pytest.warns(UserWarning, match="do not determine"):
         board = rate(frame, sides=("a", "b"), outcome="w")

@@ -35,8 +35,8 @@ from rankwise.leaderboard.inference.ranks import (
 from rankwise.leaderboard.inference.robustness import (
     VotesToFlip,
     blocks_to_flip,
-    next_places,
     votes_to_flip,
+    votes_to_flip_neighbors,
 )
 from rankwise.leaderboard.inference.team_margins import team_contrast, team_notes
 from rankwise.leaderboard.judges import Judge, evaluate_judges, krippendorff
@@ -190,7 +190,7 @@ class Leaderboard(RankedBoard):
     def _pair_units(self) -> Array | None:
         """Effective number of clusters of each difference; None if clusters are many or unknown."""
         clusters = self.inputs.clusters
-        exact = self.fitted.leave_out()
+        exact = self.fitted.leave_one_out()
         if clusters is None or exact is None or len(self) > JOINT_LIMIT:
             return None
         if self._n_effective_units >= FEW_UNITS:
@@ -208,7 +208,7 @@ class Leaderboard(RankedBoard):
     @cached_property
     def prior(self) -> Prior | None:
         """Weight of the prior ratings; None without a prior."""
-        exact = self.fitted.leave_out()
+        exact = self.fitted.leave_one_out()
         if self.inputs.priors is None or exact is None:
             return None
         return self.inputs.priors.weigh(self.fitted.ratings, self.scale.factor, exact)
@@ -291,7 +291,7 @@ class Leaderboard(RankedBoard):
 
     def _team_margin(self, a: Side, b: Side) -> RatingDifference:
         """Expected margin of a team over another one."""
-        direction = self.fitted.contrast(self.contrast(a, b))
+        direction = self.fitted.contrast_of_unknowns(self.contrast(a, b))
         value = self.scale.factor * float(direction @ self.fitted.unknowns)
         if self.spread is None or self.spread.unknowns is None:
             return RatingDifference(value, None, None)
@@ -404,7 +404,7 @@ class Leaderboard(RankedBoard):
                 row for row in self.rows if row.component == component and row.rank is not None
             ]
             ranked.sort(key=lambda row: -row.rating)
-            flips = next_places(model, [self._positions[row.item] for row in ranked])
+            flips = votes_to_flip_neighbors(model, [self._positions[row.item] for row in ranked])
             by_item |= {row.item: flip for row, flip in zip(ranked[:-1], flips, strict=True)}
         return by_item
 
@@ -414,7 +414,7 @@ class Leaderboard(RankedBoard):
         model = self.fitted
         if not isinstance(model, (LeastSquares, BradleyTerry)):
             return None
-        if self.comparisons.rankings is not None or model.system.size > COVARIANCE_LIMIT:
+        if self.comparisons.rankings is not None or model.system.n_unknowns > COVARIANCE_LIMIT:
             return None
         return model
 

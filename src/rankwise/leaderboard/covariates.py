@@ -181,7 +181,7 @@ def effect_table(
 
 
 def check_identified(
-    counts: ComparisonCounts, X: Array | None, B: Array | None, names: tuple[str, ...]
+    counts: ComparisonCounts, X: Array | None, prior_ratings: Array | None, names: tuple[str, ...]
 ) -> None:
     """Refuse covariates that the items, their features or the other covariates determine.
 
@@ -192,7 +192,7 @@ def check_identified(
     Z = counts.covariates
     weights = counts.pair_weights
     without_covariates = replace(counts, covariates=Z[:, :0])
-    items = RatingSystem(without_covariates, X, B)
+    items = RatingSystem(without_covariates, X, prior_ratings)
     cross = items.apply_transpose(weights[:, None] * Z)
     solve = items.solver(weights, 1e-13 * counts.total_weight, 1e-9)
     unexplained = Z.T @ (weights[:, None] * Z) - cross.T @ solve(cross)

@@ -97,7 +97,7 @@ def fit_chances(
     def loss(parameters: Array) -> float:
         trial = curve(parameters)
         logits = trial.slope * margins + trial.side
-        losses = likelihood.at(logits, outcome, trial.theta or 0.0).value
+        losses = likelihood.derivatives(logits, outcome, trial.theta or 0.0).loss
         return float(weight @ losses / weight.sum())
 
     return curve(minimize(loss, np.zeros(3), method="BFGS").x)
@@ -113,9 +113,9 @@ def fit_board_chances(model: RatingModel) -> Chances:
         if curve.likelihood.has_parameter:
             return Chances(theta=curve.theta)
         return fit_chances(margins, outcome, counts.outcome_weight, slope=False)
-    exact = model.leave_out()
+    exact = model.leave_one_out()
     if exact is not None and not exact.system.is_huge:
-        margins = counts.target - exact.held_out
+        margins = counts.target - exact.held_out_residuals
     return fit_chances(margins, outcome, counts.outcome_weight)
 
 
@@ -239,11 +239,11 @@ def _game_levels(
     if isinstance(context, Mapping) and not is_one_game:
         levels = {name: np.asarray(labels).tolist() for name, labels in context.items()}
         codes = [
-            components.level_codes({name: labels[k] for name, labels in levels.items()})
+            components.selected_levels({name: labels[k] for name, labels in levels.items()})
             for k in range(n_games)
         ]
     else:
-        codes = [components.level_codes(context)] * n_games
+        codes = [components.selected_levels(context)] * n_games
     return np.array(codes, np.intp).reshape(n_games, -1).T
 
 
@@ -284,7 +284,7 @@ def board_probabilities(board: Leaderboard, later: PairData) -> Array:
     codes = None
     model = board.fitted
     if isinstance(model, DynamicBradleyTerry):
-        codes = model.rating_components.codes_of(later)
+        codes = model.rating_components.level_codes_of(later)
     margins = predict_margins(board, side_rows(later) @ item_of, later.times, codes)
     return board.chances.of(margins)
 

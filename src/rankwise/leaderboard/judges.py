@@ -86,7 +86,7 @@ def evaluate_judges(data: PairData, model: RatingModel, confidence: float) -> tu
 
     Models from which comparisons cannot be removed, such as dynamic ones, have no judges.
     """
-    exact = model.leave_out()
+    exact = model.leave_one_out()
     if data.judges is None or exact is None or len(np.unique(data.judges)) < 2:
         return ()
     judges = encode_groups(data.judges, data.n_pairs)

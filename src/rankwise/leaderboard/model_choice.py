@@ -129,7 +129,7 @@ def fit_model(
     covariates: Covariates,
     *,
     X: Array | None = None,
-    B: Array | None = None,
+    prior_ratings: Array | None = None,
     ties: str = "half",
     alpha: float | str | None = None,
     scales: PriorScales | None = None,
@@ -155,18 +155,18 @@ def fit_model(
         return fit_dynamic(data, covariates.columns, ties, scales, half_life)
     counts = ComparisonCounts.of(data, covariates.columns)
     if covariates.names:
-        check_identified(counts, X, B, covariates.names)
+        check_identified(counts, X, prior_ratings, covariates.names)
     if is_dynamic:
         return fit_dynamic(data, covariates.columns, ties, scales, half_life)
     model: LeastSquares | BradleyTerry | PlackettLuce
     if name == "plackett-luce" and data.rankings is not None:
         model = PlackettLuce(counts, data.rankings)
     elif name == "bradley-terry":
-        model = BradleyTerry(counts, X, B, ties)
+        model = BradleyTerry(counts, X, prior_ratings, ties)
     else:
-        model = LeastSquares(counts, X, B)
+        model = LeastSquares(counts, X, prior_ratings)
     if alpha is None:
-        alpha = DEFAULT_ALPHA if B is None else "auto"
+        alpha = DEFAULT_ALPHA if prior_ratings is None else "auto"
     if isinstance(alpha, str):
         alpha = model.select_alpha()
     return model.fit(max(LEAST_ALPHA, float(alpha)))

@@ -104,7 +104,7 @@ class Priors(NamedTuple):
         """
         counts = exact.counts
         n_votes = len(counts.outcome)
-        alpha = exact.shift / counts.total_weight
+        alpha = exact.ridge / counts.total_weight
         centered = self.columns - self.columns.mean(axis=0)
         slopes = np.linalg.lstsq(centered, ratings, rcond=RANK_TOLERANCE)[0]
         explained = float(np.mean((centered @ slopes) ** 2))

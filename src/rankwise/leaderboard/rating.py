@@ -330,7 +330,7 @@ def rate(
             data,
             covariate_table,
             X=X,
-            B=None if priors is None else priors.basis,
+            prior_ratings=None if priors is None else priors.basis,
             ties=ties,
             alpha=alpha,
             scales=scales,

@@ -188,7 +188,7 @@ def explanations(board: Leaderboard) -> list[str]:
 def _column_notes(board: Leaderboard) -> list[str]:
     """Return the meaning of the columns."""
     lines = []
-    exact = board.fitted.leave_out()
+    exact = board.fitted.leave_one_out()
     if board.judges and exact is not None and exact.system.is_huge:
         lines.append("judges are compared with ratings that include their own votes")
     if board.intervals:

@@ -36,17 +36,18 @@ def select_alpha(
     stiffness : float
         Factor of alpha in the Hessian, relative to the curvature of one comparison.
     """
-    if system.size > EIGEN_LIMIT:
+    if system.n_unknowns > EIGEN_LIMIT:
         raise ValueError(
             f'alpha="auto" is for at most {EIGEN_LIMIT:,} items or features, but there are '
-            f"{system.size:,}; pass a number."
+            f"{system.n_unknowns:,}; pass a number."
         )
-    middle = middle_alpha(system)
-    alphas = middle * RELATIVE_ALPHAS[::grid_step]
+    unit = middle_alpha(system)
+    alphas = unit * RELATIVE_ALPHAS[::grid_step]
     losses = held_out_losses(alphas)
     if system.has_prior:
-        log_likelihoods = -len(system.counts.outcome) * losses
-        return alpha_of_prior(alphas, log_likelihoods, middle / stiffness)
+        n_comparisons = len(system.counts.outcome)
+        log_likelihoods = -n_comparisons * losses
+        return alpha_of_prior(alphas, log_likelihoods, unit / stiffness)
     is_best = losses == np.nanmin(losses)
     return float(alphas[is_best].max())
 
@@ -60,23 +61,26 @@ def alpha_of_prior(alphas: Array, log_likelihoods: Array, middle: float) -> floa
     The alpha with the best likelihood would often be infinite for few votes: the prior ratings
     would be taken as exact, and the intervals would not cover the true ratings.
     """
-    share = alphas / (alphas + middle)
+    prior_share = alphas / (alphas + middle)  # b
     likelihoods = np.exp(log_likelihoods - log_likelihoods.max())
-    weights = likelihoods * share * (1 - share) ** 2
-    mean = float(weights @ share / weights.sum())
-    return middle * mean / (1 - mean)
+    # The alphas are evenly spaced in log alpha, where db = b (1 − b) d log alpha.
+    posterior_weights = likelihoods * prior_share * (1 - prior_share) ** 2
+    mean_share = float(posterior_weights @ prior_share / posterior_weights.sum())
+    return middle * mean_share / (1 - mean_share)
 
 
 def middle_alpha(system: RatingSystem) -> float:
     """Return the mean eigenvalue of ``Xᵀ L X``, as an alpha."""
     counts = system.counts
-    weights = counts.pair_weights
     if system.X is None:
-        squares = (counts.members.weight**2).sum(axis=1)
-        return float(weights @ squares / counts.n_items / counts.total_weight)
-    differences = system.X[counts.first] - system.X[counts.second]
-    squares = (differences**2).sum(axis=1)
-    return float(weights @ squares / system.n_features / counts.total_weight)
+        squared_lengths = (counts.members.weight**2).sum(axis=1)
+        n_eigenvalues = counts.n_items
+    else:
+        differences = system.X[counts.first] - system.X[counts.second]
+        squared_lengths = (differences**2).sum(axis=1)
+        n_eigenvalues = system.n_features
+    trace = counts.pair_weights @ squared_lengths
+    return float(trace / n_eigenvalues / counts.total_weight)
 
 
 def leave_one_out_errors(system: RatingSystem, alphas: Array) -> Array:
@@ -89,33 +93,43 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> Array:
     depend on λ.
     """
     counts = system.counts
-    p = system.n_regularized
+    n_regularized = system.n_regularized
+    regularized = slice(n_regularized)
+    free = slice(n_regularized, None)
     gram = system.dense_gram(counts.pair_weights)
-    right = system.apply_transpose(counts.pair_flows)
+    right = system.apply_transpose(counts.pair_target_sums)
 
-    free_gram = gram[p:, p:] + np.diag(system.penalty(0.0)[p:])
-    eliminated = np.linalg.solve(free_gram, np.column_stack([gram[p:, :p], right[p:]]))
-    values, vectors = eigh(gram[:p, :p] - gram[:p, p:] @ eliminated[:, :-1])
-    values = np.maximum(values, 0.0)
-    items = vectors if system.X is None else system.X @ vectors
-    rotated_right = vectors.T @ (right[:p] - gram[:p, p:] @ eliminated[:, -1])
-    free_columns = eliminated[:, :-1] @ vectors
-    free_right = eliminated[:, -1]
+    # Eliminate the free unknowns: the Schur complement is the matrix of the regularized ones.
+    cross = gram[regularized, free]
+    free_gram = gram[free, free] + np.diag(system.penalties(0.0)[free])
+    eliminated = np.linalg.solve(free_gram, np.column_stack([gram[free, regularized], right[free]]))
+    eliminated_gram = eliminated[:, :-1]
+    eliminated_right = eliminated[:, -1]
+    eigenvalues, eigenvectors = eigh(gram[regularized, regularized] - cross @ eliminated_gram)
+    eigenvalues = np.maximum(eigenvalues, 0.0)
 
-    sums = np.zeros(len(alphas))
-    for outcomes in _blocks_of_equal_weight(counts, len(values)):
+    # Everything in the coordinates of the eigenvectors.
+    items = eigenvectors if system.X is None else system.X @ eigenvectors
+    rotated_right = eigenvectors.T @ (right[regularized] - cross @ eliminated_right)
+    rotated_eliminated = eliminated_gram @ eigenvectors
+
+    sum_of_squares = np.zeros(len(alphas))
+    for outcomes in _blocks_of_equal_weight(counts, len(eigenvalues)):
         pairs = counts.pair[outcomes]
         omega = counts.weight[outcomes[0]]
-        z = system.free_columns[pairs]
-        inverse = 1 / (values[:, None] + alphas * (counts.total_weight - omega))
-        x = _sums_over_members(counts, pairs, items) - z @ free_columns
-        target = counts.target[outcomes] - z @ free_right
+        free_columns = system.free_columns[pairs]
+        x = _sums_over_members(counts, pairs, items) - free_columns @ rotated_eliminated
+        target = counts.target[outcomes] - free_columns @ eliminated_right
+
+        # Of shape (n_unknowns, n_alphas), with the λ of the other comparisons.
+        inverse = 1 / (eigenvalues[:, None] + alphas * (counts.total_weight - omega))
         residual = target[:, None] - x @ (inverse * rotated_right[:, None])
-        free_leverage = np.einsum("ij,ij->i", z, np.linalg.solve(free_gram, z.T).T)
+        solved_free_columns = np.linalg.solve(free_gram, free_columns.T).T
+        free_leverage = np.einsum("ij,ij->i", free_columns, solved_free_columns)
         leverage = omega * (free_leverage[:, None] + x**2 @ inverse)
-        held_out = residual / (1 - leverage)
-        sums += omega * (counts.count[outcomes] @ held_out**2)
-    return np.asarray(sums / counts.total_weight)
+        held_out_residual = residual / (1 - leverage)
+        sum_of_squares += omega * (counts.count[outcomes] @ held_out_residual**2)
+    return np.asarray(sum_of_squares / counts.total_weight)
 
 
 def _sums_over_members(counts: ComparisonCounts, pairs: Indices, items: Array) -> Array:
@@ -127,9 +141,9 @@ def _sums_over_members(counts: ComparisonCounts, pairs: Indices, items: Array) -
 
 def _blocks_of_equal_weight(counts: ComparisonCounts, n_columns: int) -> Iterator[Indices]:
     """Yield all outcomes in blocks that fit into the cache and have equal weights."""
-    order = np.argsort(counts.weight, kind="stable")
-    changes = 1 + np.flatnonzero(np.diff(counts.weight[order]))
-    size = max(1, BLOCK // n_columns)
-    for equal_weight in np.split(order, changes):
-        for start in range(0, len(equal_weight), size):
-            yield equal_weight[start : start + size]
+    by_weight = np.argsort(counts.weight, kind="stable")
+    first_of_weight = 1 + np.flatnonzero(np.diff(counts.weight[by_weight]))
+    block_size = max(1, BLOCK // n_columns)
+    for outcomes_of_weight in np.split(by_weight, first_of_weight):
+        for start in range(0, len(outcomes_of_weight), block_size):
+            yield outcomes_of_weight[start : start + block_size]

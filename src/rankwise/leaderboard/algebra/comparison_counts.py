@@ -86,23 +86,25 @@ class ComparisonCounts:
         cells : ndarray of shape (n_comparisons,), optional
             Circumstances of each comparison; comparisons in different cells are distinct.
         """
+        # Every comparison from the point of view of its item with the smaller number.
         is_reversed = data.first > data.second
         first = np.minimum(data.first, data.second)
         second = np.maximum(data.first, data.second)
         if covariates is None:
             covariates = np.empty((data.n_pairs, 0))
-        Z = np.array(covariates)
+        covariates = np.array(covariates)
         target = np.array(data.outcome, np.float64)
         np.negative(target, out=target, where=is_reversed)
-        np.negative(Z, out=Z, where=is_reversed[:, None])
+        np.negative(covariates, out=covariates, where=is_reversed[:, None])
         target += 0.0  # −0 becomes 0
-        Z += 0.0
+        covariates += 0.0
 
+        # One integer for each distinct pair, and one for each distinct outcome of a pair.
         n_items = len(data.items)
         n_sides = data.n_sides
         codes = first * n_sides + second
         n_codes = n_sides**2
-        for column in Z.T:
+        for column in covariates.T:
             codes, n_codes = _combine_codes(codes, n_codes, column)
         if cells is not None:
             codes, n_codes = _combine_codes(codes, n_codes, cells)
@@ -111,9 +113,9 @@ class ComparisonCounts:
             codes, n_codes = _combine_codes(codes, n_codes, column)
 
         distinct = _distinct_codes(codes, n_codes)
-        rows = distinct.position
-        is_new_pair = np.diff(pair_codes[rows], prepend=-1) > 0
-        pair_rows = rows[is_new_pair]
+        outcome_rows = distinct.position
+        is_new_pair = np.diff(pair_codes[outcome_rows], prepend=-1) > 0
+        pair_rows = outcome_rows[is_new_pair]
         teams = None
         if data.teams is not None:
             teams = TeamRows(data.teams, first[pair_rows], second[pair_rows], n_items)
@@ -122,10 +124,10 @@ class ComparisonCounts:
             n_sides=n_sides,
             first=first[pair_rows],
             second=second[pair_rows],
-            covariates=Z[pair_rows],
+            covariates=covariates[pair_rows],
             pair=np.cumsum(is_new_pair) - 1,
-            target=target[rows],
-            weight=data.weight[rows],
+            target=target[outcome_rows],
+            weight=data.weight[outcome_rows],
             count=distinct.occurrences,
             outcome=distinct.number,
             cell=None if cells is None else cells[pair_rows],
@@ -158,7 +160,7 @@ class ComparisonCounts:
         return self.sum_by_pair(self.outcome_weight)
 
     @cached_property
-    def pair_flows(self) -> Array:
+    def pair_target_sums(self) -> Array:
         """Σ ω δ over the comparisons of each distinct pair."""
         return self.sum_by_pair(self.outcome_weight * self.target)
 
@@ -169,8 +171,8 @@ class ComparisonCounts:
     @cached_property
     def edges(self) -> Indices:
         """The first distinct pair of every two sides that met, whatever the covariates."""
-        codes = self.first * self.n_sides + self.second
-        return np.flatnonzero(np.diff(codes, prepend=-1))
+        edge_codes = self.first * self.n_sides + self.second  # in increasing order
+        return np.flatnonzero(np.diff(edge_codes, prepend=-1))
 
     def sum_by_edge(self, values: Array) -> Array:
         """Sum values of the distinct pairs over every two sides, along the last axis."""
@@ -183,8 +185,9 @@ class ComparisonCounts:
         """Items of each distinct pair, with the weight 1 on the first side and −1 on the second."""
         if self.teams is not None:
             return self.teams.members
-        ends = np.column_stack([self.first, self.second])
-        return SignedMembers(ends, np.tile([1.0, -1.0], (len(ends), 1)))
+        items = np.column_stack([self.first, self.second])
+        signs = np.tile([1.0, -1.0], (len(items), 1))
+        return SignedMembers(items, signs)
 
     def sum_by_item(
         self, first_values: Array | NDArray[np.bool_], second_values: Array | NDArray[np.bool_]
@@ -192,14 +195,15 @@ class ComparisonCounts:
         """Sum values of the distinct pairs over the items on the first and on the second side."""
         if self.teams is not None:
             return self.teams.sum_members(first_values, second_values)
-        on_first = np.bincount(self.first, first_values, self.n_items)
-        on_second = np.bincount(self.second, second_values, self.n_items)
-        return np.asarray(on_first + on_second)
+        sums_on_first = np.bincount(self.first, first_values, self.n_items)
+        sums_on_second = np.bincount(self.second, second_values, self.n_items)
+        return np.asarray(sums_on_first + sums_on_second)
 
     def has_member(self, items: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether some of the items are in each distinct pair."""
         members = self.members
-        return np.asarray((items[members.item] & (members.weight != 0)).any(axis=1))
+        is_selected_member = items[members.item] & (members.weight != 0)
+        return np.asarray(is_selected_member.any(axis=1))
 
     @cached_property
     def components(self) -> Indices:
@@ -215,14 +219,17 @@ class ComparisonCounts:
 
     def center(self, ratings: Array) -> Array:
         """Subtract the mean of each component, along the first axis."""
-        component_means = self._averages @ ratings
-        return np.asarray(ratings - component_means[self.components - 1])
+        component = self.components - 1
+        component_means = self._component_averages @ ratings
+        return np.asarray(ratings - component_means[component])
 
     @cached_property
-    def _averages(self) -> sp.csr_matrix:
-        members = self.components - 1
-        shares = (1 / np.bincount(members))[members]
-        return sp.csr_matrix((shares, (members, np.arange(self.n_items))))
+    def _component_averages(self) -> sp.csr_matrix:
+        """Matrix of shape (n_components, n_items) that averages the items of each component."""
+        component = self.components - 1
+        component_sizes = np.bincount(component)[component]
+        items = np.arange(self.n_items)
+        return sp.csr_matrix((1 / component_sizes, (component, items)))
 
 
 class _DistinctCodes(NamedTuple):
@@ -235,33 +242,39 @@ class _DistinctCodes(NamedTuple):
 
 def _combine_codes(codes: Indices, n_codes: int, values: Array | Indices) -> tuple[Indices, int]:
     """Encode (code, value) as one integer; return the codes and their upper bound."""
-    distinct = np.unique(values)
-    n_values = len(distinct)
+    distinct_values = np.unique(values)
+    n_values = len(distinct_values)
     if n_values == 1:
         return codes, n_codes
-    if n_codes > LARGEST_CODE // n_values:
-        present, codes = np.unique(codes, return_inverse=True)
-        n_codes = len(present)
+    if n_codes > LARGEST_CODE // n_values:  # the product would overflow: number the codes anew
+        distinct_codes, codes = np.unique(codes, return_inverse=True)
+        n_codes = len(distinct_codes)
+
+    # code · n_values + position of the value among the distinct ones
     combined = codes * n_values
     if n_values <= FEW_VALUES:
-        for value in distinct[:-1]:
+        for value in distinct_values[:-1]:
             combined += values > value
     else:
-        combined += np.searchsorted(distinct, values)
+        combined += np.searchsorted(distinct_values, values)
     return combined, n_codes * n_values
 
 
 def _distinct_codes(codes: Indices, n_codes: int) -> _DistinctCodes:
     """Return the distinct codes, by counting if their upper bound is small."""
     n = len(codes)
-    if n_codes <= 4 * n:
-        counts = np.bincount(codes, minlength=n_codes)
-        position = np.empty(n_codes, dtype=np.intp)
-        position[codes] = np.arange(n)
-        present = np.flatnonzero(counts)
-        number = np.cumsum(counts > 0) - 1
-        return _DistinctCodes(position[present], counts[present], number[codes])
-    _, position, number, count = np.unique(
-        codes, return_index=True, return_inverse=True, return_counts=True
+    if n_codes > 4 * n:
+        _, position, number, occurrences = np.unique(
+            codes, return_index=True, return_inverse=True, return_counts=True
+        )
+        return _DistinctCodes(position, occurrences, number)
+
+    # Arrays with an entry for each possible code.
+    occurrences_of_code = np.bincount(codes, minlength=n_codes)
+    position_of_code = np.empty(n_codes, dtype=np.intp)
+    position_of_code[codes] = np.arange(n)
+    number_of_code = np.cumsum(occurrences_of_code > 0) - 1
+    present = np.flatnonzero(occurrences_of_code)
+    return _DistinctCodes(
+        position_of_code[present], occurrences_of_code[present], number_of_code[codes]
     )
-    return _DistinctCodes(position, count, number)

@@ -19,7 +19,7 @@ MAX_ITERATIONS = 10_000
 
 
 class ComparisonDesign:
-    """Rows D of distinct pairs, as the product ``D = E T``.
+    """Design matrix ``D = incidence @ basis`` with a row for each distinct pair.
 
     The margin of a distinct pair is its row of ``D u``, with the unknowns u: first those that are
     regularized, then those that are not (effects of covariates, coefficients of a prior).
@@ -28,72 +28,78 @@ class ComparisonDesign:
     ----------
     counts : ComparisonCounts
         The comparisons.
-    E : sparse matrix of shape (n_distinct, n_inner)
-        The same number of entries in each row.
-    T : array or sparse matrix of shape (n_inner, n_unknowns), optional
-        The identity by default.
+    incidence : sparse matrix of shape (n_distinct, n_parameters)
+        Margins of the parameters: the ratings of the items (1 and −1 in a row) or their components,
+        and the coefficients of the other columns. The same number of entries in each row.
+    basis : array or sparse matrix of shape (n_parameters, n_unknowns), optional
+        Parameters of each unknown. By default the unknowns are the parameters.
     n_regularized : int
         Number of regularized unknowns.
     """
 
     def __init__(
-        self, counts: ComparisonCounts, E: sp.csr_matrix, T: Matrix, n_regularized: int
+        self, counts: ComparisonCounts, incidence: sp.csr_matrix, basis: Matrix, n_regularized: int
     ) -> None:
         self.counts = counts
-        self.E = E
-        self.T = T
+        self.incidence = incidence
+        self.basis = basis
         self.n_regularized = n_regularized
-        self.size: int = E.shape[1] if T is None else T.shape[1]
+        self.n_parameters: int = incidence.shape[1]
+        self.n_unknowns: int = self.n_parameters if basis is None else basis.shape[1]
 
-    def penalty(self, shift: float) -> Array:
-        """λ of each unknown: `shift` for the regularized ones, next to nothing for the others."""
+    def penalties(self, ridge: float) -> Array:
+        """λ of each unknown: `ridge` for the regularized ones, next to nothing for the others."""
         tiny = TINY * self.counts.total_weight
-        return np.repeat([shift, tiny], [self.n_regularized, self.size - self.n_regularized])
+        n_free = self.n_unknowns - self.n_regularized
+        return np.repeat([ridge, tiny], [self.n_regularized, n_free])
 
-    def transform(self, unknowns: Array) -> Array:
-        """``T u``."""
-        if self.T is None:
+    def parameters(self, unknowns: Array) -> Array:
+        """Parameters that the unknowns determine, for each column."""
+        if self.basis is None:
             return unknowns
-        return np.asarray(self.T @ unknowns)
+        return np.asarray(self.basis @ unknowns)
 
     def margins(self, unknowns: Array) -> Array:
         """``D u``: the margin of each distinct pair, for each column of u."""
-        if self.T is None:
-            return np.asarray(self.E @ unknowns)
-        return np.asarray(self.E @ self.transform(unknowns))
+        if self.basis is None:
+            return np.asarray(self.incidence @ unknowns)
+        return np.asarray(self.incidence @ (self.basis @ unknowns))
 
-    def apply_transpose(self, flows: Array) -> Array:
-        """``Dᵀ f``, for each column of f."""
-        inner = self._transposed_E @ flows
-        if self.T is None:
-            return np.asarray(inner)
-        return np.asarray(self._transposed_T @ inner)
-
-    @cached_property
-    def _transposed_E(self) -> sp.csr_matrix:
-        return self.E.T.tocsr()
+    def apply_transpose(self, pair_values: Array) -> Array:
+        """``Dᵀ v`` for a value of each distinct pair, for each column of v."""
+        parameter_values = self._transposed_incidence @ pair_values
+        if self.basis is None:
+            return np.asarray(parameter_values)
+        return np.asarray(self._transposed_basis @ parameter_values)
 
     @cached_property
-    def _transposed_T(self) -> Matrix:
-        return self.T.T
+    def _transposed_incidence(self) -> sp.csr_matrix:
+        return self.incidence.T.tocsr()
+
+    @cached_property
+    def _transposed_basis(self) -> Matrix:
+        return self.basis.T
 
     def rows(self, pairs: Indices | slice | list[int]) -> Matrix:
         """Rows of D of distinct pairs."""
-        if self.T is None:
-            return self.E[pairs]
-        return self.E[pairs] @ self.T
+        if self.basis is None:
+            return self.incidence[pairs]
+        return self.incidence[pairs] @ self.basis
 
     def gram(self, weights: Array) -> Matrix:
         """``Dᵀ W D``, sparse if D is."""
-        E = self.E
-        values = E.data * np.repeat(weights, np.diff(E.indptr))
-        weighted = sp.csr_matrix((values, E.indices, E.indptr), E.shape)
-        inner = self._transposed_E @ weighted
-        if self.T is None:
-            return inner
-        return self._transposed_T @ (inner @ self.T)
+        incidence = self.incidence
+        n_entries_by_row = np.diff(incidence.indptr)
+        weighted_entries = incidence.data * np.repeat(weights, n_entries_by_row)
+        weighted_incidence = sp.csr_matrix(
+            (weighted_entries, incidence.indices, incidence.indptr), incidence.shape
+        )
+        gram_of_parameters = self._transposed_incidence @ weighted_incidence
+        if self.basis is None:
+            return gram_of_parameters
+        return self._transposed_basis @ (gram_of_parameters @ self.basis)
 
-    def solver(self, weights: Array, shift: float, tol: float) -> Callable[[Array], Array]:
+    def solver(self, weights: Array, ridge: float, tol: float) -> Callable[[Array], Array]:
         """Return a function that solves with ``Dᵀ W D + Λ`` for a vector or for columns."""
         raise NotImplementedError
 
@@ -106,7 +112,7 @@ class ComparisonDesign:
 
 
 def fixed_width_csr(
-    columns: Indices, values: Array, dense_columns: Array, size: int
+    columns: Indices, values: Array, dense_columns: Array, n_sparse_columns: int
 ) -> sp.csr_matrix:
     """Return a sparse matrix with the same number of entries in each row.
 
@@ -115,16 +121,19 @@ def fixed_width_csr(
     columns, values : ndarray of shape (n_rows, width)
         Position and value of the entries of each row.
     dense_columns : ndarray of shape (n_rows, n_dense)
-        Dense columns that follow the first `size` columns.
-    size : int
+        Dense columns that follow the sparse ones.
+    n_sparse_columns : int
         Number of columns before the dense ones.
     """
-    n, n_dense = dense_columns.shape
-    dense_positions = np.tile(np.arange(size, size + n_dense), (n, 1))
+    n_rows, n_dense = dense_columns.shape
+    n_columns = n_sparse_columns + n_dense
+    dense_positions = np.tile(np.arange(n_sparse_columns, n_columns), (n_rows, 1))
     all_values = np.hstack([values, dense_columns])
     all_columns = np.hstack([columns, dense_positions])
-    starts = np.arange(0, all_values.size + 1, all_values.shape[1])
-    return sp.csr_matrix((all_values.ravel(), all_columns.ravel(), starts), (n, size + n_dense))
+
+    row_width = all_values.shape[1]
+    row_starts = np.arange(0, all_values.size + 1, row_width)
+    return sp.csr_matrix((all_values.ravel(), all_columns.ravel(), row_starts), (n_rows, n_columns))
 
 
 def iterative_solver(
@@ -148,14 +157,16 @@ def iterative_solver(
     limit = MAX_ITERATIONS if max_iter is None else max_iter
 
     def solve(right: Array) -> Array:
-        columns = right.reshape(len(right), -1).astype(diagonal.dtype)
-        solved = conjugate_gradients(product, columns, preconditioner, tol=tol, max_iter=limit)
-        if not solved.converged and max_iter is None:
+        right_columns = right.reshape(len(right), -1).astype(diagonal.dtype)
+        solution = conjugate_gradients(
+            product, right_columns, preconditioner, tol=tol, max_iter=limit
+        )
+        if not solution.converged and max_iter is None:
             warn_user(
                 f"conjugate gradients stopped after {MAX_ITERATIONS} iterations before the "
                 "ratings were exact; a larger alpha makes the system easier.",
                 ConvergenceWarning,
             )
-        return np.asarray(solved.x.reshape(right.shape))
+        return np.asarray(solution.x.reshape(right.shape))
 
     return solve

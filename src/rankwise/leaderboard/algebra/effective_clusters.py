@@ -9,7 +9,7 @@ from rankwise.groups import indices_by_group
 from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut
 
 
-def effective_clusters(exact: LeaveOneOut, clusters: Indices) -> Array:
+def effective_clusters(leave_one_out: LeaveOneOut, clusters: Indices) -> Array:
     """Effective number of clusters of each difference, ``(Σ_u g_u)² / Σ_u g_u²``.
 
     g_u is the variance that cluster u causes if each cluster has ratings of its own, with errors of
@@ -19,7 +19,7 @@ def effective_clusters(exact: LeaveOneOut, clusters: Indices) -> Array:
 
     Parameters
     ----------
-    exact : LeaveOneOut
+    leave_one_out : LeaveOneOut
         The fitted system.
     clusters : ndarray of int, shape (n_comparisons,)
         Cluster of each comparison.
@@ -29,22 +29,27 @@ def effective_clusters(exact: LeaveOneOut, clusters: Indices) -> Array:
     ndarray of shape (n_items, n_items)
         1 on the diagonal.
     """
-    system = exact.system
-    counts = exact.counts
+    system = leave_one_out.system
+    counts = leave_one_out.counts
     n_items = counts.n_items
-    total = np.zeros((n_items, n_items))
-    total_of_squares = np.zeros((n_items, n_items))
-    for rows in indices_by_group(clusters):
-        outcomes = counts.outcome[rows]
-        pair_weights = np.zeros(len(exact.margins))
+    sum_of_variances = np.zeros((n_items, n_items))
+    sum_of_squares = np.zeros((n_items, n_items))
+    for cluster_rows in indices_by_group(clusters):
+        outcomes = counts.outcome[cluster_rows]
+        pair_weights = np.zeros(len(leave_one_out.margins))
         np.add.at(pair_weights, counts.pair[outcomes], counts.weight[outcomes])
-        influence = exact.inverse @ system.dense_gram(pair_weights)
-        ratings, _ = system.ratings_and_effects(influence)
-        products = ratings @ ratings.T
-        squares = products.diagonal()
-        variances = np.maximum(squares[:, None] + squares - 2 * products, 0.0)
-        total += variances
-        total_of_squares += variances**2
-    effective = np.ones((n_items, n_items))
-    np.divide(total**2, total_of_squares, out=effective, where=total_of_squares > 0)
-    return effective
+
+        # How errors of the ratings of this cluster change the common ratings: A⁻¹ L_u.
+        influence = leave_one_out.inverse @ system.dense_gram(pair_weights)
+        rating_influence, _ = system.ratings_and_effects(influence)
+        covariance = rating_influence @ rating_influence.T
+        rating_variances = covariance.diagonal()
+        variances = rating_variances[:, None] + rating_variances - 2 * covariance
+        variances = np.maximum(variances, 0.0)  # of all differences, above rounding errors
+        sum_of_variances += variances
+        sum_of_squares += variances**2
+
+    effective_number = np.ones((n_items, n_items))
+    has_variance = sum_of_squares > 0
+    np.divide(sum_of_variances**2, sum_of_squares, out=effective_number, where=has_variance)
+    return effective_number

@@ -33,7 +33,7 @@ class LeaveOneOut:
         The comparisons.
     unknowns : ndarray of shape (n_unknowns,)
         The solution of all comparisons.
-    shift : float
+    ridge : float
         λ.
     is_exact : bool
         Whether removing comparisons gives the model without them exactly (least squares), or is one
@@ -41,10 +41,10 @@ class LeaveOneOut:
     """
 
     def __init__(
-        self, system: RatingSystem, unknowns: Array, shift: float, *, is_exact: bool = True
+        self, system: RatingSystem, unknowns: Array, ridge: float, *, is_exact: bool = True
     ) -> None:
         self.system = system
-        self.shift = shift
+        self.ridge = ridge
         self.margins = system.margins(unknowns)
         self.is_exact = is_exact
 
@@ -56,9 +56,9 @@ class LeaveOneOut:
     @cached_property
     def matrix(self) -> Array:
         """``A = Dᵀ W D + Λ``."""
-        size = self.system.size
-        check_matrix_fits(4 * size, size, "the covariance", "use intervals=False")
-        return self.system.regularized_gram(self.counts.pair_weights, self.shift)
+        n_unknowns = self.system.n_unknowns
+        check_matrix_fits(4 * n_unknowns, n_unknowns, "the covariance", "use intervals=False")
+        return self.system.regularized_gram(self.counts.pair_weights, self.ridge)
 
     @cached_property
     def inverse(self) -> Array:
@@ -68,23 +68,36 @@ class LeaveOneOut:
     @cached_property
     def resistances(self) -> Array:
         """Effective resistance ``xᵀ A⁻¹ x`` of each distinct pair."""
-        system = self.system
-        n = len(self.margins)
-        resistances = np.empty(n)
-        if system.T is None:  # every row has the same small number of entries
-            columns = system.E.indices.reshape(n, -1)
-            values = system.E.data.reshape(n, -1)
-            size = max(1, BLOCK // columns.shape[1] ** 2)
-            for start in range(0, n, size):
-                rows = slice(start, start + size)
-                blocks = self.inverse[columns[rows, :, None], columns[rows, None, :]]
-                products = np.einsum("ka,kab,kb->k", values[rows], blocks, values[rows])
-                resistances[rows] = products
-            return resistances
-        size = max(1, BLOCK // system.size)
-        for start in range(0, n, size):
-            D = system.rows(slice(start, start + size))
-            resistances[start : start + size] = np.einsum("ij,ij->i", D @ self.inverse, D)
+        if self.system.basis is None:
+            return self._resistances_of_sparse_rows()
+        return self._resistances_of_dense_rows()
+
+    def _resistances_of_sparse_rows(self) -> Array:
+        """Resistances from the few entries of A⁻¹ that each row needs."""
+        incidence = self.system.incidence
+        n_rows = len(self.margins)
+        columns = incidence.indices.reshape(n_rows, -1)  # every row has the same number of entries
+        values = incidence.data.reshape(n_rows, -1)
+        row_width = columns.shape[1]
+        block_size = max(1, BLOCK // row_width**2)
+
+        resistances = np.empty(n_rows)
+        for start in range(0, n_rows, block_size):
+            block = slice(start, start + block_size)
+            x = values[block]
+            # (n_block, row_width, row_width): A⁻¹ restricted to the entries of each row
+            inverses = self.inverse[columns[block, :, None], columns[block, None, :]]
+            resistances[block] = np.einsum("ka,kab,kb->k", x, inverses, x)
+        return resistances
+
+    def _resistances_of_dense_rows(self) -> Array:
+        n_rows = len(self.margins)
+        block_size = max(1, BLOCK // self.system.n_unknowns)
+        resistances = np.empty(n_rows)
+        for start in range(0, n_rows, block_size):
+            block = slice(start, start + block_size)
+            x = self.system.rows(block)
+            resistances[block] = np.einsum("ij,ij->i", x @ self.inverse, x)
         return resistances
 
     @cached_property
@@ -93,40 +106,44 @@ class LeaveOneOut:
         return np.asarray(self.counts.weight * self.resistances[self.counts.pair])
 
     @cached_property
-    def held_out(self) -> Array:
+    def held_out_residuals(self) -> Array:
         """Residual of one comparison of each outcome, predicted without it."""
-        return held_out_residuals(self.counts, self.margins, self.resistances)
+        return compute_held_out_residuals(self.counts, self.margins, self.resistances)
 
-    def change(self, rows: Indices) -> Array:
-        """Return ``u − u^(−g)`` for the comparisons g in these rows.
+    def change_without(self, comparisons: Indices) -> Array:
+        """Return ``u − u^(−g)`` for the comparisons g.
 
-        With their rows D, weights W and residual flows ρ = W (δ − D u) it is
+        With their rows D, weights W and weighted residuals ρ = W (δ − D u) it is
         ``A⁻¹ Dᵀ (I − W D A⁻¹ Dᵀ)⁻¹ ρ = (A − Dᵀ W D)⁻¹ Dᵀ ρ``: Woodbury's formula for few
         comparisons, a solve for many.
         """
         counts = self.counts
-        outcome = counts.outcome[rows]
+        outcome = counts.outcome[comparisons]
         pairs = counts.pair[outcome]
         weights = counts.weight[outcome]
-        residual_flows = weights * (counts.target[outcome] - self.margins[pairs])
-        if len(rows) > self.system.size:
-            return self._change_by_solve(pairs, weights, residual_flows)
-        D = self.system.rows(pairs)
-        influence = D @ self.inverse
-        slack = np.eye(len(pairs)) - weights[:, None] * (D @ influence.T)
-        return np.asarray(np.linalg.solve(slack, residual_flows) @ influence)
+        weighted_residuals = weights * (counts.target[outcome] - self.margins[pairs])
+        if len(comparisons) > self.system.n_unknowns:
+            return self._change_by_solve(pairs, weights, weighted_residuals)
 
-    def _change_by_solve(self, pairs: Indices, weights: Array, residual_flows: Array) -> Array:
-        removed_weights = np.zeros(len(self.margins))
-        flows = np.zeros(len(self.margins))
+        D = self.system.rows(pairs)
+        influence = D @ self.inverse  # (n_removed, n_unknowns)
+        one_minus_hat = np.eye(len(pairs)) - weights[:, None] * (D @ influence.T)  # I − W D A⁻¹ Dᵀ
+        return np.asarray(np.linalg.solve(one_minus_hat, weighted_residuals) @ influence)
+
+    def _change_by_solve(self, pairs: Indices, weights: Array, weighted_residuals: Array) -> Array:
+        n_pairs = len(self.margins)
+        removed_weights = np.zeros(n_pairs)
+        removed_residuals = np.zeros(n_pairs)
         np.add.at(removed_weights, pairs, weights)
-        np.add.at(flows, pairs, residual_flows)
-        matrix = self.matrix - self.system.dense_gram(removed_weights)
-        return np.asarray(np.linalg.solve(matrix, self.system.apply_transpose(flows)))
+        np.add.at(removed_residuals, pairs, weighted_residuals)
+
+        remaining_matrix = self.matrix - self.system.dense_gram(removed_weights)
+        right = self.system.apply_transpose(removed_residuals)
+        return np.asarray(np.linalg.solve(remaining_matrix, right))
 
 
 def jackknife_covariance(
-    exact: LeaveOneOut, clusters: Indices | None, thin: NDArray[np.bool_]
+    leave_one_out: LeaveOneOut, clusters: Indices | None, has_few_data: NDArray[np.bool_]
 ) -> CovarianceRoot:
     """``V = (U − 1)/U Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ`` over U comparisons or clusters u.
 
@@ -138,76 +155,96 @@ def jackknife_covariance(
     A comparison that alone connects two sets of items has h = 1, and its error is unknown. Its
     noise is set to the mean noise of the other comparisons; so is that of comparisons with h above
     0.999. A few comparisons that agree by chance would look exact, too; the noise of comparisons of
-    `thin` items is therefore at least the mean.
+    items with few data is therefore at least the mean.
 
     A prior shrinks ratings by λ, and what they lack is unknown, too: u has the variance σ²/λ, with
     σ² the mean noise, and V has the additional term ``λ σ² A⁻¹ P A⁻¹``, with P = 1 for regularized
     unknowns. If all noise is equal, the two terms add up to σ² A⁻¹, the posterior covariance.
     """
-    system = exact.system
+    system = leave_one_out.system
     n_units = len(system.counts.outcome)
     if clusters is not None:
         n_units = int(clusters.max()) + 1
+
     if system.is_huge:
-        root = _root_by_draws(exact, clusters, thin)
-        n_degrees = min(n_units, N_DRAWS)
+        root = _root_by_draws(leave_one_out, clusters, has_few_data)
+        n_independent = min(n_units, N_DRAWS)
     else:
-        root = factor_covariance(_leave_out_covariance(exact, clusters, thin))
-        n_degrees = n_units
+        covariance = _leave_out_covariance(leave_one_out, clusters, has_few_data)
+        root = factor_covariance(covariance)
+        n_independent = n_units
     root *= np.sqrt(max(1, n_units - 1) / n_units)
-    ratings, effects = system.ratings_and_effects(root)
-    return CovarianceRoot(ratings, max(1, n_degrees - 1), effects, not system.is_huge, root)
+
+    ratings_root, effects_root = system.ratings_and_effects(root)
+    return CovarianceRoot(
+        root=ratings_root,
+        freedom=max(1, n_independent - 1),
+        effects=effects_root,
+        is_exact=not system.is_huge,
+        unknowns=root,
+    )
 
 
 def _leave_out_covariance(
-    exact: LeaveOneOut, clusters: Indices | None, thin: NDArray[np.bool_]
+    leave_one_out: LeaveOneOut, clusters: Indices | None, has_few_data: NDArray[np.bool_]
 ) -> Array:
     """``Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ`` and the noise that is missing from it."""
-    system = exact.system
-    counts = system.counts
-    squares = missing_noise(counts, exact.held_out, thin)
+    system = leave_one_out.system
+    counts = leave_one_out.counts
+    held_out = leave_one_out.held_out_residuals
+    inverse = leave_one_out.inverse
+
+    # The sandwich A⁻¹ M A⁻¹, with M of the noise of each pair.
+    noise_by_pair = missing_noise(counts, held_out, has_few_data)
     if clusters is None:
-        squares += counts.sum_by_pair(counts.count * (counts.weight * exact.held_out) ** 2)
-    meat = system.dense_gram(squares)
-    if system.has_prior:
-        regularized = np.arange(system.n_regularized)
+        noise_by_pair += counts.sum_by_pair(counts.count * (counts.weight * held_out) ** 2)
+    middle = system.dense_gram(noise_by_pair)
+    if system.has_prior:  # the errors of the prior itself
         all_outcomes = np.ones(len(counts.count), bool)
-        meat[regularized, regularized] += exact.shift * mean_noise(
-            counts, exact.held_out, all_outcomes
-        )
-    V = exact.inverse @ meat @ exact.inverse
+        prior_noise = leave_one_out.ridge * mean_noise(counts, held_out, all_outcomes)
+        regularized = np.arange(system.n_regularized)
+        middle[regularized, regularized] += prior_noise
+    covariance = np.asarray(inverse @ middle @ inverse)
     if clusters is None:
-        return np.asarray(V)
-    members = indices_by_group(clusters)
-    size = max(1, BLOCK // len(V))
-    for start in track(range(0, len(members), size), "jackknife"):
-        changes = np.array([exact.change(rows) for rows in members[start : start + size]])
-        V += changes.T @ changes
-    return np.asarray(V)
+        return covariance
+
+    comparisons_by_cluster = indices_by_group(clusters)
+    block_size = max(1, BLOCK // len(covariance))
+    for start in track(range(0, len(comparisons_by_cluster), block_size), "jackknife"):
+        block = comparisons_by_cluster[start : start + block_size]
+        changes = np.array([leave_one_out.change_without(comparisons) for comparisons in block])
+        covariance += changes.T @ changes
+    return covariance
 
 
-def held_out_margins(exact: LeaveOneOut, clusters: Indices) -> Array:
+def held_out_margins(leave_one_out: LeaveOneOut, clusters: Indices) -> Array:
     """Margin of every comparison, predicted without its own cluster by Woodbury's formula.
 
     Above 2,000 items the prediction includes the cluster.
     """
-    counts = exact.counts
-    pair = counts.pair[counts.outcome]
-    margins = exact.margins[pair]
-    if exact.system.is_huge:
+    system = leave_one_out.system
+    counts = leave_one_out.counts
+    pair_of_comparison = counts.pair[counts.outcome]
+    margins = leave_one_out.margins[pair_of_comparison]
+    if system.is_huge:
         return margins
-    for rows in indices_by_group(clusters):
-        margins[rows] -= exact.system.rows(pair[rows]) @ exact.change(rows)
+    for comparisons in indices_by_group(clusters):
+        design_rows = system.rows(pair_of_comparison[comparisons])
+        margins[comparisons] -= design_rows @ leave_one_out.change_without(comparisons)
     return margins
 
 
-def held_out_residuals(counts: ComparisonCounts, margins: Array, resistances: Array) -> Array:
-    """Residual e / (1 − h) of one comparison of each outcome."""
-    error = counts.target - margins[counts.pair]
-    slack = 1 - counts.weight * resistances[counts.pair]
+def compute_held_out_residuals(
+    counts: ComparisonCounts, margins: Array, resistances: Array
+) -> Array:
+    """Residual e / (1 − h) of one comparison of each outcome, with its leverage h."""
+    residual = counts.target - margins[counts.pair]
+    slack = 1 - counts.weight * resistances[counts.pair]  # 1 − h
     is_unsupported = slack < LEAST_SLACK
-    held_out = np.where(is_unsupported, counts.target, error)
+    held_out = np.where(is_unsupported, counts.target, residual)
     held_out /= np.where(is_unsupported, 1.0, slack)
+
+    # Without other comparisons of its items an error is unknown: it gets the mean noise.
     if is_unsupported.any():
         reference = is_unsupported if is_unsupported.all() else ~is_unsupported
         noise = mean_noise(counts, held_out, reference)
@@ -215,86 +252,104 @@ def held_out_residuals(counts: ComparisonCounts, margins: Array, resistances: Ar
     return np.asarray(held_out)
 
 
-def mean_noise(counts: ComparisonCounts, held_out: Array, outcomes: NDArray[np.bool_]) -> float:
+def mean_noise(counts: ComparisonCounts, held_out: Array, selected: NDArray[np.bool_]) -> float:
     """Mean of ω e² over the comparisons with the selected outcomes."""
-    weight = counts.weight[outcomes] * counts.count[outcomes]
-    return float(weight @ held_out[outcomes] ** 2 / counts.count[outcomes].sum())
+    n_comparisons = counts.count[selected]
+    weight = counts.weight[selected] * n_comparisons
+    return float(weight @ held_out[selected] ** 2 / n_comparisons.sum())
 
 
-def missing_noise(counts: ComparisonCounts, held_out: Array, thin: NDArray[np.bool_]) -> Array:
-    """Noise that comparisons of thin items lack to the mean, for each distinct pair.
+def missing_noise(
+    counts: ComparisonCounts, held_out: Array, has_few_data: NDArray[np.bool_]
+) -> Array:
+    """Noise that comparisons of items with few data lack to the mean, for each distinct pair.
 
     Few comparisons may fit without any error. The mean therefore counts, in addition to the N
     held-out squares, the mean square of the outcomes once for each of the unknown ratings and
     effects. If all outcomes are ties, one win takes that place.
     """
     n = len(counts.outcome)
-    n_unknown = counts.n_items - int(counts.components.max()) + counts.covariates.shape[1]
+    n_ratings = counts.n_items - int(counts.components.max())
+    n_unknown = n_ratings + counts.covariates.shape[1]
     noise = mean_noise(counts, held_out, np.ones(len(held_out), bool))
-    outcome_squares = counts.squared_target or counts.total_weight
-    mean_square = (n * noise + n_unknown * outcome_squares / n) / (n + n_unknown) / counts.weight
-    lack = counts.count * counts.weight**2 * np.maximum(0.0, mean_square - held_out**2)
-    is_thin = counts.has_member(thin)
-    return counts.sum_by_pair(lack * is_thin[counts.pair])
+    outcome_squares = counts.squared_target
+    if outcome_squares == 0:
+        outcome_squares = counts.total_weight
+    expected_noise = (n * noise + n_unknown * outcome_squares / n) / (n + n_unknown)
+
+    missing_squares = np.maximum(0.0, expected_noise / counts.weight - held_out**2)
+    missing = counts.count * counts.weight**2 * missing_squares
+    is_affected = counts.has_member(has_few_data)[counts.pair]
+    return counts.sum_by_pair(missing * is_affected)
 
 
-def factor_covariance(V: Array) -> Array:
-    """Return F with F Fᵀ = V, for V positive semidefinite up to rounding.
+def factor_covariance(covariance: Array) -> Array:
+    """Return F with F Fᵀ = V, for the covariance V positive semidefinite up to rounding.
 
     The correlations of V are factorized, and the rows of the factor multiplied by the standard
     errors. The jitter that makes the factorization possible in spite of rounding is therefore small
     relative to each variance, also if one unknown is a million times as uncertain as another.
     """
-    errors = np.sqrt(np.maximum(V.diagonal(), 0.0))
+    errors = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+    n = len(covariance)
     if not errors.any():
-        return np.zeros((len(V), 1))
+        return np.zeros((n, 1))
+
     inverse_errors = np.divide(1.0, errors, out=np.zeros_like(errors), where=errors > 0)
-    correlations = (V + V.T) / 2 * inverse_errors[:, None] * inverse_errors
+    symmetric = (covariance + covariance.T) / 2
+    correlations = symmetric * inverse_errors[:, None] * inverse_errors
     correlations = np.clip(correlations, -1.0, 1.0)
     try:
-        factor = np.linalg.cholesky(correlations + JITTER * np.eye(len(V)))
+        factor = np.linalg.cholesky(correlations + JITTER * np.eye(n))
     except np.linalg.LinAlgError:  # rounding exceeds the jitter if features are nearly collinear
-        values, vectors = np.linalg.eigh(correlations)
-        factor = vectors * np.sqrt(np.maximum(values, 0.0))
-        norms = np.linalg.norm(factor, axis=1, keepdims=True)
-        factor /= np.where(norms > 0, norms, 1.0)
+        eigenvalues, eigenvectors = np.linalg.eigh(correlations)
+        factor = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+        row_norms = np.linalg.norm(factor, axis=1, keepdims=True)
+        factor /= np.where(row_norms > 0, row_norms, 1.0)
     return np.asarray(errors[:, None] * factor)
 
 
-def _root_by_draws(exact: LeaveOneOut, clusters: Indices | None, thin: NDArray[np.bool_]) -> Array:
+def _root_by_draws(
+    leave_one_out: LeaveOneOut, clusters: Indices | None, has_few_data: NDArray[np.bool_]
+) -> Array:
     """Estimate the root for very many items: random leave-out changes, one solve for each.
 
-    ``A⁻¹ Dᵀ z`` has the covariance V if z is a sum of the contributions of the units to the flows
-    of the pairs, each with a random sign. The comparisons of a cluster are corrected by their own
-    leverage only, not by that of the rest of the cluster.
+    ``A⁻¹ Dᵀ z`` has the covariance V if z is a sum of the contributions of the units to the
+    weighted residuals of the pairs, each with a random sign. The comparisons of a cluster are
+    corrected by their own leverage only, not by that of the rest of the cluster.
     """
-    system = exact.system
-    counts = system.counts
+    system = leave_one_out.system
+    counts = leave_one_out.counts
+    ridge = leave_one_out.ridge
     rng = np.random.default_rng(0)
-    weights = counts.pair_weights
-    resistances = _sketched_leverages(system, weights, exact.shift, rng) / weights
-    held_out = held_out_residuals(counts, exact.margins, resistances)
+    pair_weights = counts.pair_weights
+    n_pairs = len(pair_weights)
+    resistances = _sketched_leverages(system, pair_weights, ridge, rng) / pair_weights
+    held_out = compute_held_out_residuals(counts, leave_one_out.margins, resistances)
+
+    # Contribution of each unit (a comparison or a cluster) to each pair: (n_pairs, n_units).
     if clusters is None:
         squares = counts.sum_by_pair(counts.count * (counts.weight * held_out) ** 2)
         contributions = sp.diags(np.sqrt(squares))
     else:
-        flows = (counts.weight * held_out)[counts.outcome]
+        weighted_residuals = (counts.weight * held_out)[counts.outcome]
         positions = (counts.pair[counts.outcome], clusters)
-        shape = (len(weights), clusters.max() + 1)
-        contributions = sp.coo_matrix((flows, positions), shape).tocsr()
-    missing = np.sqrt(missing_noise(counts, held_out, thin))
-    solve = system.solver(weights, exact.shift, DRAW_TOLERANCE, np.float32)
-    root = np.empty((system.size, N_DRAWS))
-    for k in track(range(N_DRAWS), "jackknife"):
+        shape = (n_pairs, clusters.max() + 1)
+        contributions = sp.coo_matrix((weighted_residuals, positions), shape).tocsr()
+    missing_errors = np.sqrt(missing_noise(counts, held_out, has_few_data))
+
+    solve = system.solver(pair_weights, ridge, DRAW_TOLERANCE, np.float32)
+    root = np.empty((system.n_unknowns, N_DRAWS))
+    for draw in track(range(N_DRAWS), "jackknife"):
         unit_signs = _random_signs(contributions.shape[1], rng)
-        pair_signs = _random_signs(len(missing), rng)
-        drawn_flows = contributions @ unit_signs + missing * pair_signs
-        root[:, k] = solve(system.apply_transpose(drawn_flows))
+        pair_signs = _random_signs(n_pairs, rng)
+        pair_values = contributions @ unit_signs + missing_errors * pair_signs
+        root[:, draw] = solve(system.apply_transpose(pair_values))
     return np.asarray(root / np.sqrt(N_DRAWS))
 
 
 def _sketched_leverages(
-    system: RatingSystem, weights: Array, shift: float, rng: np.random.Generator
+    system: RatingSystem, weights: Array, ridge: float, rng: np.random.Generator
 ) -> Array:
     """Leverage of each distinct pair, with an error of 18% of h or of 1 − h, the smaller.
 
@@ -303,19 +358,22 @@ def _sketched_leverages(
     """
     n_items = system.counts.n_items
     root_weights = np.sqrt(weights)
-    inside = np.zeros(len(weights))
-    outside = np.zeros(len(weights))
-    solve = system.solver(weights, shift, SKETCH_TOLERANCE, np.float32)
+    root_penalties = np.sqrt(system.penalties(ridge))
+    sum_of_projected_squares = np.zeros(len(weights))
+    sum_of_residual_squares = np.zeros(len(weights))
+    solve = system.solver(weights, ridge, SKETCH_TOLERANCE, np.float32)
     for _ in track(range(N_SKETCHES), "leverages"):
         signs = _random_signs(len(weights), rng)
-        penalty_signs = _random_signs(system.size, rng)
+        penalty_signs = _random_signs(system.n_unknowns, rng)
         penalty_signs[:n_items] = system.counts.center(penalty_signs[:n_items])
+
         right = system.apply_transpose(root_weights * signs)
-        right += np.sqrt(system.penalty(shift)) * penalty_signs
-        projected = root_weights * system.margins(solve(right))
-        inside += projected**2
-        outside += (signs - projected) ** 2
-    return np.asarray(inside / (inside + outside))
+        right += root_penalties * penalty_signs
+        projected = root_weights * system.margins(solve(right))  # H q
+        sum_of_projected_squares += projected**2
+        sum_of_residual_squares += (signs - projected) ** 2
+    total = sum_of_projected_squares + sum_of_residual_squares
+    return np.asarray(sum_of_projected_squares / total)
 
 
 def _random_signs(size: int, rng: np.random.Generator) -> Array:

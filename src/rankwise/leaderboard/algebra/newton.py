@@ -37,13 +37,13 @@ class Point(NamedTuple):
 class Problem(Protocol):
     """An objective ``J(u) = L(u)/W + ½ uᵀ Λ u / W`` that `newton` minimizes."""
 
-    penalty: Array
-    total: float
+    penalties: Array
+    total_weight: float
 
-    def at(self, unknowns: Array) -> Point:
+    def evaluate(self, unknowns: Array) -> Point:
         """Value and gradient."""
 
-    def step(self, point: Point, tol: float) -> Array:
+    def newton_step(self, point: Point, tol: float) -> Array:
         """Newton's step, solved to a relative tolerance."""
 
 
@@ -69,53 +69,60 @@ class PairLikelihood:
         self.system = system
         self.counts = system.counts
         self.likelihood = likelihood
-        self.weight = self.counts.outcome_weight
-        self.total = float(self.weight.sum())
-        self.shift = 2 * alpha * self.total
-        self.penalty = np.append(system.penalty(self.shift), TINY * self.total)
+        self.outcome_weight = self.counts.outcome_weight
+        self.total_weight = float(self.outcome_weight.sum())
+        self.ridge = 2 * alpha * self.total_weight
+        self.penalties = np.append(system.penalties(self.ridge), TINY * self.total_weight)
 
     def start(self) -> Array:
         """Zero ratings, and the θ that matches the share of ties."""
-        start = np.zeros(self.system.size + 1)
-        if self.likelihood.has_parameter:  # equal items tie with the probability ν/(2 + ν)
-            tie_share = float(self.weight @ (self.counts.target == 0)) / self.total
+        start = np.zeros(self.system.n_unknowns + 1)
+        if self.likelihood.has_parameter:
+            is_tie = self.counts.target == 0
+            tie_share = float(self.outcome_weight @ is_tie) / self.total_weight
             tie_share = min(0.99, tie_share)
+            # Equal items tie with the probability ν/(2 + ν), and θ = log ν.
             start[-1] = np.log(2 * tie_share / (1 - tie_share))
         return start
 
-    def at(self, unknowns: Array) -> Point:
+    def evaluate(self, unknowns: Array) -> Point:
         """Value and gradient at [u, θ]."""
-        derivatives = self._derivatives(unknowns)
-        value = float(self.weight @ derivatives.value + 0.5 * self.penalty @ unknowns**2)
-        gradient = np.append(self._apply_transpose(derivatives.m), self.weight @ derivatives.t)
-        gradient += self.penalty * unknowns
-        return Point(unknowns, value / self.total, gradient, derivatives=derivatives)
+        counts = self.counts
+        theta = unknowns[-1]
+        pair_margins = self.system.margins(unknowns[:-1])
+        derivatives = self.likelihood.derivatives(pair_margins[counts.pair], counts.target, theta)
 
-    def _derivatives(self, unknowns: Array) -> Derivatives:
-        margins = self.system.margins(unknowns[:-1])[self.counts.pair]
-        return self.likelihood.at(margins, self.counts.target, unknowns[-1])
+        weight = self.outcome_weight
+        half_penalty = 0.5 * self.penalties @ unknowns**2
+        value = float(weight @ derivatives.loss + half_penalty)
 
-    def _apply_transpose(self, values: Array) -> Array:
-        """``Dᵀ (ω v)`` of a value for each outcome."""
-        return self.system.apply_transpose(self.counts.sum_by_pair(self.weight * values))
+        pair_slopes = counts.sum_by_pair(weight * derivatives.slope)
+        theta_gradient = weight @ derivatives.theta_slope
+        gradient = np.append(self.system.apply_transpose(pair_slopes), theta_gradient)
+        gradient += self.penalties * unknowns
+        return Point(unknowns, value / self.total_weight, gradient, derivatives=derivatives)
 
-    def step(self, point: Point, tol: float) -> Array:
+    def newton_step(self, point: Point, tol: float) -> Array:
         """Newton's step; θ is eliminated by its Schur complement."""
         derivatives = point.derivatives
-        if derivatives is None:
-            derivatives = self._derivatives(point.unknowns)
-        curvatures = self.counts.sum_by_pair(self.weight * derivatives.mm)
-        solve = self.system.solver(curvatures, self.shift, tol)
-        step: Array = -solve(point.gradient[:-1])
+        assert derivatives is not None  # of every point of `evaluate`
+        counts = self.counts
+        weight = self.outcome_weight
+        pair_curvatures = counts.sum_by_pair(weight * derivatives.curvature)
+        solve = self.system.solver(pair_curvatures, self.ridge, tol)
+        step_for_same_theta: Array = -solve(point.gradient[:-1])
         if not self.likelihood.has_parameter:
-            return np.append(step, 0.0)
-        mixed = self._apply_transpose(derivatives.mt)
-        solved_mixed = solve(mixed)
-        theta_curvature = float(self.weight @ derivatives.tt) + TINY * self.total
-        complement = theta_curvature - float(mixed @ solved_mixed)
-        theta_gradient = point.gradient[-1] + float(mixed @ step)
-        theta_step = -theta_gradient / max(complement, 1e-300)
-        return np.asarray(np.append(step - theta_step * solved_mixed, theta_step))
+            return np.append(step_for_same_theta, 0.0)
+
+        # Block elimination: the Hessian is [[H, c], [cᵀ, t]], with c of the mixed derivatives.
+        mixed_by_pair = counts.sum_by_pair(weight * derivatives.mixed_curvature)
+        mixed = self.system.apply_transpose(mixed_by_pair)
+        solved_mixed = solve(mixed)  # H⁻¹ c
+        theta_curvature = float(weight @ derivatives.theta_curvature) + TINY * self.total_weight
+        schur_complement = theta_curvature - float(mixed @ solved_mixed)
+        theta_gradient = point.gradient[-1] + float(mixed @ step_for_same_theta)
+        theta_step = -theta_gradient / max(schur_complement, 1e-300)
+        return np.asarray(np.append(step_for_same_theta - theta_step * solved_mixed, theta_step))
 
 
 def newton(problem: Problem, start: Array, tol: float) -> Point:
@@ -125,46 +132,53 @@ def newton(problem: Problem, start: Array, tol: float) -> Point:
     error of the unknowns. The gap alone does not: with a tiny alpha J hardly depends on ratings
     that only alpha keeps finite. A warning is issued if the search ends at a much larger gap.
     """
-    point = problem.at(start)
-    first_norm = float(np.linalg.norm(point.gradient)) or 1.0
+    point = problem.evaluate(start)
+    norm_at_start = float(np.linalg.norm(point.gradient))
+    if norm_at_start == 0:
+        norm_at_start = 1.0
+    inverse_penalties = 1 / problem.penalties
     n_iter = 0
-    is_short = True
+    is_last_step_short = True
     while True:
-        gap = _relative_gap(problem, point)
-        if (gap <= tol and is_short) or n_iter == MAX_ITERATIONS:
+        # J is strongly convex: J − min J is at most ½ gᵀ Λ⁻¹ g / W.
+        bound = float(0.5 * point.gradient**2 @ inverse_penalties / problem.total_weight)
+        relative_gap = bound / point.value
+        if (relative_gap <= tol and is_last_step_short) or n_iter == MAX_ITERATIONS:
             break
-        reduction = float(np.linalg.norm(point.gradient)) / first_norm
-        step = problem.step(point, min(ROUGH_TOLERANCE, max(EXACT_TOLERANCE, reduction)))
-        lower = _line_search(problem, point, step)
-        if lower is None:
+
+        # Conjugate gradients need to be exact only close to the minimum.
+        reduction = float(np.linalg.norm(point.gradient)) / norm_at_start
+        step_tolerance = min(ROUGH_TOLERANCE, max(EXACT_TOLERANCE, reduction))
+        step = problem.newton_step(point, step_tolerance)
+        next_point = _line_search(problem, point, step)
+        if next_point is None:  # rounding prevents any further decrease
             break
-        change = np.abs(lower.unknowns - point.unknowns).max()
-        is_short = bool(change <= SHORT_STEP * (1 + np.abs(lower.unknowns).max()))
-        point = lower
+
+        largest_change = np.abs(next_point.unknowns - point.unknowns).max()
+        largest_unknown = np.abs(next_point.unknowns).max()
+        is_last_step_short = bool(largest_change <= SHORT_STEP * (1 + largest_unknown))
+        point = next_point
         n_iter += 1
-    if gap > 1e5 * tol:
+    if relative_gap > 1e5 * tol:
         warn_user(
-            f"the ratings stopped after {n_iter} steps at a relative gap of {gap:.1e}; "
+            f"the ratings stopped after {n_iter} steps at a relative gap of {relative_gap:.1e}; "
             "a larger alpha makes them exact.",
             ConvergenceWarning,
         )
-    return point._replace(gap=gap, n_iter=n_iter)
-
-
-def _relative_gap(problem: Problem, point: Point) -> float:
-    """Upper bound of (J − min J)/J."""
-    bound = float(0.5 * point.gradient**2 @ (1 / problem.penalty) / problem.total)
-    return bound / point.value
+    return point._replace(gap=relative_gap, n_iter=n_iter)
 
 
 def _line_search(problem: Problem, point: Point, step: Array) -> Point | None:
     """Return the longest of the steps 1, ½, ¼, … with a sufficient decrease; None if none has."""
-    expected = float(point.gradient @ step) / problem.total
-    t = 1.0
-    while expected < 0 and t > LEAST_STEP:
+    slope = float(point.gradient @ step) / problem.total_weight  # of J along the step
+    if not slope < 0:
+        return None
+    step_size = 1.0
+    while step_size > LEAST_STEP:
         with np.errstate(over="ignore", invalid="ignore"):
-            trial = problem.at(point.unknowns + t * step)
-        if trial.value <= point.value + 1e-4 * t * expected + 1e-15 * point.value:
+            trial = problem.evaluate(point.unknowns + step_size * step)
+        rounding = 1e-15 * point.value
+        if trial.value <= point.value + 1e-4 * step_size * slope + rounding:  # Armijo's rule
             return trial
-        t *= 0.5
+        step_size *= 0.5
     return None

@@ -15,31 +15,31 @@ def are_verdicts(outcome: Array) -> bool:
 
 
 class Derivatives(NamedTuple):
-    """Minus the log likelihood of each outcome, and its derivatives in the margin m and in θ.
+    """Minus the log likelihood of each outcome, and its derivatives in the margin and in θ.
 
     Attributes
     ----------
-    value, m, mm : ndarray
-        The loss, its slope and its curvature in the margin.
-    t, mt, tt : ndarray
+    loss, slope, curvature : ndarray
+        The loss and its first and second derivative in the margin.
+    theta_slope, mixed_curvature, theta_curvature : ndarray
         Derivatives that involve the parameter θ of the ties; 0 if there is none.
     """
 
-    value: Array
-    m: Array
-    mm: Array
-    t: Array
-    mt: Array
-    tt: Array
+    loss: Array
+    slope: Array
+    curvature: Array
+    theta_slope: Array
+    mixed_curvature: Array
+    theta_curvature: Array
 
 
 class _Powers(NamedTuple):
-    """``e^(m/2), ν, e^(−m/2)``, each divided by ``e^top``, where top is the largest exponent."""
+    """``e^(m/2), ν, e^(−m/2)``, each divided by ``e^largest_exponent``, so that none overflows."""
 
     win: Array
     tie: Array
     loss: Array
-    top: Array
+    largest_exponent: Array
 
 
 class OutcomeLikelihood:
@@ -57,30 +57,34 @@ class OutcomeLikelihood:
     def __init__(self, has_parameter: bool) -> None:
         self.has_parameter = has_parameter
 
-    def at(self, margin: Array, outcome: Array, theta: Array | float) -> Derivatives:
+    def derivatives(self, margin: Array, outcome: Array, theta: Array | float) -> Derivatives:
         """Loss and derivatives for outcomes 1, 0 and −1; convex in m and θ."""
-        win, tie, loss, top = self._powers(margin, theta)
-        # The sum of the powers without the largest one, which is 1.
-        others = np.where(tie == 1, win + loss, tie + np.minimum(win, loss))
-        total = 1 + others
-        tie_exponent = theta if self.has_parameter else 0.0
+        win, tie, loss, largest_exponent = self._powers(margin, theta)
+        # The largest of the three powers is 1. Adding the other two first keeps small ones exact.
+        sum_of_others = np.where(tie == 1, win + loss, tie + np.minimum(win, loss))
+        total = 1 + sum_of_others
+
+        # Minus the log of the probability: log(sum of the powers) − exponent of the outcome.
         is_tie = outcome == 0
+        tie_exponent = theta if self.has_parameter else 0.0
         exponent = np.where(is_tie, tie_exponent, 0.5 * outcome * margin)
-        value = (top - exponent) + np.log1p(others)
+        negative_log_likelihood = (largest_exponent - exponent) + np.log1p(sum_of_others)
 
         p_win = win / total
         p_tie = tie / total
         p_loss = loss / total
-        slope = np.where(outcome > 0, -(p_loss + 0.5 * p_tie), 0.5 * (p_win - p_loss))
+        slope_of_tie = 0.5 * (p_win - p_loss)
+        slope = np.where(outcome > 0, -(p_loss + 0.5 * p_tie), slope_of_tie)
         slope = np.where(outcome < 0, p_win + 0.5 * p_tie, slope)
-        variance = p_win * (p_loss + p_tie) + p_loss * (p_win + p_tie) + 2 * p_win * p_loss
+        outcome_variance = p_win * (p_loss + p_tie) + p_loss * (p_win + p_tie) + 2 * p_win * p_loss
+        theta_slope = np.where(is_tie, -(p_win + p_loss), p_tie) * self.has_parameter
         return Derivatives(
-            value=value,
-            m=slope,
-            mm=0.25 * variance,
-            t=np.where(is_tie, -(p_win + p_loss), p_tie) * self.has_parameter,
-            mt=-0.5 * p_tie * (p_win - p_loss),
-            tt=p_tie * (p_win + p_loss),
+            loss=negative_log_likelihood,
+            slope=slope,
+            curvature=0.25 * outcome_variance,
+            theta_slope=theta_slope,
+            mixed_curvature=-0.5 * p_tie * (p_win - p_loss),
+            theta_curvature=p_tie * (p_win + p_loss),
         )
 
     def probabilities(self, margin: Array, theta: Array | float) -> Array:
@@ -90,13 +94,14 @@ class OutcomeLikelihood:
         return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
     def _powers(self, margin: Array, theta: Array | float) -> _Powers:
+        # Without the parameter ν = 0, so that its power is 0 as well.
         tie_exponent = theta if self.has_parameter else -np.inf
-        top = np.maximum(0.5 * np.abs(margin), tie_exponent)
+        largest_exponent = np.maximum(0.5 * np.abs(margin), tie_exponent)
         return _Powers(
-            win=np.exp(0.5 * margin - top),
-            tie=np.exp(tie_exponent - top),
-            loss=np.exp(-0.5 * margin - top),
-            top=top,
+            win=np.exp(0.5 * margin - largest_exponent),
+            tie=np.exp(tie_exponent - largest_exponent),
+            loss=np.exp(-0.5 * margin - largest_exponent),
+            largest_exponent=largest_exponent,
         )
 
 
@@ -120,7 +125,7 @@ class OutcomeCurve(NamedTuple):
 
     def derivatives(self, margins: Array, outcome: Array) -> Derivatives:
         """Loss of outcomes and its derivatives."""
-        return self.likelihood.at(margins, outcome, self.theta)
+        return self.likelihood.derivatives(margins, outcome, self.theta)
 
     def expected(self, margins: Array) -> Array:
         """Probability of a win minus that of a loss."""

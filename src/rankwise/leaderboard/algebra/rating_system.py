@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,8 +42,8 @@ class RatingSystem(ComparisonDesign):
         their rank, with the same inner products of differences, so that r is the same. Columns that
         are linearly dependent (an imputed column and its missing indicator) therefore do not make
         the system singular.
-    B : ndarray of shape (n_items, n_free), optional
-        Prior ratings, which are not regularized.
+    prior_ratings : ndarray of shape (n_items, n_priors), optional
+        B, whose weights are not regularized.
 
     Attributes
     ----------
@@ -57,26 +58,31 @@ class RatingSystem(ComparisonDesign):
     """
 
     def __init__(
-        self, counts: ComparisonCounts, X: Array | None = None, B: Array | None = None
+        self, counts: ComparisonCounts, X: Array | None = None, prior_ratings: Array | None = None
     ) -> None:
-        self.B = np.empty((counts.n_items, 0)) if B is None else B
-        self.has_prior = self.B.shape[1] > 0
+        if prior_ratings is None:
+            prior_ratings = np.empty((counts.n_items, 0))
+        self.prior_ratings = prior_ratings
+        self.has_prior = prior_ratings.shape[1] > 0
+
         items, signs = counts.members
-        prior_differences = np.einsum("km,kmb->kb", signs, self.B[items])
+        prior_differences = np.einsum("km,kmb->kb", signs, prior_ratings[items])
         self.free_columns = np.hstack([prior_differences, counts.covariates])
-        E = fixed_width_csr(items, signs, self.free_columns, counts.n_items)
+        incidence = fixed_width_csr(items, signs, self.free_columns, counts.n_items)
+
+        # Without features the unknowns are the ratings themselves.
         self.X: Array | None = None
         self.n_features = counts.n_items
-        T = None
         n_regularized = counts.n_items
+        basis = None
         if X is not None:
             self.X = _full_rank_features(counts, X)
             self.n_features = min(X.shape)
-            T = block_diag(self.X, np.eye(self.free_columns.shape[1]))
             n_regularized = self.X.shape[1]
-        super().__init__(counts, E, T, n_regularized)
+            basis = block_diag(self.X, np.eye(self.free_columns.shape[1]))
+        super().__init__(counts, incidence, basis, n_regularized)
         self.is_large = X is None and counts.n_items > DENSE_LIMIT
-        self.is_huge = X is None and self.size > COVARIANCE_LIMIT
+        self.is_huge = X is None and self.n_unknowns > COVARIANCE_LIMIT
 
     def with_counts(self, counts: ComparisonCounts) -> RatingSystem:
         """Return the same system for other weights, targets or counts of the same pairs."""
@@ -84,62 +90,66 @@ class RatingSystem(ComparisonDesign):
         system.counts = counts
         return system
 
-    def difference(self, a: int, b: int) -> Array:
+    def difference_contrast(self, a: int, b: int) -> Array:
         """Return d with dᵀ u = r_a − r_b."""
-        weights = np.zeros(self.counts.n_items)
-        weights[a] = 1.0
-        weights[b] = -1.0
-        return self.contrast(weights)
+        item_weights = np.zeros(self.counts.n_items)
+        item_weights[a] = 1.0
+        item_weights[b] = -1.0
+        return self.contrast(item_weights)
 
-    def contrast(self, weights: Array) -> Array:
+    def contrast(self, item_weights: Array) -> Array:
         """Return d with dᵀ u = Σ w_i r_i."""
-        n = self.counts.n_items
-        inner = np.zeros(self.E.shape[1])
-        inner[:n] = weights
-        inner[n : n + self.B.shape[1]] = weights @ self.B
-        if self.T is None:
-            return inner
-        return np.asarray(self._transposed_T @ inner)
+        n_items = self.counts.n_items
+        n_priors = self.prior_ratings.shape[1]
+        parameter_weights = np.zeros(self.n_parameters)
+        parameter_weights[:n_items] = item_weights
+        parameter_weights[n_items : n_items + n_priors] = item_weights @ self.prior_ratings
+        if self.basis is None:
+            return parameter_weights
+        return np.asarray(self._transposed_basis @ parameter_weights)
 
     def gram(self, weights: Array) -> Matrix:
         """``Dᵀ W D``; the Laplacian of the items if nothing else is unknown."""
-        if self.counts.teams is not None or self.E.shape[1] > self.counts.n_items:
-            return super().gram(weights)
-        laplacian = self._laplacian(weights)
-        if self.T is None:
-            return laplacian
-        return self._transposed_T @ (laplacian @ self.T)
-
-    def _laplacian(self, weights: Array) -> sp.csr_matrix:
         counts = self.counts
-        n = counts.n_items
-        degrees = np.bincount(counts.first, weights, n) + np.bincount(counts.second, weights, n)
-        entries = np.concatenate([degrees, -counts.sum_by_edge(weights)])
-        matrix = copy(self._laplacian_positions)
-        matrix.data = entries[matrix.data]
-        return matrix
+        n_items = counts.n_items
+        if counts.teams is not None or self.n_parameters > n_items:
+            return super().gram(weights)
+
+        # The graph Laplacian: weighted degrees on the diagonal, minus the weights of the edges.
+        weights_on_first = np.bincount(counts.first, weights, n_items)
+        degrees = weights_on_first + np.bincount(counts.second, weights, n_items)
+        values = np.concatenate([degrees, -counts.sum_by_edge(weights)])
+        laplacian = copy(self._laplacian_positions)
+        laplacian.data = values[laplacian.data]
+        if self.basis is None:
+            return laplacian
+        return self._transposed_basis @ (laplacian @ self.basis)
 
     @cached_property
     def _laplacian_positions(self) -> sp.csr_matrix:
         """For each entry of the Laplacian the item (diagonal), or n plus the number of the edge."""
         counts = self.counts
-        n = counts.n_items
+        n_items = counts.n_items
         first = counts.first[counts.edges]
         second = counts.second[counts.edges]
-        item = np.arange(n)
-        edge = n + np.arange(len(first))
+        item = np.arange(n_items)
+        edge = n_items + np.arange(len(first))
+        # Three parts: below, on and above the diagonal.
         rows = np.concatenate([second, item, first])
         columns = np.concatenate([first, item, second])
-        return sp.csr_matrix((np.concatenate([edge, item, edge]), (rows, columns)), (n, n))
+        positions = np.concatenate([edge, item, edge])
+        return sp.csr_matrix((positions, (rows, columns)), (n_items, n_items))
 
-    def regularized_gram(self, weights: Array, shift: float) -> Array:
+    def regularized_gram(self, weights: Array, ridge: float) -> Array:
         """``Dᵀ W D + Λ``, dense; without features and prior it is invertible also for λ = 0."""
         matrix = self.dense_gram(weights)
-        if self.T is None and not self.has_prior:
-            n = self.counts.n_items
-            matrix[:n, :n] += matrix[:n, :n].trace() / n * self._null_projection
+        if self.basis is None and not self.has_prior:
+            n_items = self.counts.n_items
+            laplacian = matrix[:n_items, :n_items]  # a view
+            mean_diagonal = laplacian.trace() / n_items
+            laplacian += mean_diagonal * self._null_projection
         diagonal = np.arange(len(matrix))
-        matrix[diagonal, diagonal] += self.penalty(shift)
+        matrix[diagonal, diagonal] += self.penalties(ridge)
         return matrix
 
     @cached_property
@@ -158,7 +168,7 @@ class RatingSystem(ComparisonDesign):
     def solver(
         self,
         weights: Array,
-        shift: float,
+        ridge: float,
         tol: float = TOLERANCE,
         dtype: type[np.floating] = np.float64,
     ) -> Callable[[Array], Array]:
@@ -169,25 +179,28 @@ class RatingSystem(ComparisonDesign):
         tolerances down to about 1e-4.
         """
         if not self.is_large:
-            dense = self.regularized_gram(weights, shift)
-            return lambda right: np.asarray(np.linalg.solve(dense, right))
-        matrix = self.gram(weights).astype(dtype, copy=False)
-        penalty = self.penalty(shift).astype(dtype, copy=False)
+            return partial(np.linalg.solve, self.regularized_gram(weights, ridge))
 
-        def product(v: Array) -> Array:
-            return np.asarray(matrix @ v + penalty[:, None] * v)
+        gram = self.gram(weights).astype(dtype, copy=False)
+        penalties = self.penalties(ridge).astype(dtype, copy=False)
 
-        return iterative_solver(product, matrix.diagonal() + penalty, tol)
+        def product(vectors: Array) -> Array:
+            return np.asarray(gram @ vectors + penalties[:, None] * vectors)
+
+        return iterative_solver(product, gram.diagonal() + penalties, tol)
 
     def ratings_and_effects(self, unknowns: Array) -> tuple[Array, Array]:
         """Ratings with mean 0 (in each component if there are no features), and effects."""
-        inner = self.transform(unknowns)
-        n = self.counts.n_items
-        n_priors = self.B.shape[1]
-        effects = inner[n + n_priors :]
+        n_items = self.counts.n_items
+        n_priors = self.prior_ratings.shape[1]
+        parameters = self.parameters(unknowns)
+        ratings = parameters[:n_items]
+        prior_weights = parameters[n_items : n_items + n_priors]
+        effects = parameters[n_items + n_priors :]
+
         if self.X is None and not self.has_prior:
-            return self.counts.center(inner[:n]), effects
-        ratings = inner[:n] + self.B @ inner[n : n + n_priors]
+            return self.counts.center(ratings), effects
+        ratings = ratings + self.prior_ratings @ prior_weights
         return ratings - ratings.mean(axis=0), effects
 
 
@@ -198,12 +211,13 @@ def _full_rank_features(counts: ComparisonCounts, X: Array) -> Array:
             "the features of the two items are equal in every comparison, so their weights cannot "
             "be estimated; pass other features, or none."
         )
-    _, sizes, directions = svd(counts.center(X), full_matrices=False)
-    is_independent = sizes > RANK_TOLERANCE * sizes[0]
+    _, singular_values, directions = svd(counts.center(X), full_matrices=False)
+    is_independent = singular_values > RANK_TOLERANCE * singular_values[0]
     return np.asarray((X - X.mean(axis=0)) @ directions[is_independent].T)
 
 
 def component_projection(components: Indices) -> Array:
     """Return the projection on vectors that are constant in each component."""
-    same_component = components[:, None] == components
-    return np.asarray(same_component / np.bincount(components)[components])
+    is_same_component = components[:, None] == components
+    component_sizes = np.bincount(components)[components]
+    return np.asarray(is_same_component / component_sizes)

@@ -64,14 +64,16 @@ class TeamRows:
     def members(self) -> SignedMembers:
         """Nonzero entries of the rows."""
         matrix = self.matrix
-        sizes = np.diff(matrix.indptr)
-        position = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], sizes)
-        row = np.repeat(np.arange(len(sizes)), sizes)
-        shape = (len(sizes), int(sizes.max(initial=1)))
+        row_sizes = np.diff(matrix.indptr)
+        n_rows = len(row_sizes)
+        row = np.repeat(np.arange(n_rows), row_sizes)
+        position_in_row = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], row_sizes)
+
+        shape = (n_rows, int(row_sizes.max(initial=1)))
         item = np.zeros(shape, np.intp)
         weight = np.zeros(shape)
-        item[row, position] = matrix.indices
-        weight[row, position] = matrix.data
+        item[row, position_in_row] = matrix.indices
+        weight[row, position_in_row] = matrix.data
         return SignedMembers(item, weight)
 
     @cached_property
@@ -93,23 +95,28 @@ class TeamRows:
     @cached_property
     def has_level(self) -> bool:
         """Whether a change of all ratings by the same number changes a margin."""
-        sums = np.asarray(self.matrix.sum(axis=1))
-        return bool(np.abs(sums).max() > EQUAL_ENTRIES * np.abs(self.matrix.data).max())
+        margin_changes = np.asarray(self.matrix.sum(axis=1))
+        rounding = EQUAL_ENTRIES * np.abs(self.matrix.data).max()
+        return bool(np.abs(margin_changes).max() > rounding)
 
     def sum_members(
         self, first_values: Array | NDArray[np.bool_], second_values: Array | NDArray[np.bool_]
     ) -> Array:
         """Sum a value of each row over the comparisons of each item, on either side."""
-        on_first = (self.first != 0).T @ np.asarray(first_values, np.float64)
-        on_second = (self.second != 0).T @ np.asarray(second_values, np.float64)
-        return np.asarray(on_first + on_second)
+        is_on_first = self.first != 0  # (n_rows, n_items)
+        is_on_second = self.second != 0
+        sums_on_first = is_on_first.T @ np.asarray(first_values, np.float64)
+        sums_on_second = is_on_second.T @ np.asarray(second_values, np.float64)
+        return np.asarray(sums_on_first + sums_on_second)
 
     def determines(self, contrasts: sp.csr_array) -> Array:
         """Whether the comparisons determine each of several sums of ratings."""
         if self.n_items > NULL_LIMIT:
             return np.ones(contrasts.shape[0], bool)
-        change = np.abs(contrasts @ self.null_space).max(axis=1, initial=0.0)
-        return np.asarray(change <= EQUAL_ENTRIES * np.abs(contrasts).sum(axis=1))
+        # A sum is undetermined if it depends on changes of ratings that change no margin.
+        largest_change = np.abs(contrasts @ self.null_space).max(axis=1, initial=0.0)
+        rounding = EQUAL_ENTRIES * np.abs(contrasts).sum(axis=1)
+        return np.asarray(largest_change <= rounding)
 
 
 def side_rows(data: PairData) -> sp.csr_array:
@@ -123,8 +130,8 @@ def side_rows(data: PairData) -> sp.csr_array:
 
 def team_matrix(teams: Teams, n_items: int) -> sp.csr_array:
     """Share of each item in each team, of shape (n_teams, n_items)."""
-    starts = np.concatenate([[0], np.cumsum(teams.sizes)])
-    return sp.csr_array((teams.share, teams.item, starts), shape=(teams.n_teams, n_items))
+    team_starts = np.concatenate([[0], np.cumsum(teams.sizes)])
+    return sp.csr_array((teams.share, teams.item, team_starts), shape=(teams.n_teams, n_items))
 
 
 def determined_sets(rows: sp.csr_array) -> Indices:
@@ -132,9 +139,11 @@ def determined_sets(rows: sp.csr_array) -> Indices:
     n_rows, n_items = rows.shape
     if n_items <= NULL_LIMIT:
         return number_by_size(equal_rows(null_space(rows)))
-    links = sp.block_array([[None, rows], [rows.T, None]])
-    labels = connected_components(links, directed=False)[1]
-    return number_by_size(np.unique(labels[n_rows:], return_inverse=True)[1])
+    # The graph of rows and items, with an edge for each nonzero entry.
+    adjacency = sp.block_array([[None, rows], [rows.T, None]])
+    labels = connected_components(adjacency, directed=False)[1]
+    item_labels = labels[n_rows:]
+    return number_by_size(np.unique(item_labels, return_inverse=True)[1])
 
 
 def null_space(rows: sp.csr_array) -> Array:
@@ -143,25 +152,29 @@ def null_space(rows: sp.csr_array) -> Array:
     The columns are scaled to length 1 first, so that items with small shares are not lost.
     """
     n_items = rows.shape[1]
-    lengths = np.sqrt(np.asarray(rows.power(2).sum(axis=0)))
-    lengths[lengths == 0] = 1.0
-    scaled = rows @ sp.diags_array(1 / lengths)
-    values, vectors = eigh((scaled.T @ scaled).toarray())
-    is_null = values <= NULL_EIGENVALUE * max(float(values[-1]), 1.0)
+    column_norms = np.sqrt(np.asarray(rows.power(2).sum(axis=0)))
+    column_norms[column_norms == 0] = 1.0
+    scaled_rows = rows @ sp.diags_array(1 / column_norms)
+
+    eigenvalues, eigenvectors = eigh((scaled_rows.T @ scaled_rows).toarray())
+    is_null = eigenvalues <= NULL_EIGENVALUE * max(float(eigenvalues[-1]), 1.0)
     if not is_null.any():
         return np.empty((n_items, 0))
-    return np.asarray(np.linalg.qr(vectors[:, is_null] / lengths[:, None])[0])
+    null_vectors = eigenvectors[:, is_null] / column_norms[:, None]
+    return np.asarray(np.linalg.qr(null_vectors)[0])
 
 
 def equal_rows(basis: Array) -> Indices:
     """Number the classes of equal rows, by products with random vectors."""
     rng = np.random.default_rng(0)
-    probes = basis @ rng.standard_normal((basis.shape[1], N_PROBES))
+    products = basis @ rng.standard_normal((basis.shape[1], N_PROBES))
+    # Equal rows have equal products with every random vector, up to rounding.
     classes = np.zeros((len(basis), N_PROBES), np.intp)
-    for k, probe in enumerate(probes.T):
-        order = np.argsort(probe)
-        is_new = np.diff(probe[order], prepend=probe[order[:1]]) > EQUAL_ENTRIES
-        classes[order, k] = np.cumsum(is_new)
+    for k, values in enumerate(products.T):
+        order = np.argsort(values)
+        ordered = values[order]
+        is_new_class = np.diff(ordered, prepend=ordered[:1]) > EQUAL_ENTRIES
+        classes[order, k] = np.cumsum(is_new_class)
     return np.asarray(np.unique(classes, axis=0, return_inverse=True)[1])
 
 
@@ -170,6 +183,6 @@ def number_by_size(labels: Indices) -> Indices:
     sizes = np.bincount(labels)
     first_item = np.unique(labels, return_index=True)[1]
     by_size = np.lexsort((first_item, -sizes))
-    number = np.empty(len(sizes), dtype=np.intp)
-    number[by_size] = np.arange(1, len(sizes) + 1)
-    return np.asarray(number[labels])
+    number_of_label = np.empty(len(sizes), dtype=np.intp)
+    number_of_label[by_size] = np.arange(1, len(sizes) + 1)
+    return np.asarray(number_of_label[labels])

@@ -24,7 +24,7 @@ def head_to_head(model: RatingModel) -> HeadToHead:
         first=counts.first[counts.edges],
         second=counts.second[counts.edges],
         n=counts.sum_by_edge(number).astype(np.intp),
-        observed=counts.sum_by_edge(counts.pair_flows) / weight,
+        observed=counts.sum_by_edge(counts.pair_target_sums) / weight,
         expected=counts.sum_by_edge(expected) / weight,
     )
 
@@ -48,7 +48,7 @@ def _between_members(
         return np.asarray(total[first, second]).reshape(len(first))
 
     weights = between(counts.pair_weights)
-    flows = between(counts.pair_flows)
+    flows = between(counts.pair_target_sums)
     expected_flows = between(expected)
     weight = values_of(weights, weights.T)
     return HeadToHead(

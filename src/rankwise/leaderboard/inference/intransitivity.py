@@ -198,7 +198,7 @@ def measure_intransitivity(model: RatingModel, *, is_testable: bool) -> Intransi
     test = CircleTest(model)
     residuals = test.residuals()
     edge_weights = counts.sum_by_edge(counts.pair_weights)
-    mean_squares = float(np.sum(counts.sum_by_edge(counts.pair_flows) ** 2 / edge_weights))
+    mean_squares = float(np.sum(counts.sum_by_edge(counts.pair_target_sums) ** 2 / edge_weights))
     cyclicity = 0.0
     if mean_squares > 0:
         cyclic_means = test.information / edge_weights * test.lack_of_fit(residuals)[0]

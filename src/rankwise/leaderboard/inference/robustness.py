@@ -17,7 +17,7 @@ from rankwise.uncertainty.jackknife_errors import EQUAL
 
 RIVALS = 10  # items that the first place is compared with
 STRIDE = 10  # after many removed votes, a tenth of their number is removed at once
-LEAST_FALL = 1e-12  # of the gap; a vote whose removal closes less does not help
+LEAST_DECREASE = 1e-12  # of the lead; a vote whose removal decreases it less does not help
 
 
 class VotesToFlip(NamedTuple):
@@ -26,8 +26,8 @@ class VotesToFlip(NamedTuple):
     Attributes
     ----------
     n : int or None
-        Number found by removing one at a time, always the one that closes the gap most: an upper
-        bound of the fewest. None if removing more of them does not change the order.
+        Number found by removing one at a time, always the one that decreases the difference most:
+        an upper bound of the fewest. None if removing more of them does not change the order.
     at_least : int or None
         Lower bound of the fewest, never above `n`, for least squares only; None otherwise. It is 0
         if the two items are equal.
@@ -50,183 +50,215 @@ class VotesToFlip(NamedTuple):
         return f"{self.at_least}–{self.n}"
 
 
-class InfluenceTerms(NamedTuple):
-    """Products of slopes c and residuals e times √ω, for one vote of each outcome."""
+class BoundTerms(NamedTuple):
+    """Terms of the lower bound, for one vote of each outcome (or for one block).
 
-    slope_error: Array
-    slope_square: Array
-    error_square: Array
+    With the weight ω, the sensitivity c of the lead to the target and the residual e: ω c e, ω c²
+    and ω e².
+    """
+
+    decrease: Array
+    squared_sensitivity: Array
+    squared_residual: Array
 
 
-class PairInfluence:
-    """Influence of single votes on the difference of two ratings, as votes are removed.
+class VoteRemoval:
+    """Removes votes until item a is no longer above item b, and follows the model without them.
 
-    Without comparison k, with the row x, weight ω, residual e and leverage h, the gap
-    ``r_a − r_b = dᵀ u`` falls by ``dᵀ A⁻¹ x ω e / (1 − h)``, exactly; A⁻¹ then changes by a matrix
-    of rank one. Several equal votes are removed as one of their total weight.
+    Without comparison k, with the row x, weight ω, residual e and leverage h, the lead
+    ``r_a − r_b = dᵀ u`` decreases by ``dᵀ A⁻¹ x ω e / (1 − h)``, exactly; A⁻¹ then changes by a
+    matrix of rank one. Several equal votes are removed as one of their total weight.
 
     Parameters
     ----------
-    exact : LeaveOneOut
+    leave_one_out : LeaveOneOut
         The least squares.
-    direction : ndarray of shape (n_unknowns,)
+    contrast : ndarray of shape (n_unknowns,)
         d.
-    gap : float
+    lead : float
         ``r_a − r_b``, positive.
+
+    Attributes
+    ----------
+    sensitivities : ndarray of shape (n_distinct,)
+        ``dᵀ A⁻¹ x``: derivative of the lead in the target of each distinct pair, for weight 1.
+    margins, resistances : ndarray of shape (n_distinct,)
+        ``xᵀ u`` and ``xᵀ A⁻¹ x``.
+    inverse : ndarray of shape (n_unknowns, n_unknowns)
+        A⁻¹.
+    remaining : ndarray of shape (n_outcomes,)
+        Number of votes of each outcome that are not removed.
     """
 
-    def __init__(self, exact: LeaveOneOut, direction: Array, gap: float) -> None:
-        self.system = exact.system
-        self.counts = exact.counts
-        self.gap = gap
-        self.rounding = EQUAL * gap
-        self.inverse = exact.inverse.copy()
-        self.margins = exact.margins.copy()
-        self.resistances = exact.resistances.copy()
-        self.slopes = self.system.margins(self.inverse @ direction)
+    def __init__(self, leave_one_out: LeaveOneOut, contrast: Array, lead: float) -> None:
+        self.system = leave_one_out.system
+        self.counts = leave_one_out.counts
+        self.lead = lead
+        self.rounding = EQUAL * lead
+        self.inverse = leave_one_out.inverse.copy()
+        self.margins = leave_one_out.margins.copy()
+        self.resistances = leave_one_out.resistances.copy()
+        self.sensitivities = self.system.margins(self.inverse @ contrast)
         self.remaining = self.counts.count.copy()
 
     @property
-    def is_closed(self) -> bool:
-        """Whether the gap is closed, up to rounding."""
-        return self.gap <= self.rounding
+    def is_flipped(self) -> bool:
+        """Whether item a is no longer above item b, up to rounding."""
+        return self.lead <= self.rounding
 
     def remove_fewest(self) -> Indices:
-        """Remove votes until the gap is closed; return the removed number for each outcome."""
+        """Remove votes until the order flips; return the removed number for each outcome."""
         counts = self.counts
         n_removed = 0
-        while not self.is_closed:
-            decreases = self._gap_decreases()
+        while not self.is_flipped:
+            decreases = self._decreases_without_one_vote()
             best = int(np.argmax(decreases))
-            if not decreases[best] > LEAST_FALL * self.gap:
+            if not decreases[best] > LEAST_DECREASE * self.lead:
                 break
             if np.isinf(decreases[best]):  # the last connection of the two items
                 self.remaining[best] -= 1
-                self.gap = 0.0
+                self.lead = 0.0
                 break
-            number = self._number_at_once(best, n_removed)
-            self.remaining[best] -= number
-            n_removed += number
-            weight = number * counts.weight[best]
-            self._downdate(counts.pair[best], weight, counts.target[best])
+            n_votes = self._n_votes_at_once(best, n_removed)
+            self.remaining[best] -= n_votes
+            n_removed += n_votes
+            removed_weight = n_votes * counts.weight[best]
+            self._update_without(counts.pair[best], removed_weight, counts.target[best])
         return np.asarray(counts.count - self.remaining)
 
-    def terms(self) -> InfluenceTerms:
+    def bound_terms(self) -> BoundTerms:
         """Return the terms of the lower bound, for one vote of each outcome."""
         weight = self.counts.weight
-        slope = self.slopes[self.counts.pair]
-        error = self._errors()
-        return InfluenceTerms(weight * (slope * error), weight * slope**2, weight * error**2)
+        sensitivity = self.sensitivities[self.counts.pair]
+        residual = self._residuals()
+        return BoundTerms(
+            decrease=weight * (sensitivity * residual),
+            squared_sensitivity=weight * sensitivity**2,
+            squared_residual=weight * residual**2,
+        )
 
-    def _errors(self) -> Array:
+    def _residuals(self) -> Array:
         return self.counts.target - self.margins[self.counts.pair]
 
-    def _gap_decreases(self) -> Array:
-        """How much the gap decreases without one vote of each outcome; infinite for a bridge.
+    def _decreases_without_one_vote(self) -> Array:
+        """How much the lead decreases without one vote of each outcome; infinite for a bridge.
 
-        Exact, by the error that the vote would have if it were left out: its error divided by one
-        minus its leverage.
+        Exact, by the residual that the vote would have if it were left out: its residual divided by
+        one minus its leverage.
         """
         counts = self.counts
-        slope = self.slopes[counts.pair]  # of the gap in the target of the pair
+        sensitivity = self.sensitivities[counts.pair]
         leverage = counts.weight * self.resistances[counts.pair]
         slack = 1 - leverage
-        is_unsupported = slack < LEAST_SLACK
-        is_bridge = is_unsupported & (np.abs(slope) > LEAST_SLACK * np.abs(self.slopes).max())
         with np.errstate(divide="ignore", invalid="ignore"):
-            decreases = counts.weight * slope * self._errors() / slack
-        decreases[is_unsupported] = 0.0
+            decreases = counts.weight * sensitivity * self._residuals() / slack
+
+        # A vote with the leverage 1 is the only connection of its items to each other. If the lead
+        # depends on it, the two items cannot be compared without it.
+        is_only_connection = slack < LEAST_SLACK
+        least_sensitivity = LEAST_SLACK * np.abs(self.sensitivities).max()
+        is_bridge = is_only_connection & (np.abs(sensitivity) > least_sensitivity)
+        decreases[is_only_connection] = 0.0
         decreases[is_bridge] = np.inf
         decreases[self.remaining <= 0] = -np.inf
         return np.asarray(decreases)
 
-    def _number_at_once(self, outcome: int, n_removed: int) -> int:
+    def _n_votes_at_once(self, outcome: int, n_removed: int) -> int:
         """Return how many votes of an outcome to remove.
 
-        At most a tenth of the votes removed so far, no more than close the gap, and fewer than
+        At most a tenth of the votes removed so far, no more than flip the order, and fewer than
         disconnect the board.
         """
         counts = self.counts
         pair = counts.pair[outcome]
         weight = counts.weight[outcome]
         resistance = self.resistances[pair]
-        fall_per_weight = self.slopes[pair] * (counts.target[outcome] - self.margins[pair])
-        denominator = weight * (fall_per_weight + self.gap * resistance)
-        n_closing = int(np.ceil(self.gap / denominator - 1e-9))
-        n_connected = int((1 - LEAST_SLACK) / (weight * resistance))
-        limits = (n_closing, n_connected, int(self.remaining[outcome]), n_removed // STRIDE)
-        return max(1, min(limits))
+        residual = counts.target[outcome] - self.margins[pair]
 
-    def _downdate(self, pair: int, weight: float, target: float) -> None:
-        """Remove a vote from gap, slopes, margins, resistances and inverse."""
-        (influence,) = self.system.rows([pair]) @ self.inverse
-        along = self.system.margins(influence)
-        factor = weight / (1 - weight * along[pair])
-        change = factor * (target - self.margins[pair])
-        self.gap -= change * self.slopes[pair]
-        self.slopes = self.slopes + factor * self.slopes[pair] * along
-        self.margins = self.margins - change * along
-        self.resistances = self.resistances + factor * along**2
-        self.inverse += factor * np.outer(influence, influence)
+        # n votes decrease the lead by n ω c e / (1 − n ω R); solved for a decrease of the lead.
+        decrease_per_weight = self.sensitivities[pair] * residual
+        denominator = weight * (decrease_per_weight + self.lead * resistance)
+        n_to_flip = int(np.ceil(self.lead / denominator - 1e-9))
+        n_to_disconnect = int((1 - LEAST_SLACK) / (weight * resistance))
+        n_present = int(self.remaining[outcome])
+        return max(1, min(n_to_flip, n_to_disconnect, n_present, n_removed // STRIDE))
+
+    def _update_without(self, pair: int, removed_weight: float, target: float) -> None:
+        """Update lead, sensitivities, margins, resistances and inverse for removed votes."""
+        # Sherman–Morrison: (A − ω x xᵀ)⁻¹ = A⁻¹ + factor · (A⁻¹ x)(A⁻¹ x)ᵀ
+        (solved_row,) = self.system.rows([pair]) @ self.inverse  # A⁻¹ x
+        products = self.system.margins(solved_row)  # yᵀ A⁻¹ x for the row y of every pair
+        factor = removed_weight / (1 - removed_weight * products[pair])
+        residual = target - self.margins[pair]
+
+        self.lead -= factor * residual * self.sensitivities[pair]
+        self.sensitivities = self.sensitivities + factor * self.sensitivities[pair] * products
+        self.margins = self.margins - factor * residual * products
+        self.resistances = self.resistances + factor * products**2
+        self.inverse += factor * np.outer(solved_row, solved_row)
 
 
-def least_units(terms: InfluenceTerms, leverages: Array, counts: Indices, gap: float) -> int:
-    """Return a lower bound of the number of units whose removal closes the gap.
+def least_units(terms: BoundTerms, leverages: Array, counts: Indices, lead: float) -> int:
+    """Return a lower bound of the number of units whose removal flips the order.
 
-    Without the votes of a set the gap falls by ``cᵀ (I − H)⁻¹ e``, with H their block of the hat
-    matrix. That is at most ``Σ c e + ‖c‖ ‖e‖ η / (1 − η)`` with η the sum of the leverages (for a
-    unit of many votes: the norm of its block). Each of the four sums is at most that of its k
+    Without the votes of a set the lead decreases by ``cᵀ (I − H)⁻¹ e``, with H their block of the
+    hat matrix. That is at most ``Σ c e + ‖c‖ ‖e‖ η / (1 − η)`` with η the sum of the leverages (for
+    a unit of many votes: the norm of its block). Each of the four sums is at most that of its k
     largest terms. The order also counts as changed if the remaining votes no longer connect the two
-    items, by the same limit as in `PairInfluence`: then H has an eigenvalue of at least
+    items, by the same limit as in `VoteRemoval`: then H has an eigenvalue of at least
     1 − `LEAST_SLACK`, and so has η.
 
     Parameters
     ----------
-    terms : InfluenceTerms
+    terms : BoundTerms
         Of one unit of each kind.
     leverages : ndarray of shape (n_kinds,)
         Leverage of one unit of each kind.
     counts : ndarray of shape (n_kinds,)
         Number of units of each kind.
-    gap : float
-        The gap.
+    lead : float
+        The lead.
     """
-    slope_error = _LargestSums(terms.slope_error, counts)
-    slope_square = _LargestSums(terms.slope_square, counts)
-    error_square = _LargestSums(terms.error_square, counts)
-    leverage = _LargestSums(leverages, counts)
+    decreases = _LargestValues(terms.decrease, counts)
+    squared_sensitivities = _LargestValues(terms.squared_sensitivity, counts)
+    squared_residuals = _LargestValues(terms.squared_residual, counts)
+    largest_leverages = _LargestValues(leverages, counts)
 
-    def may_close(k: int) -> bool:
-        eta = leverage.of(k)
-        if eta >= 1 - LEAST_SLACK:
+    def may_flip(n_units: int) -> bool:
+        """Whether the bound of the decrease without n units reaches the lead."""
+        leverage = largest_leverages.sum_of(n_units)  # η
+        if leverage >= 1 - LEAST_SLACK:
             return True
-        second_order = np.sqrt(slope_square.of(k) * error_square.of(k)) * eta / (1 - eta)
-        return bool(slope_error.of(k) + second_order >= gap * (1 - 2 * EQUAL))
+        squared_sensitivity = squared_sensitivities.sum_of(n_units)
+        norms = np.sqrt(squared_sensitivity * squared_residuals.sum_of(n_units))  # ‖c‖ ‖e‖
+        largest_decrease = decreases.sum_of(n_units) + norms * leverage / (1 - leverage)
+        return bool(largest_decrease >= lead * (1 - 2 * EQUAL))
 
+    # Bisection: the bound increases with the number of units.
     too_few = 0
     enough = int(counts.sum())
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
-        if may_close(middle):
+        if may_flip(middle):
             enough = middle
         else:
             too_few = middle
     return enough
 
 
-class _LargestSums:
+class _LargestValues:
     """Sums of the k largest values, where each value occurs several times."""
 
     def __init__(self, values: Array, counts: Indices) -> None:
-        order = np.argsort(-values)
-        sizes = np.maximum(values[order], 0.0)
-        number = counts[order]
-        self.numbers = np.append(0, np.cumsum(number))
-        self.sums = np.append(0.0, np.cumsum(number * sizes))
+        decreasing = np.argsort(-values)
+        positive_values = np.maximum(values[decreasing], 0.0)
+        n_occurrences = counts[decreasing]
+        self.cumulative_counts = np.append(0, np.cumsum(n_occurrences))
+        self.cumulative_sums = np.append(0.0, np.cumsum(n_occurrences * positive_values))
 
-    def of(self, k: int) -> float:
+    def sum_of(self, k: int) -> float:
         """Sum of the k largest values."""
-        return float(np.interp(k, self.numbers, self.sums))
+        return float(np.interp(k, self.cumulative_counts, self.cumulative_sums))
 
 
 def votes_to_flip(model: RemovableVotes, a: int, b: int) -> VotesToFlip:
@@ -234,129 +266,150 @@ def votes_to_flip(model: RemovableVotes, a: int, b: int) -> VotesToFlip:
 
     For models that are not linear, the removal is repeated from a refit until a refit confirms it.
     """
-    current = model
-    exact = model.leave_out()
-    removed = np.zeros(len(model.counts.count), np.intp)
-    at_least: int | None = 0 if exact.is_exact else None
+    leave_one_out = model.leave_one_out()
+    if leave_one_out.is_exact:
+        return votes_to_flip_by_one_step(model, leave_one_out, a, b)
+
+    n_removed = np.zeros(len(model.counts.count), np.intp)  # of each outcome
     is_flipped = True
-    while (gap := rating_gap(current, a, b)) > 0:
-        influence = PairInfluence(exact, exact.system.difference(a, b), gap)
-        if exact.is_exact:
-            at_least = _lower_bound(exact, influence)
-        removed += influence.remove_fewest()
-        is_flipped = influence.is_closed
-        if exact.is_exact or not is_flipped:
+    lead = rating_lead(model, a, b)
+    while lead > 0:
+        contrast = leave_one_out.system.difference_contrast(a, b)
+        removal = VoteRemoval(leave_one_out, contrast, lead)
+        n_removed += removal.remove_fewest()
+        is_flipped = removal.is_flipped
+        if not is_flipped:
             break
-        current = _refit(model, model.counts.count - removed)
-        exact = current.leave_out()
-    return _flip_result(model.counts, removed, at_least, is_flipped)
+        refitted = _refit(model, model.counts.count - n_removed)
+        leave_one_out = refitted.leave_one_out()
+        lead = rating_lead(refitted, a, b)
+    return _result(model.counts, n_removed, at_least=None, is_flipped=is_flipped)
 
 
 def votes_to_flip_by_one_step(
-    model: RemovableVotes, exact: LeaveOneOut, a: int, b: int
+    model: RemovableVotes, leave_one_out: LeaveOneOut, a: int, b: int
 ) -> VotesToFlip:
-    """Return the same without a refit: exact for least squares, else by one Newton step."""
-    removed = np.zeros(len(model.counts.count), np.intp)
-    at_least: int | None = 0 if exact.is_exact else None
+    """Return the votes to flip without a refit; one Newton step for models that are not linear."""
+    n_removed = np.zeros(len(model.counts.count), np.intp)  # of each outcome
+    at_least: int | None = 0 if leave_one_out.is_exact else None
     is_flipped = True
-    gap = rating_gap(model, a, b)
-    if gap > 0:
-        influence = PairInfluence(exact, exact.system.difference(a, b), gap)
-        if exact.is_exact:
-            at_least = _lower_bound(exact, influence)
-        removed = influence.remove_fewest()
-        is_flipped = influence.is_closed
-    return _flip_result(model.counts, removed, at_least, is_flipped)
+    lead = rating_lead(model, a, b)
+    if lead > 0:
+        contrast = leave_one_out.system.difference_contrast(a, b)
+        removal = VoteRemoval(leave_one_out, contrast, lead)
+        if leave_one_out.is_exact:
+            at_least = least_units(
+                removal.bound_terms(), leave_one_out.leverages, model.counts.count, lead
+            )
+        n_removed = removal.remove_fewest()
+        is_flipped = removal.is_flipped
+    return _result(model.counts, n_removed, at_least, is_flipped)
 
 
-def _lower_bound(exact: LeaveOneOut, influence: PairInfluence) -> int:
-    return least_units(influence.terms(), exact.leverages, exact.counts.count, influence.gap)
-
-
-def _flip_result(
-    counts: ComparisonCounts, removed: Indices, at_least: int | None, is_flipped: bool
+def _result(
+    counts: ComparisonCounts, n_removed: Indices, at_least: int | None, is_flipped: bool
 ) -> VotesToFlip:
     """Return the first rows of each outcome as the removed ones."""
-    rows_by_outcome = [counts.rows[k][: removed[k]] for k in np.flatnonzero(removed)]
-    rows = np.sort(np.concatenate([np.empty(0, np.intp), *rows_by_outcome]))
-    n = len(rows) if is_flipped else None
-    return VotesToFlip(n, at_least, len(counts.outcome), rows)
+    removed_rows = [np.empty(0, np.intp)]
+    for outcome in np.flatnonzero(n_removed):
+        rows_of_outcome = counts.rows[outcome]
+        removed_rows.append(rows_of_outcome[: n_removed[outcome]])
+    rows = np.sort(np.concatenate(removed_rows))
+    return VotesToFlip(
+        n=len(rows) if is_flipped else None,
+        at_least=at_least,
+        of=len(counts.outcome),
+        removed=rows,
+    )
 
 
 def blocks_to_flip(
-    model: RemovableVotes, a: int, b: int, codes: Indices, labels: Labels
+    model: RemovableVotes, a: int, b: int, block_of_row: Indices, labels: Labels
 ) -> VotesToFlip:
     """Return the whole blocks of comparisons (judges, prompts) that must be removed."""
     counts = model.counts
-    members = indices_by_group(codes)
-    exact = model.leave_out()
-    direction = exact.system.difference(a, b)
-    gap = rating_gap(model, a, b)
+    rows_by_block = indices_by_group(block_of_row)
+    leave_one_out = model.leave_one_out()
+    contrast = leave_one_out.system.difference_contrast(a, b)
+    lead = rating_lead(model, a, b)
     at_least: int | None = None
-    if exact.is_exact:
+    if leave_one_out.is_exact:
         at_least = 0
-        if gap > 0:
-            at_least = _least_blocks(PairInfluence(exact, direction, gap), members)
+        if lead > 0:
+            at_least = _least_blocks(VoteRemoval(leave_one_out, contrast, lead), rows_by_block)
+
+    # Remove the block that decreases the lead most, and refit.
     remaining = list(range(len(labels)))
-    while gap > 0:
-        falls = [float(direction @ exact.change(members[block])) for block in remaining]
-        best = int(np.argmax(falls))
-        if len(remaining) == 1 or not falls[best] > 0:
+    while lead > 0:
+        decreases = []
+        for block in remaining:
+            change = leave_one_out.change_without(rows_by_block[block])
+            decreases.append(float(contrast @ change))
+        best = int(np.argmax(decreases))
+        if len(remaining) == 1 or not decreases[best] > 0:
             break
         remaining.pop(best)
-        outcomes = counts.outcome[np.isin(codes, remaining)]
-        current = _refit(model, np.bincount(outcomes, minlength=len(counts.count)))
-        exact = current.leave_out()
-        gap = rating_gap(current, a, b)
+        remaining_outcomes = counts.outcome[np.isin(block_of_row, remaining)]
+        refitted = _refit(model, np.bincount(remaining_outcomes, minlength=len(counts.count)))
+        leave_one_out = refitted.leave_one_out()
+        lead = rating_lead(refitted, a, b)
+
     removed = np.setdiff1d(np.arange(len(labels)), remaining)
-    n = len(removed) if gap <= 0 else None
-    return VotesToFlip(n, at_least, len(labels), labels[removed])
+    n_blocks = len(removed) if lead <= 0 else None
+    return VotesToFlip(n_blocks, at_least, of=len(labels), removed=labels[removed])
 
 
-def _least_blocks(influence: PairInfluence, members: list[Indices]) -> int:
+def _least_blocks(removal: VoteRemoval, rows_by_block: list[Indices]) -> int:
     """Lower bound of the number of blocks, with norms of their hat matrices as leverages."""
-    counts = influence.counts
-    root = np.linalg.cholesky(influence.inverse)
-    terms = influence.terms()
-    sums = []
-    norms = []
-    for rows in members:
+    counts = removal.counts
+    root = np.linalg.cholesky(removal.inverse)
+    terms = removal.bound_terms()
+    block_terms = []
+    hat_norms = []
+    for rows in rows_by_block:
         outcomes = counts.outcome[rows]
-        sums.append([float(term[outcomes].sum()) for term in terms])
-        weights = np.zeros(len(counts.first))
-        np.add.at(weights, counts.pair[outcomes], counts.weight[outcomes])
-        hat_matrix = root.T @ influence.system.dense_gram(weights) @ root
-        norms.append(float(np.linalg.norm(hat_matrix, 2)))
-    one_each = np.ones(len(members), np.intp)
-    block_terms = InfluenceTerms(*np.transpose(sums))
-    return least_units(block_terms, np.array(norms), one_each, influence.gap)
+        block_terms.append([float(term[outcomes].sum()) for term in terms])
+        block_weights = np.zeros(len(counts.first))
+        np.add.at(block_weights, counts.pair[outcomes], counts.weight[outcomes])
+        hat_matrix = root.T @ removal.system.dense_gram(block_weights) @ root
+        hat_norms.append(float(np.linalg.norm(hat_matrix, 2)))
+    one_each = np.ones(len(rows_by_block), np.intp)
+    terms_by_block = BoundTerms._make(np.transpose(block_terms))
+    return least_units(terms_by_block, np.array(hat_norms), one_each, removal.lead)
 
 
-def next_places(model: RemovableVotes, order: list[int]) -> list[VotesToFlip]:
+def votes_to_flip_neighbors(model: RemovableVotes, order: list[int]) -> list[VotesToFlip]:
     """Return the votes to flip each item of an order and the next one.
 
     The first item is compared with each of the next ten; the fewest votes count.
     """
-    exact = model.leave_out()
-    neighbors = [votes_to_flip_by_one_step(model, exact, a, b) for a, b in pairwise(order)]
-    further = [votes_to_flip_by_one_step(model, exact, order[0], b) for b in order[2 : RIVALS + 1]]
-    rivals = [*neighbors[:1], *further]
-    lower_bounds = [rival.at_least for rival in rivals if rival.at_least is not None]
-    at_least = min(lower_bounds, default=None)
-    flipped = [(rival.n, k) for k, rival in enumerate(rivals) if rival.n is not None]
+    leave_one_out = model.leave_one_out()
+
+    def flip(a: int, b: int) -> VotesToFlip:
+        return votes_to_flip_by_one_step(model, leave_one_out, a, b)
+
+    neighbors = [flip(a, b) for a, b in pairwise(order)]
+    if not neighbors:
+        return neighbors
+
+    rivals_of_first = neighbors[:1] + [flip(order[0], b) for b in order[2 : RIVALS + 1]]
+    lower_bounds = [rival.at_least for rival in rivals_of_first if rival.at_least is not None]
+    flipped = [rival for rival in rivals_of_first if rival.n is not None]
+    fewest = neighbors[0]
     if flipped:
-        _, fewest = min(flipped)
-        neighbors[0] = rivals[fewest]._replace(at_least=at_least)
-    elif at_least is not None:
-        neighbors[0] = neighbors[0]._replace(at_least=at_least)
+        n_votes = [rival.n for rival in rivals_of_first if rival.n is not None]
+        fewest = flipped[int(np.argmin(n_votes))]
+    if lower_bounds:
+        fewest = fewest._replace(at_least=min(lower_bounds))
+    neighbors[0] = fewest
     return neighbors
 
 
-def rating_gap(model: RemovableVotes, a: int, b: int) -> float:
+def rating_lead(model: RemovableVotes, a: int, b: int) -> float:
     """Return r_a − r_b; 0 if it is negative or rounding."""
-    gap = float(model.ratings[a] - model.ratings[b])
+    lead = float(model.ratings[a] - model.ratings[b])
     rounding = EQUAL * float(np.abs(model.ratings).max())
-    return gap if gap > rounding else 0.0
+    return lead if lead > rounding else 0.0
 
 
 def _refit(model: RemovableVotes, count: Indices) -> RemovableVotes:

@@ -27,7 +27,7 @@ def component_means(model: RatingModel) -> Array:
     for item in first_items.tolist():
         only_item = np.zeros(n_items)
         only_item[item] = 1.0
-        rating = float(model.contrast(only_item) @ model.unknowns)
+        rating = float(model.contrast_of_unknowns(only_item) @ model.unknowns)
         means[model.components == model.components[item]] = rating - model.ratings[item]
     return means
 

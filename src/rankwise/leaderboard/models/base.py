@@ -69,7 +69,7 @@ class RatingModel(Protocol):
     def margins(self) -> Array:
         """Margin of each distinct pair."""
 
-    def contrast(self, weights: Array) -> Array:
+    def contrast_of_unknowns(self, item_weights: Array) -> Array:
         """Return d with dᵀ u = Σ w_i r_i, for unknowns u."""
 
     def expected(self, margins: Array) -> Array:
@@ -78,17 +78,19 @@ class RatingModel(Protocol):
     def variances(self, margins: Array) -> Array:
         """Variance of an outcome, up to a factor that is the same for all outcomes."""
 
-    def leave_out(self) -> LeaveOneOut | None:
+    def leave_one_out(self) -> LeaveOneOut | None:
         """Least squares from which comparisons can be removed; None if there is none."""
 
-    def covariance(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> CovarianceRoot:
+    def covariance(
+        self, clusters: Indices | None, has_few_data: NDArray[np.bool_]
+    ) -> CovarianceRoot:
         """Covariance of ratings and effects.
 
         Parameters
         ----------
         clusters : ndarray of shape (n_comparisons,) or None
             Cluster of each comparison; None if comparisons are independent.
-        thin : ndarray of bool, shape (n_items,)
+        has_few_data : ndarray of bool, shape (n_items,)
             Items with few comparisons, whose noise is at least the mean noise.
         """
 
@@ -96,7 +98,7 @@ class RatingModel(Protocol):
 class RemovableVotes(RatingModel, Protocol):
     """A rating model that can be refitted without some of its comparisons."""
 
-    def leave_out(self) -> LeaveOneOut:
+    def leave_one_out(self) -> LeaveOneOut:
         """Least squares from which comparisons can be removed."""
 
     def refit(self, counts: ComparisonCounts) -> Self:

@@ -24,7 +24,7 @@ from rankwise.leaderboard.algebra.outcome_likelihood import (
 )
 from rankwise.leaderboard.algebra.rating_system import RatingSystem
 from rankwise.leaderboard.algebra.team_rows import TeamRows, determined_sets
-from rankwise.leaderboard.models.least_squares_model import comparable_items
+from rankwise.leaderboard.models.least_squares_model import comparable_components
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot
 
 TOLERANCE = 1e-14  # of the gap, relative to the objective
@@ -43,8 +43,8 @@ def tie_likelihood(counts: ComparisonCounts, ties: str) -> OutcomeLikelihood:
             "leave out margin and magnitude, or use model='least-squares'."
         )
     is_tie = counts.target == 0
-    is_mixed = bool(is_tie.any() and not is_tie.all())
-    return OutcomeLikelihood(has_parameter=ties == "davidson" and is_mixed)
+    is_parameter_finite = bool(is_tie.any() and not is_tie.all())
+    return OutcomeLikelihood(has_parameter=ties == "davidson" and is_parameter_finite)
 
 
 def tie_parameter(counts: ComparisonCounts, ties: str, curve: OutcomeCurve) -> float | None:
@@ -70,7 +70,7 @@ class BradleyTerry:
         The comparisons.
     X : ndarray of shape (n_items, n_features), optional
         Features of the items.
-    B : ndarray of shape (n_items, n_free), optional
+    prior_ratings : ndarray of shape (n_items, n_priors), optional
         Prior ratings, as in `RatingSystem`.
     ties : {"half", "davidson"}, default="half"
         Model of the ties.
@@ -85,13 +85,13 @@ class BradleyTerry:
         self,
         counts: ComparisonCounts,
         X: Array | None = None,
-        B: Array | None = None,
+        prior_ratings: Array | None = None,
         ties: str = "half",
     ) -> None:
         self.likelihood = tie_likelihood(counts, ties)
         self.counts = counts
-        self.system = RatingSystem(counts, X, B)
-        self.components = comparable_items(counts, X, B)
+        self.system = RatingSystem(counts, X, prior_ratings)
+        self.components = comparable_components(counts, X, prior_ratings)
         self.tie_model = ties
         self.theta = 0.0
 
@@ -120,8 +120,9 @@ class BradleyTerry:
         """Mean log loss of left-out comparisons, each by a Newton step, for each alpha."""
         losses = np.empty(len(alphas))
         start = None
-        for k in reversed(range(len(alphas))):
-            start = self._minimize(float(alphas[k]), start).unknowns
+        for k in reversed(range(len(alphas))):  # each search starts at the solution before
+            solution = self._minimize(float(alphas[k]), start)
+            start = solution.unknowns
             losses[k] = self.held_out_log_loss()
         return losses
 
@@ -151,24 +152,27 @@ class BradleyTerry:
         model = copy(self)
         model.counts = counts
         model.system = self.system.with_counts(counts)
-        return model.fit(self.alpha * self.counts.total_weight / counts.total_weight)
+        alpha_of_same_penalty = self.alpha * self.counts.total_weight / counts.total_weight
+        return model.fit(alpha_of_same_penalty)
 
-    def leave_out(self) -> LeaveOneOut:
+    def leave_one_out(self) -> LeaveOneOut:
         """Least squares with the same solution and the same curvature there."""
         return working_least_squares(self)
 
-    def covariance(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> CovarianceRoot:
+    def covariance(
+        self, clusters: Indices | None, has_few_data: NDArray[np.bool_]
+    ) -> CovarianceRoot:
         """Covariance by the jackknife: every comparison or cluster is left out by a Newton step."""
-        covariance = jackknife_covariance(self.leave_out(), clusters, thin)
+        covariance = jackknife_covariance(self.leave_one_out(), clusters, has_few_data)
         return replace(covariance, root=self._origin.center(covariance.root))
 
     def margins(self) -> Array:
         """Margin of each distinct pair."""
         return self.system.margins(self.unknowns)
 
-    def contrast(self, weights: Array) -> Array:
+    def contrast_of_unknowns(self, item_weights: Array) -> Array:
         """Return d with dᵀ u = Σ w_i r_i."""
-        return self.system.contrast(weights)
+        return self.system.contrast(item_weights)
 
     def expected(self, margins: Array) -> Array:
         """Probability that the first item wins minus the probability that it loses."""
@@ -180,12 +184,13 @@ class BradleyTerry:
 
     def held_out_log_loss(self) -> float:
         """Mean log loss of the comparisons, each by a Newton step without it, for the same θ."""
-        exact = self.leave_out()
-        pair = self.counts.pair
-        margins = exact.margins[pair]
-        leverages = exact.leverages
-        held_out = margins + (margins - exact.counts.target) * leverages / (1 - leverages)
-        losses = self.outcome_curve.derivatives(held_out, self.counts.target).value
+        leave_one_out = self.leave_one_out()
+        margins = leave_one_out.margins[self.counts.pair]
+        negative_residuals = margins - leave_one_out.counts.target
+        leverages = leave_one_out.leverages
+        held_out_margins = margins + negative_residuals * leverages / (1 - leverages)
+
+        losses = self.outcome_curve.derivatives(held_out_margins, self.counts.target).loss
         weight = self.counts.outcome_weight
         return float(weight @ losses / weight.sum())
 
@@ -215,19 +220,21 @@ class RatingOrigin:
         """Return the reference items of comparisons."""
         if system.X is not None or system.has_prior:
             return cls(np.ones(counts.n_items, bool), counts.components)
+        # A component of which at most one rating is finite refers to all of its items.
         is_finite = has_finite_rating(counts)
         n_finite = np.bincount(counts.components, is_finite)
-        return cls(is_finite | (n_finite < 2)[counts.components], counts.components)
+        refers_to_all = (n_finite < 2)[counts.components]
+        return cls(is_finite | refers_to_all, counts.components)
 
     def center(self, ratings: Array) -> Array:
         """Subtract the mean of the reference items of each component, along the first axis."""
         if self.is_reference.all():
             return ratings
         centered = ratings.copy()
-        for members in indices_by_group(self.components):
-            if len(members):
-                reference = members[self.is_reference[members]]
-                centered[members] -= ratings[reference].mean(axis=0)
+        for items in indices_by_group(self.components):
+            if len(items):
+                reference_items = items[self.is_reference[items]]
+                centered[items] -= ratings[reference_items].mean(axis=0)
         return centered
 
 
@@ -256,22 +263,23 @@ def working_least_squares(model: LogOddsModel) -> LeaveOneOut:
     counts = model.counts
     margins = model.margins()[counts.pair]
     derivatives = model.outcome_curve.derivatives(margins, counts.target)
-    curvature = np.maximum(derivatives.mm, 1e-300)
-    working = replace(
+    curvature = np.maximum(derivatives.curvature, 1e-300)
+    working_counts = replace(
         counts,
         weight=counts.weight * curvature,
-        target=margins - derivatives.m / curvature,
+        target=margins - derivatives.slope / curvature,
     )
-    system = model.system.with_counts(working)
-    shift = 2 * model.alpha * counts.total_weight
-    return LeaveOneOut(system, model.unknowns, shift, is_exact=False)
+    system = model.system.with_counts(working_counts)
+    ridge = 2 * model.alpha * counts.total_weight
+    return LeaveOneOut(system, model.unknowns, ridge, is_exact=False)
 
 
 def separation_note(model: LogOddsModel) -> str:
     """Return a sentence on ratings that only alpha keeps finite; empty if there are none."""
     counts = model.counts
     margins = model.margins()[counts.pair]
-    if (margins * counts.target > 0).all():
+    explains_every_comparison = (margins * counts.target > 0).all()
+    if explains_every_comparison:
         return (
             "the ratings explain every comparison, so their size depends on alpha alone; the order "
             "is meaningful, probabilities are not"
@@ -302,27 +310,31 @@ def has_finite_rating(counts: ComparisonCounts) -> NDArray[np.bool_]:
     first_scored = counts.sum_by_pair(is_present & (counts.target >= 0)) > 0
     second_scored = counts.sum_by_pair(is_present & (counts.target <= 0)) > 0
     if counts.teams is None:
-        finite_set = _strong_sets(counts, first_scored, second_scored)
+        finite_set = _strong_components(counts, first_scored, second_scored)
     else:
         finite_set = _sets_of_members(counts, counts.teams, first_scored, second_scored)
+
+    # In each component the largest set is finite; of several, the one of the first item.
     set_size = np.bincount(finite_set)[finite_set]
-    # In each component the largest set; of several, the one of the first item.
-    order = np.lexsort((np.arange(counts.n_items), -set_size, counts.components))
-    components, starts = np.unique(counts.components[order], return_index=True)
-    largest = np.zeros(components.max() + 1, np.intp)
-    largest[components] = finite_set[order[starts]]
-    return np.asarray(finite_set == largest[counts.components])
+    items = np.arange(counts.n_items)
+    order = np.lexsort((items, -set_size, counts.components))
+    components, first_of_component = np.unique(counts.components[order], return_index=True)
+    largest_set = np.zeros(components.max() + 1, np.intp)
+    largest_set[components] = finite_set[order[first_of_component]]
+    return np.asarray(finite_set == largest_set[counts.components])
 
 
-def _strong_sets(
+def _strong_components(
     counts: ComparisonCounts, first_scored: NDArray[np.bool_], second_scored: NDArray[np.bool_]
 ) -> Indices:
     """Number of the set of each item in which every item has beaten every other one."""
-    n = counts.n_items
+    n_items = counts.n_items
     winner = np.concatenate([counts.first[first_scored], counts.second[second_scored]])
     loser = np.concatenate([counts.second[first_scored], counts.first[second_scored]])
-    beaten = sp.coo_matrix((np.ones(len(winner)), (winner, loser)), shape=(n, n)).tocsr()
-    return np.asarray(connected_components(beaten, connection="strong")[1])
+    # Directed graph with an edge from each item to the items that it beat or tied with.
+    ones = np.ones(len(winner))
+    has_scored = sp.coo_matrix((ones, (winner, loser)), shape=(n_items, n_items)).tocsr()
+    return np.asarray(connected_components(has_scored, connection="strong")[1])
 
 
 def _sets_of_members(
@@ -337,7 +349,7 @@ def _sets_of_members(
     has won and lost.
     """
     remaining = first_scored | second_scored
-    while True:
+    while True:  # remove the comparisons of items that only won or only lost the remaining ones
         won = counts.sum_by_item(first_scored & remaining, second_scored & remaining)
         lost = counts.sum_by_item(second_scored & remaining, first_scored & remaining)
         is_one_sided = (won == 0) != (lost == 0)

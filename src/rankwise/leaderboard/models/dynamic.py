@@ -62,62 +62,72 @@ class DynamicSystem(ComparisonDesign):
         The comparisons; a cell is one combination of time and context.
     components : RatingComponents
         Components of a rating.
-    phi : sparse matrix of shape (n_cells, q)
-        Coefficients of the components in each cell.
+    cell_weights : sparse matrix of shape (n_cells, n_rating_components)
+        Weights of the components of a rating in each cell.
     """
 
     def __init__(
-        self, counts: ComparisonCounts, components: RatingComponents, phi: sp.csr_matrix
+        self, counts: ComparisonCounts, components: RatingComponents, cell_weights: sp.csr_matrix
     ) -> None:
         n_items = counts.n_items
-        q = phi.shape[1]
-        n_rows = len(counts.first)
-        rows = phi[counts.cell]
-        positions = rows.indices.reshape(n_rows, 1, -1)
-        values = rows.data.reshape(n_rows, 1, -1)
+        n_components = cell_weights.shape[1]
+        n_pairs = len(counts.first)
+
+        # Row of a pair: for each of its items the weights of the components in the cell, signed.
+        pair_weights = cell_weights[counts.cell]
+        component = pair_weights.indices.reshape(n_pairs, 1, -1)
+        component_weight = pair_weights.data.reshape(n_pairs, 1, -1)
         items, signs = counts.members
-        columns = (items[:, :, None] * q + positions).reshape(n_rows, -1)
-        entries = (signs[:, :, None] * values).reshape(n_rows, -1)
-        E = fixed_width_csr(columns, entries, counts.covariates, n_items * q)
-        item_blocks = sp.kron(sp.identity(n_items), components.root())
+        columns = (items[:, :, None] * n_components + component).reshape(n_pairs, -1)
+        values = (signs[:, :, None] * component_weight).reshape(n_pairs, -1)
+        n_values = n_items * n_components
+        incidence = fixed_width_csr(columns, values, counts.covariates, n_values)
+
+        # Unknowns are independent and have the variance 1: components = root @ unknowns.
+        item_blocks = sp.kron(sp.identity(n_items), components.covariance_root())
         effects_block = sp.identity(counts.covariates.shape[1])
-        T = sp.block_diag([item_blocks, effects_block], format="csr")
-        super().__init__(counts, E, T, n_regularized=n_items * q)
+        basis = sp.block_diag([item_blocks, effects_block], format="csr")
+        super().__init__(counts, incidence, basis, n_regularized=n_values)
 
-    def components_of(self, unknowns: Array) -> Array:
-        """Components of the items, of shape (n_items, q) or (n_items, q, n_columns)."""
-        inner = self.transform(unknowns)[: self.n_regularized]
-        return inner.reshape(self.counts.n_items, -1, *unknowns.shape[1:])
+    def component_values(self, unknowns: Array) -> Array:
+        """Components of the ratings, of shape (n_items, n_rating_components[, n_columns])."""
+        values = self.parameters(unknowns)[: self.n_regularized]
+        return values.reshape(self.counts.n_items, -1, *unknowns.shape[1:])
 
-    def ratings_at(self, phi: Array, unknowns: Array) -> Array:
-        """Ratings for the coefficients φ, with mean 0 in each component."""
-        ratings = np.einsum("iq...,q->i...", self.components_of(unknowns), phi)
+    def ratings_at(self, component_weights: Array, unknowns: Array) -> Array:
+        """Ratings with these weights of their components, with mean 0 in each component."""
+        values = self.component_values(unknowns)
+        ratings = np.einsum("iq...,q->i...", values, component_weights)
         return self.counts.center(ratings)
 
-    def contrast(self, weights: Array, phi: Array) -> Array:
-        """Return d with dᵀ u = Σ w_i r_i, for ratings with the coefficients φ."""
-        inner = np.zeros(self.E.shape[1])
-        inner[: self.n_regularized] = np.outer(weights, phi).ravel()
-        return np.asarray(self._transposed_T @ inner)
+    def contrast(self, item_weights: Array, component_weights: Array) -> Array:
+        """Return d with dᵀ u = Σ w_i r_i, for ratings with these weights of their components."""
+        parameter_weights = np.zeros(self.n_parameters)
+        value_weights = np.outer(item_weights, component_weights)
+        parameter_weights[: self.n_regularized] = value_weights.ravel()
+        return np.asarray(self._transposed_basis @ parameter_weights)
 
     def effects(self, unknowns: Array) -> Array:
         """Effects of the covariates."""
         return unknowns[self.n_regularized :]
 
     @cached_property
-    def _squares(self) -> sp.csr_matrix:
-        return (self.E @ self.T).power(2).T.tocsr()
+    def _transposed_squares(self) -> sp.csr_matrix:
+        """Squared entries of Dᵀ, for the diagonal of ``Dᵀ W D``."""
+        return (self.incidence @ self.basis).power(2).T.tocsr()
 
     def solver(
-        self, weights: Array, shift: float, tol: float = SOLVER_TOLERANCE
+        self, weights: Array, ridge: float, tol: float = SOLVER_TOLERANCE
     ) -> Callable[[Array], Array]:
         """Return a solver by conjugate gradients that never forms the matrix."""
-        penalty = self.penalty(shift)
+        penalties = self.penalties(ridge)
 
-        def product(v: Array) -> Array:
-            return self.apply_transpose(weights[:, None] * self.margins(v)) + penalty[:, None] * v
+        def product(vectors: Array) -> Array:
+            """``(Dᵀ W D + Λ) v``."""
+            weighted_margins = weights[:, None] * self.margins(vectors)
+            return self.apply_transpose(weighted_margins) + penalties[:, None] * vectors
 
-        diagonal = self._squares @ weights + penalty
+        diagonal = self._transposed_squares @ weights + penalties
         return iterative_solver(product, diagonal, tol, SOLVER_ITERATIONS)
 
 
@@ -159,10 +169,12 @@ class DynamicBradleyTerry:
         self.theta = 0.0
         self.gap = gap
         self.rating_components = RatingComponents(data, levels, scales)
-        cell_phi = self.rating_components.coefficients(data.times, self.rating_components.codes)
-        self.system = DynamicSystem(counts, self.rating_components, cell_phi)
+        cell_weights = self.rating_components.weights(
+            data.times, self.rating_components.level_codes
+        )
+        self.system = DynamicSystem(counts, self.rating_components, cell_weights)
         self.components = counts.components
-        self.phi = self.rating_components.point()
+        self.component_weights = self.rating_components.weights_at()
         self.alpha = 0.5 / counts.total_weight  # the scales determine the regularization
 
     @property
@@ -192,8 +204,8 @@ class DynamicBradleyTerry:
 
     @property
     def ratings(self) -> Array:
-        """Ratings at `phi`, with mean 0 in each component."""
-        return self.system.ratings_at(self.phi, self.unknowns)
+        """Ratings with `component_weights`, with mean 0 in each connected component."""
+        return self.system.ratings_at(self.component_weights, self.unknowns)
 
     @property
     def effects(self) -> Array:
@@ -203,7 +215,7 @@ class DynamicBradleyTerry:
     def at(self, time: Moment | None = None, context: Context = None) -> Self:
         """Return the fitted model with the ratings of another time or context."""
         model = copy(self)
-        model.phi = self.rating_components.point(time, context)
+        model.component_weights = self.rating_components.weights_at(time, context)
         return model
 
     def margins(self) -> Array:
@@ -218,89 +230,108 @@ class DynamicBradleyTerry:
         """Variance of the outcomes 1, 0 and −1."""
         return self.outcome_curve.variances(margins)
 
-    def leave_out(self) -> None:
+    def leave_one_out(self) -> None:
         """Comparisons cannot be removed in closed form."""
 
-    def covariance(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> CovarianceRoot:
-        """Posterior covariance of the ratings at `phi`.
+    def covariance(
+        self, clusters: Indices | None, has_few_data: NDArray[np.bool_]
+    ) -> CovarianceRoot:
+        """Posterior covariance of the ratings with `component_weights`.
 
-        Clusters are not left out, and thin items have errors from the prior.
+        Clusters are not left out, and items with few data have errors from the prior.
         """
-        root = self.system.ratings_at(self.phi, self.draws)
-        n_degrees = max(1, len(self.counts.outcome) - 1)
-        is_exact = len(self.draws) == root.shape[1]
-        effects = self.system.effects(self.draws)
-        return CovarianceRoot(root, n_degrees, effects, is_exact, self.draws)
+        root = self.system.ratings_at(self.component_weights, self.draws)
+        n_columns = root.shape[1]
+        return CovarianceRoot(
+            root=root,
+            freedom=max(1, len(self.counts.outcome) - 1),
+            effects=self.system.effects(self.draws),
+            is_exact=n_columns == len(self.draws),  # a square root of the covariance, not draws
+            unknowns=self.draws,
+        )
 
-    def contrast(self, weights: Array) -> Array:
-        """Return d with dᵀ u = Σ w_i r_i, the ratings at `phi`."""
-        return self.system.contrast(weights, self.phi)
+    def contrast_of_unknowns(self, item_weights: Array) -> Array:
+        """Return d with dᵀ u = Σ w_i r_i, for ratings with `component_weights`."""
+        return self.system.contrast(item_weights, self.component_weights)
 
     @cached_property
     def draws(self) -> Array:
         """Root of the posterior covariance of the unknowns, or draws from it if it is large."""
+        system = self.system
         counts = self.counts
         margins = self.margins()[counts.pair]
         derivatives = self.outcome_curve.derivatives(margins, counts.target)
-        curvatures = counts.sum_by_pair(counts.outcome_weight * derivatives.mm)
-        penalty = self.system.penalty(1)
-        if self.system.size * len(counts.first) <= EXACT_SIZE:
-            precision = self.system.dense_gram(curvatures) + np.diag(penalty)
+        curvatures = counts.sum_by_pair(counts.outcome_weight * derivatives.curvature)
+        penalties = system.penalties(1)
+        n_pairs = len(counts.first)
+        if system.n_unknowns * n_pairs <= EXACT_SIZE:
+            precision = system.dense_gram(curvatures) + np.diag(penalties)
             return factor_covariance(np.asarray(np.linalg.inv(precision), np.float64))
-        rng = np.random.default_rng(0)
-        noise = rng.standard_normal((len(curvatures) + self.system.size, N_DRAWS))
-        noise /= np.sqrt(N_DRAWS)
-        flows = noise[: len(curvatures)]
-        prior_noise = noise[len(curvatures) :]
-        right = self.system.apply_transpose(np.sqrt(curvatures)[:, None] * flows)
-        right += np.sqrt(penalty)[:, None] * prior_noise
-        return self.system.solver(curvatures, 1.0, DRAW_TOLERANCE)(right)
 
-    def margins_of(self, rows: sp.csr_array, times: AnyArray | None, codes: Indices) -> Array:
+        # The right-hand sides have the covariance Dᵀ W D + Λ = A, their solutions A⁻¹.
+        rng = np.random.default_rng(0)
+        noise = rng.standard_normal((n_pairs + system.n_unknowns, N_DRAWS))
+        noise /= np.sqrt(N_DRAWS)
+        pair_noise = noise[:n_pairs]
+        prior_noise = noise[n_pairs:]
+        right = system.apply_transpose(np.sqrt(curvatures)[:, None] * pair_noise)
+        right += np.sqrt(penalties)[:, None] * prior_noise
+        solve = system.solver(curvatures, 1.0, DRAW_TOLERANCE)
+        return solve(right)
+
+    def margins_of(
+        self, side_weights: sp.csr_array, times: AnyArray | None, level_codes: Indices
+    ) -> Array:
         """Margins of other comparisons without covariates.
 
         Parameters
         ----------
-        rows : sparse array of shape (n, n_items + 1)
+        side_weights : sparse array of shape (n, n_items + 1)
             1 for the items on the first side, −1 on the second. The last column is an unknown
             item, with the mean rating.
         times : ndarray of shape (n,) or None
             Times of the comparisons.
-        codes : ndarray of shape (n_contexts, n)
+        level_codes : ndarray of shape (n_contexts, n)
             Levels of the contexts.
         """
-        values = self.system.components_of(self.unknowns)
-        unknown_item = np.zeros((1, self.rating_components.size))
+        values = self.system.component_values(self.unknowns)
+        unknown_item = np.zeros((1, self.rating_components.n_components))
         values = np.vstack([values, unknown_item])
-        return self.rating_components.margins(values, rows, times, codes)
+        return self.rating_components.margins(values, side_weights, times, level_codes)
 
-    def log_loss(self, data: PairData, Z: Array) -> float:
-        """Mean log loss of other comparisons with the columns of covariates Z."""
-        codes = self.rating_components.codes_of(data)
-        values = self.system.components_of(self.unknowns)
-        margins = self.rating_components.margins(values, side_rows(data), data.times, codes)
-        margins += Z @ self.effects
-        losses = self.outcome_curve.derivatives(margins, data.outcome).value
+    def log_loss(self, data: PairData, covariates: Array) -> float:
+        """Mean log loss of other comparisons with these columns of covariates."""
+        level_codes = self.rating_components.level_codes_of(data)
+        values = self.system.component_values(self.unknowns)
+        margins = self.rating_components.margins(values, side_rows(data), data.times, level_codes)
+        margins += covariates @ self.effects
+        losses = self.outcome_curve.derivatives(margins, data.outcome).loss
         return float(data.weight @ losses / data.weight.sum())
 
 
 def fit_dynamic(
-    data: PairData, Z: Array, ties: str, scales: PriorScales | None, half_life: float | None
+    data: PairData,
+    covariates: Array,
+    ties: str,
+    scales: PriorScales | None,
+    half_life: float | None,
 ) -> DynamicBradleyTerry:
     """Select the scales that are not given, and fit the model."""
     _check_variation(data)
     check_scales(scales, half_life)
     levels = {name: np.unique(labels) for name, labels in data.contexts.items()}
     if scales is None:
-        scales = select_scales(data, levels, Z, ties, half_life)
+        scales = select_scales(data, levels, covariates, ties, half_life)
     elif half_life is not None:
         scales = scales._replace(half_life=float(half_life))
-    return DynamicBradleyTerry(data, count_cells(data, Z), levels, scales, ties).fit()
+    counts = count_cells(data, covariates)
+    return DynamicBradleyTerry(data, counts, levels, scales, ties).fit()
 
 
-def count_cells(data: PairData, Z: Array) -> ComparisonCounts:
-    """Count comparisons with the covariates Z, each in a cell of its own."""
-    return ComparisonCounts.of(data, Z, np.arange(data.n_pairs))
+def count_cells(data: PairData, covariates: Array) -> ComparisonCounts:
+    """Count comparisons with covariates, each in a cell of its own."""
+    cell_of_comparison = np.arange(data.n_pairs)
+    return ComparisonCounts.of(data, covariates, cell_of_comparison)
 
 
 def _check_variation(data: PairData) -> None:
@@ -324,11 +355,11 @@ class _Split(NamedTuple):
     train: PairData
     train_counts: ComparisonCounts
     test: PairData
-    test_Z: Array
+    test_covariates: Array
 
 
 def select_scales(
-    data: PairData, levels: Levels, Z: Array, ties: str, half_life: float | None
+    data: PairData, levels: Levels, covariates: Array, ties: str, half_life: float | None
 ) -> PriorScales:
     """Return the scales of least log loss on later comparisons, by coordinate search.
 
@@ -347,68 +378,77 @@ def select_scales(
         names.append("time")
         if half_life is None:
             names.append("half_life")
-    splits = _time_splits(data, Z)
+    splits = _time_splits(data, covariates)
 
-    def loss(scales: PriorScales) -> float:
+    def held_out_loss(scales: PriorScales) -> float:
         total = 0.0
         for split in splits:
             model = DynamicBradleyTerry(
                 split.train, split.train_counts, levels, scales, ties, ROUGH_GAP
             )
-            total += model.fit().log_loss(split.test, split.test_Z)
+            total += model.fit().log_loss(split.test, split.test_covariates)
         return total
 
-    return _coordinate_search(start, names, loss)
+    return _coordinate_search(start, names, held_out_loss)
 
 
 def _first_scales(data: PairData, has_levels: bool, half_life: float | None) -> PriorScales:
     """Return the scales from which the search starts."""
-    span = 1.0
-    if data.times is not None:
-        span = float(np.ptp(in_days(data.times)))
-    return PriorScales(
-        constant=FIRST_SCALES.constant,
-        time=FIRST_SCALES.time if data.times is not None else 0.0,
-        half_life=FIRST_SCALES.half_life * span if half_life is None else half_life,
-        context=FIRST_SCALES.context if has_levels else 0.0,
-    )
+    scales = FIRST_SCALES
+    if not has_levels:
+        scales = scales._replace(context=0.0)
+    if data.times is None:
+        scales = scales._replace(time=0.0)
+    else:  # the half-life is a share of the time from the first comparison to the last
+        n_days = float(np.ptp(in_days(data.times)))
+        scales = scales._replace(half_life=scales.half_life * n_days)
+    if half_life is not None:
+        scales = scales._replace(half_life=half_life)
+    return scales
 
 
-def _time_splits(data: PairData, Z: Array) -> list[_Split]:
+def _time_splits(data: PairData, covariates: Array) -> list[_Split]:
     """Return the training and test comparisons of both splits."""
     if data.times is None:
         order = np.random.default_rng(0).permutation(data.n_pairs)
     else:
         order = np.argsort(in_days(data.times), kind="stable")
     splits = []
-    for train_share, test_share in SPLITS:
-        n_train = int(train_share * data.n_pairs)
-        n_seen = int(test_share * data.n_pairs)
-        train_rows = np.sort(order[:n_train])
-        test_rows = order[n_train:n_seen]
+    for train_share, end_share in SPLITS:
+        test_start = int(train_share * data.n_pairs)
+        test_end = int(end_share * data.n_pairs)
+        train_rows = np.sort(order[:test_start])
+        test_rows = order[test_start:test_end]
         train = data.take(train_rows)
-        counts = count_cells(train, Z[train_rows])
-        splits.append(_Split(train, counts, data.take(test_rows), Z[test_rows]))
+        split = _Split(
+            train=train,
+            train_counts=count_cells(train, covariates[train_rows]),
+            test=data.take(test_rows),
+            test_covariates=covariates[test_rows],
+        )
+        splits.append(split)
     return splits
 
 
 def _coordinate_search(
-    start: PriorScales, names: list[str], loss: Callable[[PriorScales], float]
+    start: PriorScales, names: list[str], loss_of: Callable[[PriorScales], float]
 ) -> PriorScales:
     """Minimize the loss by changing one scale at a time by a factor."""
-    losses = {start: loss(start)}
+    losses = {start: loss_of(start)}
     best = start
     for _ in range(ROUNDS):
-        before = best
+        best_of_last_round = best
         for name in names:
             for factor in FACTORS:
                 value = factor * best._asdict()[name]
-                if name != "half_life" and value > LARGEST_SCALE:
+                is_standard_deviation = name != "half_life"
+                if is_standard_deviation and value > LARGEST_SCALE:
                     continue
                 trial = best._replace(**{name: value})
                 if trial not in losses:
-                    losses[trial] = loss(trial)
-                best = min(best, trial, key=losses.__getitem__)
-        if best == before:
+                    losses[trial] = loss_of(trial)
+                if losses[trial] < losses[best]:
+                    best = trial
+        if best == best_of_last_round:
             break
     return best

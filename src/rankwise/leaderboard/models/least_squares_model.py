@@ -16,9 +16,11 @@ from rankwise.leaderboard.algebra.rating_system import RatingSystem
 from rankwise.uncertainty.jackknife_errors import CovarianceRoot
 
 
-def comparable_items(counts: ComparisonCounts, X: Array | None, B: Array | None) -> Indices:
+def comparable_components(
+    counts: ComparisonCounts, X: Array | None, prior_ratings: Array | None
+) -> Indices:
     """Component of each item; one component if features or priors rate all items."""
-    if X is None and B is None:
+    if X is None and prior_ratings is None:
         return counts.components
     return np.ones(counts.n_items, np.intp)
 
@@ -34,7 +36,7 @@ class LeastSquares:
         The comparisons.
     X : ndarray of shape (n_items, n_features), optional
         Features of the items.
-    B : ndarray of shape (n_items, n_free), optional
+    prior_ratings : ndarray of shape (n_items, n_priors), optional
         Prior ratings, as in `RatingSystem`.
     """
 
@@ -43,11 +45,11 @@ class LeastSquares:
     outcome_curve = None  # ratings are margins, not log odds
 
     def __init__(
-        self, counts: ComparisonCounts, X: Array | None = None, B: Array | None = None
+        self, counts: ComparisonCounts, X: Array | None = None, prior_ratings: Array | None = None
     ) -> None:
         self.counts = counts
-        self.system = RatingSystem(counts, X, B)
-        self.components = comparable_items(counts, X, B)
+        self.system = RatingSystem(counts, X, prior_ratings)
+        self.components = comparable_components(counts, X, prior_ratings)
 
     def select_alpha(self) -> float:
         """Return the alpha that predicts best the comparisons left out one at a time."""
@@ -55,14 +57,14 @@ class LeastSquares:
 
     def held_out_losses(self, alphas: Array) -> Array:
         """Mean loss of left-out comparisons under normal noise, for each alpha."""
-        errors = leave_one_out_errors(self.system, alphas)
-        return np.asarray(0.5 * np.log(np.maximum(errors, 1e-300)))
+        noise_variances = leave_one_out_errors(self.system, alphas)
+        return np.asarray(0.5 * np.log(np.maximum(noise_variances, 1e-300)))
 
     def fit(self, alpha: float) -> Self:
         """Solve the linear system."""
         self.alpha = alpha
-        solve = self.system.solver(self.counts.pair_weights, self._shift)
-        self.unknowns = solve(self.system.apply_transpose(self.counts.pair_flows))
+        solve = self.system.solver(self.counts.pair_weights, self._ridge)
+        self.unknowns = solve(self.system.apply_transpose(self.counts.pair_target_sums))
         self.ratings, self.effects = self.system.ratings_and_effects(self.unknowns)
         return self
 
@@ -71,28 +73,31 @@ class LeastSquares:
         model = copy(self)
         model.counts = counts
         model.system = self.system.with_counts(counts)
-        return model.fit(self.alpha * self.counts.total_weight / counts.total_weight)
+        alpha_of_same_penalty = self.alpha * self.counts.total_weight / counts.total_weight
+        return model.fit(alpha_of_same_penalty)
 
     @property
-    def _shift(self) -> float:
+    def _ridge(self) -> float:
         """λ."""
         return self.alpha * self.counts.total_weight
 
-    def leave_out(self) -> LeaveOneOut:
+    def leave_one_out(self) -> LeaveOneOut:
         """The solution, from which comparisons can be removed exactly."""
-        return LeaveOneOut(self.system, self.unknowns, self._shift)
+        return LeaveOneOut(self.system, self.unknowns, self._ridge)
 
-    def covariance(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> CovarianceRoot:
+    def covariance(
+        self, clusters: Indices | None, has_few_data: NDArray[np.bool_]
+    ) -> CovarianceRoot:
         """Covariance by the jackknife: every comparison or cluster is left out."""
-        return jackknife_covariance(self.leave_out(), clusters, thin)
+        return jackknife_covariance(self.leave_one_out(), clusters, has_few_data)
 
     def margins(self) -> Array:
         """Margin of each distinct pair."""
         return self.system.margins(self.unknowns)
 
-    def contrast(self, weights: Array) -> Array:
+    def contrast_of_unknowns(self, item_weights: Array) -> Array:
         """Return d with dᵀ u = Σ w_i r_i."""
-        return self.system.contrast(weights)
+        return self.system.contrast(item_weights)
 
     def expected(self, margins: Array) -> Array:
         """Expected outcome for the first item: the margin itself."""

@@ -40,24 +40,25 @@ class RankingLikelihood:
         The rankings and alpha.
     """
 
-    total = 1.0
+    total_weight = 1.0  # the loss is a mean already
 
     def __init__(self, model: PlackettLuce) -> None:
         self.model = model
-        self.penalty = np.full(model.counts.n_items, 2 * model.alpha)
+        self.penalties = np.full(model.counts.n_items, 2 * model.alpha)
 
-    def at(self, unknowns: Array) -> Point:
+    def evaluate(self, ratings: Array) -> Point:
         """Value and gradient."""
-        items = self.model.rankings.item
-        loss = self.model.loss.at(unknowns[items])
-        gradient = np.bincount(items, loss.gradient, len(unknowns)) + self.penalty * unknowns
-        value = loss.value + 0.5 * float(self.penalty @ unknowns**2)
-        return Point(unknowns, value, gradient)
+        items = self.model.rankings.item  # of each row of the rankings
+        loss = self.model.loss.at(ratings[items])
+        loss_gradient = np.bincount(items, loss.gradient, len(ratings))
+        gradient = loss_gradient + self.penalties * ratings
+        value = loss.value + 0.5 * float(self.penalties @ ratings**2)
+        return Point(ratings, value, gradient)
 
-    def step(self, point: Point, tol: float) -> Array:
+    def newton_step(self, point: Point, tol: float) -> Array:
         """Newton's step."""
-        inverse = self.model.inverse_hessian(point.unknowns)
-        return -self.model.loss.total_weight * (inverse @ point.gradient)
+        inverse_hessian = self.model.inverse_hessian(point.unknowns)
+        return -self.model.loss.total_weight * (inverse_hessian @ point.gradient)
 
 
 class _RankingChanges(NamedTuple):
@@ -67,15 +68,15 @@ class _RankingChanges(NamedTuple):
     ----------
     rows : ndarray of shape (n_rankings, length)
         Rows of the rankings.
-    forces : ndarray of shape (n_rankings, length)
+    corrected_gradients : ndarray of shape (n_rankings, length)
         ``(I − K EᵀA⁻¹E)⁻¹ ρ``.
-    inverse : ndarray of shape (n_rankings, length, length)
+    inverse_hessians : ndarray of shape (n_rankings, length, length)
         EᵀA⁻¹E.
     """
 
     rows: Indices
-    forces: Array
-    inverse: Array
+    corrected_gradients: Array
+    inverse_hessians: Array
 
 
 class PlackettLuce:
@@ -132,21 +133,22 @@ class PlackettLuce:
         losses = []
         for alpha in alphas.tolist():
             ratings = self.fit(alpha).unknowns
-            held_out = ratings[self.rankings.item]
-            inverse = self.inverse_hessian(ratings)
-            for changes in self._changes_by_length(ratings, inverse):
-                steps = changes.inverse @ changes.forces[:, :, None]
-                held_out[changes.rows] -= steps[:, :, 0]
-            losses.append(self.loss.at(held_out).value * self.loss.total_weight)
+            held_out_ratings = ratings[self.rankings.item]  # of each row of the rankings
+            inverse_hessian = self.inverse_hessian(ratings)
+            for changes in self._changes_by_length(ratings, inverse_hessian):
+                steps = changes.inverse_hessians @ changes.corrected_gradients[:, :, None]
+                held_out_ratings[changes.rows] -= steps[:, :, 0]
+            mean_loss = self.loss.at(held_out_ratings).value
+            losses.append(mean_loss * self.loss.total_weight)
         return np.array(losses)
 
     def margins(self) -> Array:
         """Difference of the ratings of each distinct pair."""
         return self.system.margins(self.unknowns)
 
-    def contrast(self, weights: Array) -> Array:
+    def contrast_of_unknowns(self, item_weights: Array) -> Array:
         """Return d with dᵀ u = Σ w_i r_i."""
-        return self.system.contrast(weights)
+        return self.system.contrast(item_weights)
 
     def expected(self, margins: Array) -> Array:
         """Probability that the first item is above minus the probability that it is below."""
@@ -156,65 +158,84 @@ class PlackettLuce:
         """Variance of the outcomes 1, 0 and −1."""
         return self.outcome_curve.variances(margins)
 
-    def leave_out(self) -> LeaveOneOut:
+    def leave_one_out(self) -> LeaveOneOut:
         """Least squares of the pairs with the same ratings, from which pairs can be removed."""
         return working_least_squares(self)
 
-    def covariance(self, clusters: Indices | None, thin: NDArray[np.bool_]) -> CovarianceRoot:
+    def covariance(
+        self, clusters: Indices | None, has_few_data: NDArray[np.bool_]
+    ) -> CovarianceRoot:
         """Covariance by the jackknife over rankings, or clusters of them, by one Newton step.
 
         Without ranking g, of gradient ρ and Hessian K in its items, the ratings change by
         ``A⁻¹ E (I − K EᵀA⁻¹E)⁻¹ ρ``, with E the columns of its items. The rankings of a cluster
-        are corrected by their own K only. The noise that thin items lack is that of the model, K.
+        are corrected by their own K only. The noise that items with few data lack is that of the
+        model, K.
         """
         rankings = self.rankings
-        unit = np.arange(rankings.n_rankings)
+        unit_of_ranking = np.arange(rankings.n_rankings)
         if clusters is not None:
-            unit = np.zeros_like(unit)
-            unit[rankings.pairs.ranking] = clusters
-        inverse = self.inverse_hessian(self.ratings)
-        forces = np.zeros(len(rankings.item))
-        for changes in self._changes_by_length(self.ratings, inverse):
-            forces[changes.rows] = changes.forces
-        positions = (unit[rankings.ranking], rankings.item)
-        shape = (unit.max() + 1, self.counts.n_items)
-        unit_forces = sp.coo_matrix((forces, positions), shape=shape).tocsr()
-        middle = (unit_forces.T @ unit_forces).toarray() + self._hessian(self.ratings, thin)
-        n_units = len(np.unique(unit))
-        V = inverse @ middle @ inverse * (max(1, n_units - 1) / n_units)
-        root = RatingOrigin.of(self.counts, self.system).center(factor_covariance(V))
-        return CovarianceRoot(root, max(1, n_units - 1), np.empty((0, 1)))
+            unit_of_ranking = np.zeros_like(unit_of_ranking)
+            unit_of_ranking[rankings.pairs.ranking] = clusters
 
-    def _changes_by_length(self, ratings: Array, inverse: Array) -> Iterator[_RankingChanges]:
+        # The gradients of the rankings, corrected for their own leverage, summed by unit and item.
+        inverse_hessian = self.inverse_hessian(self.ratings)
+        gradients = np.zeros(len(rankings.item))
+        for changes in self._changes_by_length(self.ratings, inverse_hessian):
+            gradients[changes.rows] = changes.corrected_gradients
+        positions = (unit_of_ranking[rankings.ranking], rankings.item)
+        shape = (unit_of_ranking.max() + 1, self.counts.n_items)
+        unit_gradients = sp.coo_matrix((gradients, positions), shape=shape).tocsr()
+
+        # The sandwich covariance A⁻¹ M A⁻¹ with the factor of the jackknife.
+        jackknife_middle = (unit_gradients.T @ unit_gradients).toarray()
+        middle = jackknife_middle + self._hessian(self.ratings, has_few_data)
+        n_units = len(np.unique(unit_of_ranking))
+        jackknife_factor = max(1, n_units - 1) / n_units
+        covariance = inverse_hessian @ middle @ inverse_hessian * jackknife_factor
+        origin = RatingOrigin.of(self.counts, self.system)
+        root = origin.center(factor_covariance(covariance))
+        return CovarianceRoot(root, max(1, n_units - 1), effects=np.empty((0, 1)))
+
+    def _changes_by_length(
+        self, ratings: Array, inverse_hessian: Array
+    ) -> Iterator[_RankingChanges]:
         """Yield the changes without each ranking, those of one length together."""
-        for table, gradient, hessian in self.loss.by_ranking(ratings[self.rankings.item]):
-            rows = table.rows.T
+        row_ratings = ratings[self.rankings.item]
+        for table, gradients, hessians in self.loss.by_ranking(row_ratings):
+            rows = table.rows.T  # (n_rankings, length)
             items = self.rankings.item[rows]
-            block = inverse[items[:, :, None], items[:, None, :]]
-            slack = np.eye(rows.shape[1]) - hessian @ block
-            forces = np.linalg.solve(slack, -gradient[:, :, None])[:, :, 0]
-            yield _RankingChanges(rows, np.asarray(forces, np.float64), block)
+            inverse_blocks = inverse_hessian[items[:, :, None], items[:, None, :]]
+            slack = np.eye(rows.shape[1]) - hessians @ inverse_blocks  # I − K EᵀA⁻¹E
+            corrected = np.linalg.solve(slack, -gradients[:, :, None])[:, :, 0]
+            yield _RankingChanges(rows, np.asarray(corrected, np.float64), inverse_blocks)
 
     def inverse_hessian(self, ratings: Array) -> Array:
         """Return A⁻¹ with A the Hessian of all rankings, made invertible in each component."""
-        n = self.counts.n_items
-        check_matrix_fits(4 * n, n, "the covariance", "use intervals=False")
-        all_items = np.ones(n, bool)
+        n_items = self.counts.n_items
+        check_matrix_fits(4 * n_items, n_items, "the covariance", "use intervals=False")
+        all_items = np.ones(n_items, bool)
         hessian = self._hessian(ratings, all_items)
-        matrix = hessian + hessian.trace() / n * component_projection(self.counts.components)
-        matrix[np.arange(n), np.arange(n)] += 2 * self.alpha * self.loss.total_weight
+        mean_diagonal = hessian.trace() / n_items
+        matrix = hessian + mean_diagonal * component_projection(self.counts.components)
+        diagonal = np.arange(n_items)
+        matrix[diagonal, diagonal] += 2 * self.alpha * self.loss.total_weight
         return np.asarray(np.linalg.inv(matrix), np.float64)
 
-    def _hessian(self, ratings: Array, selected: NDArray[np.bool_]) -> Array:
+    def _hessian(self, ratings: Array, is_selected: NDArray[np.bool_]) -> Array:
         """Sum K over the rankings, for the pairs of which at least one item is selected."""
-        n = self.counts.n_items
-        total = np.zeros(n * n)
-        for table, _, hessian in self.loss.by_ranking(ratings[self.rankings.item]):
-            items = self.rankings.item[table.rows.T]
-            hessian *= selected[items][:, :, None] | selected[items][:, None, :]
+        n_items = self.counts.n_items
+        row_ratings = ratings[self.rankings.item]
+        total = np.zeros(n_items * n_items)
+        for table, _, hessians in self.loss.by_ranking(row_ratings):
+            items = self.rankings.item[table.rows.T]  # (n_rankings, length)
+            hessians *= is_selected[items][:, :, None] | is_selected[items][:, None, :]
+
+            # Rows of a Hessian add up to 0, since the loss depends on differences only.
             diagonal = np.arange(items.shape[1])
-            hessian[:, diagonal, diagonal] = 0.0
-            hessian[:, diagonal, diagonal] = -hessian.sum(axis=2)
-            codes = items[:, :, None] * n + items[:, None, :]
-            total += np.bincount(codes.ravel(), hessian.ravel(), n * n)
-        return total.reshape(n, n)
+            hessians[:, diagonal, diagonal] = 0.0
+            hessians[:, diagonal, diagonal] = -hessians.sum(axis=2)
+
+            entry_codes = items[:, :, None] * n_items + items[:, None, :]
+            total += np.bincount(entry_codes.ravel(), hessians.ravel(), n_items * n_items)
+        return total.reshape(n_items, n_items)

@@ -71,7 +71,7 @@ def _check_half_life(half_life: Any) -> None:
 
 
 class RatingComponents:
-    """The components of a rating and their coefficients φ(c) in the circumstances c, q numbers.
+    """The components of a rating and their weights φ(c) in the circumstances c.
 
     ``r_i(c) = a_i + x_i(t) + Σ b_{i,s}``: a constant, a path in time with the covariance
     ``e^{−|t − t′|/τ}`` (an Ornstein–Uhlenbeck process, by its values at a few knots), and an offset
@@ -90,101 +90,116 @@ class RatingComponents:
     ----------
     knots : ndarray of shape (n_knots,)
         Times, in days, of the values of the path; empty without time.
-    codes : ndarray of shape (n_contexts, n_comparisons)
+    level_codes : ndarray of shape (n_contexts, n_comparisons)
         Level of each comparison in each context.
-    size : int
-        q, the number of components.
+    first_offset : ndarray of shape (n_contexts + 1,)
+        Position of the offset of the first level of each context among the components.
+    n_components : int
+        Number of components of a rating: the constant, the knots, the offsets.
     """
 
     def __init__(self, data: PairData, levels: Levels, scales: PriorScales) -> None:
         self.times = data.times
         self.levels = levels
         self.scales = scales
-        self.codes = self.codes_of(data)
+        self.level_codes = self.level_codes_of(data)
         self.tau = scales.half_life / np.log(2)
         self.knots = np.empty(0)
         if data.times is not None:
             self.knots = _place_knots(in_days(data.times), self.tau)
-        sizes = [len(labels) for labels in levels.values()]
-        self.first_level = 1 + len(self.knots) + np.cumsum([0, *sizes])
-        self.size = int(self.first_level[-1])
 
-    def codes_of(self, data: PairData) -> Indices:
+        n_levels = [len(labels) for labels in levels.values()]
+        self.first_offset = 1 + len(self.knots) + np.cumsum([0, *n_levels])
+        self.n_components = int(self.first_offset[-1])
+
+    def level_codes_of(self, data: PairData) -> Indices:
         """Level of each comparison in each context, shape (n_contexts, n); −1 if it is unknown."""
         codes = np.zeros((len(self.levels), data.n_pairs), np.intp)
-        for k, (name, levels) in enumerate(self.levels.items()):
+        for context, (name, levels) in enumerate(self.levels.items()):
             labels = data.contexts[name]
-            position = np.minimum(np.searchsorted(levels, labels), len(levels) - 1)
-            codes[k] = np.where(levels[position] == labels, position, -1)
+            position = np.searchsorted(levels, labels)  # levels are sorted
+            position = np.minimum(position, len(levels) - 1)
+            is_level = levels[position] == labels
+            codes[context] = np.where(is_level, position, -1)
         return codes
 
-    def root(self) -> Array:
-        """T with T Tᵀ the covariance of the components of one item."""
-        T = np.zeros((self.size, self.size))
-        T[0, 0] = self.scales.constant
-        first_level = 1 + len(self.knots)
-        if len(self.knots):
+    def covariance_root(self) -> Array:
+        """F with F Fᵀ the covariance of the components of one item."""
+        n_knots = len(self.knots)
+        path = slice(1, 1 + n_knots)
+        offsets = slice(1 + n_knots, self.n_components)
+        root = np.zeros((self.n_components, self.n_components))
+        root[0, 0] = self.scales.constant
+        if n_knots:
             distances = np.abs(self.knots[:, None] - self.knots) / self.tau
-            covariance = np.exp(-distances) + JITTER * np.eye(len(self.knots))
-            T[1:first_level, 1:first_level] = self.scales.time * np.linalg.cholesky(covariance)
-        n_levels = self.size - first_level
-        T[first_level:, first_level:] = self.scales.context * np.eye(n_levels)
-        return T
+            correlations = np.exp(-distances) + JITTER * np.eye(n_knots)
+            root[path, path] = self.scales.time * np.linalg.cholesky(correlations)
+        n_offsets = self.n_components - 1 - n_knots
+        root[offsets, offsets] = self.scales.context * np.eye(n_offsets)
+        return root
 
-    def coefficients(self, times: AnyArray | None, codes: Indices) -> sp.csr_matrix:
-        """φ of shape (n, q) for times and levels; a level of −1 has the coefficient 0.
+    def weights(self, times: AnyArray | None, level_codes: Indices) -> sp.csr_matrix:
+        """φ of shape (n, n_components) for times and levels; a level of −1 has the weight 0.
 
         Between two knots the path has its conditional mean; before the first and after the last
         knot it decays.
         """
-        n = codes.shape[1] if times is None else len(times)
-        columns = [np.zeros(n, np.intp)]
+        n = level_codes.shape[1] if times is None else len(times)
+        columns = [np.zeros(n, np.intp)]  # the constant
         values = [np.ones(n)]
         if len(self.knots):
             days = in_days(np.asarray(times))
-            left_knot, left_value, right_value = self._interpolate(days)
+            left_knot, left_weight, right_weight = self._interpolate(days)
             columns += [1 + left_knot, 2 + left_knot]
-            values += [left_value, right_value]
-        for first_level, code in zip(self.first_level[:-1], codes, strict=False):
-            columns.append(first_level + np.maximum(code, 0))
-            values.append((code >= 0).astype(np.float64))
-        width = len(columns)
-        indices = np.stack(columns, axis=1).ravel()
-        starts = np.arange(0, width * n + 1, width)
-        return sp.csr_matrix(
-            (np.stack(values, axis=1).ravel(), indices, starts), shape=(n, self.size)
-        )
+            values += [left_weight, right_weight]
+        for first_offset, codes in zip(self.first_offset[:-1], level_codes, strict=False):
+            is_known = codes >= 0
+            columns.append(first_offset + np.where(is_known, codes, 0))
+            values.append(is_known.astype(np.float64))
+
+        # Every row has the same number of entries.
+        row_width = len(columns)
+        row_starts = np.arange(0, row_width * n + 1, row_width)
+        all_columns = np.stack(columns, axis=1).ravel()
+        all_values = np.stack(values, axis=1).ravel()
+        return sp.csr_matrix((all_values, all_columns, row_starts), shape=(n, self.n_components))
 
     def _interpolate(self, days: Array) -> tuple[Indices, Array, Array]:
-        """Return the knot to the left of each time and the coefficients of it and the next one."""
+        """Return the knot to the left of each time and the weights of it and the next one."""
         knots = self.knots
         left_knot = np.searchsorted(knots, days, side="right") - 1
         left_knot = np.clip(left_knot, 0, len(knots) - 2)
-        width = (knots[1] - knots[0]) / self.tau
-        since = np.clip((days - knots[left_knot]) / self.tau, 0.0, width)
-        decay = np.exp(-np.maximum(days - knots[-1], 0.0) / self.tau)
-        decay *= np.exp(-np.maximum(knots[0] - days, 0.0) / self.tau)
 
-        def share(distance: Array) -> Array:
-            """``sinh(width − distance)/sinh(width)``."""
-            remaining = np.expm1(-2 * (width - distance)) / np.expm1(-2 * width)
-            return np.asarray(np.exp(-distance) * remaining)
+        # Times in units of τ.
+        knot_distance = (knots[1] - knots[0]) / self.tau
+        from_left = np.clip((days - knots[left_knot]) / self.tau, 0.0, knot_distance)
+        decay_after_last = np.exp(-np.maximum(days - knots[-1], 0.0) / self.tau)
+        decay_before_first = np.exp(-np.maximum(knots[0] - days, 0.0) / self.tau)
+        decay = decay_after_last * decay_before_first
 
-        return left_knot, decay * share(since), decay * share(width - since)
+        def weight_at(distance: Array) -> Array:
+            """``sinh(d − distance)/sinh(d)`` with d the distance of two knots, by expm1."""
+            numerator = np.expm1(-2 * (knot_distance - distance))
+            return np.asarray(np.exp(-distance) * (numerator / np.expm1(-2 * knot_distance)))
+
+        left_weight = decay * weight_at(from_left)
+        right_weight = decay * weight_at(knot_distance - from_left)
+        return left_knot, left_weight, right_weight
 
     def margins(
         self,
-        components: Array,
-        rows: sp.csr_array,
+        component_values: Array,
+        side_weights: sp.csr_array,
         times: AnyArray | None,
-        codes: Indices,
+        level_codes: Indices,
     ) -> Array:
-        """Margins of comparisons, from the components of all items, shape (n_items, q).
+        """Margins of comparisons, from the components of all items, (n_items, n_components).
 
-        `rows` has 1 for the items on the first side and −1 for those on the second.
+        `side_weights` has 1 for the items on the first side and −1 for those on the second.
         """
-        phi = self.coefficients(times, codes)
-        return np.asarray(phi.multiply(rows @ components).sum(axis=1)).ravel()
+        differences = side_weights @ component_values
+        weights = self.weights(times, level_codes)
+        return np.asarray(weights.multiply(differences).sum(axis=1)).ravel()
 
     def describe(self) -> str:
         """Return the note of a board on the scales."""
@@ -198,21 +213,25 @@ class RatingComponents:
             texts.append(f"context {scales.context:.2g}")
         return f"ratings in context; scales in logits: {', '.join(texts)}"
 
-    def point(self, time: Moment | None = None, context: Context = None) -> Array:
+    def weights_at(self, time: Moment | None = None, context: Context = None) -> Array:
         """φ of one time and one context; by default the last time and the mix of levels."""
         times = self._check_time(time)
         no_levels = np.full((0, 1), -1)
-        phi = self.coefficients(times, no_levels).toarray()[0]
-        selected = self.level_codes(context)
+        weights = self.weights(times, no_levels).toarray()[0]
+
+        # Of a context without a level, the share of each level among the comparisons.
+        selected_levels = self.selected_levels(context)
         for k, labels in enumerate(self.levels.values()):
             n_levels = len(labels)
-            if selected[k] < 0:
-                shares = np.bincount(self.codes[k], minlength=n_levels) / self.codes[k].size
+            level_weights = np.zeros(n_levels)
+            if selected_levels[k] < 0:
+                n_comparisons = np.bincount(self.level_codes[k], minlength=n_levels)
+                level_weights[:] = n_comparisons / len(self.level_codes[k])
             else:
-                shares = np.eye(n_levels)[selected[k]]
-            first_level = self.first_level[k]
-            phi[first_level : first_level + n_levels] = shares
-        return np.asarray(phi)
+                level_weights[selected_levels[k]] = 1.0
+            first_offset = self.first_offset[k]
+            weights[first_offset : first_offset + n_levels] = level_weights
+        return np.asarray(weights)
 
     def _check_time(self, time: Moment | None) -> AnyArray | None:
         """Return one time as an array, the last one by default; None without times."""
@@ -227,7 +246,7 @@ class RatingComponents:
             raise ValueError(f"time={time!r}, but the times of the board are like {self.times[0]}.")
         return times
 
-    def level_codes(self, context: object) -> list[int]:
+    def selected_levels(self, context: object) -> list[int]:
         """Number of the level of each context; −1 for contexts without a level."""
         if isinstance(context, Mapping):
             label_of = dict(context)
