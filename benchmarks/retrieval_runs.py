@@ -41,8 +41,8 @@ def bounds(size: str) -> Works:
 
     def ours() -> None:
         for problem in problems:
-            problem.largest()
-            problem.reversed().largest()
+            problem.upper_bound()
+            problem.negated().upper_bound()
 
     return ours, None
 

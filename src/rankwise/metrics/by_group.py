@@ -41,18 +41,21 @@ def metric_by_group(
     """
     n_items, n_outputs, n_candidates = held_out.shape
     values = np.empty((groups.n_groups, n_candidates, n_outputs))
-    width = 1
+    # Rank a block of candidates at once: their lists are stacked as further groups
+    block_size = 1
     if not metric.is_pooled:
-        width = max(1, min(n_candidates, STACKED_ROWS // max(1, n_items)))
+        block_size = max(1, min(n_candidates, STACKED_ROWS // max(1, n_items)))
     for j in range(n_outputs):
-        targets = _stacked_targets(Y[:, j], groups, weight, width)
-        for start in range(0, n_candidates, width):
-            scores = held_out[:, j, start : start + width]
+        targets = _stacked_targets(Y[:, j], groups, weight, block_size)
+        for start in range(0, n_candidates, block_size):
+            block = slice(start, start + block_size)
+            scores = held_out[:, j, block]
             n_stacked = scores.shape[1]
-            if n_stacked < width:
+            if n_stacked < block_size:  # the last block
                 targets = _stacked_targets(Y[:, j], groups, weight, n_stacked)
-            by_group = metric.by_group(Ranking(targets, scores.T.ravel())).values
-            values[:, start : start + width, j] = by_group.reshape(n_stacked, -1).T
+            stacked_scores = scores.T.ravel()
+            stacked_values = metric.by_group(Ranking(targets, stacked_scores)).values
+            values[:, block, j] = stacked_values.reshape(n_stacked, -1).T
     return values
 
 
@@ -76,14 +79,16 @@ def pooled_metric(
     for j in range(n_outputs):
         targets = GroupedTargets(np.ascontiguousarray(Y[:, j]), groups, weight)
         for k in range(n_candidates):
-            by_group = metric.by_group(Ranking(targets, np.ascontiguousarray(held_out[:, j, k])))
+            scores = np.ascontiguousarray(held_out[:, j, k])
+            by_group = metric.by_group(Ranking(targets, scores))
             values[0, k, j] = nanmean_by_group(by_group.values, by_group.weights)
     return values
 
 
 def is_pooled(metric: Metric) -> bool:
     """Whether a metric compares items of different groups, or weighs groups by their pairs."""
-    return metric.is_pooled or dict(metric.options).get("average", "groups") != "groups"
+    average = dict(metric.options).get("average", "groups")
+    return metric.is_pooled or average != "groups"
 
 
 def _stacked_targets(
@@ -92,12 +97,13 @@ def _stacked_targets(
     """Targets of several copies of the items: the groups of each copy are groups of their own."""
     if n_copies == 1:
         return GroupedTargets(np.ascontiguousarray(y), groups, weight)
-    first_group = groups.n_groups * np.arange(n_copies)
-    codes = (first_group[:, None] + groups.codes).ravel()
+    # Copy c of group g has the code c · n_groups + g
+    first_code_of_copy = groups.n_groups * np.arange(n_copies)
+    codes = (first_code_of_copy[:, None] + groups.codes).ravel()
     if weight is not None:
         weight = np.tile(weight, n_copies)
-    all_groups = Groups(codes, np.tile(groups.labels, n_copies))
-    return GroupedTargets(np.tile(y, n_copies), all_groups, weight)
+    stacked_groups = Groups(codes, np.tile(groups.labels, n_copies))
+    return GroupedTargets(np.tile(y, n_copies), stacked_groups, weight)
 
 
 def from_disagreement(metric: Metric, disagreement: Array) -> Array:
@@ -128,30 +134,31 @@ def check_defined(metric: Metric, values: Array) -> None:
 def nanmean(values: Array) -> Array:
     """Mean over the first axis, ignoring NaN; NaN if all values are NaN."""
     is_defined = ~np.isnan(values)
-    count = is_defined.sum(axis=0)
+    n_values = is_defined.sum(axis=0)
     total = np.where(is_defined, values, 0.0).sum(axis=0)
     mean = np.full(total.shape, np.nan)
-    np.divide(total, count, out=mean, where=count > 0)
+    np.divide(total, n_values, out=mean, where=n_values > 0)
     return mean
 
 
 def standard_error(values: Array) -> Array:
     """Standard error of `nanmean`; NaN where there are fewer than two values."""
-    count = (~np.isnan(values)).sum(axis=0)
+    n_values = (~np.isnan(values)).sum(axis=0)
     sum_of_squares = np.nansum((values - nanmean(values)) ** 2, axis=0)
-    variance = np.full(sum_of_squares.shape, np.nan)
-    np.divide(sum_of_squares, count * (count - 1.0), out=variance, where=count > 1)
-    return np.sqrt(variance)
+    # Variance of the mean: Σ (v − mean)² / (n (n − 1))
+    variance_of_mean = np.full(sum_of_squares.shape, np.nan)
+    np.divide(sum_of_squares, n_values * (n_values - 1.0), out=variance_of_mean, where=n_values > 1)
+    return np.sqrt(variance_of_mean)
 
 
 def mean_interval(values: Array, confidence: float = DEFAULT_CONFIDENCE) -> dict[str, float]:
     """Return the mean of values of independent units, with Student's interval."""
     mean = float(nanmean(values))
-    n_defined = int((~np.isnan(values)).sum())
-    if n_defined < 2:
+    n_values = int((~np.isnan(values)).sum())
+    if n_values < 2:
         return {"score": mean, "low": float("nan"), "high": float("nan")}
-    quantile = float(student.ppf((1 + confidence) / 2, n_defined - 1))
-    half_width = quantile * float(standard_error(values))
+    student_quantile = float(student.ppf((1 + confidence) / 2, n_values - 1))
+    half_width = student_quantile * float(standard_error(values))
     return {"score": mean, "low": mean - half_width, "high": mean + half_width}
 
 
@@ -163,11 +170,13 @@ def new_mean_interval(
     The half-width is ``t s √(1/n + 1/n_new)`` with the standard deviation s of the n values and
     Student's t with n − 1 degrees of freedom; NaN with fewer than two values.
     """
-    n_defined = int((~np.isnan(values)).sum())
-    if n_defined < 2:
+    n_values = int((~np.isnan(values)).sum())
+    if n_values < 2:
         return float("nan"), float("nan")
     mean = float(nanmean(values))
-    deviation = float(np.nanstd(values, ddof=1))
-    quantile = float(student.ppf((1 + confidence) / 2, n_defined - 1))
-    half_width = quantile * deviation * float(np.sqrt(1 / n_defined + 1 / n_new))
+    standard_deviation = float(np.nanstd(values, ddof=1))
+    student_quantile = float(student.ppf((1 + confidence) / 2, n_values - 1))
+    # Variance of the difference of the two means: s² (1/n + 1/n_new)
+    error_of_difference = standard_deviation * float(np.sqrt(1 / n_values + 1 / n_new))
+    half_width = student_quantile * error_of_difference
     return mean - half_width, mean + half_width

@@ -133,29 +133,33 @@ class Evaluation:
             The table, with `text`, `markdown` and other formats.
         """
         header = ["metric", "mean", f"{100 * self.confidence:g}% interval", "groups", "undefined"]
-        rows = []
-        for row in self.rows:
-            interval = ""
-            if not np.isnan(row.low):
-                interval = f"{row.low:.4f} … {row.high:.4f}"
-            n_groups = str(row.n_groups)
-            n_undefined = str(row.n_undefined)
-            rows.append([row.name, f"{row.mean:.4f}", interval, n_groups, n_undefined])
+        cells = [_table_cells(row) for row in self.rows]
         notes = []
-        n_values = [
-            row.n_groups - row.n_undefined
-            for row in self.rows
-            if row.n_groups > 1 and not np.isnan(row.low)
-        ]
-        fewest = min(n_values, default=FEW_GROUPS)
-        if fewest < FEW_GROUPS:
-            notes.append(f"an interval from {fewest} groups is a rough guess")
+        fewest_groups = self._fewest_groups_of_an_interval()
+        if fewest_groups < FEW_GROUPS:
+            notes.append(f"an interval from {fewest_groups} groups is a rough guess")
         if self.n_items is not None:
             notes.append(
                 f"groups are comparisons of {self.n_items:,} items; intervals allow for "
                 "comparisons that share items"
             )
-        return TextTable(header, rows, notes=notes)
+        return TextTable(header, cells, notes=notes)
+
+    def _fewest_groups_of_an_interval(self) -> int:
+        """Smallest number of defined groups from which an interval over groups is computed."""
+        n_defined = [
+            row.n_groups - row.n_undefined
+            for row in self.rows
+            if row.n_groups > 1 and not np.isnan(row.low)
+        ]
+        return min(n_defined, default=FEW_GROUPS)
+
+
+def _table_cells(row: EvaluationRow) -> list[str]:
+    interval = ""
+    if not np.isnan(row.low):
+        interval = f"{row.low:.4f} … {row.high:.4f}"
+    return [row.name, f"{row.mean:.4f}", interval, str(row.n_groups), str(row.n_undefined)]
 
 
 def evaluate(
@@ -219,28 +223,31 @@ def evaluate(
     check_option("undefined", undefined, UNDEFINED)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
-    requested = [] if metrics is None else get_metrics(metrics)
-    data = _read_data(y_true, y_score, groups, items, sample_weight, requested)
+    requested_metrics = []
+    if metrics is not None:
+        requested_metrics = get_metrics(metrics)
+    data = _read_data(y_true, y_score, groups, items, sample_weight, requested_metrics)
+    targets = data.ranking.targets
     rows = []
     per_group = {}
-    for metric in requested or get_metrics(data.default_metrics):
+    for metric in requested_metrics or get_metrics(data.default_metrics):
         by_group = metric.by_group(data.ranking)
         n_undefined = int(np.isnan(by_group.values).sum())
-        values = metric.fill_undefined(by_group, undefined, data.ranking.targets)
+        values = metric.fill_undefined(by_group, undefined, targets)
         if undefined == "nan" and n_undefined:
-            average = low = high = np.nan
+            mean = low = high = np.nan
         else:
             filled = with_shared_items(by_group._replace(values=values), data.compared)
-            average, low, high = metric.interval(filled, confidence)
-        rows.append(EvaluationRow(metric.name, average, len(values), n_undefined, low, high))
+            mean, low, high = metric.interval(filled, confidence)
+        rows.append(EvaluationRow(metric.name, mean, len(values), n_undefined, low, high))
         per_group[metric.name] = values
-    n_items = None if data.compared is None else data.compared.n_items
-    return Evaluation(
-        tuple(rows), per_group, data.ranking.targets.labels, confidence, n_items=n_items
-    )
+    n_items = None
+    if data.compared is not None:
+        n_items = data.compared.n_items
+    return Evaluation(tuple(rows), per_group, targets.labels, confidence, n_items=n_items)
 
 
-class _EvaluationData(NamedTuple):
+class _CheckedData(NamedTuple):
     """Checked arguments of `evaluate`.
 
     Attributes
@@ -265,7 +272,7 @@ def _read_data(
     items: ArrayLike | None,
     sample_weight: ArrayLike | None,
     metrics: Sequence[Metric],
-) -> _EvaluationData:
+) -> _CheckedData:
     """Read comparisons, survival times or relevance."""
     if isinstance(y_true, PairGraph):
         if groups is not None or items is not None or sample_weight is not None:
@@ -278,13 +285,13 @@ def _read_data(
     if survival is not None:
         if items is not None:
             raise ValueError("items= is for comparisons of two items; omit it for survival times.")
-        return _EvaluationData(survival, ["concordance"])
+        return _CheckedData(survival, ["concordance"])
     return _read_relevance(y_true, y_score, groups, items, sample_weight, metrics)
 
 
 def _read_comparisons(
     graph: PairGraph, y_score: ArrayLike, metrics: Sequence[Metric]
-) -> _EvaluationData:
+) -> _CheckedData:
     """Each comparison as a group of two items, the winner first."""
     score = check_float_array("y_score", y_score)
     if score.shape != (graph.n_items,):
@@ -292,16 +299,25 @@ def _read_comparisons(
             f"y_score has shape {score.shape}; expected one score for each of the "
             f"{graph.n_items} items of the PairGraph."
         )
-    ends = np.column_stack([graph.winner, graph.loser])
-    size = np.column_stack([graph.magnitude, np.zeros(graph.n_pairs)])
-    numbers = np.repeat(np.arange(graph.n_pairs), 2)
-    weight = None
+    # Comparison k becomes the group k of two rows: the winner with y = its margin, the loser with 0
+    n_pairs = graph.n_pairs
+    item_of_row = np.column_stack([graph.winner, graph.loser]).ravel()
+    y_of_row = np.column_stack([graph.magnitude, np.zeros(n_pairs)]).ravel()
+    group_of_row = np.repeat(np.arange(n_pairs), 2)
+    weight_of_row = None
     default_metric = "disagreement"
     if (graph.preference_weight != 1).any():
-        weight = np.column_stack([graph.preference_weight, np.ones(graph.n_pairs)]).ravel()
+        # The weight of a pair is the product of the weights of its rows
+        weight_of_row = np.column_stack([graph.preference_weight, np.ones(n_pairs)]).ravel()
         default_metric = "disagreement(average=pairs)"
-    rows = ends.ravel()
-    data = _read_relevance(size.ravel(), score[rows], numbers, rows, weight, metrics)
+    data = _read_relevance(
+        y_of_row,
+        score[item_of_row],
+        groups=group_of_row,
+        items=item_of_row,
+        sample_weight=weight_of_row,
+        metrics=metrics,
+    )
     return data._replace(default_metrics=[default_metric])
 
 
@@ -312,20 +328,20 @@ def _read_relevance(
     items: ArrayLike | None,
     sample_weight: ArrayLike | None,
     metrics: Sequence[Metric],
-) -> _EvaluationData:
+) -> _CheckedData:
     """Relevance of items in groups."""
-    y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight, metrics)
-    if score.ndim != 1:
+    data = check_data(y_true, y_score, groups, sample_weight, metrics)
+    if data.score.ndim != 1:
         raise ValueError(
-            f"evaluate takes one list of scores, y_score has shape {score.shape}; "
+            f"evaluate takes one list of scores, y_score has shape {data.score.shape}; "
             "call it for each column, or a single metric for all columns."
         )
     compared = None
     if items is not None:
-        compared = items_of_groups(items, encoded)
-    ranking = Ranking(make_targets(y, encoded, weights), score)
-    names = default_metrics(y, has_weights=weights is not None)
-    return _EvaluationData(ranking, names, compared)
+        compared = items_of_groups(items, data.groups)
+    ranking = Ranking(make_targets(data.y, data.groups, data.weights), data.score)
+    names = default_metrics(data.y, has_weights=data.weights is not None)
+    return _CheckedData(ranking, names, compared)
 
 
 def with_shared_items(by_group: GroupValues, compared: ComparedItems | None) -> GroupValues:
@@ -339,9 +355,11 @@ def with_shared_items(by_group: GroupValues, compared: ComparedItems | None) -> 
         The two items of each group; None leaves the values unchanged, as does a metric with an
         error of its own.
     """
-    if compared is None or by_group.error is not None:
+    has_own_error = by_group.error is not None
+    if compared is None or has_own_error:
         return by_group
-    if len(by_group.values) != len(compared.first):  # a pooled metric has one value
+    is_value_of_comparison = len(by_group.values) == len(compared.first)
+    if not is_value_of_comparison:  # a pooled metric has one value
         return by_group
     error = error_of_mean(by_group.values, by_group.weights, compared)
     return by_group._replace(

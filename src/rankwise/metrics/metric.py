@@ -165,39 +165,47 @@ class Metric:
         self._check_options(options)
         survival = read_survival(y_true, y_score, groups, sample_weight)
         if survival is not None:
-            return self._value(survival, undefined, per_group, options)
-        y, score, encoded, weights = check_data(y_true, y_score, groups, sample_weight, [self])
-        if score.ndim == 1:
-            ranking = Ranking(make_targets(y, encoded, weights), score)
-            return self._value(ranking, undefined, per_group, options)
-        columns = []
-        targets = make_targets(y, encoded, weights) if y.ndim == 1 else None
-        for j in range(score.shape[1]):
-            if y.ndim == 2:
-                targets = make_targets(np.ascontiguousarray(y[:, j]), encoded, weights)
-            assert targets is not None
-            ranking = Ranking(targets, np.ascontiguousarray(score[:, j]))
-            columns.append(self._value(ranking, undefined, per_group, options))
-        return np.stack(columns, axis=-1)
+            return self._values_or_mean(survival, undefined, per_group, options)
 
-    def _value(
+        data = check_data(y_true, y_score, groups, sample_weight, [self])
+        if data.score.ndim == 1:
+            ranking = Ranking(make_targets(data.y, data.groups, data.weights), data.score)
+            return self._values_or_mean(ranking, undefined, per_group, options)
+
+        # Several columns of scores: one value per column
+        shared_targets = None
+        if data.y.ndim == 1:
+            shared_targets = make_targets(data.y, data.groups, data.weights)
+        values_by_column = []
+        for j in range(data.score.shape[1]):
+            targets = shared_targets
+            if targets is None:
+                y_of_column = np.ascontiguousarray(data.y[:, j])
+                targets = make_targets(y_of_column, data.groups, data.weights)
+            ranking = Ranking(targets, np.ascontiguousarray(data.score[:, j]))
+            values_by_column.append(self._values_or_mean(ranking, undefined, per_group, options))
+        return np.stack(values_by_column, axis=-1)
+
+    def _values_or_mean(
         self,
         ranking: Ranking | SurvivalRanking,
         undefined: str,
         per_group: bool,
         options: dict[str, Any],
     ) -> MetricValue:
-        """Values of the groups of one ranking, or their mean."""
+        """Values of the groups of one ranking if `per_group`, otherwise their mean."""
         by_group = self.by_group(ranking, **options)
         values = self.fill_undefined(by_group, undefined, ranking.targets)
         if per_group:
             return values
-        average = nanmean_by_group(values, by_group.weights, undefined)
-        if np.isnan(average) and undefined == "skip":
+        mean = nanmean_by_group(values, by_group.weights, undefined)
+        if np.isnan(mean) and undefined == "skip":
             n_groups = ranking.targets.n_groups
-            where = "the data" if n_groups == 1 else f"each of the {n_groups} groups"
+            where = f"each of the {n_groups} groups"
+            if n_groups == 1:
+                where = "the data"
             raise self.undefined_error(f"for {where}", ADVICE)
-        return average
+        return mean
 
     def by_group(self, ranking: Ranking | SurvivalRanking, **options: Any) -> GroupValues:
         """Return the value in each group of a ranking; NaN where the metric is undefined.
@@ -219,7 +227,8 @@ class Metric:
                 f"{self.name} needs relevance of items, but y has survival times; use concordance "
                 "or disagreement."
             )
-        return self.function(ranking, **{**dict(self.options), **options})
+        all_options = dict(self.options) | options
+        return self.function(ranking, **all_options)
 
     def _check_options(self, options: dict[str, Any]) -> None:
         """Raise a ValueError for a cut-off below 1 and for words that are not allowed."""
@@ -251,13 +260,13 @@ class Metric:
         tuple of float
             The mean and the ends of the interval.
         """
-        average = nanmean_by_group(by_group.values, by_group.weights)
-        half_width = _half_width(by_group, average, level=0.5 + confidence / 2)
+        mean = nanmean_by_group(by_group.values, by_group.weights)
+        half_width = _half_width_of_interval(by_group, mean, level=0.5 + confidence / 2)
         if np.isnan(half_width):
-            return average, np.nan, np.nan
-        low = max(average - half_width, self.lowest)
-        high = min(average + half_width, self.highest)
-        return average, low, high
+            return mean, np.nan, np.nan
+        low = max(mean - half_width, self.lowest)
+        high = min(mean + half_width, self.highest)
+        return mean, low, high
 
     def fill_undefined(
         self, by_group: GroupValues, undefined: str, targets: GroupedTargets | SurvivalTargets
@@ -280,15 +289,15 @@ class Metric:
         """
         is_undefined = np.isnan(by_group.values)
         if undefined == "raise" and is_undefined.any():
-            first = int(np.argmax(is_undefined))
-            label = targets.labels.tolist()[first]
-            where = f"for group {label!r} ({targets.sizes[first]} items)"
+            first_undefined = int(np.argmax(is_undefined))
+            label = targets.labels.tolist()[first_undefined]
+            where = f"for group {label!r} ({targets.group_sizes[first_undefined]} items)"
             raise self.undefined_error(where, ADVICE)
         if undefined == "zero":
             return np.where(is_undefined, 0.0, by_group.values)
         if undefined == "one":
             return np.where(is_undefined, 1.0, by_group.values)
-        return by_group.values
+        return by_group.values  # "skip" and "nan" keep NaN
 
     def check_accepts_weights(self) -> None:
         """Raise a ValueError if the metric does not use sample weights."""
@@ -372,16 +381,18 @@ def group_metric(
         )
 
         @functools.wraps(function)
-        def public(
+        def public_function(
             y_true: ArrayLike, y_score: ArrayLike, groups: ArrayLike | None = None, **options: Any
         ) -> MetricValue:
             return metric(y_true, y_score, groups, **options)
 
-        vars(public).update(metric=metric, __signature__=_public_signature(metric))
-        public.__doc__ = _public_docstring(metric, docstring)
+        attributes = vars(public_function)
+        attributes["metric"] = metric
+        attributes["__signature__"] = _public_signature(metric)
+        public_function.__doc__ = _public_docstring(metric, docstring)
         # pickle looks up the undecorated function, an attribute of the public one
         function.__qualname__ = f"{function.__qualname__}.metric.function"
-        return cast(MetricFunction, public)
+        return cast(MetricFunction, public_function)
 
     return decorate
 
@@ -389,8 +400,8 @@ def group_metric(
 def _public_signature(metric: Metric) -> inspect.Signature:
     """Signature of the public function: data, options of the metric, shared options."""
     shared = inspect.signature(metric.__call__).parameters
-    _ranking, *options = inspect.signature(metric.function).parameters.values()
-    parameters = [shared["y_true"], shared["y_score"], shared["groups"], *options]
+    _ranking, *metric_options = inspect.signature(metric.function).parameters.values()
+    parameters = [shared["y_true"], shared["y_score"], shared["groups"], *metric_options]
     if metric.accepts_weights:
         parameters.append(shared["sample_weight"])
     parameters += [shared["undefined"], shared["per_group"]]
@@ -399,40 +410,53 @@ def _public_signature(metric: Metric) -> inspect.Signature:
 
 def _public_docstring(metric: Metric, docstring: str) -> str:
     """Docstring of the public function, with the shared parameters and a Returns section."""
-    value_range = f"From {metric.lowest:g} to {metric.highest:g}"
-    returns = (
+    # Insert a section Returns before the references or examples
+    returns_section = (
         f"{RETURNS_HEADING}float or ndarray\n"
-        f"    {value_range}; one value per column for (m, v) input.\n\n"
+        f"    From {metric.lowest:g} to {metric.highest:g}; one value per column for (m, v) "
+        "input.\n\n"
     )
     next_section = re.compile("^(?=References\n-|Examples\n-)", flags=re.MULTILINE)
-    docstring = next_section.sub(lambda _: returns, docstring, count=1)
+    docstring = next_section.sub(lambda _: returns_section, docstring, count=1)
     if PARAMETERS_HEADING not in docstring:
-        docstring = docstring.replace(returns, f"{PARAMETERS_HEADING}\n{returns}")
+        docstring = docstring.replace(returns_section, f"{PARAMETERS_HEADING}\n{returns_section}")
+
+    # Insert the parameters that all metrics share, from the docstring of Metric.__call__
     call_docstring = inspect.getdoc(Metric.__call__) or ""
-    after_heading = call_docstring.partition(PARAMETERS_HEADING)[2]
-    shared = after_heading.partition("sample_weight :")[0].replace("`Metric.needs`", metric.needs)
-    return docstring.replace(PARAMETERS_HEADING, PARAMETERS_HEADING + shared)
+    call_parameters = call_docstring.partition(PARAMETERS_HEADING)[2]
+    shared_parameters = call_parameters.partition("sample_weight :")[0]
+    shared_parameters = shared_parameters.replace("`Metric.needs`", metric.needs)
+    return docstring.replace(PARAMETERS_HEADING, PARAMETERS_HEADING + shared_parameters)
 
 
-def _half_width(by_group: GroupValues, average: float, level: float) -> float:
-    """Half the width of the interval of the mean; NaN if it cannot be estimated."""
+def _half_width_of_interval(by_group: GroupValues, mean: float, level: float) -> float:
+    """Half the width of the interval of the mean; NaN if it cannot be estimated.
+
+    `level` is the probability below the upper end.
+    """
+    # The metric computes a standard error of its own, as DeLong's of one AUC
     if by_group.error is not None:
         if by_group.error <= ROUNDING:
             return np.nan
         if by_group.degrees_of_freedom is None:
-            return float(ndtri(level) * by_group.error)
-        return float(stdtrit(by_group.degrees_of_freedom, level) * by_group.error)
+            normal_quantile = ndtri(level)
+            return float(normal_quantile * by_group.error)
+        student_quantile = stdtrit(by_group.degrees_of_freedom, level)
+        return float(student_quantile * by_group.error)
+
+    # Otherwise the standard error of the (weighted) mean over the groups
     is_defined = ~np.isnan(by_group.values)
     values = by_group.values[is_defined]
-    n = len(values)
-    if n < 2 or np.ptp(values) < ROUNDING:
+    n_values = len(values)
+    if n_values < 2 or np.ptp(values) < ROUNDING:
         return np.nan
-    weights = np.ones(n)
+    weights = np.ones(n_values)
     if by_group.weights is not None and by_group.weights.sum() > 0:
         weights = by_group.weights[is_defined]
-    sum_of_squares = ((weights * (values - average)) ** 2).sum()
-    error = np.sqrt(sum_of_squares * n / (n - 1)) / weights.sum()
-    return float(stdtrit(n - 1, level) * error)
+    sum_of_squares = ((weights * (values - mean)) ** 2).sum()
+    standard_error = np.sqrt(sum_of_squares * n_values / (n_values - 1)) / weights.sum()
+    student_quantile = stdtrit(n_values - 1, level)
+    return float(student_quantile * standard_error)
 
 
 def nanmean_by_group(values: Array, weights: Array | None = None, undefined: str = "skip") -> float:
@@ -440,20 +464,22 @@ def nanmean_by_group(values: Array, weights: Array | None = None, undefined: str
     if undefined == "skip":
         is_defined = ~np.isnan(values)
         values = values[is_defined]
-        weights = None if weights is None else weights[is_defined]
+        if weights is not None:
+            weights = weights[is_defined]
     if len(values) == 0:
         return float("nan")
     if weights is not None and weights.sum() == 0:
-        weights = None
+        weights = None  # equal weights
     return float(np.average(values, weights=weights))
 
 
 def make_targets(y: Numbers, groups: Groups, weights: Array | None) -> GroupedTargets:
     """Return the targets of checked data; unjudged items (NaN) have relevance 0."""
-    is_missing = np.isnan(y)
-    if not is_missing.any():
+    is_unjudged = np.isnan(y)
+    if not is_unjudged.any():
         return GroupedTargets(y, groups, weights)
-    return GroupedTargets(np.where(is_missing, 0.0, y), groups, weights, ~is_missing)
+    relevance = np.where(is_unjudged, 0.0, y)
+    return GroupedTargets(relevance, groups, weights, judged=~is_unjudged)
 
 
 class MetricData(NamedTuple):
@@ -482,8 +508,8 @@ def check_data(
     accepts_missing = any(metric.accepts_missing for metric in metrics)
     y = _check_numbers("y_true", y_true, accepts_missing)
     score = _check_numbers("y_score", y_score)
-    has_fitting_shape = y.ndim == 1 or y.shape == score.shape
-    if len(y) != len(score) or not has_fitting_shape:
+    has_same_columns = y.ndim == 1 or y.shape == score.shape
+    if len(y) != len(score) or not has_same_columns:
         raise ValueError(
             f"y_true has shape {y.shape} but y_score has shape {score.shape}; pass one relevance "
             "and one score per item, in the same order, and as many score columns as y_true has."

@@ -11,7 +11,7 @@ from rankwise._compiled import count_inversions, weigh_inversions
 from rankwise.arrays import Array, Indices, Labels, Numbers
 from rankwise.groups import Groups
 from rankwise.metrics.metric import GroupValues, group_metric
-from rankwise.metrics.ranking import GroupedTargets, Ranking, divide, run_starts
+from rankwise.metrics.ranking import GroupedTargets, Ranking, divide, find_run_starts
 from rankwise.metrics.survival import SurvivalRanking, concordance_error
 
 _DIFFERENT = "two items with different y"
@@ -80,19 +80,22 @@ def disagreement_error(
     standard_error = None
     if isinstance(ranking, SurvivalRanking):
         if ipcw is not None or tau is not None:
-            ranking = ranking.weighted(ipcw, tau)
+            ranking = ranking.with_pair_weights(ipcw, tau)
         standard_error = concordance_error(ranking)
     elif ipcw is not None or tau is not None:
         raise ValueError("ipcw and tau are for survival times; pass times and events as y_true.")
+
     pairs = count_pairs(ranking)
-    weight_of_tie = 0.5 if tied_scores == "half" else 1.0
-    errors = pairs.discordant + weight_of_tie * pairs.tied_scores
+    error_of_tied_scores = 1.0
+    if tied_scores == "half":
+        error_of_tied_scores = 0.5
+    n_errors = pairs.discordant + error_of_tied_scores * pairs.tied_scores
     n_pairs = pairs.differing
     if tied_y == "half":
         n_tied_y = pairs.total - pairs.differing
-        errors = errors + n_tied_y / 2
+        n_errors = n_errors + n_tied_y / 2
         n_pairs = pairs.total
-    error = np.minimum(divide(errors, n_pairs), 1.0)
+    error = np.minimum(divide(n_errors, n_pairs), 1.0)
     if average == "pairs":
         return GroupValues(error, weights=n_pairs * pairs.unit, error=standard_error)
     return GroupValues(error, error=standard_error)
@@ -189,10 +192,11 @@ def kendall_tau(ranking: Ranking) -> GroupValues:
     """
     pairs = count_pairs(ranking)
     concordant = pairs.differing - pairs.tied_scores - pairs.discordant
+    # τ_b = (C − D) / √(pairs with different y · pairs with different scores)
     scale = np.sqrt(pairs.differing.astype(np.float64) * pairs.untied)
     tau = divide(concordant - pairs.discordant, scale)
-    tau[pairs.untied == 0] = 0.0
-    tau[pairs.differing == 0] = np.nan
+    tau[pairs.untied == 0] = 0.0  # all scores are equal
+    tau[pairs.differing == 0] = np.nan  # all y are equal
     return GroupValues(np.clip(tau, -1.0, 1.0))
 
 
@@ -221,11 +225,12 @@ def auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
     targets = ranking.targets
     if targets.n_groups == 1:
         return _pooled_auc(ranking, relevant)
-    is_positive = _positive(targets.y, relevant)[ranking.order()]
-    n_positive = targets.sum(is_positive)
-    n_negative = targets.sizes - n_positive
-    mid_rank = ranking.average(targets.position)  # 1 is the top
-    rank_sum = targets.sum(np.where(is_positive, 0.0, mid_rank))  # of the negative items
+    is_positive = _is_positive(targets.y, relevant)[ranking.order()]
+    n_positive = targets.sum_by_group(is_positive)
+    n_negative = targets.group_sizes - n_positive
+    # Mann–Whitney U from the sum of the mid-ranks of the negative items; rank 1 is the top
+    mid_rank = ranking.mean_over_ties(targets.place_in_group)
+    rank_sum = targets.sum_by_group(np.where(is_positive, 0.0, mid_rank))
     n_concordant = rank_sum - n_negative * (n_negative + 1) / 2
     return GroupValues(divide(n_concordant, n_positive * n_negative))
 
@@ -267,29 +272,34 @@ def pooled_auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValue
 def _pooled_auc(ranking: Ranking, relevant: float | None) -> GroupValues:
     """AUC of all items, with DeLong's standard error."""
     targets = ranking.targets
-    is_positive = _positive(targets.y, relevant)
-    n_positive = targets.sum_rows(is_positive)
+    is_positive = _is_positive(targets.y, relevant)
+    n_positive = targets.sum_rows_by_group(is_positive)
     if is_positive.all() or not is_positive.any():
         undefined = np.full(targets.n_groups, np.nan)
         return GroupValues(undefined, weights=n_positive)
-    one_list = Groups(np.zeros(len(is_positive), dtype=np.intp), np.zeros(1))
-    pooled = Ranking(GroupedTargets(targets.y, one_list), ranking.score)
-    placement = _placements(pooled, is_positive)
+
+    # Placement of each item among all items of the other class, in one list
+    n_items = len(is_positive)
+    one_group = Groups(np.zeros(n_items, dtype=np.intp), np.zeros(1))
+    pooled_ranking = Ranking(GroupedTargets(targets.y, one_group), ranking.score)
+    placement = _placements(pooled_ranking, is_positive)
+
+    cluster_of_item: Labels = np.arange(n_items)
     if targets.n_groups > 1:
-        cluster: Labels = targets.codes
-    else:
-        cluster = np.arange(len(is_positive))
-    error = _delong_error(placement, is_positive, cluster)
-    placement_sum = targets.sum_rows(is_positive * placement)
-    return GroupValues(divide(placement_sum, n_positive), n_positive, error)
+        cluster_of_item = targets.codes
+    standard_error = _delong_error(placement, is_positive, cluster_of_item)
+    placement_sum = targets.sum_rows_by_group(is_positive * placement)
+    return GroupValues(divide(placement_sum, n_positive), n_positive, standard_error)
 
 
-def _positive(y: Numbers, relevant: float | None) -> NDArray[np.bool_]:
+def _is_positive(y: Numbers, relevant: float | None) -> NDArray[np.bool_]:
     """Items with y of at least `relevant`, or with the larger of two values of y."""
     if relevant is not None:
         return np.asarray(y >= relevant)
+    lowest = y.min()
     highest = y.max()
-    if ((y != y.min()) & (y != highest)).any():
+    has_other_values = ((y != lowest) & (y != highest)).any()
+    if has_other_values:
         raise ValueError(
             "y_true has more than two values; pass relevant=c to call items with y >= c positive, "
             "or use disagreement_error, which takes any number of levels."
@@ -300,38 +310,49 @@ def _positive(y: Numbers, relevant: float | None) -> NDArray[np.bool_]:
 def _placements(ranking: Ranking, is_positive: NDArray[np.bool_]) -> Array:
     """Share of correctly ordered pairs of each item of one list with items of the other class."""
     order = ranking.order()
-    sizes = ranking.run_sizes
+    run_sizes = ranking.tied_run_sizes
     is_positive = is_positive[order]
-    n_positive = np.add.reduceat(is_positive, ranking.run_starts, dtype=np.int64)
-    n_negative = sizes - n_positive
-    positive_above = (np.cumsum(n_positive) - n_positive / 2) / n_positive.sum()
+
+    # Items of each class in each run of tied scores, highest scores first
+    n_positive = np.add.reduceat(is_positive, ranking.tied_run_starts, dtype=np.int64)
+    n_negative = run_sizes - n_positive
+    total_positive = n_positive.sum()
     total_negative = n_negative.sum()
+
+    # Share of the other class above, or below; ties count one half
+    positive_above = (np.cumsum(n_positive) - n_positive / 2) / total_positive
     negative_below = (total_negative - np.cumsum(n_negative) + n_negative / 2) / total_negative
     placement = np.empty(len(order))
     placement[order] = np.where(
-        is_positive, np.repeat(negative_below, sizes), np.repeat(positive_above, sizes)
+        is_positive, np.repeat(negative_below, run_sizes), np.repeat(positive_above, run_sizes)
     )
     return placement
 
 
-def _delong_error(placement: Array, is_positive: NDArray[np.bool_], cluster: Labels) -> float:
+def _delong_error(
+    placement: Array, is_positive: NDArray[np.bool_], cluster_of_item: Labels
+) -> float:
     """Standard error of the AUC, clusters of items being independent.
 
     NaN unless at least two clusters have positive items and two have negative items.
     """
-    area = placement[is_positive].mean()
-    n_clusters = int(cluster.max()) + 1
+    area_under_curve = placement[is_positive].mean()
+    n_clusters = int(cluster_of_item.max()) + 1
+
+    # Obuchowski's variance: one term for each class, and the covariance of both in a cluster
     variance = 0.0
-    product = np.ones(n_clusters)
+    product_of_class_sums = np.ones(n_clusters)
     for in_class in (is_positive, ~is_positive):
-        n_with_class = len(np.unique(cluster[in_class]))
-        if n_with_class < 2:
+        clusters_of_class = cluster_of_item[in_class]
+        n_clusters_of_class = len(np.unique(clusters_of_class))
+        if n_clusters_of_class < 2:
             return float("nan")
-        deviations = placement[in_class] - area
-        sums = np.bincount(cluster[in_class], deviations, n_clusters) / in_class.sum()
-        variance += n_with_class / (n_with_class - 1) * (sums @ sums)
-        product *= sums
-    variance += 2 * n_clusters / (n_clusters - 1) * product.sum()
+        deviations = placement[in_class] - area_under_curve
+        cluster_sums = np.bincount(clusters_of_class, deviations, n_clusters) / in_class.sum()
+        correction = n_clusters_of_class / (n_clusters_of_class - 1)
+        variance += correction * (cluster_sums @ cluster_sums)
+        product_of_class_sums *= cluster_sums
+    variance += 2 * n_clusters / (n_clusters - 1) * product_of_class_sums.sum()
     return float(np.sqrt(max(variance, 0.0)))
 
 
@@ -353,27 +374,31 @@ def spearman(ranking: Ranking) -> GroupValues:
     0.8
     """
     targets = ranking.targets
-    ranking_by_y = Ranking(targets, targets.y)
     score_ranks = _mid_ranks(ranking)
-    y_ranks = _mid_ranks(ranking_by_y)
-    order = ranking.order()  # any order of the rows by group
-    mean_rank = np.repeat((targets.sizes + 1) / 2, targets.sizes)
+    y_ranks = _mid_ranks(Ranking(targets, targets.y))
+
+    # Ranks minus their mean, sorted by group
+    order = ranking.order()
+    mean_rank = np.repeat((targets.group_sizes + 1) / 2, targets.group_sizes)
     centered_score_ranks = score_ranks[order] - mean_rank
     centered_y_ranks = y_ranks[order] - mean_rank
-    score_variance = targets.sum(centered_score_ranks * centered_score_ranks)
-    y_variance = targets.sum(centered_y_ranks * centered_y_ranks)
-    covariance = targets.sum(centered_score_ranks * centered_y_ranks)
+
+    # Pearson's correlation of the ranks
+    score_variance = targets.sum_by_group(centered_score_ranks * centered_score_ranks)
+    y_variance = targets.sum_by_group(centered_y_ranks * centered_y_ranks)
+    covariance = targets.sum_by_group(centered_score_ranks * centered_y_ranks)
     rho = divide(covariance, np.sqrt(score_variance * y_variance))
-    rho[score_variance == 0] = 0.0
-    rho[y_variance == 0] = np.nan
+    rho[score_variance == 0] = 0.0  # all scores are equal
+    rho[y_variance == 0] = np.nan  # all y are equal
     return GroupValues(np.clip(rho, -1.0, 1.0))
 
 
 def _mid_ranks(ranking: Ranking) -> Array:
     """Rank of each row in its group, tied items sharing the mean of their ranks."""
-    ranks = np.empty(len(ranking.score))
-    ranks[ranking.order()] = ranking.average(ranking.targets.position)
-    return ranks
+    place_in_group = ranking.targets.place_in_group
+    mid_ranks = np.empty(len(ranking.score))
+    mid_ranks[ranking.order()] = ranking.mean_over_ties(place_in_group)
+    return mid_ranks
 
 
 @group_metric(
@@ -408,10 +433,12 @@ def mean_squared_error(ranking: Ranking, *, average: str = "groups") -> GroupVal
     1.3333333333333333
     """
     targets = ranking.targets
-    weights = np.ones(len(targets.y)) if targets.weights is None else targets.weights
-    squares = (ranking.score.astype(np.float64) - targets.y) ** 2
-    sum_of_squares = targets.sum_rows(weights * squares)
-    sum_of_weights = targets.sum_rows(weights)
+    weights = targets.weights
+    if weights is None:
+        weights = np.ones(len(targets.y))
+    squared_errors = (ranking.score.astype(np.float64) - targets.y) ** 2
+    sum_of_squares = targets.sum_rows_by_group(weights * squared_errors)
+    sum_of_weights = targets.sum_rows_by_group(weights)
     error = divide(sum_of_squares, sum_of_weights)
     if average == "items":
         return GroupValues(error, weights=sum_of_weights)
@@ -458,32 +485,33 @@ def count_pairs(ranking: Ranking | SurvivalRanking) -> PairCounts:
             unit=np.ones(len(counts.total)),
         )
     targets = ranking.targets
-    order = ranking.order("optimistic")  # by falling y inside ties: no inversions there
+    group_starts = targets.group_starts
+    # Ties by falling y: a pair with equal scores is no inversion
+    order = ranking.order("optimistic")
     levels = targets.levels[order].astype(np.int32)
     if targets.weights is None:
         ranked_weights = None
         unit = np.ones(targets.n_groups)
-        discordant = count_inversions(levels, targets.starts)
-        differing = targets.differing
-        total: Numbers = targets.sizes * (targets.sizes - 1) // 2
+        discordant = count_inversions(levels, group_starts)
+        differing = targets.n_differing_pairs
+        total: Numbers = targets.group_sizes * (targets.group_sizes - 1) // 2
     else:
         weights, unit = _rescale_weights(targets, order)
         ranked_weights = weights[order]
-        discordant = weigh_inversions(levels, targets.starts, ranked_weights)
-        differing = targets.pairs_between(
-            weights[targets.order], targets.starts, targets.level_starts
+        discordant = weigh_inversions(levels, group_starts, ranked_weights)
+        differing = targets.count_pairs_between_runs(
+            weights[targets.ideal_order], group_starts, targets.level_starts
         )
         single_items = np.arange(len(order))
-        total = targets.pairs_between(ranked_weights, targets.starts, single_items)
-    if ranking.has_ties:
-        starts_of_equal_items = run_starts(targets.levels[order], ranking.run_starts)
-        tied_scores = targets.pairs_between(
-            ranked_weights, ranking.run_starts, starts_of_equal_items
-        )
-        untied = targets.pairs_between(ranked_weights, targets.starts, ranking.run_starts)
-    else:
-        tied_scores = np.zeros_like(differing)
-        untied = total
+        total = targets.count_pairs_between_runs(ranked_weights, group_starts, single_items)
+    if not ranking.has_ties:
+        no_pairs = np.zeros_like(differing)
+        return PairCounts(differing, discordant, no_pairs, total, untied=total, unit=unit)
+    starts_of_equal_items = find_run_starts(targets.levels[order], ranking.tied_run_starts)
+    tied_scores = targets.count_pairs_between_runs(
+        ranked_weights, ranking.tied_run_starts, starts_of_equal_items
+    )
+    untied = targets.count_pairs_between_runs(ranked_weights, group_starts, ranking.tied_run_starts)
     return PairCounts(differing, discordant, tied_scores, total, untied, unit)
 
 
@@ -501,9 +529,10 @@ def _rescale_weights(targets: GroupedTargets, order: Indices) -> tuple[Array, Ar
         Factor of the weights of pairs of each group, at most 1.
     """
     weights = np.asarray(targets.weights)
-    largest = np.maximum.reduceat(weights[order], targets.starts)
-    largest[largest == 0] = 1.0
+    largest_of_group = np.maximum.reduceat(weights[order], targets.group_starts)
+    largest_of_group[largest_of_group == 0] = 1.0
     scaled = np.empty_like(weights)
-    scaled[order] = weights[order] / np.repeat(largest, targets.sizes)
-    unit = (largest / largest.max()) ** 2
-    return scaled, unit
+    scaled[order] = weights[order] / np.repeat(largest_of_group, targets.group_sizes)
+    # A pair has the product of two weights, so its unit is a square
+    unit_of_pairs = (largest_of_group / largest_of_group.max()) ** 2
+    return scaled, unit_of_pairs

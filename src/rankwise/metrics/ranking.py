@@ -48,42 +48,47 @@ class GroupedTargets:
         self.judged = judged
         self.labels = groups.labels
         self.n_groups = len(groups.labels)
-        self.sizes: Indices = np.bincount(groups.codes, minlength=self.n_groups)
-        self.starts: Indices = np.cumsum(self.sizes) - self.sizes
+        self.group_sizes: Indices = np.bincount(groups.codes, minlength=self.n_groups)
+        self.group_starts: Indices = np.cumsum(self.group_sizes) - self.group_sizes
         self.codes = groups.codes.astype(np.int32)
 
     @cached_property
-    def position(self) -> Indices:
+    def place_in_group(self) -> Indices:
         """Place inside the group, 1, 2, ..., of each row of any array sorted by group."""
-        return np.arange(1, len(self.y) + 1) - np.repeat(self.starts, self.sizes)
+        return np.arange(1, len(self.y) + 1) - np.repeat(self.group_starts, self.group_sizes)
 
     @cached_property
-    def order(self) -> Indices:
+    def ideal_order(self) -> Indices:
         """Rows by group, highest y first."""
-        return self.by_group(np.argsort(self.y)[::-1])
+        return self.sort_by_group(np.argsort(self.y)[::-1])
 
     @cached_property
     def level_starts(self) -> Indices:
-        """Where a new group or a lower y begins in ``y[order]``."""
-        return run_starts(self.y[self.order], self.starts)
+        """Where a new group or a lower y begins in ``y[ideal_order]``."""
+        return find_run_starts(self.y[self.ideal_order], self.group_starts)
 
     @cached_property
     def levels(self) -> Numbers:
         """Small integer for each row that orders a group like y does, 0 for the highest."""
-        is_start = np.zeros(len(self.y), dtype=np.uint32)
-        is_start[self.level_starts] = 1
-        rank = np.cumsum(is_start, dtype=np.uint32)
-        rank -= np.repeat(rank[self.starts], self.sizes)
-        levels = np.empty_like(rank)
-        levels[self.order] = rank
+        # Number the distinct values of y through all groups, and restart at 0 in each group
+        starts_level = np.zeros(len(self.y), dtype=np.uint32)
+        starts_level[self.level_starts] = 1
+        level_in_ideal_order = np.cumsum(starts_level, dtype=np.uint32)
+        first_level = level_in_ideal_order[self.group_starts]
+        level_in_ideal_order -= np.repeat(first_level, self.group_sizes)
+        # Back to the order of the rows
+        levels = np.empty_like(level_in_ideal_order)
+        levels[self.ideal_order] = level_in_ideal_order
         return levels
 
     @cached_property
-    def differing(self) -> Numbers:
+    def n_differing_pairs(self) -> Numbers:
         """Number of pairs of each group with different y."""
-        return self.pairs_between(None, self.starts, self.level_starts)
+        return self.count_pairs_between_runs(None, self.group_starts, self.level_starts)
 
-    def pairs_between(self, weights: Array | None, outer: Indices, inner: Indices) -> Numbers:
+    def count_pairs_between_runs(
+        self, weights: Array | None, outer_starts: Indices, inner_starts: Indices
+    ) -> Numbers:
         """Number (or weight) of pairs per group that share an outer run but no inner run.
 
         Parameters
@@ -91,42 +96,52 @@ class GroupedTargets:
         weights : ndarray of shape (m,) or None
             Weights of the items in the order of the runs, group after group; a pair counts the
             product of its weights. None counts pairs.
-        outer, inner : ndarray of int
+        outer_starts, inner_starts : ndarray of int
             Starts of the runs. Each outer run consists of whole inner runs.
         """
+        # Number (or total weight) of the items of each inner run
         if weights is None:
-            inner_sums = np.diff(inner, append=len(self.y))
+            run_totals = np.diff(inner_starts, append=len(self.y))
         else:
-            inner_sums = np.add.reduceat(weights, inner)
-        sum_before = np.concatenate([[0], np.cumsum(inner_sums)[:-1]])
-        first_inner = np.searchsorted(inner, outer)
-        n_inner = np.diff(first_inner, append=len(inner))
-        sum_before_in_outer = sum_before - np.repeat(sum_before[first_inner], n_inner)
-        first_of_group = np.searchsorted(inner, self.starts)
-        return np.asarray(np.add.reduceat(inner_sums * sum_before_in_outer, first_of_group))
+            run_totals = np.add.reduceat(weights, inner_starts)
+        # The same for all earlier inner runs of the same outer run
+        total_before = np.concatenate([[0], np.cumsum(run_totals)[:-1]])
+        first_inner_run = np.searchsorted(inner_starts, outer_starts)
+        n_inner_runs = np.diff(first_inner_run, append=len(inner_starts))
+        total_before_outer_run = np.repeat(total_before[first_inner_run], n_inner_runs)
+        earlier_total = total_before - total_before_outer_run
+        # Each item makes a pair with each item of the earlier runs
+        pairs_of_run = run_totals * earlier_total
+        first_run_of_group = np.searchsorted(inner_starts, self.group_starts)
+        return np.asarray(np.add.reduceat(pairs_of_run, first_run_of_group))
 
-    def by_group(self, order: Indices) -> Indices:
+    def sort_by_group(self, order: Indices) -> Indices:
         """Sort rows by group; the order inside each group is preserved."""
         order = np.ascontiguousarray(order)
         if self.n_groups == 1:
             return order
-        rows: Indices = sort_by_group(order, self.codes, self.starts)
+        rows: Indices = sort_by_group(order, self.codes, self.group_starts)
         return rows
 
-    def sum(self, values: Numbers) -> Numbers:
+    def sum_by_group(self, values: Numbers) -> Numbers:
         """Sum per group of an array that is sorted by group."""
-        dtype = np.int64 if values.dtype.kind in "biu" else np.float64
-        return np.asarray(np.add.reduceat(values, self.starts, dtype=dtype))
+        dtype: type[np.number] = np.float64
+        is_integer = values.dtype.kind in "biu"
+        if is_integer:
+            dtype = np.int64
+        return np.asarray(np.add.reduceat(values, self.group_starts, dtype=dtype))
 
-    def sum_rows(self, values: Numbers) -> Array:
+    def sum_rows_by_group(self, values: Numbers) -> Array:
         """Sum per group of an array in row order."""
         return np.bincount(self.codes, values, self.n_groups).astype(np.float64, copy=False)
 
-    def cumulate(self, counts: Numbers) -> NDArray[np.int64]:
+    def cumsum_by_group(self, counts: Numbers) -> NDArray[np.int64]:
         """Cumulative sum within each group of an integer array sorted by group."""
-        running: NDArray[np.int64] = np.cumsum(counts, dtype=np.int64)
-        running -= np.repeat(running[self.starts] - counts[self.starts], self.sizes)
-        return running
+        running_total: NDArray[np.int64] = np.cumsum(counts, dtype=np.int64)
+        # Subtract what earlier groups have added
+        total_of_earlier_groups = running_total[self.group_starts] - counts[self.group_starts]
+        running_total -= np.repeat(total_of_earlier_groups, self.group_sizes)
+        return running_total
 
 
 class Ranking:
@@ -143,19 +158,24 @@ class Ranking:
     def __init__(self, targets: GroupedTargets, score: Numbers) -> None:
         self.targets = targets
         self.score = score
-        if targets.n_groups * SMALL_GROUP > len(score):
-            falling = -score.astype(np.float64)
-            self._order: Indices = sort_in_groups(falling, targets.order, targets.starts)
+        has_small_groups = targets.n_groups * SMALL_GROUP > len(score)
+        if has_small_groups:
+            # Sort each group on its own, starting from the ideal order
+            negative_score = -score.astype(np.float64)
+            self._order: Indices = sort_in_groups(
+                negative_score, targets.ideal_order, targets.group_starts
+            )
         else:
-            self._order = targets.by_group(np.argsort(score)[::-1])
-        self.run_starts = run_starts(score[self._order], targets.starts)
-        self.has_ties = len(self.run_starts) < len(score)
-        self._resolved: dict[str, Indices] = {}
+            highest_first = np.argsort(score)[::-1]
+            self._order = targets.sort_by_group(highest_first)
+        self.tied_run_starts = find_run_starts(score[self._order], targets.group_starts)
+        self.has_ties = len(self.tied_run_starts) < len(score)
+        self._order_by_tie_rule: dict[str, Indices] = {}
 
     @cached_property
-    def run_sizes(self) -> Indices:
+    def tied_run_sizes(self) -> Indices:
         """Number of items in each run of tied scores."""
-        return np.diff(self.run_starts, append=len(self._order))
+        return np.diff(self.tied_run_starts, append=len(self._order))
 
     def order(self, tied_scores: str = "average") -> Indices:
         """Rows in ranked order.
@@ -165,46 +185,48 @@ class Ranking:
         """
         if not self.has_ties or tied_scores == "average":
             return self._order
-        if tied_scores not in self._resolved:
-            self._resolved[tied_scores] = self._resolve(tied_scores)
-        return self._resolved[tied_scores]
+        if tied_scores not in self._order_by_tie_rule:
+            self._order_by_tie_rule[tied_scores] = self._break_ties(tied_scores)
+        return self._order_by_tie_rule[tied_scores]
 
-    def ranked(self, values: Numbers, tied_scores: str) -> Numbers:
+    def sort_values(self, values: Numbers, tied_scores: str) -> Numbers:
         """Values of the rows in ranked order; "average" takes their means over tied items."""
         ranked_values = values[self.order(tied_scores)]
         if tied_scores == "average":
-            return self.average(ranked_values)
+            return self.mean_over_ties(ranked_values)
         return ranked_values
 
-    def average(self, values: Numbers) -> Numbers:
+    def mean_over_ties(self, values: Numbers) -> Numbers:
         """Replace values in ranked order by their mean over each run of tied scores."""
         if not self.has_ties:
             return values
-        sums = np.add.reduceat(values, self.run_starts, dtype=np.float64)
-        return np.repeat(sums / self.run_sizes, self.run_sizes)
+        sums = np.add.reduceat(values, self.tied_run_starts, dtype=np.float64)
+        return np.repeat(sums / self.tied_run_sizes, self.tied_run_sizes)
 
-    def _resolve(self, tied_scores: str) -> Indices:
+    def _break_ties(self, tied_scores: str) -> Indices:
         """The ranked order with each run of tied items sorted by y or by row number."""
-        tied_places = np.flatnonzero(np.repeat(self.run_sizes > 1, self.run_sizes))
-        run = np.repeat(np.arange(len(self.run_sizes)), self.run_sizes)[tied_places]
+        run_of_place = np.repeat(np.arange(len(self.tied_run_sizes)), self.tied_run_sizes)
+        is_tied = np.repeat(self.tied_run_sizes > 1, self.tied_run_sizes)
+        tied_places = np.flatnonzero(is_tied)
         tied_rows = self._order[tied_places]
         if tied_scores == "order":
             key = tied_rows
         else:
-            key = self.targets.levels[tied_rows].astype(np.int64)
+            key = self.targets.levels[tied_rows].astype(np.int64)  # 0 is the highest y
             if tied_scores == "pessimistic":
                 key = key.max() - key
-        key_by_run = run * (key.max() + 1) + key
+        # One sort by run, then by key
+        run_and_key = run_of_place[tied_places] * (key.max() + 1) + key
         order = self._order.copy()
-        order[tied_places] = tied_rows[np.argsort(key_by_run)]
+        order[tied_places] = tied_rows[np.argsort(run_and_key)]
         return order
 
 
-def run_starts(values: Numbers, outer: Indices) -> Indices:
-    """Positions where the value changes, or where a run of `outer` starts."""
+def find_run_starts(values: Numbers, outer_starts: Indices) -> Indices:
+    """Positions where the value changes, or where an outer run starts."""
     is_start = np.empty(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=is_start[1:])
-    is_start[outer] = True
+    is_start[outer_starts] = True
     return np.flatnonzero(is_start)
 
 

@@ -95,8 +95,8 @@ class CallableMetric:
         targets = ranking.targets
         rows_by_group = np.argsort(targets.codes, kind="stable")
         values = np.empty(targets.n_groups)
-        for group, start in enumerate(targets.starts):
-            rows = rows_by_group[start : start + targets.sizes[group]]
+        for group, start in enumerate(targets.group_starts):
+            rows = rows_by_group[start : start + targets.group_sizes[group]]
             try:
                 values[group] = self.function(targets.y[rows], ranking.score[rows], **options)
                 if np.isinf(values[group]):
@@ -148,19 +148,23 @@ def make_metric(
     if not callable(function):
         raise ValueError(f"function={function!r}; expected a function of y and scores of a group.")
     name = getattr(function, "__name__", type(function).__name__)
-    title = name if title is None else title
+    if title is None:
+        title = name
     if not isinstance(title, str) or not title.strip():
         raise ValueError(f"title={title!r}; expected a display name for the metric.")
     if name == "<lambda>":
         name = title
-    docstring = inspect.getdoc(function) if inspect.isroutine(function) else None
+    docstring = None
+    if inspect.isroutine(function):
+        docstring = inspect.getdoc(function)
+    first_line = (docstring or "A custom metric.").partition("\n")[0]
     return Metric(
         name=name,
         function=CallableMetric(function, name),
         needs="a number from that function",
         title=title,
         short_title=title,
-        meaning=(docstring or "A custom metric.").partition("\n")[0],
+        meaning=first_line,
         greater_is_better=bool(greater_is_better),
         lowest=-np.inf,
         highest=np.inf,
@@ -197,7 +201,8 @@ def get_metric(name: MetricName) -> Metric:
     """
     if isinstance(name, Metric):
         return name
-    if hasattr(name, "_score_func"):
+    is_sklearn_scorer = hasattr(name, "_score_func")
+    if is_sklearn_scorer:
         raise ValueError(
             f"{name!r} is a scorer of scikit-learn, which ignores groups; pass the name of a "
             "metric, such as 'ndcg(gain=linear)' for ndcg_score, or a function of the y and the "
@@ -206,7 +211,7 @@ def get_metric(name: MetricName) -> Metric:
     if type(name).__module__.partition(".")[0] == "ir_measures":
         return _parse_metric(_name_of_ir_measure(str(name)))
     if callable(name):
-        metric = getattr(name, "metric", None)
+        metric = getattr(name, "metric", None)  # of a function of rankwise, such as ndcg
         if isinstance(metric, Metric):
             return _with_options(metric.name, metric, options_text="", k_text=None)
         return make_metric(name)
@@ -221,9 +226,10 @@ def _name_of_ir_measure(name: str) -> str:
     """Write the gain of trec_eval into a name such as "nDCG@10" of ir_measures."""
     if not name.startswith("nDCG") or "dcg=" in name:
         return name
+    # "nDCG@10" gets the option dcg=log2, the linear gain
     measure, at, cutoff = name.partition("@")
     if measure.endswith(")"):
-        measure = measure[:-1] + ",dcg=log2)"
+        measure = measure.removesuffix(")") + ",dcg=log2)"
     else:
         measure += "(dcg=log2)"
     return measure + at + cutoff
@@ -232,9 +238,9 @@ def _name_of_ir_measure(name: str) -> str:
 def _parse_metric(name: str) -> Metric:
     """Return the metric that a name such as "ndcg(gain=linear)@10" describes."""
     normalized = name.strip().lower().replace(" ", "").replace("-", "_")
-    normalized = normalized.replace("exp_log2", "exp-log2")
+    normalized = normalized.replace("exp_log2", "exp-log2")  # a value with a hyphen
     trec_eval_name = _TREC_EVAL_NAME.fullmatch(normalized)
-    if trec_eval_name is not None:
+    if trec_eval_name is not None:  # "ndcg_cut_10" for "ndcg(gain=linear)@10"
         word = trec_eval_name["word"]
         normalized = f"{_TREC_EVAL_WORDS.get(word, word)}@{trec_eval_name['k']}"
     parts = _NAME.fullmatch(normalized)
@@ -318,42 +324,46 @@ def metric_names() -> tuple[str, ...]:
     return tuple(sorted(METRICS))
 
 
-def _parse_cutoff(name: str, text: str | None, metric: Metric) -> int | None:
+def _parse_cutoff(name: str, k_text: str | None, metric: Metric) -> int | None:
     """Return the cut-off after @, or the default cut-off of the metric's function."""
-    k = inspect.signature(metric.function).parameters.get("k")
-    if k is None:
-        if text is not None:
-            raise ValueError(f"metric {name!r}: {metric.name} has no cut-off; omit @{text}.")
+    k_parameter = inspect.signature(metric.function).parameters.get("k")
+    if k_parameter is None:
+        if k_text is not None:
+            raise ValueError(f"metric {name!r}: {metric.name} has no cut-off; omit @{k_text}.")
         return None
-    if text is None:
-        if k.default is k.empty:
+    if k_text is None:
+        is_required = k_parameter.default is k_parameter.empty
+        if is_required:
             raise ValueError(f"metric {name!r} needs a cut-off, such as {name}@10.")
-        default: int | None = k.default
+        default: int | None = k_parameter.default
         return default
-    if not text.isdecimal():
+    if not k_text.isdecimal():
         raise ValueError(f"metric {name!r}: the cut-off after @ must be a whole number.")
-    return check_int("k", int(text), least=1)
+    return check_int("k", int(k_text), least=1)
 
 
-def _parse_options(name: str, text: str, metric: Metric) -> tuple[tuple[str, Any], ...]:
+def _parse_options(name: str, options_text: str, metric: Metric) -> tuple[tuple[str, Any], ...]:
     """Return the options in parentheses, sorted by name."""
-    option_names = sorted(inspect.signature(metric.function).parameters.keys() - {"ranking", "k"})
+    parameters = inspect.signature(metric.function).parameters
+    option_names = sorted(parameters.keys() - {"ranking", "k"})
     options: dict[str, Any] = {}
-    for item in filter(None, text.split(",")):
-        key, _, value = item.partition("=")
-        if key not in option_names:
+    for option_text in options_text.split(","):
+        if not option_text:
+            continue
+        key, _, value = option_text.partition("=")
+        if key not in option_names:  # a name of ir_measures?
             key = _OPTIONS_OF_IR_MEASURES.get(key, key)
             value = _GAINS_OF_IR_MEASURES.get(value.strip("'\""), value)
         if key not in option_names or not value:
             raise ValueError(
-                f"metric {name!r}: {item!r} is not an option{suggestion(key, option_names)} The "
-                f"options of {metric.name} are {', '.join(option_names)}."
+                f"metric {name!r}: {option_text!r} is not an option{suggestion(key, option_names)} "
+                f"The options of {metric.name} are {', '.join(option_names)}."
             )
-        options[key] = _parse_value(value)
+        options[key] = _literal_or_text(value)
     return tuple(sorted(options.items()))
 
 
-def _parse_value(text: str) -> Any:
+def _literal_or_text(text: str) -> Any:
     """Return the number or other literal that a text spells, or the text itself."""
     try:
         return ast.literal_eval(text)

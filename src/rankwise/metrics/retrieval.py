@@ -76,7 +76,7 @@ def ndcg(
     >>> round(ndcg([3, 1, 2], [1, 3, 2], gain="linear"), 3)
     0.79
     """
-    return GroupValues(_gain_ratio(ranking, k, gain, tied_scores, next_place=1))
+    return GroupValues(_gain_ratio(ranking, k, gain, tied_scores, discount_shift=1))
 
 
 @group_metric("letor_ndcg", "NDCG of LETOR")
@@ -101,31 +101,31 @@ def letor_ndcg(ranking: Ranking, *, k: int | None = None) -> GroupValues:
     >>> letor_ndcg([1, 2, 0], [3, 2, 1])  # the first two places have the same discount
     1.0
     """
-    ratio = _gain_ratio(ranking, k, "exponential", "order", next_place=0)
+    ratio = _gain_ratio(ranking, k, "exponential", "order", discount_shift=0)
     return GroupValues(np.nan_to_num(ratio))
 
 
 def _gain_ratio(
-    ranking: Ranking, k: int | None, gain: str, tied_scores: str, next_place: int
+    ranking: Ranking, k: int | None, gain: str, tied_scores: str, discount_shift: int
 ) -> Array:
-    """Discounted gain relative to the ideal order; the discount is log2(place + next_place)."""
+    """Discounted gain relative to the ideal order; the discount is log2(place + discount_shift)."""
     targets = ranking.targets
     _check_grades("ndcg", targets, exponential=gain == "exponential")
     gains = targets.y.astype(np.float64)
     if gain == "exponential":
         gains = np.exp2(gains) - 1.0
-    ideal_order = targets.order
+    ideal_order = targets.ideal_order
     if targets.weights is not None:
         gains *= targets.weights
-        ideal_order = targets.by_group(np.argsort(-gains))
-    places = np.arange(1, targets.sizes.max() + 1)
-    discount_of_place = 1 / np.log2(np.maximum(places + next_place, 2))
+        ideal_order = targets.sort_by_group(np.argsort(-gains))
+    places = np.arange(1, targets.group_sizes.max() + 1)
+    discount_of_place = 1 / np.log2(np.maximum(places + discount_shift, 2))
     if k is not None:
         discount_of_place[places > k] = 0.0
-    discount = discount_of_place[targets.position - 1]
-    ideal = targets.sum(gains[ideal_order] * discount)
-    gained = targets.sum(ranking.ranked(gains, tied_scores) * discount)
-    return np.minimum(divide(gained, ideal), 1.0)
+    discount = discount_of_place[targets.place_in_group - 1]
+    ideal_dcg = targets.sum_by_group(gains[ideal_order] * discount)
+    dcg = targets.sum_by_group(ranking.sort_values(gains, tied_scores) * discount)
+    return np.minimum(divide(dcg, ideal_dcg), 1.0)
 
 
 @group_metric(
@@ -172,21 +172,28 @@ def expected_reciprocal_rank(
     """
     targets = ranking.targets
     _check_grades("expected_reciprocal_rank", targets, exponential=True)
-    highest = float(targets.y.max() if max_grade is None else max_grade)
-    if highest < targets.y.max():
+    largest_grade = targets.y.max()
+    if max_grade is None:
+        max_grade = largest_grade
+    elif max_grade < largest_grade:
         raise ValueError(
-            f"max_grade={max_grade} but y_true has a grade of {targets.y.max()}; "
+            f"max_grade={max_grade} but y_true has a grade of {largest_grade}; "
             "pass the highest grade of the scale."
         )
     y = targets.y[ranking.order(tied_scores)].astype(np.float64)
-    satisfaction = (np.exp2(y) - 1.0) / 2.0**highest
+    satisfaction = (np.exp2(y) - 1.0) / 2.0 ** float(max_grade)
+    n_seen = targets.group_sizes
+    if k is not None:
+        n_seen = np.minimum(n_seen, k)
     values = np.empty(targets.n_groups)
-    lengths = targets.sizes if k is None else np.minimum(targets.sizes, k)
-    for bucket, offset, is_valid in _pad_in_buckets(lengths):
-        items = targets.starts[bucket, None] + offset
-        padded = np.where(is_valid, satisfaction[items], 0.0)
-        values[bucket] = (_stop_probability(padded) / (offset + 1)).sum(axis=1)
-    values[targets.sum(y) == 0] = np.nan
+    for groups, offset, is_valid in _pad_in_buckets(n_seen):
+        # a matrix with a row per group and a column per place
+        items = targets.group_starts[groups, None] + offset
+        satisfaction_of_place = np.where(is_valid, satisfaction[items], 0.0)
+        stop_probability = _probability_of_stopping(satisfaction_of_place)
+        values[groups] = (stop_probability / (offset + 1)).sum(axis=1)
+    has_relevance = targets.sum_by_group(y) > 0
+    values[~has_relevance] = np.nan
     return GroupValues(values)
 
 
@@ -239,19 +246,21 @@ def average_precision(
     >>> round(average_precision([1, 0, 1, 0], [4, 3, 2, 1]), 4)
     0.8333
     """
-    is_relevant = _relevant(ranking, relevant)[ranking.order(tied_scores)]
+    is_relevant = _is_relevant(ranking, relevant)[ranking.order(tied_scores)]
     targets = ranking.targets
+    # Relevant items down to each relevant item; 0 at the others
     if ranking.has_ties and tied_scores == "average":
         hits_so_far = _expected_hits(ranking, is_relevant)
     else:
-        hits_so_far = np.where(is_relevant, targets.cumulate(is_relevant), 0)
-    precisions = hits_so_far / targets.position
-    largest_sum = targets.sum(is_relevant)
+        hits_so_far = np.where(is_relevant, targets.cumsum_by_group(is_relevant), 0)
+    precisions = hits_so_far / targets.place_in_group
+    ideal_sum = targets.sum_by_group(is_relevant)
     if k is not None:
-        precisions[targets.position > k] = 0.0
+        precisions[targets.place_in_group > k] = 0.0
         if normalizer == "attainable":
-            largest_sum = np.minimum(largest_sum, k)
-    return GroupValues(np.minimum(divide(targets.sum(precisions), largest_sum), 1.0))
+            ideal_sum = np.minimum(ideal_sum, k)
+    sum_of_precisions = targets.sum_by_group(precisions)
+    return GroupValues(np.minimum(divide(sum_of_precisions, ideal_sum), 1.0))
 
 
 @group_metric("p", "Precision", short="P", choices={"tied_scores": _TIED_SCORES})
@@ -276,8 +285,8 @@ def precision(
     0.5
     """
     k = check_int("k", k, least=1)
-    is_relevant = _relevant(ranking, relevant)
-    hits = _sum_first(ranking, is_relevant, k, tied_scores)
+    is_relevant = _is_relevant(ranking, relevant)
+    hits = _sum_over_first_places(ranking, is_relevant, k, tied_scores)
     return GroupValues(hits / k)
 
 
@@ -303,9 +312,9 @@ def recall(
     0.6666666666666666
     """
     k = check_int("k", k, least=1)
-    is_relevant = _relevant(ranking, relevant)
-    hits = _sum_first(ranking, is_relevant, k, tied_scores)
-    n_relevant = ranking.targets.sum_rows(is_relevant)
+    is_relevant = _is_relevant(ranking, relevant)
+    hits = _sum_over_first_places(ranking, is_relevant, k, tied_scores)
+    n_relevant = ranking.targets.sum_rows_by_group(is_relevant)
     return GroupValues(np.minimum(divide(hits, n_relevant), 1.0))
 
 
@@ -328,11 +337,12 @@ def r_precision(
     >>> r_precision([1, 0, 1, 0], [4, 3, 2, 1])  # one of the first two items
     0.5
     """
-    is_relevant = _relevant(ranking, relevant)
+    is_relevant = _is_relevant(ranking, relevant)
     targets = ranking.targets
-    n_relevant = targets.sum_rows(is_relevant)
-    is_within_cutoff = targets.position <= np.repeat(n_relevant, targets.sizes)
-    hits = targets.sum(ranking.ranked(is_relevant, tied_scores) * is_within_cutoff)
+    n_relevant = targets.sum_rows_by_group(is_relevant)
+    cutoff = np.repeat(n_relevant, targets.group_sizes)
+    is_within_cutoff = targets.place_in_group <= cutoff
+    hits = targets.sum_by_group(ranking.sort_values(is_relevant, tied_scores) * is_within_cutoff)
     return GroupValues(np.minimum(divide(hits, n_relevant), 1.0))
 
 
@@ -359,10 +369,11 @@ def success(
     0.5
     """
     k = check_int("k", k, least=1)
-    is_relevant = _relevant(ranking, relevant)[ranking.order(tied_scores)]
-    runs = _tied_runs(ranking, tied_scores)
-    values = _probability_of_any(ranking, is_relevant, runs, k)
-    values[ranking.targets.sum(is_relevant) == 0] = np.nan
+    is_relevant = _is_relevant(ranking, relevant)[ranking.order(tied_scores)]
+    runs = _runs_in_random_order(ranking, tied_scores)
+    values = _probability_of_any_in_first_places(ranking, is_relevant, runs, k)
+    n_relevant = ranking.targets.sum_by_group(is_relevant)
+    values[n_relevant == 0] = np.nan
     return GroupValues(values)
 
 
@@ -405,26 +416,32 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1, 1], [3, 2, 1])
     0.5
     """
-    is_relevant = _relevant(ranking, relevant)[ranking.order(tied_scores)]
+    is_relevant = _is_relevant(ranking, relevant)[ranking.order(tied_scores)]
     targets = ranking.targets
-    runs = _tied_runs(ranking, tied_scores)
-    n_hits = np.add.reduceat(is_relevant, runs.starts, dtype=np.int64)
-    runs_with_hits = np.flatnonzero(n_hits)
-    group = np.searchsorted(targets.starts, runs.starts[runs_with_hits], side="right") - 1
-    defined_groups, first = np.unique(group, return_index=True)
-    first_runs = runs_with_hits[first]
-    n_above = targets.position[runs.starts[first_runs]] - 1
-    n = runs.sizes[first_runs]
-    r = n_hits[first_runs]
+    runs = _runs_in_random_order(ranking, tied_scores)
+
+    # The first run of each group that contains a relevant item
+    n_relevant_of_run = np.add.reduceat(is_relevant, runs.starts, dtype=np.int64)
+    runs_with_relevant = np.flatnonzero(n_relevant_of_run)
+    group_of_run = _group_of_position(targets, runs.starts[runs_with_relevant])
+    defined_groups, first_index = np.unique(group_of_run, return_index=True)
+    first_run = runs_with_relevant[first_index]
+
+    # The first relevant item is at any of the first n − r + 1 places of that run
+    n_above = targets.place_in_group[runs.starts[first_run]] - 1
+    n = runs.sizes[first_run]
+    r = n_relevant_of_run[first_run]
     values = np.full(targets.n_groups, np.nan)
     for bucket, offset, is_valid in _pad_in_buckets(n - r + 1):
-        # probability of a hit at each place of the run, given no hit above it in the run
-        hit_probability = np.where(is_valid, r[bucket, None] / (n[bucket, None] - offset), 0.0)
+        # probability of a relevant item at each place of the run, given none above it in the run
+        n_not_above = n[bucket, None] - offset
+        conditional_probability = np.where(is_valid, r[bucket, None] / n_not_above, 0.0)
+        probability = _probability_of_stopping(conditional_probability)
         place = n_above[bucket, None] + offset + 1
-        expected = _stop_probability(hit_probability) / place
+        expected_reciprocal = probability / place
         if k is not None:
-            expected[place > k] = 0.0
-        values[defined_groups[bucket]] = expected.sum(axis=1)
+            expected_reciprocal[place > k] = 0.0
+        values[defined_groups[bucket]] = expected_reciprocal.sum(axis=1)
     return GroupValues(values)
 
 
@@ -450,11 +467,12 @@ def hit_rate(ranking: Ranking, *, k: int = 1) -> GroupValues:
     """
     check_int("k", k, least=1)
     targets = ranking.targets
-    sorted_y = targets.y[targets.order]
-    highest_y = np.repeat(sorted_y[targets.starts], targets.sizes)
-    is_best = targets.y[ranking.order()] == highest_y
-    values = _probability_of_any(ranking, is_best, _tied_runs(ranking, "average"), k)
-    all_are_best = np.logical_and.reduceat(sorted_y == highest_y, targets.starts)
+    sorted_y = targets.y[targets.ideal_order]
+    highest_y_of_group = np.repeat(sorted_y[targets.group_starts], targets.group_sizes)
+    is_best = targets.y[ranking.order()] == highest_y_of_group
+    runs = _runs_in_random_order(ranking, "average")
+    values = _probability_of_any_in_first_places(ranking, is_best, runs, k)
+    all_are_best = np.logical_and.reduceat(sorted_y == highest_y_of_group, targets.group_starts)
     values[all_are_best] = np.nan
     return GroupValues(values)
 
@@ -498,9 +516,11 @@ def rank_biased_precision(
     """
     if not 0 < p < 1:
         raise ValueError(f"p={p!r}; pass a probability between 0 and 1, such as 0.8.")
-    is_relevant = _relevant(ranking, relevant)
-    view_probability = p ** (ranking.targets.position - 1.0)
-    expected_hits = _sum_first(ranking, is_relevant, k, tied_scores, view_probability)
+    is_relevant = _is_relevant(ranking, relevant)
+    view_probability = p ** (ranking.targets.place_in_group - 1.0)
+    expected_hits = _sum_over_first_places(
+        ranking, is_relevant, k, tied_scores, weight_of_place=view_probability
+    )
     return GroupValues((1 - p) * expected_hits)
 
 
@@ -531,8 +551,8 @@ def judged(ranking: Ranking, *, k: int, tied_scores: str = "average") -> GroupVa
     is_judged = targets.judged
     if is_judged is None:
         is_judged = np.ones(len(targets.y), dtype=bool)
-    n_judged = _sum_first(ranking, is_judged, k, tied_scores)
-    n_places = np.minimum(targets.sizes, k)
+    n_judged = _sum_over_first_places(ranking, is_judged, k, tied_scores)
+    n_places = np.minimum(targets.group_sizes, k)
     return GroupValues(np.minimum(n_judged / n_places, 1.0))
 
 
@@ -568,11 +588,13 @@ def top_k(y_score: ArrayLike, groups: ArrayLike | None = None, *, k: int) -> Ind
         raise ValueError(
             f"y_score has shape {data.score.shape}; pass one column, as in scores[:, 0]."
         )
-    rows = np.lexsort((-data.score.astype(np.float64), data.groups.codes))
-    sizes = data.groups.sizes
-    group_starts = np.cumsum(sizes) - sizes
-    place = np.arange(len(rows)) - np.repeat(group_starts, sizes)
-    top_rows: Indices = rows[place < k]
+    # Rows by group, highest score first
+    negative_score = -data.score.astype(np.float64)
+    rows = np.lexsort((negative_score, data.groups.codes))
+    group_sizes = data.groups.sizes
+    group_starts = np.cumsum(group_sizes) - group_sizes
+    place_in_group = np.arange(len(rows)) - np.repeat(group_starts, group_sizes)
+    top_rows: Indices = rows[place_in_group < k]
     return top_rows
 
 
@@ -586,33 +608,37 @@ def _check_grades(metric: str, targets: GroupedTargets, *, exponential: bool) ->
             "kendall_tau or disagreement_error, which take any numbers."
         )
     if exponential and highest > LARGEST_GRADE:
-        remedy = "pass gain='linear'" if metric == "ndcg" else "use ndcg(..., gain='linear')"
+        remedy = "use ndcg(..., gain='linear')"
+        if metric == "ndcg":
+            remedy = "pass gain='linear'"
         raise ValueError(
             f"{metric} has the gain 2**y - 1, too large for y = {highest} "
             f"(at most {LARGEST_GRADE}); {remedy}, or convert y_true to grades such as 0..4."
         )
 
 
-def _relevant(ranking: Ranking, least: float | None) -> NDArray[np.bool_]:
+def _is_relevant(ranking: Ranking, least_relevant: float | None) -> NDArray[np.bool_]:
     """Whether each row is relevant."""
     y = ranking.targets.y
-    is_relevant: NDArray[np.bool_] = y > 0 if least is None else y >= least
-    return is_relevant
+    if least_relevant is None:
+        return np.asarray(y > 0)
+    return np.asarray(y >= least_relevant)
 
 
-class _Runs(NamedTuple):
+class _RandomRuns(NamedTuple):
     """Runs of items in ranked order; the order inside a run is random."""
 
     starts: Indices
     sizes: Indices
 
 
-def _tied_runs(ranking: Ranking, tied_scores: str) -> _Runs:
+def _runs_in_random_order(ranking: Ranking, tied_scores: str) -> _RandomRuns:
     """Runs of tied items for "average"; otherwise each item is a run."""
     if ranking.has_ties and tied_scores == "average":
-        return _Runs(ranking.run_starts, ranking.run_sizes)
+        return _RandomRuns(ranking.tied_run_starts, ranking.tied_run_sizes)
     n_items = len(ranking.score)
-    return _Runs(np.arange(n_items), np.ones(n_items, dtype=np.intp))
+    single_items = np.arange(n_items)
+    return _RandomRuns(single_items, np.ones(n_items, dtype=np.intp))
 
 
 def _expected_hits(ranking: Ranking, is_relevant: NDArray[np.bool_]) -> Array:
@@ -622,33 +648,39 @@ def _expected_hits(ranking: Ranking, is_relevant: NDArray[np.bool_]) -> Array:
     place i of the run is relevant with probability r / n, and each of the i - 1 items before it in
     the run is then relevant with probability (r - 1) / (n - 1).
     """
-    starts = ranking.run_starts
-    n = ranking.run_sizes
-    r = np.add.reduceat(is_relevant, starts, dtype=np.int64)
-    b = ranking.targets.cumulate(is_relevant)[starts] - is_relevant[starts]
+    starts = ranking.tied_run_starts
+    n = ranking.tied_run_sizes
+    r = np.add.reduceat(is_relevant, starts, dtype=np.int64)  # relevant items in the run
+    relevant_so_far = ranking.targets.cumsum_by_group(is_relevant)
+    relevant_above_run = relevant_so_far[starts] - is_relevant[starts]
+    # Given that an item of the run is relevant, so is any other one with probability (r−1)/(n−1)
     hits_per_place = (r - 1) / np.maximum(n - 1, 1)
     places_before = np.arange(len(is_relevant)) - np.repeat(starts, n)
-    hits_if_relevant = np.repeat(b + 1, n) + places_before * np.repeat(hits_per_place, n)
-    expected: Array = np.repeat(r / n, n) * hits_if_relevant
-    return expected
+    hits_before_in_run = places_before * np.repeat(hits_per_place, n)
+    hits_if_relevant = np.repeat(relevant_above_run + 1, n) + hits_before_in_run
+    probability_of_relevance = np.repeat(r / n, n)
+    expected_hits: Array = probability_of_relevance * hits_if_relevant
+    return expected_hits
 
 
-def _sum_first(
+def _sum_over_first_places(
     ranking: Ranking,
     values: Numbers,
     k: int | None,
     tied_scores: str,
-    place_weight: Numbers | float = 1.0,
+    weight_of_place: Numbers | float = 1.0,
 ) -> Array:
     """Sum of values of the rows over the first k places of each group, weighted by place."""
-    position = ranking.targets.position
-    cutoff = len(position) if k is None else k
-    weight = np.where(position <= cutoff, place_weight, 0.0)
-    return ranking.targets.sum(ranking.ranked(values, tied_scores) * weight)
+    targets = ranking.targets
+    ranked_values = ranking.sort_values(values, tied_scores)
+    n_items = len(ranked_values)
+    cutoff = n_items if k is None else k
+    weight = np.where(targets.place_in_group <= cutoff, weight_of_place, 0.0)
+    return targets.sum_by_group(ranked_values * weight)
 
 
-def _probability_of_any(
-    ranking: Ranking, is_wanted: NDArray[np.bool_], runs: _Runs, k: int
+def _probability_of_any_in_first_places(
+    ranking: Ranking, is_wanted: NDArray[np.bool_], runs: _RandomRuns, k: int
 ) -> Array:
     """Probability that a wanted item is among the first k places of each group.
 
@@ -658,35 +690,50 @@ def _probability_of_any(
         The groups.
     is_wanted : ndarray of bool
         Which items are wanted, in the order of the ranking.
-    runs : _Runs
+    runs : _RandomRuns
         Runs of items whose order is random.
     k : int
         Cut-off.
     """
     targets = ranking.targets
     n_wanted = np.add.reduceat(is_wanted, runs.starts, dtype=np.int64)
-    n_above = targets.position[runs.starts] - 1
-    n_drawn = np.clip(k - n_above, 0, runs.sizes)
-    none_drawn = _probability_of_none(runs.sizes, n_wanted, n_drawn)
-    group_of_run = np.searchsorted(targets.starts, runs.starts, side="right") - 1
-    first_run = np.searchsorted(group_of_run, np.arange(targets.n_groups))
-    return np.asarray(1.0 - np.multiply.reduceat(none_drawn, first_run))
+    n_above_run = targets.place_in_group[runs.starts] - 1
+    # The first k places contain this many items of each run, drawn at random
+    n_drawn = np.clip(k - n_above_run, 0, runs.sizes)
+    probability_of_none = _probability_that_none_is_drawn(runs.sizes, n_wanted, n_drawn)
+    # Runs are independent: multiply their probabilities in each group
+    group_of_run = _group_of_position(targets, runs.starts)
+    first_run_of_group = np.searchsorted(group_of_run, np.arange(targets.n_groups))
+    probability_of_none = np.multiply.reduceat(probability_of_none, first_run_of_group)
+    return np.asarray(1.0 - probability_of_none)
 
 
-def _probability_of_none(n: Indices, r: NDArray[np.int64], s: Indices) -> Array:
-    """Probability that s of n items in random order include none of r: C(n − r, s)/C(n, s)."""
-    probability = np.where(s > n - r, 0.0, 1.0)
-    is_open = (r > 0) & (s > 0) & (s <= n - r)
-    n = n[is_open]
-    r = r[is_open]
-    s = s[is_open]
-    probability[is_open] = np.exp(
+def _group_of_position(targets: GroupedTargets, positions: Indices) -> Indices:
+    """Code of the group at each position of an array that is sorted by group."""
+    return np.searchsorted(targets.group_starts, positions, side="right") - 1
+
+
+def _probability_that_none_is_drawn(
+    n_items: Indices, n_wanted: NDArray[np.int64], n_drawn: Indices
+) -> Array:
+    """Probability that items drawn without replacement include no wanted one.
+
+    C(n − r, s) / C(n, s) for s of n items of which r are wanted.
+    """
+    too_many_are_drawn = n_drawn > n_items - n_wanted
+    probability = np.where(too_many_are_drawn, 0.0, 1.0)
+    is_between = (n_wanted > 0) & (n_drawn > 0) & ~too_many_are_drawn
+    n = n_items[is_between]
+    r = n_wanted[is_between]
+    s = n_drawn[is_between]
+    # Logarithm of (n − r)! (n − s)! / ((n − r − s)! n!)
+    probability[is_between] = np.exp(
         gammaln(n - r + 1) - gammaln(n - r - s + 1) - gammaln(n + 1) + gammaln(n - s + 1)
     )
     return np.asarray(probability)
 
 
-def _stop_probability(conditional: Array) -> Array:
+def _probability_of_stopping(conditional: Array) -> Array:
     """Probability of stopping at each place, from the probabilities given that it is reached.
 
     Parameters
@@ -696,12 +743,13 @@ def _stop_probability(conditional: Array) -> Array:
 
     Examples
     --------
-    >>> _stop_probability(np.array([[0.5, 0.5, 1.0]]))
+    >>> _probability_of_stopping(np.array([[0.5, 0.5, 1.0]]))
     array([[0.5 , 0.25, 0.25]])
     """
-    passed = np.cumprod(1.0 - conditional, axis=1)
-    reached = np.hstack([np.ones((len(passed), 1)), passed[:, :-1]])
-    return conditional * reached
+    probability_of_passing = np.cumprod(1.0 - conditional, axis=1)
+    first_is_reached = np.ones((len(conditional), 1))
+    probability_of_reaching = np.hstack([first_is_reached, probability_of_passing[:, :-1]])
+    return conditional * probability_of_reaching
 
 
 def _pad_in_buckets(
@@ -720,9 +768,11 @@ def _pad_in_buckets(
     [1] [[0]]
     [0 2] [[0, 1, 2, 0], [0, 1, 2, 3]]
     """
+    # lengths in (2^(e−1), 2^e] have the exponent e
     _, exponents = np.frexp(lengths - 0.5)
     for exponent in np.unique(exponents):
         lists = np.flatnonzero(exponents == exponent)
-        place = np.arange(lengths[lists].max())
+        longest = lengths[lists].max()
+        place = np.arange(longest)
         is_valid = place < lengths[lists, None]
         yield lists, np.where(is_valid, place, 0), is_valid

@@ -34,7 +34,7 @@ def read_judgments(qrels: RunInput) -> ByQuery:
         judgments = _read_mapping(qrels)
     elif isinstance(qrels, TrecRun):
         rows = zip(qrels.query, qrels.document, qrels.relevance, strict=True)
-        judgments = _nested(rows, "qrels")
+        judgments = _nest_by_query(rows, "qrels")
     elif isinstance(qrels, (str, os.PathLike)):
         judgments = _read_judgments_by_name(qrels)
     else:
@@ -69,7 +69,7 @@ def read_run(run: RunInput, name: str) -> ByQuery:
     elif isinstance(run, TrecRun):
         is_retrieved = ~np.isnan(run.score)
         columns = (run.query[is_retrieved], run.document[is_retrieved], run.score[is_retrieved])
-        scores = _nested(zip(*columns, strict=True), f"run {name!r}")
+        scores = _nest_by_query(zip(*columns, strict=True), f"run {name!r}")
     elif isinstance(run, (str, os.PathLike)):
         scores = _read_run_by_name(run, name)
     else:
@@ -88,6 +88,7 @@ def read_run(run: RunInput, name: str) -> ByQuery:
 
 def ranked_documents(scores: Mapping[str, float]) -> list[str]:
     """Return documents in trec_eval's order: single-precision score, then descending id."""
+    # trec_eval compares scores in single precision, and orders ties by falling document id
     documents = list(scores)
     single_precision = np.array(list(scores.values()), dtype=np.float32)
     order = np.argsort(-single_precision, kind="stable")
@@ -109,10 +110,12 @@ def judged_list(judgments: Mapping[str, float], documents: Sequence[str]) -> Jud
 
 def _is_one_run(runs: Mapping[str, object]) -> bool:
     """Whether a mapping is one run, from queries to documents, rather than several by name."""
+    # {query: {document: score}} rather than {name: run}
     for documents in runs.values():
         if not isinstance(documents, Mapping):
             return False
-        if isinstance(next(iter(documents.values()), None), Mapping):
+        first_value = next(iter(documents.values()), None)
+        if isinstance(first_value, Mapping):
             return False
     return True
 
@@ -124,35 +127,35 @@ def _read_mapping(nested: Mapping[str, Mapping[str, float]]) -> ByQuery:
     return by_query
 
 
-def _read_frame(frame: DataFrame, numbers: Sequence[str], described: str) -> ByQuery:
+def _read_frame(frame: DataFrame, value_names: Sequence[str], description: str) -> ByQuery:
     """Return the rows of a frame as nested dictionaries."""
     columns = frame_columns(frame)
     if columns is None:
         raise ValueError(
-            f"{described} is of type {type(frame).__name__}; expected nested dictionaries "
+            f"{description} is of type {type(frame).__name__}; expected nested dictionaries "
             "{query: {document: number}}, a data frame, a TrecRun or a path."
         )
-    selected = []
-    for accepted in (QUERY_COLUMNS, DOCUMENT_COLUMNS, numbers):
-        present = [name for name in accepted if name in columns]
-        if not present:
+    selected_columns = []
+    for accepted_names in (QUERY_COLUMNS, DOCUMENT_COLUMNS, value_names):
+        present_names = [name for name in accepted_names if name in columns]
+        if not present_names:
             raise ValueError(
-                f"{described} has the columns {', '.join(columns)}; expected one called "
-                f"{accepted[0]}."
+                f"{description} has the columns {', '.join(columns)}; expected one called "
+                f"{accepted_names[0]}."
             )
-        selected.append(columns[present[0]].to_list())
-    return _nested(zip(*selected, strict=True), described)
+        selected_columns.append(columns[present_names[0]].to_list())
+    return _nest_by_query(zip(*selected_columns, strict=True), description)
 
 
-def _nested(rows: Iterable[tuple[object, object, float]], described: str) -> ByQuery:
-    """Return rows of query, document and number as nested dictionaries."""
-    nested: ByQuery = {}
+def _nest_by_query(rows: Iterable[tuple[object, object, float]], description: str) -> ByQuery:
+    """Return {query: {document: number}} of rows (query, document, number)."""
+    by_query: ByQuery = {}
     for query, document, number in rows:
-        documents = nested.setdefault(str(query), {})
-        if str(document) in documents:
-            raise ValueError(f"{described} has document {document!r} twice for query {query!r}.")
-        documents[str(document)] = float(number)
-    return nested
+        by_document = by_query.setdefault(str(query), {})
+        if str(document) in by_document:
+            raise ValueError(f"{description} has document {document!r} twice for query {query!r}.")
+        by_document[str(document)] = float(number)
+    return by_query
 
 
 def _read_judgments_by_name(name: str | os.PathLike[str]) -> ByQuery:
@@ -161,7 +164,7 @@ def _read_judgments_by_name(name: str | os.PathLike[str]) -> ByQuery:
         return read_judgments(read_qrels(name))
     records = _ir_dataset_records(str(name), "qrels_iter")
     rows = map(attrgetter("query_id", "doc_id", "relevance"), records)
-    return _nested(rows, f"qrels of {name}")
+    return _nest_by_query(rows, f"qrels of {name}")
 
 
 def _read_run_by_name(name: str | os.PathLike[str], label: str) -> ByQuery:
@@ -170,13 +173,14 @@ def _read_run_by_name(name: str | os.PathLike[str], label: str) -> ByQuery:
         return read_run(read_trec_run(name), label)
     records = _ir_dataset_records(str(name), "scoreddocs_iter")
     rows = map(attrgetter("query_id", "doc_id", "score"), records)
-    return _nested(rows, f"run {label!r}")
+    return _nest_by_query(rows, f"run {label!r}")
 
 
 def _is_file(name: str | os.PathLike[str]) -> bool:
     """Whether to read a file; a name that can be of ir_datasets is looked up there."""
-    is_identifier = isinstance(name, str) and find_spec("ir_datasets") is not None
-    return name == "-" or Path(name).exists() or not is_identifier
+    may_be_a_dataset = isinstance(name, str) and find_spec("ir_datasets") is not None
+    is_standard_input = name == "-"
+    return is_standard_input or Path(name).exists() or not may_be_a_dataset
 
 
 def _ir_dataset_records(name: str, method: str) -> Iterator[object]:

@@ -85,9 +85,14 @@ def get_run_metric(metric: RunMetricName) -> RunMetric:
     options = _read_options(text, kind, match["options"])
     judged_only = bool(options.get("judged_only", False))
     cutoff = _read_cutoff(text, kind, match["cutoff"])
-    if kind == "iprec":
-        level = _read_level(text, options)
-        return RunMetric(kind, level=level, recall_level=cutoff or 0.0, judged_only=judged_only)
+
+    if kind == "iprec":  # what follows @ is a recall
+        return RunMetric(
+            kind,
+            min_relevant_grade=_read_min_relevant_grade(text, options),
+            recall_level=cutoff or 0.0,
+            judged_only=judged_only,
+        )
     k = None
     if cutoff is not None:
         k = int(cutoff)
@@ -96,8 +101,13 @@ def get_run_metric(metric: RunMetricName) -> RunMetric:
     persistence = DEFAULT_PERSISTENCE
     if kind == "rbp":
         persistence = _read_persistence(text, options)
-    level = _read_level(text, options)
-    return RunMetric(kind, k, level, persistence=persistence, judged_only=judged_only)
+    return RunMetric(
+        kind,
+        k,
+        _read_min_relevant_grade(text, options),
+        persistence=persistence,
+        judged_only=judged_only,
+    )
 
 
 def get_run_metrics(metrics: RunMetricName | Iterable[RunMetricName]) -> list[RunMetric]:
@@ -137,11 +147,11 @@ def _read_gain(text: str, options: dict[str, Option]) -> str:
     return GAINS[gain]
 
 
-def _read_level(text: str, options: dict[str, Option]) -> int:
-    level = options.get("rel", 1)
-    if not isinstance(level, int) or level < 1:
-        raise ValueError(f"metric {text!r}: rel={level!r}; expected a whole number from 1.")
-    return level
+def _read_min_relevant_grade(text: str, options: dict[str, Option]) -> int:
+    grade = options.get("rel", 1)
+    if not isinstance(grade, int) or grade < 1:
+        raise ValueError(f"metric {text!r}: rel={grade!r}; expected a whole number from 1.")
+    return grade
 
 
 def _read_persistence(text: str, options: dict[str, Option]) -> float:

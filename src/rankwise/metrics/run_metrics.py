@@ -33,130 +33,147 @@ class JudgedList(NamedTuple):
     grades: Array
     judgments: Array
 
-    def is_relevant(self, level: int) -> NDArray[np.bool_]:
+    def is_relevant(self, min_relevant_grade: int) -> NDArray[np.bool_]:
         """Whether each retrieved document has at least this grade."""
-        return self.grades >= level
+        return self.grades >= min_relevant_grade
 
-    def is_nonrelevant(self, level: int) -> NDArray[np.bool_]:
-        """Whether each retrieved document is judged and has a grade from 0 to below the level."""
-        return (self.grades >= 0) & (self.grades < level)
+    def is_nonrelevant(self, min_relevant_grade: int) -> NDArray[np.bool_]:
+        """Whether each retrieved document has a grade from 0 to below `min_relevant_grade`."""
+        return (self.grades >= 0) & (self.grades < min_relevant_grade)
 
-    def n_relevant(self, level: int) -> int:
+    def n_relevant(self, min_relevant_grade: int) -> int:
         """Number of judged documents with at least this grade."""
-        return int((self.judgments >= level).sum())
+        return int((self.judgments >= min_relevant_grade).sum())
 
-    def n_nonrelevant(self, level: int) -> int:
-        """Number of judged documents with a grade from 0 to below the level."""
-        return int(((self.judgments >= 0) & (self.judgments < level)).sum())
+    def n_nonrelevant(self, min_relevant_grade: int) -> int:
+        """Number of judged documents with a grade from 0 to below `min_relevant_grade`."""
+        return int(((self.judgments >= 0) & (self.judgments < min_relevant_grade)).sum())
 
     def without_unjudged(self) -> JudgedList:
         """Return the list without the documents that have no judgment."""
         return self._replace(grades=self.grades[~np.isnan(self.grades)])
 
 
-def precision(judged: JudgedList, level: int, k: int) -> float:
+def precision(judged: JudgedList, min_relevant_grade: int, k: int) -> float:
     """Relevant documents among the first k, divided by k, also for shorter lists."""
-    return float(judged.is_relevant(level)[:k].sum() / k)
+    return float(judged.is_relevant(min_relevant_grade)[:k].sum() / k)
 
 
-def recall(judged: JudgedList, level: int, k: int | None) -> float:
+def recall(judged: JudgedList, min_relevant_grade: int, k: int | None) -> float:
     """Share of the relevant documents among the first k."""
-    n_relevant = judged.n_relevant(level)
+    n_relevant = judged.n_relevant(min_relevant_grade)
     if n_relevant == 0:
         return 0.0
-    return float(judged.is_relevant(level)[:k].sum() / n_relevant)
+    return float(judged.is_relevant(min_relevant_grade)[:k].sum() / n_relevant)
 
 
-def success(judged: JudgedList, level: int, k: int | None) -> float:
+def success(judged: JudgedList, min_relevant_grade: int, k: int | None) -> float:
     """1 if one of the first k documents is relevant, else 0."""
-    return float(judged.is_relevant(level)[:k].any())
+    return float(judged.is_relevant(min_relevant_grade)[:k].any())
 
 
-def r_precision(judged: JudgedList, level: int) -> float:
+def r_precision(judged: JudgedList, min_relevant_grade: int) -> float:
     """Precision at the number of relevant documents."""
-    n_relevant = judged.n_relevant(level)
+    n_relevant = judged.n_relevant(min_relevant_grade)
     if n_relevant == 0:
         return 0.0
-    return precision(judged, level, n_relevant)
+    return precision(judged, min_relevant_grade, n_relevant)
 
 
-def average_precision(judged: JudgedList, level: int, k: int | None) -> float:
+def average_precision(judged: JudgedList, min_relevant_grade: int, k: int | None) -> float:
     """Mean over the relevant documents of the precision at their ranks; 0 if not retrieved."""
-    n_relevant = judged.n_relevant(level)
+    n_relevant = judged.n_relevant(min_relevant_grade)
     if n_relevant == 0:
         return 0.0
-    ranks = 1 + np.flatnonzero(judged.is_relevant(level)[:k])
-    return float((np.arange(1, len(ranks) + 1) / ranks).sum() / n_relevant)
+    is_relevant = judged.is_relevant(min_relevant_grade)[:k]
+    ranks_of_relevant = 1 + np.flatnonzero(is_relevant)
+    relevant_so_far = np.arange(1, len(ranks_of_relevant) + 1)
+    precisions = relevant_so_far / ranks_of_relevant
+    return float(precisions.sum() / n_relevant)
 
 
-def reciprocal_rank(judged: JudgedList, level: int, k: int | None) -> float:
+def reciprocal_rank(judged: JudgedList, min_relevant_grade: int, k: int | None) -> float:
     """1 divided by the rank of the first relevant document."""
-    places = np.flatnonzero(judged.is_relevant(level)[:k])
-    if len(places) == 0:
+    places_of_relevant = np.flatnonzero(judged.is_relevant(min_relevant_grade)[:k])
+    if len(places_of_relevant) == 0:
         return 0.0
-    return float(1.0 / (places[0] + 1))
+    return float(1.0 / (places_of_relevant[0] + 1))
 
 
 def ndcg(judged: JudgedList, k: int | None, gain: str) -> float:
     """Discounted gain of the first k documents, divided by that of the ideal order."""
-    ideal = discounted_gain(np.sort(judged.judgments)[::-1], k, gain)
-    if ideal == 0.0:
+    ideal_grades = np.sort(judged.judgments)[::-1]
+    ideal_dcg = discounted_gain(ideal_grades, k, gain)
+    if ideal_dcg == 0.0:
         return 0.0
-    return discounted_gain(judged.grades, k, gain) / ideal
+    return discounted_gain(judged.grades, k, gain) / ideal_dcg
 
 
 def discounted_gain(grades: Array, k: int | None, gain: str) -> float:
     """Sum of gain / log2(1 + rank); NaN and negative grades gain nothing."""
+    # Unjudged documents (NaN) and negative grades gain nothing
     gains = np.maximum(np.nan_to_num(grades[:k], nan=0.0), 0.0)
     if gain == "exponential":
         gains = 2.0**gains - 1.0
-    return float((gains / np.log2(np.arange(2, len(gains) + 2))).sum())
+    ranks = np.arange(1, len(gains) + 1)
+    return float((gains / np.log2(ranks + 1)).sum())
 
 
-def bpref(judged: JudgedList, level: int) -> float:
+def bpref(judged: JudgedList, min_relevant_grade: int) -> float:
     """Preference of relevant over judged non-relevant documents (Buckley and Voorhees, 2004)."""
-    n_relevant = judged.n_relevant(level)
+    n_relevant = judged.n_relevant(min_relevant_grade)
     if n_relevant == 0:
         return 0.0
-    is_relevant = judged.is_relevant(level)
-    nonrelevant_above = np.cumsum(judged.is_nonrelevant(level))[is_relevant]
-    bound = max(1, min(judged.n_nonrelevant(level), n_relevant))
-    share_above = np.minimum(nonrelevant_above, n_relevant) / bound
+    # Judged non-relevant documents above each relevant one, of which n_relevant count
+    is_relevant = judged.is_relevant(min_relevant_grade)
+    is_nonrelevant = judged.is_nonrelevant(min_relevant_grade)
+    nonrelevant_above = np.cumsum(is_nonrelevant)[is_relevant]
+    largest_count = max(1, min(judged.n_nonrelevant(min_relevant_grade), n_relevant))
+    share_above = np.minimum(nonrelevant_above, n_relevant) / largest_count
     return float((1.0 - share_above).sum() / n_relevant)
 
 
-def inferred_ap(judged: JudgedList, level: int) -> float:
+def inferred_ap(judged: JudgedList, min_relevant_grade: int) -> float:
     """Average precision inferred from a sample of judgments (Yilmaz and Aslam, 2006).
 
     Documents without a judgment count as outside the pool, and documents with a negative grade
     as pooled and not judged, as in trec_eval.
     """
-    n_relevant = judged.n_relevant(level)
+    n_relevant = judged.n_relevant(min_relevant_grade)
     if n_relevant == 0:
         return 0.0
-    is_relevant = judged.is_relevant(level)
+    is_relevant = judged.is_relevant(min_relevant_grade)
+    is_nonrelevant = judged.is_nonrelevant(min_relevant_grade)
+    is_pooled_only = judged.grades < 0.0  # in the pool, but not judged
+
+    # Documents above each retrieved relevant document
     places = np.flatnonzero(is_relevant)
     relevant_above = np.arange(len(places))
-    judged_above = relevant_above + np.cumsum(judged.is_nonrelevant(level))[is_relevant]
-    only_pooled = judged.grades < 0.0
-    pooled_above = judged_above + np.cumsum(only_pooled)[is_relevant]
-    pooled_share_above = pooled_above / np.maximum(places, 1)
+    judged_above = relevant_above + np.cumsum(is_nonrelevant)[is_relevant]
+    pooled_above = judged_above + np.cumsum(is_pooled_only)[is_relevant]
+
+    # Expected precision above it: share in the pool times share of relevant among the judged
+    pooled_share = pooled_above / np.maximum(places, 1)
     relevant_share = (relevant_above + INFAP_EPSILON) / (judged_above + 2 * INFAP_EPSILON)
-    precision_above = pooled_share_above * relevant_share
+    precision_above = pooled_share * relevant_share
     precisions = (1.0 + places * precision_above) / (places + 1.0)
     return float(precisions.sum() / n_relevant)
 
 
-def interpolated_precision(judged: JudgedList, level: int, recall_level: float) -> float:
+def interpolated_precision(
+    judged: JudgedList, min_relevant_grade: int, recall_level: float
+) -> float:
     """Largest precision at or after the rank where this recall is reached; 0 if it never is."""
-    is_relevant = judged.is_relevant(level)
-    relevant_places = np.flatnonzero(is_relevant)
-    needed = int(recall_level * judged.n_relevant(level) + 0.9)
-    if needed > len(relevant_places) or len(relevant_places) == 0:
+    is_relevant = judged.is_relevant(min_relevant_grade)
+    places_of_relevant = np.flatnonzero(is_relevant)
+    n_retrieved_relevant = len(places_of_relevant)
+    # Relevant documents that reach the recall, rounded as in trec_eval
+    n_needed = int(recall_level * judged.n_relevant(min_relevant_grade) + 0.9)
+    if n_needed > n_retrieved_relevant or n_retrieved_relevant == 0:
         return 0.0
-    precisions = np.cumsum(is_relevant) / np.arange(1, len(is_relevant) + 1)
-    first = int(relevant_places[max(needed, 1) - 1])
-    return float(precisions[first:].max())
+    precision_at_place = np.cumsum(is_relevant) / np.arange(1, len(is_relevant) + 1)
+    first_place = int(places_of_relevant[max(n_needed, 1) - 1])
+    return float(precision_at_place[first_place:].max())
 
 
 def judged_share(judged: JudgedList, k: int | None) -> float:
@@ -164,15 +181,18 @@ def judged_share(judged: JudgedList, k: int | None) -> float:
     grades = judged.grades[:k]
     if len(grades) == 0:
         return 0.0
-    return float((~np.isnan(grades)).mean())
+    is_judged = ~np.isnan(grades)
+    return float(is_judged.mean())
 
 
 def rank_biased_precision(
-    judged: JudgedList, level: int, k: int | None, persistence: float
+    judged: JudgedList, min_relevant_grade: int, k: int | None, persistence: float
 ) -> float:
     """Sum of (1 − p) p^(rank − 1) over the relevant documents (Moffat and Zobel, 2008)."""
-    is_relevant = judged.is_relevant(level)[:k]
-    weights = (1.0 - persistence) * persistence ** np.arange(len(is_relevant))
+    is_relevant = judged.is_relevant(min_relevant_grade)[:k]
+    places = np.arange(len(is_relevant))
+    view_probability = persistence**places
+    weights = (1.0 - persistence) * view_probability
     return float(weights[is_relevant].sum())
 
 
@@ -186,7 +206,7 @@ class RunMetric:
         One of the keys of `FUNCTIONS`.
     k : int or None
         Cut-off; None for the whole list.
-    level : int
+    min_relevant_grade : int
         Smallest grade of a relevant document.
     gain : str
         Gain of nDCG, "linear" or "exponential".
@@ -200,7 +220,7 @@ class RunMetric:
 
     kind: str
     k: int | None = None
-    level: int = 1
+    min_relevant_grade: int = 1
     gain: str = "linear"
     persistence: float = DEFAULT_PERSISTENCE
     recall_level: float = 0.0
@@ -214,8 +234,8 @@ class RunMetric:
             options.append(f"gain={self.gain}")
         if self.kind == "rbp":
             options.append(f"p={self.persistence:g}")
-        if self.level != 1:
-            options.append(f"rel={self.level}")
+        if self.min_relevant_grade != 1:
+            options.append(f"rel={self.min_relevant_grade}")
         if self.judged_only:
             options.append("judged_only=True")
         name = self.kind
@@ -236,20 +256,22 @@ class RunMetric:
 
 FUNCTIONS: dict[str, Callable[[JudgedList, RunMetric], float]] = {
     "ndcg": lambda judged, metric: ndcg(judged, metric.k, metric.gain),
-    "map": lambda judged, metric: average_precision(judged, metric.level, metric.k),
-    "mrr": lambda judged, metric: reciprocal_rank(judged, metric.level, metric.k),
-    "p": lambda judged, metric: precision(judged, metric.level, metric.k or len(judged.grades)),
-    "recall": lambda judged, metric: recall(judged, metric.level, metric.k),
-    "success": lambda judged, metric: success(judged, metric.level, metric.k),
-    "rprec": lambda judged, metric: r_precision(judged, metric.level),
-    "bpref": lambda judged, metric: bpref(judged, metric.level),
-    "infap": lambda judged, metric: inferred_ap(judged, metric.level),
+    "map": lambda judged, metric: average_precision(judged, metric.min_relevant_grade, metric.k),
+    "mrr": lambda judged, metric: reciprocal_rank(judged, metric.min_relevant_grade, metric.k),
+    "p": lambda judged, metric: precision(
+        judged, metric.min_relevant_grade, metric.k or len(judged.grades)
+    ),
+    "recall": lambda judged, metric: recall(judged, metric.min_relevant_grade, metric.k),
+    "success": lambda judged, metric: success(judged, metric.min_relevant_grade, metric.k),
+    "rprec": lambda judged, metric: r_precision(judged, metric.min_relevant_grade),
+    "bpref": lambda judged, metric: bpref(judged, metric.min_relevant_grade),
+    "infap": lambda judged, metric: inferred_ap(judged, metric.min_relevant_grade),
     "iprec": lambda judged, metric: interpolated_precision(
-        judged, metric.level, metric.recall_level
+        judged, metric.min_relevant_grade, metric.recall_level
     ),
     "judged": lambda judged, metric: judged_share(judged, metric.k),
     "rbp": lambda judged, metric: rank_biased_precision(
-        judged, metric.level, metric.k, metric.persistence
+        judged, metric.min_relevant_grade, metric.k, metric.persistence
     ),
 }
 """The function of each kind of metric."""

@@ -83,7 +83,8 @@ class RunEvaluation:
         else:
             run = self._only_run()
             metric = key
-        return float(np.nanmean(self.per_query(metric, run)))
+        values = self.per_query(metric, run)
+        return float(np.nanmean(values))
 
     def per_query(self, metric: RunMetricName, run: str | None = None) -> Array:
         """Return the values of a metric for the queries of `queries`.
@@ -100,15 +101,15 @@ class RunEvaluation:
         ndarray of shape (n_queries,)
             Values; NaN for queries that are left out.
         """
-        label = get_run_metric(metric).name
+        metric_name = get_run_metric(metric).name
         if run is None:
             run = self._only_run()
-        if (run, label) not in self.values:
+        if (run, metric_name) not in self.values:
             raise KeyError(
-                f"({run!r}, {label!r}) was not evaluated; runs are {', '.join(self.runs)}, "
+                f"({run!r}, {metric_name!r}) was not evaluated; runs are {', '.join(self.runs)}, "
                 f"metrics are {', '.join(self.metrics)}."
             )
-        return self.values[run, label]
+        return self.values[run, metric_name]
 
     def interval(self, metric: RunMetricName, run: str | None = None) -> tuple[float, float]:
         """Return Student's interval of the mean over queries, clipped to the range from 0 to 1.
@@ -153,13 +154,15 @@ class RunEvaluation:
         """
         if not self.bounds:
             raise ValueError("next_judgments needs evaluate_runs(..., unjudged='bounds').")
-        name = self.metrics[0]
+        metric_name = self.metrics[0]
         if metric is not None:
-            name = get_run_metric(metric).name
+            metric_name = get_run_metric(metric).name
         effects_by_run = []
         for run in self.runs:
-            problems = self.bounds[run, name].problems
-            effects_by_run.append({query: problem.effects() for query, problem in problems.items()})
+            queries = self.bounds[run, metric_name].problems
+            effects_by_run.append(
+                {name: query.effects_of_documents() for name, query in queries.items()}
+            )
         return largest_effects(effects_by_run, n)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
@@ -181,13 +184,11 @@ class RunEvaluation:
             One row per run, query and metric, with the columns run, query_id, metric and value.
         """
         pandas = require("pandas", "RunEvaluation.to_frame")
-        blocks = [
-            pandas.DataFrame(
-                {"run": run, "query_id": self.queries, "metric": metric, "value": values}
-            )
-            for (run, metric), values in self.values.items()
-        ]
-        return pandas.concat(blocks, ignore_index=True)
+        frames = []
+        for (run, metric), values in self.values.items():
+            columns = {"run": run, "query_id": self.queries, "metric": metric, "value": values}
+            frames.append(pandas.DataFrame(columns))
+        return pandas.concat(frames, ignore_index=True)
 
     def table(self) -> TextTable:
         """Return the means with their intervals as a table of text.
@@ -215,11 +216,12 @@ class RunEvaluation:
         return row
 
     def _notes(self) -> list[str]:
-        n_queries = len(self.queries)
-        notes = [f"{n_queries:,} judged {'query' if n_queries == 1 else 'queries'}"]
+        notes = [_count_judged_queries(len(self.queries))]
+        effect = "left out"
+        if self.missing_queries == "zero":
+            effect = "counted as 0"
         for run, n_missing in self.n_missing.items():
             if n_missing:
-                effect = "counted as 0" if self.missing_queries == "zero" else "left out"
                 notes.append(f"{run}: {n_missing:,} judged queries without documents, {effect}")
         if self.unjudged == "judged_only":
             notes.append("documents without a judgment are removed from the lists")
@@ -304,18 +306,23 @@ def evaluate_runs(
 
     bounds = {}
     if unjudged == "bounds":
-        bounds = _bounds(judgments, runs_by_name, run_metrics)
+        bounds = _bounds_of_all_runs(judgments, runs_by_name, run_metrics)
+
     queries = sorted(judgments)
     values: dict[tuple[str, str], Array] = {}
+    n_missing = {}
+    n_without_judgments = {}
     for name, run in runs_by_name.items():
         lists = judged_lists(judgments, run)
+        is_missing = np.array([query not in run for query in queries])
         for metric in run_metrics:
             by_query = _values_by_query(metric, lists, unjudged)
             if missing_queries == "skip":
-                is_missing = np.array([query not in run for query in queries])
                 by_query[is_missing] = np.nan
             values[name, metric.name] = by_query
-    n_missing = {name: len(judgments.keys() - run.keys()) for name, run in runs_by_name.items()}
+        n_missing[name] = int(is_missing.sum())
+        n_without_judgments[name] = len(run.keys() - judgments.keys())
+
     _warn_of_missing_queries(n_missing, len(queries), missing_queries)
     return RunEvaluation(
         runs=tuple(runs_by_name),
@@ -323,9 +330,7 @@ def evaluate_runs(
         queries=np.array(queries),
         values=values,
         n_missing=n_missing,
-        n_without_judgments={
-            name: len(run.keys() - judgments.keys()) for name, run in runs_by_name.items()
-        },
+        n_without_judgments=n_without_judgments,
         missing_queries=missing_queries,
         unjudged=unjudged,
         bounds=bounds,
@@ -343,6 +348,12 @@ def _check_options(unjudged: str, missing_queries: str, confidence: float) -> No
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
 
 
+def _count_judged_queries(n_queries: int) -> str:
+    if n_queries == 1:
+        return "1 judged query"
+    return f"{n_queries:,} judged queries"
+
+
 def judged_lists(judgments: ByQuery, run: ByQuery) -> list[JudgedList]:
     """Return the ranked and graded documents of a run for the judged queries, in sorted order.
 
@@ -355,7 +366,7 @@ def judged_lists(judgments: ByQuery, run: ByQuery) -> list[JudgedList]:
     return lists
 
 
-def _bounds(
+def _bounds_of_all_runs(
     judgments: ByQuery, runs: dict[str, ByQuery], metrics: list[RunMetric]
 ) -> dict[tuple[str, str], Bounds]:
     """Bounds of each run and metric over all grades of the unjudged documents."""
@@ -384,14 +395,16 @@ def _check_common_queries(runs: dict[str, ByQuery], judgments: ByQuery) -> None:
 
 def _warn_of_missing_queries(n_missing: dict[str, int], n_queries: int, rule: str) -> None:
     """Warn about runs without documents for judged queries."""
-    incomplete = [
-        f"{n:,} of {n_queries:,} judged queries are missing in the run {name!r}"
-        for name, n in n_missing.items()
-        if n
-    ]
-    if not incomplete:
+    messages = []
+    for name, n_missing_of_run in n_missing.items():
+        if n_missing_of_run:
+            messages.append(
+                f"{n_missing_of_run:,} of {n_queries:,} judged queries are missing in the run "
+                f"{name!r}"
+            )
+    if not messages:
         return
     effect = "they count 0, as by trec_eval -c; missing_queries='skip' of evaluate leaves them out"
     if rule == "skip":
         effect = "they are left out; missing_queries='zero' counts them as 0"
-    warn_user(f"{', '.join(incomplete)}; {effect}.")
+    warn_user(f"{', '.join(messages)}; {effect}.")

@@ -91,23 +91,25 @@ def items_of_groups(items: ArrayLike, groups: Groups) -> ComparedItems:
         raise ValueError(
             f"items has shape {labels.shape}; expected the item of each of the {n_rows} rows."
         )
-    sizes = groups.sizes
-    if (sizes != 2).any():
-        group = int(np.argmax(sizes != 2))
+    has_other_size = groups.sizes != 2
+    if has_other_size.any():
+        group = int(np.argmax(has_other_size))
         raise ValueError(
             f"items= is for groups that compare two items, but group {groups.labels[group]!r} has "
-            f"{sizes[group]} rows; omit items."
+            f"{groups.sizes[group]} rows; omit items."
         )
     codes = np.unique(labels.astype(str), return_inverse=True)[1]
-    sides = codes[groups.order].reshape(-1, 2)
-    is_loop = sides[:, 0] == sides[:, 1]
-    if is_loop.any():
-        group = int(np.argmax(is_loop))
+    items_of_group = codes[groups.order].reshape(-1, 2)
+    first = items_of_group[:, 0]
+    second = items_of_group[:, 1]
+    is_same_item = first == second
+    if is_same_item.any():
+        group = int(np.argmax(is_same_item))
         raise ValueError(
             f"both rows of group {groups.labels[group]!r} have the item "
             f"{labels[groups.order[2 * group]]!r}; a comparison has two different items."
         )
-    return ComparedItems(sides[:, 0], sides[:, 1])
+    return ComparedItems(first, second)
 
 
 def error_of_mean(values: Array, weights: Array | None, items: ComparedItems) -> ErrorOfMean:
@@ -123,15 +125,17 @@ def error_of_mean(values: Array, weights: Array | None, items: ComparedItems) ->
         Their items.
     """
     is_defined = np.flatnonzero(~np.isnan(values))
-    items = items.take(is_defined)
-    if len(is_defined) < 2:
+    n_defined = len(is_defined)
+    if n_defined < 2:
         return ErrorOfMean(np.nan, 0)
-    share = np.full(len(is_defined), 1 / len(is_defined))
+    defined_values = values[is_defined]
+    defined_items = items.take(is_defined)
+    weight_in_mean = np.full(n_defined, 1 / n_defined)
     if weights is not None and weights[is_defined].any():
-        share = weights[is_defined] / weights[is_defined].sum()
-    numbers = values[is_defined]
-    variance = items.variance(share * (numbers - share @ numbers))
-    return ErrorOfMean(float(np.sqrt(variance)), items.n_items - 1)
+        weight_in_mean = weights[is_defined] / weights[is_defined].sum()
+    mean = weight_in_mean @ defined_values
+    variance = defined_items.variance(weight_in_mean * (defined_values - mean))
+    return ErrorOfMean(float(np.sqrt(variance)), defined_items.n_items - 1)
 
 
 def dyadic_robust_mean(
@@ -186,23 +190,25 @@ def dyadic_robust_mean(
         raise ValueError(
             f"values has shape {numbers.shape}; expected one finite number per comparison."
         )
-    weight = _check_weight(sample_weight, len(numbers))
-    items = encode_sides(first, second, len(numbers))
+    n_comparisons = len(numbers)
+    weight = _check_weight(sample_weight, n_comparisons)
+    first_codes, second_codes = encode_items_of_comparisons(first, second, n_comparisons)
+    n_items = len(np.unique([first_codes, second_codes]))
     mean = float(np.average(numbers, weights=weight))
-    n_items = len(np.unique(items))
-    if len(numbers) < 2:
+    if n_comparisons < 2:
         return ComparisonMean(mean, np.nan, np.nan, np.nan, np.nan, n_items)
     deviations = weight * (numbers - mean) / weight.sum()
-    variance = dyadic_robust_variance(deviations, items[0], items[1])
+    variance = dyadic_robust_variance(deviations, first_codes, second_codes)
     standard_error = float(np.sqrt(variance))
-    half_width = standard_error * float(student.ppf((1 + confidence) / 2, n_items - 1))
+    student_quantile = float(student.ppf((1 + confidence) / 2, n_items - 1))
+    half_width = standard_error * student_quantile
     return ComparisonMean(
         mean,
         standard_error,
-        mean - half_width,
-        mean + half_width,
-        _p_value(mean, standard_error, n_items),
-        n_items,
+        low=mean - half_width,
+        high=mean + half_width,
+        p=_p_value(mean, standard_error, n_items),
+        n_items=n_items,
     )
 
 
@@ -223,8 +229,10 @@ def errors_of_means(values: Numbers, weights: Array, items: ComparedItems) -> Ar
     ndarray of shape (n_columns,)
         Standard errors.
     """
-    columns = np.asarray(values, dtype=np.float64).T
-    return np.array([error_of_mean(column, weights, items).standard_error for column in columns])
+    standard_errors = []
+    for column in np.asarray(values, dtype=np.float64).T:
+        standard_errors.append(error_of_mean(column, weights, items).standard_error)
+    return np.array(standard_errors)
 
 
 def dyadic_robust_variance(deviations: Array, first: Indices, second: Indices) -> float:
@@ -244,26 +252,32 @@ def dyadic_robust_variance(deviations: Array, first: Indices, second: Indices) -
         squares.
     """
     n_items = int(max(first.max(), second.max())) + 1
+    # Products of all comparisons that share an item are in the squares of the sums by item ...
     item_sums = np.bincount(first, deviations, n_items) + np.bincount(second, deviations, n_items)
-    pair = np.minimum(first, second) * n_items + np.maximum(first, second)
-    pair_sums = np.bincount(np.unique(pair, return_inverse=True)[1], deviations)
-    sum_over_items = float(item_sums @ item_sums)
-    variance = sum_over_items - float(pair_sums @ pair_sums)
-    if variance <= ROUNDING * sum_over_items:
-        return float(deviations @ deviations)
+    squares_of_items = float(item_sums @ item_sums)
+    # ... where those of the same two items are counted twice
+    pair_code = np.minimum(first, second) * n_items + np.maximum(first, second)
+    pair_sums = np.bincount(np.unique(pair_code, return_inverse=True)[1], deviations)
+    squares_of_pairs = float(pair_sums @ pair_sums)
+    variance = squares_of_items - squares_of_pairs
+    if variance <= ROUNDING * squares_of_items:
+        return float(deviations @ deviations)  # of independent comparisons
     return variance
 
 
-def encode_sides(first: ArrayLike, second: ArrayLike, n_comparisons: int) -> NDArray[np.intp]:
+def encode_items_of_comparisons(
+    first: ArrayLike, second: ArrayLike, n_comparisons: int
+) -> NDArray[np.intp]:
     """Numbers of the items of both sides, shape (2, n_comparisons)."""
-    sides = [np.asarray(first), np.asarray(second)]
-    for name, side in zip(("first", "second"), sides, strict=True):
-        if side.shape != (n_comparisons,):
+    items_by_argument = {"first": np.asarray(first), "second": np.asarray(second)}
+    for name, items in items_by_argument.items():
+        if items.shape != (n_comparisons,):
             raise ValueError(
-                f"{name} has shape {side.shape}; expected one item for each of the "
+                f"{name} has shape {items.shape}; expected one item for each of the "
                 f"{n_comparisons} values."
             )
-    codes = np.unique(np.concatenate(sides), return_inverse=True)[1]
+    all_items = np.concatenate(list(items_by_argument.values()))
+    codes = np.unique(all_items, return_inverse=True)[1]
     return np.asarray(codes.reshape(2, n_comparisons), dtype=np.intp)
 
 
@@ -281,6 +295,9 @@ def _check_weight(sample_weight: ArrayLike | None, n_comparisons: int) -> Array:
 
 
 def _p_value(mean: float, standard_error: float, n_items: int) -> float:
+    if standard_error == 0 and mean == 0:
+        return 1.0
     if standard_error == 0:
-        return 1.0 if mean == 0 else 0.0
-    return float(2 * student.sf(abs(mean) / standard_error, n_items - 1))
+        return 0.0
+    t_statistic = abs(mean) / standard_error
+    return float(2 * student.sf(t_statistic, n_items - 1))

@@ -21,7 +21,7 @@ class SurvivalTargets(NamedTuple):
     """Labels and sizes of the groups, as metrics need them."""
 
     labels: NDArray[np.generic]
-    sizes: Indices
+    group_sizes: Indices
 
     @property
     def n_groups(self) -> int:
@@ -59,7 +59,7 @@ class SurvivalRanking:
         as_loser, _ = graph.count_pairs(self.score, graph.groups, self.loser_factor)
         return as_loser.sum_by(graph.groups, graph.n_groups)
 
-    def weighted(self, ipcw: ArrayLike | None, tau: float | None) -> SurvivalRanking:
+    def with_pair_weights(self, ipcw: ArrayLike | None, tau: float | None) -> SurvivalRanking:
         """The ranking with pairs weighted by the inverse probability of censoring.
 
         Parameters
@@ -71,40 +71,46 @@ class SurvivalRanking:
             Pairs whose earlier event is at this time or later are left out.
         """
         graph = self.graph
+        # The loser of a pair is the item with the earlier event
         factor = np.ones(graph.n_items)
-        counted = graph.event.copy()
+        is_counted = graph.event.copy()
         if tau is not None:
-            counted &= graph.time < tau
+            is_counted &= graph.time < tau
         if ipcw is not None:
-            train = read_times(ipcw)
-            if train is None:
+            training_times = read_times(ipcw)
+            if training_times is None:
                 raise ValueError("ipcw: expected times and events, as y_true has them.")
-            probability = censoring_probability(*train, graph.time[counted])
-            factor[counted] = 1 / probability**2
-        return replace(self, loser_factor=np.where(counted, factor, 0.0))
+            times_of_counted = graph.time[is_counted]
+            probability = probability_not_censored(*training_times, times_of_counted)
+            factor[is_counted] = 1 / probability**2
+        return replace(self, loser_factor=np.where(is_counted, factor, 0.0))
 
 
 def read_times(y: object) -> tuple[Array, NDArray[np.bool_]] | None:
     """Times and events of a graph, a structured array or two columns; None for another target."""
     if isinstance(y, SurvivalGraph):
         return y.time, y.event
+
+    # Two columns: time and event
     array = np.asarray(as_array(y))
-    names = array.dtype.names
-    if names is None:
+    field_names = array.dtype.names
+    if field_names is None:
         if array.ndim != 2 or array.shape[1] != 2:
             return None
         return check_survival(array[:, 0], array[:, 1])
-    is_event = [array.dtype[name].kind == "b" for name in names]
-    if len(names) == 3 and sum(is_event) == 1:
+
+    # A structured array with a boolean field, the event, and another one, the time
+    event_fields = [name for name in field_names if array.dtype[name].kind == "b"]
+    if len(field_names) == 3 and len(event_fields) == 1:
         raise ValueError(
-            f"y has the fields {list(names)}: left truncation (delayed entry) is not supported; "
-            "pass the time and the event only."
+            f"y has the fields {list(field_names)}: left truncation (delayed entry) is not "
+            "supported; pass the time and the event only."
         )
-    if len(names) != 2 or sum(is_event) != 1:
+    if len(field_names) != 2 or len(event_fields) != 1:
         return None
-    event = names[is_event.index(True)]
-    time = names[is_event.index(False)]
-    return check_survival(array[time], array[event])
+    (event_field,) = event_fields
+    (time_field,) = (name for name in field_names if name != event_field)
+    return check_survival(array[time_field], array[event_field])
 
 
 def read_survival(
@@ -167,38 +173,42 @@ def kaplan_meier(time: ArrayLike, event: ArrayLike) -> tuple[Array, Array]:
     (array([ 0.,  3.,  5., 12.]), array([1.  , 0.75, 0.5 , 0.  ]))
     """
     times, events = check_survival(time, event)
-    followed = ~np.isnan(times)
-    distinct, n_events = np.unique(times[events], return_counts=True)
-    n_at_risk = followed.sum() - np.searchsorted(np.sort(times[followed]), distinct)
+    has_time = ~np.isnan(times)
+    event_times, n_events = np.unique(times[events], return_counts=True)
+    n_before = np.searchsorted(np.sort(times[has_time]), event_times)
+    n_at_risk = has_time.sum() - n_before
     survival = np.cumprod(1 - n_events / n_at_risk)
-    return np.append(0.0, distinct), np.append(1.0, survival)
+    return np.append(0.0, event_times), np.append(1.0, survival)
 
 
-def censoring_probability(time: Array, event: NDArray[np.bool_], at: Array) -> Array:
+def probability_not_censored(time: Array, event: NDArray[np.bool_], at: Array) -> Array:
     """Kaplan-Meier estimate of the probability of not being censored up to the given times.
 
     At equal times events come before censored items.
     """
-    followed = ~np.isnan(time)
-    time = time[followed]
-    event = event[followed]
-    distinct, code = np.unique(time, return_inverse=True)
+    has_time = ~np.isnan(time)
+    time = time[has_time]
+    event = event[has_time]
+
+    # Items that leave at each distinct time, by an event or by censoring
+    distinct_times, code = np.unique(time, return_inverse=True)
     n_leaving = np.bincount(code)
     n_events = np.bincount(code, event)
-    n_at_risk = np.cumsum(n_leaving[::-1])[::-1]
-    n_observed_longer = n_at_risk - n_events
     n_censored = n_leaving - n_events
-    hazard = np.divide(
-        n_censored, n_observed_longer, out=np.zeros(len(distinct)), where=n_observed_longer > 0
-    )
-    probability = np.append(1.0, np.cumprod(1 - hazard))
-    values = probability[np.searchsorted(distinct, at, side="right")]
-    if (values == 0).any():
+
+    # Kaplan-Meier estimate of the censoring; events precede censoring at the same time
+    n_at_risk = np.cumsum(n_leaving[::-1])[::-1]
+    n_at_risk_of_censoring = n_at_risk - n_events
+    hazard = np.zeros(len(distinct_times))
+    np.divide(n_censored, n_at_risk_of_censoring, out=hazard, where=n_at_risk_of_censoring > 0)
+    probability_after = np.append(1.0, np.cumprod(1 - hazard))
+    probability = probability_after[np.searchsorted(distinct_times, at, side="right")]
+    if (probability == 0).any():
         raise ValueError(
-            f"all items of ipcw are censored by time {distinct[-1]:g}, but y_true has later "
+            f"all items of ipcw are censored by time {distinct_times[-1]:g}, but y_true has later "
             "events, which would have infinite weight; pass a tau before that time."
         )
-    return np.asarray(values)
+    return np.asarray(probability)
 
 
 class Concordance(NamedTuple):
@@ -224,24 +234,32 @@ def jackknife_concordance(ranking: SurvivalRanking) -> Concordance:
     """
     graph = ranking.graph
     as_loser, as_winner = graph.count_pairs(ranking.score, graph.groups, ranking.loser_factor)
-    total = as_loser.total.sum()
-    errors = as_loser.errors.sum()
+    n_pairs = as_loser.total.sum()
+    n_errors = as_loser.errors.sum()
+
+    # Pairs of each unit that is left out: a group, or an item of the only group
     if graph.n_groups > 1:
-        units = as_loser.sum_by(graph.groups, graph.n_groups)
-        total_of_units = units.total
-        errors_of_units = units.errors
+        by_group = as_loser.sum_by(graph.groups, graph.n_groups)
+        pairs_of_unit = by_group.total
+        errors_of_unit = by_group.errors
     else:
-        total_of_units = as_loser.total + as_winner.total
-        errors_of_units = as_loser.errors + as_winner.errors
-    has_pairs = total_of_units > 0
-    remaining = total - total_of_units[has_pairs]
-    without = np.full(len(remaining), np.nan)
-    errors_without = errors - errors_of_units[has_pairs]
-    np.divide(errors_without, remaining, out=without, where=remaining > 0)
-    n_units = max(len(without), 1)
-    deviations = np.sqrt((n_units - 1) / n_units) * (without.mean() - without)
-    value = 1 - errors / total if total > 0 else np.nan
-    return Concordance(float(value), deviations)
+        pairs_of_unit = as_loser.total + as_winner.total
+        errors_of_unit = as_loser.errors + as_winner.errors
+
+    # Share of errors without each unit that has pairs
+    has_pairs = pairs_of_unit > 0
+    pairs_without = n_pairs - pairs_of_unit[has_pairs]
+    errors_without = n_errors - errors_of_unit[has_pairs]
+    error_without = np.full(len(pairs_without), np.nan)
+    np.divide(errors_without, pairs_without, out=error_without, where=pairs_without > 0)
+
+    # Their squares sum to the jackknife variance (n − 1) / n · Σ (mean − value)²
+    n_units = max(len(error_without), 1)
+    deviations = np.sqrt((n_units - 1) / n_units) * (error_without.mean() - error_without)
+    concordance = np.nan
+    if n_pairs > 0:
+        concordance = 1 - n_errors / n_pairs
+    return Concordance(float(concordance), deviations)
 
 
 def concordance_error(ranking: SurvivalRanking) -> float | None:
@@ -249,7 +267,8 @@ def concordance_error(ranking: SurvivalRanking) -> float | None:
     if ranking.graph.n_groups > 1:
         return None
     deviations = jackknife_concordance(ranking).deviations
-    return float(np.sqrt(deviations @ deviations))
+    variance = deviations @ deviations
+    return float(np.sqrt(variance))
 
 
 class ConcordanceDifference(NamedTuple):
@@ -328,7 +347,7 @@ def concordance_difference(
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
-    results = []
+    concordances = []
     for score in (first_score, second_score):
         ranking = read_survival(y_true, score, groups, None)
         if ranking is None:
@@ -337,22 +356,25 @@ def concordance_difference(
                 "boolean and a number, or as the two columns time and event."
             )
         if ipcw is not None or tau is not None:
-            ranking = ranking.weighted(ipcw, tau)
-        results.append(jackknife_concordance(ranking))
-    first, second = results
-    deviations = first.deviations - second.deviations
+            ranking = ranking.with_pair_weights(ipcw, tau)
+        concordances.append(jackknife_concordance(ranking))
+    first, second = concordances
     difference = first.value - second.value
+
+    # Student's interval and test with the paired jackknife's standard error
+    deviations = first.deviations - second.deviations
     n_units = len(deviations)
-    error = float(np.sqrt(deviations @ deviations))
-    half_width = float(stdtrit(n_units - 1, 0.5 + confidence / 2)) * error
+    standard_error = float(np.sqrt(deviations @ deviations))
+    student_quantile = float(stdtrit(n_units - 1, 0.5 + confidence / 2))
+    half_width = student_quantile * standard_error
     pvalue = 1.0
-    if error > 0:
-        pvalue = float(2 * stdtr(n_units - 1, -abs(difference) / error))
+    if standard_error > 0:
+        pvalue = float(2 * stdtr(n_units - 1, -abs(difference) / standard_error))
     return ConcordanceDifference(
         first=first.value,
         second=second.value,
         difference=difference,
-        standard_error=error,
+        standard_error=standard_error,
         low=difference - half_width,
         high=difference + half_width,
         pvalue=pvalue,

@@ -31,7 +31,7 @@ from rankwise.metrics.unjudged_query import (
     average_precision_query,
     first_relevant_query,
     linear_query,
-    smallest,
+    lower_bound,
 )
 from rankwise.validation import check_int, check_option
 
@@ -83,9 +83,10 @@ class Bounds:
     @cached_property
     def by_query(self) -> dict[str, tuple[Bound, Bound]]:
         """Lower and upper bound of each query, with grades that attain them."""
-        return {
-            name: (smallest(problem), problem.largest()) for name, problem in self.problems.items()
-        }
+        bounds = {}
+        for name, problem in self.problems.items():
+            bounds[name] = (lower_bound(problem), problem.upper_bound())
+        return bounds
 
     @property
     def low(self) -> float:
@@ -100,7 +101,8 @@ class Bounds:
     @property
     def zero(self) -> float:
         """Mean if unjudged documents are not relevant."""
-        return float(np.mean([problem.zero() for problem in self.problems.values()]))
+        values = [problem.value_if_none_relevant() for problem in self.problems.values()]
+        return float(np.mean(values))
 
     @cached_property
     def judgments_to_flip(self) -> int | None:
@@ -131,9 +133,14 @@ class Bounds:
             Lower end of Student's interval of the lower bounds, and upper end of that of the upper
             bounds; NaN with fewer than two queries.
         """
-        lower = np.array([lower.value for lower, _ in self.by_query.values()])
-        upper = np.array([upper.value for _, upper in self.by_query.values()])
-        return mean_interval(lower, confidence)["low"], mean_interval(upper, confidence)["high"]
+        lower_values = []
+        upper_values = []
+        for lower, upper in self.by_query.values():
+            lower_values.append(lower.value)
+            upper_values.append(upper.value)
+        low = mean_interval(np.array(lower_values), confidence)["low"]
+        high = mean_interval(np.array(upper_values), confidence)["high"]
+        return low, high
 
     def witness(self, end: str) -> ByQuery:
         """Return judgments that attain a bound.
@@ -151,10 +158,10 @@ class Bounds:
         check_option("end", end, ("low", "high"))
         witness = {}
         for name, (lower, upper) in self.by_query.items():
-            grades = upper.grades
+            bound = upper
             if end == "low":
-                grades = lower.grades
-            witness[name] = {**self.judgments[name], **grades}
+                bound = lower
+            witness[name] = {**self.judgments[name], **bound.grades}
         return witness
 
     def write_qrels(self, path: PathLike, end: str) -> None:
@@ -188,7 +195,9 @@ class Bounds:
         list of NextJudgment
             Largest effect first.
         """
-        effects = {name: problem.effects() for name, problem in self.problems.items()}
+        effects = {}
+        for name, problem in self.problems.items():
+            effects[name] = problem.effects_of_documents()
         return largest_effects([effects], n)
 
     def __repr__(self) -> str:
@@ -310,15 +319,14 @@ def bounds_of_runs(
         rankings = [ranked_documents(run.get(name, {})) for run in runs]
         grades = {document: max(grade, 0.0) for document, grade in judgments[name].items()}
         query = RankedQuery(grades, rankings, pool)
-        problems[name] = _make_problem(query, metric, n_grades)
-        unjudged = query.unjudged_in_first(metric.k)
-        n_unjudged += len(set.union(*unjudged))
-        n_unjudged_by_run += [len(documents) for documents in unjudged]
-    by_run = tuple(n_unjudged_by_run.tolist())
-    return Bounds(metric.name, problems, judgments, n_unjudged, by_run)
+        problems[name] = _query_problem(query, metric, n_grades)
+        unjudged_of_runs = query.unjudged_in_first(metric.k)
+        n_unjudged += len(set.union(*unjudged_of_runs))
+        n_unjudged_by_run += [len(documents) for documents in unjudged_of_runs]
+    return Bounds(metric.name, problems, judgments, n_unjudged, tuple(n_unjudged_by_run.tolist()))
 
 
-def _make_problem(query: RankedQuery, metric: RunMetric, n_grades: int) -> UnjudgedQuery:
+def _query_problem(query: RankedQuery, metric: RunMetric, n_grades: int) -> UnjudgedQuery:
     """Return the value of a query as a function of the unknown grades."""
     if metric.kind == "ndcg":
         gains = np.arange(n_grades + 1.0)
@@ -326,14 +334,14 @@ def _make_problem(query: RankedQuery, metric: RunMetric, n_grades: int) -> Unjud
             gains = np.exp2(gains) - 1.0
         return ndcg_query(query, metric.k, gains)
     if metric.kind == "map":
-        return average_precision_query(query, metric.k, metric.level)
+        return average_precision_query(query, metric.k, metric.min_relevant_grade)
     n_places = max(len(ranking) for ranking in query.rankings)
     if metric.k is not None:
         n_places = metric.k
     weight_of_place = _place_values(metric, n_places)
     if metric.kind in ("mrr", "success"):
-        return first_relevant_query(query, weight_of_place, metric.level)
-    return linear_query(query, weight_of_place, metric.level)
+        return first_relevant_query(query, weight_of_place, metric.min_relevant_grade)
+    return linear_query(query, weight_of_place, metric.min_relevant_grade)
 
 
 def _place_values(metric: RunMetric, n_places: int) -> Array:
@@ -367,13 +375,14 @@ def _largest_grade(judgments: ByQuery, max_grade: int | None) -> int:
     fractions = [grade for grade in grades if grade % 1.0 != 0.0]
     if fractions:
         raise ValueError(f"bounds need whole grades, and the qrels have {fractions[0]}.")
-    largest = max(int(max(grades)), 1)
+    largest_in_qrels = max(int(max(grades)), 1)
     if max_grade is None:
-        return largest
+        return largest_in_qrels
     check_int("max_grade", max_grade, least=1)
-    if max_grade < largest:
+    if max_grade < largest_in_qrels:
         raise ValueError(
-            f"max_grade={max_grade} but the qrels have the grade {largest}; pass at least that."
+            f"max_grade={max_grade} but the qrels have the grade {largest_in_qrels}; pass at least "
+            "that."
         )
     return max_grade
 
@@ -384,34 +393,37 @@ def fewest_to_flip(problems: list[UnjudgedQuery]) -> int | None:
     The largest sum with at most c relevant documents is a (max, +) convolution over the queries.
     It is computed up to a limit, which is doubled until the sign is reversed.
     """
-    difference = sum(problem.zero() for problem in problems)
+    difference = sum(problem.value_if_none_relevant() for problem in problems)
     tolerance = ROUNDING * len(problems)
     if abs(difference) <= tolerance:
         return 0
-    if difference > 0.0:
-        problems = [problem.reversed() for problem in problems]
-    if sum(problem.largest().value for problem in problems) < -tolerance:
+    if difference > 0.0:  # make it negative, so that it has to rise to 0
+        problems = [problem.negated() for problem in problems]
+    largest_difference = sum(problem.upper_bound().value for problem in problems)
+    if largest_difference < -tolerance:
         return None
     limit = FIRST_LIMIT
     while True:
-        best = _largest_sums(problems, limit)
-        enough = np.flatnonzero(best >= -tolerance)
-        if len(enough):
-            return int(enough[0])
+        largest_sums = _largest_sums_by_count(problems, limit)
+        counts_that_flip = np.flatnonzero(largest_sums >= -tolerance)
+        if len(counts_that_flip):
+            return int(counts_that_flip[0])
         limit *= 2
 
 
-def _largest_sums(problems: list[UnjudgedQuery], limit: int) -> Array:
+def _largest_sums_by_count(problems: list[UnjudgedQuery], limit: int) -> Array:
     """Return the largest sum with at most c relevant documents in all queries, c = 0 … limit."""
-    best = np.zeros(1)
+    # sums[c]: largest sum over the queries so far with at most c relevant documents
+    sums = np.zeros(1)
     for problem in problems:
-        values = problem.largest_values(limit)
-        longer = np.full(min(len(best) + len(values) - 1, limit + 1), -np.inf)
+        values = problem.largest_values_by_count(limit)
+        new_sums = np.full(min(len(sums) + len(values) - 1, limit + 1), -np.inf)
+        # n_relevant documents of this query, and the remaining ones of the earlier queries
         for n_relevant, value in enumerate(values.tolist()):
-            target = longer[n_relevant : n_relevant + len(best)]
-            np.maximum(target, best[: len(target)] + value, out=target)
-        best = np.maximum.accumulate(longer)
-    return best
+            affected = new_sums[n_relevant : n_relevant + len(sums)]
+            np.maximum(affected, sums[: len(affected)] + value, out=affected)
+        sums = np.maximum.accumulate(new_sums)
+    return sums
 
 
 def largest_effects(
@@ -428,22 +440,23 @@ def largest_effects(
         Number of documents.
     """
     check_int("n", n, least=1)
-    candidates = sorted(_effect_ranges(effects_by_run), key=lambda entry: -entry.effect)
-    return candidates[:n]
+    judgments = _judgments_with_effects(effects_by_run)
+    largest_first = sorted(judgments, key=lambda judgment: -judgment.effect)
+    return largest_first[:n]
 
 
-def _effect_ranges(
+def _judgments_with_effects(
     effects_by_run: list[Mapping[str, Mapping[str, float]]] | list[dict[str, dict[str, float]]],
 ) -> Iterator[NextJudgment]:
-    """Range of the effects of each document over the runs."""
     queries = sorted({query for effects in effects_by_run for query in effects})
     for query in queries:
-        by_run = [effects.get(query, {}) for effects in effects_by_run]
-        documents: dict[str, None] = {}
-        for effects in by_run:
-            documents.update(dict.fromkeys(effects))
+        effects_of_query = [effects.get(query, {}) for effects in effects_by_run]
+        documents: dict[str, None] = {}  # an ordered set
+        for effect_of_document in effects_of_query:
+            documents.update(dict.fromkeys(effect_of_document))
         for document in documents:
-            effect = _range_over_runs([effects.get(document, 0.0) for effects in by_run])
+            effects = [by_document.get(document, 0.0) for by_document in effects_of_query]
+            effect = _range_over_runs(effects)
             if effect > 0.0:
                 yield NextJudgment(query, document, effect)
 

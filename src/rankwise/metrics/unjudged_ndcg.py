@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
-from rankwise.metrics.unjudged_query import Bound, RankedQuery, place_weights
+from rankwise.metrics.unjudged_query import Bound, RankedQuery, weights_of_documents
 
 MAX_STEPS = 50  # of Dinkelbach's iteration; 4 were enough in 1,470 random problems
-LIMITS_AT_ONCE = 64  # of `largest_values`
+LIMITS_AT_ONCE = 64  # of `largest_values_by_count`
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,96 +33,102 @@ class NDCGQuery:
 
     Attributes
     ----------
-    base : float
+    judged_gain : float
         N_0: difference of the discounted gains of the judged documents.
     weights : ndarray of shape (n_unjudged,)
         Discount differences of the unjudged documents, largest first.
     documents : list of str
         The unjudged documents in this order.
-    n_judged : ndarray of shape (n_grades,)
+    n_judged_from_grade : ndarray of shape (n_grades,)
         J_l: judged documents of grade l or higher.
-    steps : ndarray of shape (n_grades,)
+    gain_steps : ndarray of shape (n_grades,)
         s_l: what grade l gains beyond grade l − 1.
     discounts : ndarray of shape (k,)
         Discounts of the first k ranks.
     """
 
-    base: float
+    judged_gain: float
     weights: Array
     documents: list[str]
-    n_judged: Indices
-    steps: Array
+    n_judged_from_grade: Indices
+    gain_steps: Array
     discounts: Array
 
     @cached_property
-    def cumulated_weights(self) -> Array:
+    def sums_of_first_weights(self) -> Array:
         """Sums of the first c weights, c = 0 … n_unjudged."""
         return np.concatenate([[0.0], np.cumsum(self.weights)])
 
     @cached_property
-    def cumulated_discounts(self) -> Array:
+    def sums_of_first_discounts(self) -> Array:
         """D(m) for m = 0 … k."""
         return np.concatenate([[0.0], np.cumsum(self.discounts)])
 
     @cached_property
-    def ideal(self) -> Array:
+    def ideal_discount_sums(self) -> Array:
         """D(J_l + c) for all grades l and counts c, shape (n_grades, 1 + n_unjudged)."""
-        n_relevant = self.n_judged[:, None] + np.arange(len(self.weights) + 1)
-        ideal: Array = self.cumulated_discounts[np.minimum(n_relevant, len(self.discounts))]
-        return ideal
+        n_relevant = self.n_judged_from_grade[:, None] + np.arange(len(self.weights) + 1)
+        n_in_ideal = np.minimum(n_relevant, len(self.discounts))  # not beyond the cut-off
+        sums: Array = self.sums_of_first_discounts[n_in_ideal]
+        return sums
 
-    def zero(self) -> float:
+    def value_if_none_relevant(self) -> float:
         """Return the difference if no unjudged document is relevant."""
-        return float(self.value(np.zeros((len(self.steps), 1), dtype=np.intp))[0])
+        no_documents = np.zeros((len(self.gain_steps), 1), dtype=np.intp)
+        return float(self.values_of_counts(no_documents)[0])
 
-    def largest(self) -> Bound:
+    def upper_bound(self) -> Bound:
         """Return the largest difference over all grades, and grades that attain it."""
-        values, counts = self._maximize(np.array([len(self.documents)]))
-        n_relevant = counts[0, 0]
-        grade_of_place = (counts[:, 0] > np.arange(n_relevant)[:, None]).sum(axis=1)
+        n_documents = len(self.documents)
+        values, counts = self._maximize_under_limits(np.array([n_documents]))
+        # The first counts[l] documents have grade l + 1 or higher
+        counts_of_grades = counts[:, 0]
+        n_relevant = counts_of_grades[0]
+        places = np.arange(n_relevant)
+        grade_of_place = (counts_of_grades > places[:, None]).sum(axis=1)
         names = self.documents[:n_relevant]
         return Bound(float(values[0]), dict(zip(names, grade_of_place.tolist(), strict=True)))
 
-    def largest_values(self, limit: int) -> Array:
+    def largest_values_by_count(self, limit: int) -> Array:
         """Return the largest difference with at most c relevant unjudged documents."""
         limits = np.arange(min(limit, len(self.documents)) + 1)
-        blocks = [
-            self._maximize(limits[start : start + LIMITS_AT_ONCE])[0]
-            for start in range(0, len(limits), LIMITS_AT_ONCE)
-        ]
+        blocks = []
+        for start in range(0, len(limits), LIMITS_AT_ONCE):
+            values, _ = self._maximize_under_limits(limits[start : start + LIMITS_AT_ONCE])
+            blocks.append(values)
         return np.concatenate(blocks)
 
-    def reversed(self) -> NDCGQuery:
+    def negated(self) -> NDCGQuery:
         """Return the query with the runs exchanged."""
         return replace(
             self,
-            base=-self.base,
+            judged_gain=-self.judged_gain,
             weights=-self.weights[::-1],
             documents=self.documents[::-1],
         )
 
-    def effects(self) -> dict[str, float]:
+    def effects_of_documents(self) -> dict[str, float]:
         """Return |weight| · largest gain / ideal gain with its sign: the order of MTC."""
-        largest_gain = float(self.steps.sum())
-        ideal_gain = float(self.steps @ self.ideal[:, 0])
+        largest_gain = float(self.gain_steps.sum())
+        ideal_gain = float(self.gain_steps @ self.ideal_discount_sums[:, 0])
         if ideal_gain == 0.0:
             ideal_gain = largest_gain
         effects = self.weights * (largest_gain / ideal_gain)
         return dict(zip(self.documents, effects.tolist(), strict=True))
 
-    def value(self, counts: NDArray[np.intp]) -> Array:
+    def values_of_counts(self, counts: NDArray[np.intp]) -> Array:
         """Return differences if the first c_l unjudged documents have grade l or higher.
 
         Counts have the shape (n_grades, n); a difference without any relevant document is 0.
         """
-        grade = np.arange(len(self.steps))[:, None]
-        numerator = self.base + self.steps @ self.cumulated_weights[counts]
-        denominator = self.steps @ self.ideal[grade, counts]
+        grade = np.arange(len(self.gain_steps))[:, None]
+        gain = self.judged_gain + self.gain_steps @ self.sums_of_first_weights[counts]
+        ideal_gain = self.gain_steps @ self.ideal_discount_sums[grade, counts]
         values = np.zeros(counts.shape[1])
-        np.divide(numerator, denominator, out=values, where=denominator > 0)
+        np.divide(gain, ideal_gain, out=values, where=ideal_gain > 0)
         return values
 
-    def _maximize(self, limits: Indices) -> tuple[Array, NDArray[np.intp]]:
+    def _maximize_under_limits(self, limits: Indices) -> tuple[Array, NDArray[np.intp]]:
         """Maximize the difference under each limit of the number of relevant documents.
 
         Returns
@@ -132,36 +138,48 @@ class NDCGQuery:
         counts : ndarray of shape (n_grades, n_limits)
             Counts c_1 ≥ … ≥ c_G that attain them.
         """
-        nothing_is_relevant = self.n_judged[0] == 0
-        counts = np.zeros((len(self.steps), len(limits)), dtype=np.intp)
-        if nothing_is_relevant:
-            counts[0] = np.minimum(limits, 1)  # one relevant document makes the ideal positive
-        values = self.value(counts)
-        gains = (self.steps[:, None] * self.cumulated_weights)[:, None, :]
-        ideal_gains = (self.steps[:, None] * self.ideal)[:, None, :]
-        n_positive = int((self.weights > 0.0).sum())
+        # Start: no unjudged document is relevant, or one if the ideal gain would be 0
+        counts = np.zeros((len(self.gain_steps), len(limits)), dtype=np.intp)
+        no_judged_is_relevant = self.n_judged_from_grade[0] == 0
+        if no_judged_is_relevant:
+            counts[0] = np.minimum(limits, 1)
+        values = self.values_of_counts(counts)
+
+        # Gain and ideal gain of every count of every grade, shape (n_grades, 1, n_counts)
+        gains = (self.gain_steps[:, None] * self.sums_of_first_weights)[:, None, :]
+        ideal_gains = (self.gain_steps[:, None] * self.ideal_discount_sums)[:, None, :]
         for _ in range(MAX_STEPS):
-            n_useful = len(self.weights)
-            if values.min() >= 0.0:  # then other documents only enlarge the ideal
-                n_useful = max(n_positive, 1)
-            columns = slice(n_useful + 1)
-            objective = gains[..., columns] - values[:, None] * ideal_gains[..., columns]
-            if nothing_is_relevant and len(self.weights):
-                objective[0, :, 0] = -np.inf
-            candidates = best_counts(objective, np.minimum(limits, objective.shape[2] - 1))
-            new_values = self.value(candidates)
-            is_better = new_values > values
+            # Dinkelbach's iteration: maximize gain − λ · ideal gain, λ being the best value so far
+            n_counts = self._n_useful_counts(values)
+            best_value = values[:, None]
+            objective = gains[..., :n_counts] - best_value * ideal_gains[..., :n_counts]
+            if no_judged_is_relevant and len(self.weights):
+                objective[0, :, 0] = -np.inf  # the ideal gain of no document is 0
+            candidates = best_nested_counts(objective, np.minimum(limits, n_counts - 1))
+            candidate_values = self.values_of_counts(candidates)
+            is_better = candidate_values > values
             if not is_better.any():
                 break
             counts[:, is_better] = candidates[:, is_better]
-            values = np.where(is_better, new_values, values)
-        if nothing_is_relevant:  # without a relevant document nDCG is 0, as in trec_eval
+            values = np.where(is_better, candidate_values, values)
+
+        # Without a relevant document nDCG is 0, as in trec_eval
+        if no_judged_is_relevant:
             counts[:, values < 0.0] = 0
             values = np.maximum(values, 0.0)
         return values, counts
 
+    def _n_useful_counts(self, values: Array) -> int:
+        """Number of counts 0, 1, … of relevant documents that can give more than these values."""
+        n_documents = len(self.weights)
+        if values.min() < 0.0:
+            return n_documents + 1
+        # Documents without a positive weight only enlarge the ideal gain
+        n_positive = int((self.weights > 0.0).sum())
+        return min(max(n_positive, 1), n_documents) + 1
 
-def best_counts(objective: Array, limits: Indices) -> NDArray[np.intp]:
+
+def best_nested_counts(objective: Array, limits: Indices) -> NDArray[np.intp]:
     """Return limit ≥ c_1 ≥ … ≥ c_G with the largest sum of ``objective[l, c_l]``.
 
     Running maxima from the highest grade down: after grade l, ``total[c]`` is the largest sum over
@@ -175,21 +193,25 @@ def best_counts(objective: Array, limits: Indices) -> NDArray[np.intp]:
         Largest c_1.
     """
     n_grades, n_limits, n_counts = objective.shape
-    arguments = np.empty(objective.shape, dtype=np.intp)
+
+    # From the highest grade down: the best count of each grade among 0, …, c, for all c
+    best_count_up_to = np.empty(objective.shape, dtype=np.intp)
     positions = np.arange(n_counts)
     total = objective[-1]
     for grade in range(n_grades - 1, -1, -1):
-        running = np.maximum.accumulate(total, axis=1)
-        is_new = np.ones(total.shape, dtype=bool)
-        np.greater(total[:, 1:], running[:, :-1], out=is_new[:, 1:])
-        np.maximum.accumulate(positions * is_new, axis=1, out=arguments[grade])
+        best_total = np.maximum.accumulate(total, axis=1)
+        is_new_best = np.ones(total.shape, dtype=bool)
+        np.greater(total[:, 1:], best_total[:, :-1], out=is_new_best[:, 1:])
+        np.maximum.accumulate(positions * is_new_best, axis=1, out=best_count_up_to[grade])
         if grade > 0:
-            total = objective[grade - 1] + running
+            total = objective[grade - 1] + best_total
+
+    # From the lowest grade up: each count is limited by that of the grade below
     counts = np.empty((n_grades, n_limits), dtype=np.intp)
-    count = limits
+    largest_count = limits
     for grade in range(n_grades):
-        count = arguments[grade, np.arange(n_limits), count]
-        counts[grade] = count
+        counts[grade] = best_count_up_to[grade, np.arange(n_limits), largest_count]
+        largest_count = counts[grade]
     return counts
 
 
@@ -207,30 +229,34 @@ def ndcg_query(query: RankedQuery, k: int | None, gains: Array) -> NDCGQuery:
     """
     if k is None:
         k = len(query.judgments) + len(query.unjudged()) + query.n_pool
-    discounts = 1.0 / np.log2(np.arange(2, k + 2))
-    weight_of = place_weights(query, discounts)
+    ranks = np.arange(1, k + 1)
+    discounts = 1.0 / np.log2(ranks + 1)
+    weight_of_document = weights_of_documents(query, discounts)
     gain_of_grade = gains.tolist()
-    base = 0.0
-    documents = []
-    for document, weight in weight_of.items():
+    judged_gain = 0.0
+    unjudged = []
+    for document, weight in weight_of_document.items():
         if document in query.judgments:
-            base += weight * gain_of_grade[int(query.judgments[document])]
+            judged_gain += weight * gain_of_grade[int(query.judgments[document])]
         else:
-            documents.append(document)
+            unjudged.append(document)
+
     # Documents after place k enlarge the ideal gain only; k of them are enough to saturate it.
     without_weight = query.pool_documents(k)
-    if max(map(len, query.rankings)) > k:
-        without_weight += [name for name in query.unjudged() if name not in weight_of]
-    documents += without_weight[:k]
-    weights = np.array([weight_of.get(name, 0.0) for name in documents])
-    order = np.argsort(-weights, kind="stable")
-    grades = np.array(list(query.judgments.values()))
-    levels = np.arange(1, len(gains))
+    longest = max(len(ranking) for ranking in query.rankings)
+    if longest > k:
+        without_weight += [name for name in query.unjudged() if name not in weight_of_document]
+    unjudged += without_weight[:k]
+
+    weights = np.array([weight_of_document.get(name, 0.0) for name in unjudged])
+    largest_first = np.argsort(-weights, kind="stable")
+    judged_grades = np.array(list(query.judgments.values()))
+    grades = np.arange(1, len(gains))
     return NDCGQuery(
-        base=base,
-        weights=weights[order],
-        documents=[documents[place] for place in order.tolist()],
-        n_judged=(grades >= levels[:, None]).sum(axis=1),
-        steps=np.diff(gains),
+        judged_gain=judged_gain,
+        weights=weights[largest_first],
+        documents=[unjudged[index] for index in largest_first.tolist()],
+        n_judged_from_grade=(judged_grades >= grades[:, None]).sum(axis=1),
+        gain_steps=np.diff(gains),
         discounts=discounts,
     )

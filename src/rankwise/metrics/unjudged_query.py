@@ -62,28 +62,28 @@ class RankedQuery(NamedTuple):
 class UnjudgedQuery(Protocol):
     """A metric of one run, or the difference of two runs, as a function of unknown grades."""
 
-    def zero(self) -> float:
+    def value_if_none_relevant(self) -> float:
         """Return the value if no unjudged document is relevant."""
 
-    def largest(self) -> Bound:
+    def upper_bound(self) -> Bound:
         """Return the largest value over all grades."""
 
-    def largest_values(self, limit: int) -> Array:
+    def largest_values_by_count(self, limit: int) -> Array:
         """Return the largest value with at most c relevant unjudged documents, c = 0 … limit.
 
         The array may be shorter if further documents change nothing.
         """
 
-    def reversed(self) -> Self:
+    def negated(self) -> Self:
         """Return the query with the sign of the value reversed."""
 
-    def effects(self) -> dict[str, float]:
+    def effects_of_documents(self) -> dict[str, float]:
         """Return by how much a relevant document would change the value, about."""
 
 
-def smallest(query: UnjudgedQuery) -> Bound:
+def lower_bound(query: UnjudgedQuery) -> Bound:
     """Return the smallest value over all grades."""
-    bound = query.reversed().largest()
+    bound = query.negated().upper_bound()
     return Bound(-bound.value, bound.grades)
 
 
@@ -93,41 +93,46 @@ class LinearQuery:
 
     Attributes
     ----------
-    base : float
+    judged_value : float
         Contribution of the judged documents.
     weights : ndarray of shape (n_unjudged,)
         Contribution of each unjudged document if it is relevant.
     documents : list of str
         The unjudged documents.
-    level : int
+    min_relevant_grade : int
         Grade from which a document is relevant.
     """
 
-    base: float
+    judged_value: float
     weights: Array
     documents: list[str]
-    level: int
+    min_relevant_grade: int
 
-    def zero(self) -> float:
+    def value_if_none_relevant(self) -> float:
         """Return the value if no unjudged document is relevant."""
-        return self.base
+        return self.judged_value
 
-    def largest(self) -> Bound:
+    def upper_bound(self) -> Bound:
         """Return the largest value: documents with a positive weight are relevant."""
         is_relevant = self.weights > 0.0
-        grades = {self.documents[place]: self.level for place in np.flatnonzero(is_relevant)}
-        return Bound(self.base + float(self.weights[is_relevant].sum()), grades)
+        names = [self.documents[index] for index in np.flatnonzero(is_relevant)]
+        value = self.judged_value + float(self.weights[is_relevant].sum())
+        return Bound(value, dict.fromkeys(names, self.min_relevant_grade))
 
-    def largest_values(self, limit: int) -> Array:
+    def largest_values_by_count(self, limit: int) -> Array:
         """Return the largest value with at most c relevant unjudged documents."""
-        gains = np.sort(self.weights[self.weights > 0.0])[::-1][:limit]
-        return self.base + np.concatenate([[0.0], np.cumsum(gains)])
+        positive_weights = self.weights[self.weights > 0.0]
+        largest_weights = np.sort(positive_weights)[::-1][:limit]
+        gains = np.concatenate([[0.0], np.cumsum(largest_weights)])
+        return self.judged_value + gains
 
-    def reversed(self) -> LinearQuery:
+    def negated(self) -> LinearQuery:
         """Return the query with the sign of the value reversed."""
-        return LinearQuery(-self.base, -self.weights, self.documents, self.level)
+        return LinearQuery(
+            -self.judged_value, -self.weights, self.documents, self.min_relevant_grade
+        )
 
-    def effects(self) -> dict[str, float]:
+    def effects_of_documents(self) -> dict[str, float]:
         """Return the weights of the unjudged documents."""
         return dict(zip(self.documents, self.weights.tolist(), strict=True))
 
@@ -141,57 +146,66 @@ class FirstRelevantQuery:
 
     Attributes
     ----------
-    now : ndarray of shape (n_runs,)
+    values_without_unjudged : ndarray of shape (n_runs,)
         Value of each run if no unjudged document is relevant.
-    place_values : ndarray of shape (n_unjudged, n_runs)
+    values_if_first : ndarray of shape (n_unjudged, n_runs)
         Value of each run if the unjudged document is its first relevant one.
     signs : ndarray of shape (n_runs,)
         1 or −1 for each run.
     documents : list of str
         The unjudged documents.
-    level : int
+    min_relevant_grade : int
         Grade from which a document is relevant.
     """
 
-    now: Array
-    place_values: Array
+    values_without_unjudged: Array
+    values_if_first: Array
     signs: Array
     documents: list[str]
-    level: int
+    min_relevant_grade: int
 
-    def zero(self) -> float:
+    def value_if_none_relevant(self) -> float:
         """Return the value if no unjudged document is relevant."""
-        return float(self.now @ self.signs)
+        return float(self.values_without_unjudged @ self.signs)
 
-    def largest(self) -> Bound:
+    def upper_bound(self) -> Bound:
         """Return the largest value over no and one relevant document."""
-        values = self._values()
+        values = self._values_with_each_document()
         best = int(np.argmax(values))
-        if best == 0:
+        if best == 0:  # no document is relevant
             return Bound(float(values[0]), {})
-        return Bound(float(values[best]), {self.documents[best - 1]: self.level})
+        document = self.documents[best - 1]
+        return Bound(float(values[best]), {document: self.min_relevant_grade})
 
-    def largest_values(self, limit: int) -> Array:
+    def largest_values_by_count(self, limit: int) -> Array:
         """Return the values with no and with one relevant document."""
-        values = self._values()
-        return np.array([values[0], values.max()])[: limit + 1]
+        values = self._values_with_each_document()
+        value_without = values[0]
+        best_value = values.max()
+        return np.array([value_without, best_value])[: limit + 1]
 
-    def reversed(self) -> FirstRelevantQuery:
+    def negated(self) -> FirstRelevantQuery:
         """Return the query with the sign of the value reversed."""
         return FirstRelevantQuery(
-            self.now, self.place_values, -self.signs, self.documents, self.level
+            self.values_without_unjudged,
+            self.values_if_first,
+            -self.signs,
+            self.documents,
+            self.min_relevant_grade,
         )
 
-    def effects(self) -> dict[str, float]:
+    def effects_of_documents(self) -> dict[str, float]:
         """Return the change that each unjudged document alone would make."""
-        changes = self._values()[1:] - self.zero()
+        values = self._values_with_each_document()[1:]
+        changes = values - self.value_if_none_relevant()
         return dict(zip(self.documents, changes.tolist(), strict=True))
 
-    def _values(self) -> Array:
+    def _values_with_each_document(self) -> Array:
         """Values without and with each unjudged document, shape (1 + n_unjudged,)."""
-        with_document = np.maximum(self.now, self.place_values)
-        values: Array = np.vstack([self.now, with_document]) @ self.signs
-        return values
+        values_with_document = np.maximum(self.values_without_unjudged, self.values_if_first)
+        values_of_runs = np.vstack([self.values_without_unjudged, values_with_document])
+        signed_sums: Array = values_of_runs @ self.signs  # difference of two runs
+        return signed_sums
 
 
 @dataclass(frozen=True)
@@ -212,7 +226,7 @@ class AveragePrecisionQuery:
         Number of judged relevant documents, retrieved or not.
     documents : list of str
         The unjudged documents in the order of `places`.
-    level : int
+    min_relevant_grade : int
         Grade from which a document is relevant.
     sign : float
         1, or −1 for the reversed value.
@@ -222,54 +236,53 @@ class AveragePrecisionQuery:
     places: Indices
     n_relevant: int
     documents: list[str]
-    level: int
+    min_relevant_grade: int
     sign: float = 1.0
 
-    def zero(self) -> float:
+    def value_if_none_relevant(self) -> float:
         """Return the value if no unjudged document is relevant."""
-        return float(self._values()[0])
+        return float(self._values_by_count()[0])
 
-    def largest(self) -> Bound:
+    def upper_bound(self) -> Bound:
         """Return the largest value over the number of relevant documents."""
-        values = self._values()
-        n_relevant = int(np.argmax(values))
-        names = self._first_documents()[:n_relevant]
-        return Bound(float(values[n_relevant]), dict.fromkeys(names, self.level))
+        values = self._values_by_count()
+        best_count = int(np.argmax(values))
+        documents = self.documents
+        if self.sign < 0:
+            documents = documents[::-1]
+        relevant_documents = documents[:best_count]
+        grades = dict.fromkeys(relevant_documents, self.min_relevant_grade)
+        return Bound(float(values[best_count]), grades)
 
-    def largest_values(self, limit: int) -> Array:
+    def largest_values_by_count(self, limit: int) -> Array:
         """Return the largest value with at most c relevant unjudged documents."""
-        return np.maximum.accumulate(self._values())[: limit + 1]
+        return np.maximum.accumulate(self._values_by_count())[: limit + 1]
 
-    def reversed(self) -> AveragePrecisionQuery:
+    def negated(self) -> AveragePrecisionQuery:
         """Return the query with the sign of the value reversed."""
         return AveragePrecisionQuery(
             self.is_relevant,
             self.places,
             self.n_relevant,
             self.documents,
-            self.level,
+            self.min_relevant_grade,
             -self.sign,
         )
 
-    def effects(self) -> dict[str, float]:
+    def effects_of_documents(self) -> dict[str, float]:
         """Return the change that each unjudged document alone would make."""
-        now = self.zero()
+        value_without = self.value_if_none_relevant()
         changes = {}
         for document, place in zip(self.documents, self.places, strict=True):
-            changes[document] = self.sign * self._average_precision(np.array([place])) - now
+            value_with = self.sign * self._average_precision(np.array([place]))
+            changes[document] = value_with - value_without
         return changes
 
-    def _first_documents(self) -> list[str]:
-        """Order in which documents become relevant."""
-        if self.sign > 0:
-            return self.documents
-        return self.documents[::-1]
-
-    def _values(self) -> Array:
+    def _values_by_count(self) -> Array:
         """Values with c relevant documents, the highest (or lowest) ones, for all c."""
         places = self.places
         if self.sign < 0:
-            places = places[::-1]
+            places = places[::-1]  # relevant documents at low places give the smallest value
         values = [self._average_precision(places[:c]) for c in range(len(places) + 1)]
         return self.sign * np.array(values)
 
@@ -279,61 +292,78 @@ class AveragePrecisionQuery:
         if n_relevant == 0:
             return 0.0
         is_relevant = self.is_relevant.copy()
-        is_relevant[relevant_places[relevant_places < len(is_relevant)]] = 1.0
-        ranks = 1 + np.flatnonzero(is_relevant)
-        return float((np.arange(1, len(ranks) + 1) / ranks).sum() / n_relevant)
+        n_places = len(is_relevant)
+        is_relevant[relevant_places[relevant_places < n_places]] = 1.0
+        ranks_of_relevant = 1 + np.flatnonzero(is_relevant)
+        relevant_so_far = np.arange(1, len(ranks_of_relevant) + 1)
+        precisions = relevant_so_far / ranks_of_relevant
+        return float(precisions.sum() / n_relevant)
 
 
-def place_weights(
+def weights_of_documents(
     query: RankedQuery, weight_of_place: Array, signs: Iterable[float] = (1.0, -1.0)
 ) -> dict[str, float]:
     """Return the signed sum of the weights of each document's places in the runs."""
     weights: dict[str, float] = {}
     for sign, ranking in zip(signs, query.rankings, strict=False):
-        for document, weight in zip(ranking, (sign * weight_of_place).tolist(), strict=False):
+        signed_weights = (sign * weight_of_place).tolist()
+        for document, weight in zip(ranking, signed_weights, strict=False):
             weights[document] = weights.get(document, 0.0) + weight
     return weights
 
 
-def linear_query(query: RankedQuery, weight_of_place: Array, level: int) -> LinearQuery:
+def linear_query(
+    query: RankedQuery, weight_of_place: Array, min_relevant_grade: int
+) -> LinearQuery:
     """Return the problem of a metric that is a weighted sum over relevant documents."""
-    weights = place_weights(query, weight_of_place)
-    judged = [name for name in weights if name in query.judgments]
-    base = sum(weights[name] for name in judged if query.judgments[name] >= level)
-    documents = [name for name in weights if name not in query.judgments]
-    return LinearQuery(
-        float(base), np.array([weights[name] for name in documents]), documents, level
-    )
+    weights = weights_of_documents(query, weight_of_place)
+    judged_value = 0.0
+    unjudged = []
+    for document, weight in weights.items():
+        if document not in query.judgments:
+            unjudged.append(document)
+        elif query.judgments[document] >= min_relevant_grade:
+            judged_value += weight
+    unjudged_weights = np.array([weights[document] for document in unjudged])
+    return LinearQuery(judged_value, unjudged_weights, unjudged, min_relevant_grade)
 
 
 def first_relevant_query(
-    query: RankedQuery, value_of_place: Array, level: int
+    query: RankedQuery, value_of_place: Array, min_relevant_grade: int
 ) -> FirstRelevantQuery:
     """Return the problem of a metric that the first relevant document decides."""
     unjudged = query.unjudged()
+    index_of_unjudged = {document: index for index, document in enumerate(unjudged)}
     n_runs = len(query.rankings)
-    now = np.zeros(n_runs)
-    place_values = np.zeros((len(unjudged), n_runs))
-    row_of = {document: row for row, document in enumerate(unjudged)}
+    values_without_unjudged = np.zeros(n_runs)
+    values_if_first = np.zeros((len(unjudged), n_runs))
     for run, ranking in enumerate(query.rankings):
         for document, value in zip(ranking, value_of_place.tolist(), strict=False):
-            if document in row_of:
-                place_values[row_of[document], run] = value
-            elif query.judgments[document] >= level:
-                now[run] = max(now[run], value)
+            if document in index_of_unjudged:
+                values_if_first[index_of_unjudged[document], run] = value
+            elif query.judgments[document] >= min_relevant_grade:
+                values_without_unjudged[run] = max(values_without_unjudged[run], value)
     signs = np.array([1.0, -1.0])[:n_runs]
-    return FirstRelevantQuery(now, place_values, signs, unjudged, level)
+    return FirstRelevantQuery(
+        values_without_unjudged, values_if_first, signs, unjudged, min_relevant_grade
+    )
 
 
-def average_precision_query(query: RankedQuery, k: int | None, level: int) -> AveragePrecisionQuery:
+def average_precision_query(
+    query: RankedQuery, k: int | None, min_relevant_grade: int
+) -> AveragePrecisionQuery:
     """Return the problem of the average precision of one run."""
     ranking: Sequence[str] = query.rankings[0]
     grades = np.array([query.judgments.get(name, np.nan) for name in ranking])
-    documents = query.unjudged() + query.pool_documents(query.n_pool)
-    places = np.flatnonzero(np.isnan(grades))
-    outside = len(ranking) + np.arange(query.n_pool)
-    n_relevant = sum(grade >= level for grade in query.judgments.values())
-    is_relevant = (grades >= level).astype(np.float64)
+    is_relevant = (grades >= min_relevant_grade).astype(np.float64)
+    n_relevant = sum(grade >= min_relevant_grade for grade in query.judgments.values())
+    # Unjudged documents: retrieved ones, then those of the pool below the list
+    places_in_list = np.flatnonzero(np.isnan(grades))
+    places_below_list = len(ranking) + np.arange(query.n_pool)
     return AveragePrecisionQuery(
-        is_relevant[:k], np.concatenate([places, outside]), int(n_relevant), documents, level
+        is_relevant=is_relevant[:k],
+        places=np.concatenate([places_in_list, places_below_list]),
+        n_relevant=int(n_relevant),
+        documents=query.unjudged() + query.pool_documents(query.n_pool),
+        min_relevant_grade=min_relevant_grade,
     )

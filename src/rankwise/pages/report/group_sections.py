@@ -105,7 +105,7 @@ def describe_items(
     swaps = scored.swaps
     sections = []
     for group in selection.with_items:
-        start = scored.targets.starts[group]
+        start = scored.targets.group_starts[group]
         members = scored.order[start : start + scored.groups.sizes[group]]
         items = members[_shown_positions(true_rank[members])]
         section: JsonObject = {

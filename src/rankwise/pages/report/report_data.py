@@ -129,7 +129,7 @@ class ScoredItems:
         rising = np.lexsort((self.y, self.scores, self.groups.codes))
         level_from_top = targets.levels.max(initial=0) - targets.levels[rising]
         lost, won = count_violated(
-            targets.position - 1.0, level_from_top.astype(np.int32), targets.starts
+            targets.place_in_group - 1.0, level_from_top.astype(np.int32), targets.group_starts
         )
         swaps = Swaps(np.empty_like(lost), np.empty_like(won))
         swaps.better_below[rising] = lost
